@@ -1,0 +1,16 @@
+//! TypeScript to JavaScript, diagnostics, standards and the module graph.
+//!
+//! Plain synchronous code without input or output: sources come in as text, everything else goes out as values.
+//! Hostile source can exhaust a parser's stack, so the kernel calls [`compile`] and [`check`] inside a locked
+//! worker process; the size and nesting caps in [`Unit`] keep the ordinary case far away from that.
+#![forbid(unsafe_code)]
+
+mod check;
+mod graph;
+mod source;
+mod transpile;
+
+pub use check::{CheckOptions, check};
+pub use graph::{GraphBuilder, GraphError, GraphHost, ModuleGraph};
+pub use source::{CompileError, MAX_SOURCE_BYTES, Role, Unit};
+pub use transpile::{Compiled, ModuleFormat, ModuleRequest, RequestKind, SourceMap, ToolShape, compile};

@@ -1,0 +1,72 @@
+//! The one error shape that crosses every wire.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::Code;
+
+/// A place in a source file. Lines and columns count from 1; a column counts characters, not bytes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Place {
+    pub file: String,
+    pub line: u32,
+    pub column: u32,
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{}:{}:{}", self.file, self.line, self.column)
+    }
+}
+
+/// What went wrong, why, and what to do next.
+///
+/// `details` holds what a program can use: `place` (a [`Place`]), `help` (the next step, a sentence), `field`
+/// (a path into the arguments), `logs`, and whatever else the code's documentation names.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, thiserror::Error)]
+#[error("{code}: {message}")]
+pub struct ToolError {
+    pub code: Code,
+    pub message: String,
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub details: Map<String, Value>,
+}
+
+impl ToolError {
+    #[must_use]
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), details: Map::new() }
+    }
+
+    /// Says what the caller can do next.
+    #[must_use]
+    pub fn help(self, help: impl Into<String>) -> Self {
+        self.detail("help", help.into())
+    }
+
+    /// Says where it happened.
+    #[must_use]
+    pub fn place(self, place: &Place) -> Self {
+        let value = serde_json::json!({ "file": place.file, "line": place.line, "column": place.column });
+        self.detail("place", value)
+    }
+
+    /// Adds one detail under `key`.
+    #[must_use]
+    pub fn detail(mut self, key: &str, value: impl Into<Value>) -> Self {
+        self.details.insert(key.to_owned(), value.into());
+        self
+    }
+
+    /// The place, when one was given.
+    #[must_use]
+    pub fn place_of(&self) -> Option<Place> {
+        self.details.get("place").and_then(|value| serde_json::from_value(value.clone()).ok())
+    }
+
+    /// The next step, when one was given.
+    #[must_use]
+    pub fn help_of(&self) -> Option<&str> {
+        self.details.get("help").and_then(Value::as_str)
+    }
+}

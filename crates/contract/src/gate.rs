@@ -1,0 +1,67 @@
+//! What stands between a valid call and its effect.
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+
+use crate::{CallContext, ToolCall, ToolDefinition, ToolError};
+
+/// The gates of the router, in the order a call meets them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stage {
+    State,
+    Policy,
+    Guardian,
+    Approval,
+}
+
+/// What a gate is shown.
+#[derive(Clone, Copy, Debug)]
+pub struct GateRequest<'a> {
+    pub call: &'a ToolCall,
+    pub definition: &'a ToolDefinition,
+    pub context: &'a CallContext,
+}
+
+/// What a gate says. The strictest verdict of all gates wins.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Verdict {
+    /// The gate has nothing against it.
+    Allow { rule: String },
+    /// Somebody must agree first.
+    Ask { rule: String, reason: String },
+    /// The call does not happen.
+    Deny { rule: String, error: ToolError },
+}
+
+/// One gate. An evaluation that fails must be a [`Verdict::Deny`]; there is no other way to report it.
+#[async_trait]
+pub trait Gate: Send + Sync {
+    fn stage(&self) -> Stage;
+    fn name(&self) -> &str;
+    async fn judge(&self, request: GateRequest<'_>) -> Verdict;
+}
+
+/// What a person is shown before an effect: the exact bytes, not a summary.
+#[derive(Clone, Debug)]
+pub struct ApprovalRequest<'a> {
+    pub call: &'a ToolCall,
+    pub definition: &'a ToolDefinition,
+    pub context: &'a CallContext,
+    /// Why this call has to be asked for, one line for each gate that wants it.
+    pub reasons: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ApprovalAnswer {
+    /// Agreed, by whom.
+    Approved { by: String },
+    /// Refused, or nobody could be asked; the reason is shown.
+    Refused { reason: String },
+}
+
+/// Whoever can be asked.
+#[async_trait]
+pub trait Approver: Send + Sync {
+    async fn ask(&self, request: ApprovalRequest<'_>) -> ApprovalAnswer;
+}

@@ -1,0 +1,32 @@
+//! The words everyone speaks: types, codes, traits and canonical JSON.
+//!
+//! This is the ground floor. It does no input or output; it only says what a call, a result, an error, a file
+//! system, a gate and a record are, so that the organs above need not know each other.
+#![forbid(unsafe_code)]
+
+mod call;
+pub mod canonical;
+mod chronicle;
+mod codes;
+mod error;
+mod files;
+mod finding;
+mod gate;
+mod path;
+mod plan;
+mod record;
+mod stream;
+mod tool;
+
+pub use call::{Actor, CallContext, Consent, ToolCall, ToolResult};
+pub use chronicle::{ChronicleEvent, EventActor};
+pub use codes::Code;
+pub use error::{Place, ToolError};
+pub use files::{Change, Entry, EntryKind, FileSystem, FsError};
+pub use finding::{CheckReport, Finding, Severity, TypeCheck};
+pub use gate::{ApprovalAnswer, ApprovalRequest, Approver, Gate, GateRequest, Stage, Verdict};
+pub use path::{PathError, RelativePath};
+pub use plan::{Decision, Plan, PlanStep};
+pub use record::{CallRecord, FileEffect, GateVerdict, Recorder};
+pub use stream::{StreamEvent, Usage};
+pub use tool::{Effect, ExecutionPath, ToolDefinition, ToolName, ToolNameError};

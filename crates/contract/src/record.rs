@@ -1,0 +1,48 @@
+//! The one record each call leaves.
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+
+use crate::{CallContext, Effect, RelativePath, Stage, ToolCall, ToolError, ToolResult};
+
+/// What one gate said of a call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GateVerdict {
+    pub stage: Stage,
+    pub gate: String,
+    /// `allow`, `ask`, `deny`, `approved` or `refused`.
+    pub verdict: String,
+    pub rule: String,
+}
+
+/// A file that a call changed, with the SHA-256 of its bytes before and after (`None`: it did not exist).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileEffect {
+    pub path: RelativePath,
+    pub before: Option<String>,
+    pub after: Option<String>,
+}
+
+/// Request, verdicts and outcome of one call.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CallRecord {
+    pub call: ToolCall,
+    /// The tool's own name, when `call.tool` was an alias.
+    pub tool: Option<String>,
+    pub effect: Option<Effect>,
+    pub context: CallContext,
+    pub verdicts: Vec<GateVerdict>,
+    pub files: Vec<FileEffect>,
+    pub result: ToolResult,
+    /// Milliseconds since the epoch at which the call entered the router.
+    pub started_ms: u64,
+    pub duration_us: u64,
+}
+
+/// Keeps records. A call whose record cannot be kept has failed.
+#[async_trait]
+pub trait Recorder: Send + Sync {
+    /// # Errors
+    /// When the record cannot be kept.
+    async fn record(&self, record: CallRecord) -> Result<(), ToolError>;
+}
