@@ -5,6 +5,7 @@
 //! worker process; the size and nesting caps in [`Unit`] keep the ordinary case far away from that.
 #![forbid(unsafe_code)]
 
+mod builtin;
 mod check;
 mod graph;
 mod source;

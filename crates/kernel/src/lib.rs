@@ -1,1 +1,31 @@
-//! Under construction.
+//! The kernel an embedding program uses: configuration, boot, calls, shutdown.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), tgp::BootError> {
+//! let kernel = tgp::Kernel::boot(tgp::BootOptions::new("/srv/app")).await?;
+//! let result = kernel.call("exec_tool", serde_json::json!({ "path": "tools/math/fib.ts", "args": { "n": 10 } })).await;
+//! kernel.shutdown().await;
+//! # Ok(())
+//! # }
+//! ```
+#![forbid(unsafe_code)]
+
+mod boot;
+mod config;
+mod scaffold;
+
+pub use boot::{BootError, BootOptions, Kernel};
+pub use config::{
+    Config, ConfigError, ConfigProblem, FsConfig, GitAuth, GitConfig, GitProvider, SandboxConfig, WriteStrategy,
+};
+pub use scaffold::{Scaffolded, ScaffoldError, initialise};
+pub use tgp_contract as contract;
+pub use tgp_jail::{LockReport, probe as probe_jail};
+pub use tgp_sandbox::WORKER_ARGUMENT;
+pub use tgp_tools::{RecentCalls, RefuseAll, native_type_checker};
+
+/// Serves as a sandbox worker when the process was started as one; call it first thing in `main`.
+#[must_use]
+pub fn worker_main() -> Option<std::process::ExitCode> {
+    tgp_sandbox::worker_main(&tgp_tools::ForgeFrontend)
+}

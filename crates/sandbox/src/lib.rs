@@ -1,1 +1,23 @@
-//! Under construction.
+//! Single-use locked worker processes that run compiled tools.
+//!
+//! The kernel's side ([`Sandbox`]) keeps warm workers, hands one run to each, watches its CPU and wall-clock time
+//! and kills it afterwards. The worker's side ([`worker_main`]) locks itself before it reads its first request.
+//! Between them stands the module `protocol`: length-prefixed, size-capped frames over a socket pair.
+#![deny(unsafe_code)]
+
+mod fetch;
+mod host;
+mod protocol;
+#[allow(unsafe_code, reason = "the engine is a C library, and a worker ends by _exit")]
+mod worker;
+
+pub use fetch::{
+    AllowList, AllowListError, FetchClient, FetchLimits, FetchRequest, FetchResponse, NameResolver, Redirects,
+    SystemResolver, UrlRefusal,
+};
+pub use host::{
+    Bridge, CompileFailure, CompiledSource, Limits, LogLine, Program, RunError, RunErrorKind, RunInput, RunOptions,
+    RunReport, RunStats, Sandbox, SandboxError, SandboxOptions, WorkerCommand,
+};
+pub use protocol::{EmitRequest, LogLevel, ModuleCode, ModuleKind};
+pub use worker::{Frontend, FrontendReply, WORKER_ARGUMENT, worker_main};

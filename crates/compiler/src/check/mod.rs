@@ -1,9 +1,41 @@
 //! The rules a tool must keep: security, imports and the eight standards.
+//!
+//! Every rule works on the tree of the source as it was written and on its scopes, never on text: a comment or a
+//! string cannot trip one, a local variable called `process` is just a variable, and a computed name is worth what it
+//! computes to. A finding says where, what, why, and what to write instead.
+//!
+//! | file | rules |
+//! | --- | --- |
+//! | (`crate::compile`) | `syntax`: only what compiles is looked at any further |
+//! | `globals/` | `forbidden-global`, `forbidden-syntax` |
+//! | `imports` | `import-not-allowed`, `dynamic-import`, `dynamic-require` |
+//! | `intl` | `unsupported-intl` |
+//! | `standards/` | `no-any`, `typed-params`, `magic-number`, `hardcoded-value`, `stateless`, `prefer-hof`, `must-return`, `composable`, `missing-jsdoc` |
 
+mod constant;
+mod globals;
+mod imports;
+mod intl;
+mod lines;
+mod report;
+mod shape;
+mod specifier;
+mod standards;
+mod tree;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use oxc::allocator::Allocator;
+use oxc::parser::{ParseOptions, Parser};
+use oxc::semantic::SemanticBuilder;
+use oxc::span::{SourceType, Span};
 use serde::{Deserialize, Serialize};
-use tgp_contract::Finding;
+use tgp_contract::{Finding, Severity};
 
-use crate::Unit;
+use crate::{Role, ToolShape, Unit, compile};
+use report::{Report, Rule};
+use shape::Shape;
+use tree::Tree;
 
 /// What a check depends on besides the source.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -12,9 +44,65 @@ pub struct CheckOptions {
     pub allowed_imports: Vec<String>,
 }
 
-/// Checks one tool. Syntax errors come back as findings of the rule `syntax`.
+/// Checks one tool. What does not compile comes back as findings of the rule `syntax` alone; libraries and
+/// configurations are checked for nothing else.
 #[must_use]
 pub fn check(unit: &Unit, options: &CheckOptions) -> Vec<Finding> {
-    let _ = (unit, options);
-    Vec::new()
+    let compiled = match compile(unit) {
+        Ok(compiled) => compiled,
+        Err(error) => {
+            let mut findings = error.findings;
+            findings.sort();
+            return findings;
+        }
+    };
+    if unit.role != Role::Tool || unit.id.ends_with(".json") {
+        return Vec::new();
+    }
+    // A rule that fails must refuse the tool: to say nothing would be to call it valid.
+    catch_unwind(AssertUnwindSafe(|| lint(unit, options, compiled.shape)))
+        .ok()
+        .flatten()
+        .unwrap_or_else(|| failed(unit))
+}
+
+/// Applies the rules; `None` when the source does not parse, which [`compile`] has ruled out.
+fn lint(unit: &Unit, options: &CheckOptions, tool_shape: ToolShape) -> Option<Vec<Finding>> {
+    let source = unit.source.strip_prefix('\u{feff}').unwrap_or(&unit.source);
+    let allocator = Allocator::default();
+    let parse_options = ParseOptions {
+        allow_return_outside_function: true,
+        // Parentheses carry no meaning for any rule; without them a child is the node itself.
+        preserve_parens: false,
+        ..ParseOptions::default()
+    };
+    let parsed = Parser::new(&allocator, source, SourceType::ts()).with_options(parse_options).parse();
+    if parsed.panicked || parsed.diagnostics.has_errors() {
+        return None;
+    }
+    let built = SemanticBuilder::new().with_build_nodes(true).build(&parsed.program);
+    let tree = Tree::new(unit, options, &built.semantic);
+    let shape = Shape::of(&tree, tool_shape);
+    let mut report = Report::new(&unit.id, source);
+    globals::check(&tree, &shape, &mut report);
+    imports::check(&tree, &mut report);
+    intl::check(&tree, &mut report);
+    standards::check(&tree, &shape, &mut report);
+    Some(report.finish())
+}
+
+fn failed(unit: &Unit) -> Vec<Finding> {
+    let rule = Rule {
+        name: "syntax",
+        severity: Severity::Error,
+        reason: "A tool that cannot be checked cannot be trusted; this is a fault of the checker, not of the source.",
+    };
+    let mut report = Report::new(&unit.id, &unit.source);
+    report.add(
+        &rule,
+        Span::new(0, 0),
+        "The checker failed on this source",
+        "Write it in a simpler way, and report the source that made it fail.",
+    );
+    report.finish()
 }

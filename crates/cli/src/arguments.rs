@@ -1,0 +1,58 @@
+//! The words of the command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::commands;
+
+/// The kernel that an AI agent runs on: it forges typed tools, checks them, and runs them in a locked sandbox.
+#[derive(Debug, Parser)]
+#[command(name = "tgp", version, about, disable_help_subcommand = true)]
+pub struct Cli {
+    #[command(flatten)]
+    pub global: Global,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Args)]
+pub struct Global {
+    /// Run as if started in DIR.
+    #[arg(short = 'C', value_name = "DIR", global = true)]
+    pub directory: Option<PathBuf>,
+    /// Print exactly one JSON document on standard output.
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Use this configuration file instead of tgp.config.{ts,js,json}.
+    #[arg(long, value_name = "FILE", global = true)]
+    pub config: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Make this folder a project: configuration, tool repository, type declarations.
+    Init(commands::init::InitArgs),
+    /// The whole story with no key, no network and no set-up.
+    Demo(commands::demo::DemoArgs),
+    /// Call any registered tool through the router and print its result.
+    Call(commands::call::CallArgs),
+    /// List the tools an agent can call.
+    Tools(commands::tools::ToolsArgs),
+    /// List the files of the tool repository.
+    List(commands::list::ListArgs),
+    /// Print a file of the tool repository.
+    Read(commands::read::ReadArgs),
+    /// Write a file of the tool repository.
+    Write(commands::write::WriteArgs),
+    /// Replace one piece of text in a file.
+    Patch(commands::patch::PatchArgs),
+    /// Check tools: syntax, forbidden globals, imports, standards, types.
+    Check(commands::check::CheckArgs),
+    /// Run a tool in the sandbox and print its result.
+    Exec(commands::exec::ExecArgs),
+    /// Explain what this machine offers and what is missing.
+    Doctor(commands::doctor::DoctorArgs),
+    /// Print a completion script for a shell.
+    Completions(commands::completions::CompletionsArgs),
+}

@@ -1,0 +1,51 @@
+//! `tgp call`: any registered tool, for programs.
+
+use std::sync::Arc;
+
+use clap::Args;
+use tgp::contract::{Actor, CallContext, Consent, ToolCall, ToolResult};
+
+use super::parse_json;
+use crate::approval::TerminalApprover;
+use crate::arguments::Global;
+use crate::exit::Failure;
+use crate::printer::Printer;
+use crate::session;
+
+#[derive(Debug, Args)]
+pub struct CallArgs {
+    /// The tool's name or alias, see `tgp tools`.
+    tool: String,
+    /// Its arguments as JSON.
+    #[arg(default_value = "{}")]
+    arguments: String,
+    /// Show what would happen and change nothing.
+    #[arg(long)]
+    dry_run: bool,
+    /// Agree to the effect without being asked.
+    #[arg(long)]
+    yes: bool,
+    /// Who makes the call, for the record.
+    #[arg(long, default_value = "cli")]
+    actor: String,
+}
+
+pub async fn run(arguments: CallArgs, global: &Global, printer: &Printer) -> Result<(), Failure> {
+    let values = parse_json("arguments", &arguments.arguments)?;
+    let kernel = session::boot(global, Some(Arc::new(TerminalApprover))).await?;
+    let call = ToolCall { id: "call".to_owned(), tool: arguments.tool, arguments: values };
+    let context = CallContext {
+        actor: Actor::Agent(arguments.actor),
+        session: "cli".to_owned(),
+        consent: if arguments.yes { Consent::Given } else { Consent::Ask },
+        dry_run: arguments.dry_run,
+        depth: 0,
+    };
+    let result = kernel.call_with(call, context).await;
+    kernel.shutdown().await;
+    printer.document(&serde_json::to_value(&result).unwrap_or_default());
+    match result {
+        ToolResult::Done(_) => Ok(()),
+        ToolResult::Failed(error) => Err(Failure::Silent(error.code)),
+    }
+}

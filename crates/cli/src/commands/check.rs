@@ -1,0 +1,75 @@
+//! `tgp check`.
+
+use clap::Args;
+use serde_json::{Value, json};
+use tgp::Kernel;
+use tgp::contract::{CheckReport, Code, Severity, ToolError, TypeCheck};
+
+use super::done;
+use crate::arguments::Global;
+use crate::exit::Failure;
+use crate::printer::Printer;
+use crate::{screen, session};
+
+#[derive(Debug, Args)]
+pub struct CheckArgs {
+    /// Tools to check; all of tools/ when there is none.
+    paths: Vec<String>,
+}
+
+pub async fn run(arguments: CheckArgs, global: &Global, printer: &Printer) -> Result<(), Failure> {
+    let kernel = session::boot(global, None).await?;
+    let paths = if arguments.paths.is_empty() { all_tools(&kernel).await? } else { arguments.paths };
+    let single = paths.len() == 1;
+    let mut reports = Vec::new();
+    for path in paths {
+        let data = session::call(&kernel, "check_tool", json!({ "path": path }), session::typed(false)).await?;
+        let report: CheckReport = serde_json::from_value(data)
+            .map_err(|error| ToolError::new(Code::Internal, format!("check_tool answered nonsense: {error}")))?;
+        if !printer.json() {
+            show(&kernel, &path, &report, printer);
+        }
+        reports.push((path, report));
+    }
+    kernel.shutdown().await;
+    let valid = reports.iter().all(|(_, report)| report.valid);
+    if printer.json() {
+        let mut documents: Vec<Value> = reports.iter().map(|(path, report)| document(path, report)).collect();
+        let first = if single { documents.pop() } else { None };
+        printer.document(&done(first.unwrap_or(Value::Array(documents))));
+    }
+    if valid { Ok(()) } else { Err(Failure::Silent(Code::Compile)) }
+}
+
+fn document(path: &str, report: &CheckReport) -> Value {
+    let mut value = serde_json::to_value(report).unwrap_or_default();
+    if let Some(fields) = value.as_object_mut() {
+        fields.insert("path".to_owned(), json!(path));
+    }
+    value
+}
+
+async fn all_tools(kernel: &Kernel) -> Result<Vec<String>, Failure> {
+    let data = session::call(kernel, "list_files", json!({ "dir": "tools" }), session::typed(false)).await?;
+    let is_tool = |path: &&str| (path.ends_with(".ts") && !path.ends_with(".d.ts")) || path.ends_with(".js");
+    Ok(data.as_array().into_iter().flatten().filter_map(Value::as_str).filter(is_tool).map(str::to_owned).collect())
+}
+
+fn show(kernel: &Kernel, path: &str, report: &CheckReport, printer: &Printer) {
+    let source = session::source_of(kernel, path);
+    for finding in &report.findings {
+        printer.note(screen::finding(finding, source.as_deref(), printer.colour()).trim_end());
+        printer.note("");
+    }
+    let count = |severity| report.findings.iter().filter(|finding| finding.severity == severity).count();
+    let types = match report.types {
+        TypeCheck::Checked => "checked",
+        TypeCheck::Skipped => "skipped",
+    };
+    let word = if report.valid { "valid" } else { "not valid" };
+    printer.line(&format!(
+        "{path}: {word} ({} errors, {} warnings; types: {types})",
+        count(Severity::Error),
+        count(Severity::Warning),
+    ));
+}

@@ -1,0 +1,161 @@
+//! `tgp doctor`: what this machine offers, what is missing, and what that means.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use clap::Args;
+use console::Style;
+use serde_json::{Value, json};
+use tgp::Kernel;
+use tgp::contract::ToolError;
+
+use super::done;
+use crate::arguments::Global;
+use crate::exit::Failure;
+use crate::printer::Printer;
+use crate::session;
+
+#[derive(Debug, Args)]
+pub struct DoctorArgs {}
+
+enum Health {
+    Good,
+    /// It works, with less protection or fewer features.
+    Weak,
+    Bad,
+}
+
+struct Row {
+    name: &'static str,
+    health: Health,
+    text: String,
+}
+
+pub async fn run(_arguments: &DoctorArgs, global: &Global, printer: &Printer) -> Result<(), Failure> {
+    let directory = session::directory(global);
+    let mut rows = vec![Row { name: "version", health: Health::Good, text: env!("CARGO_PKG_VERSION").to_owned() }];
+    let mut broken = None;
+    match session::boot(global, None).await {
+        Ok(kernel) => {
+            rows.extend(project_rows(&kernel));
+            rows.extend(sandbox_rows(&kernel).await);
+            kernel.shutdown().await;
+        }
+        Err(Failure::Error(shown)) => {
+            let help = shown.error.help_of().unwrap_or_default().to_owned();
+            let text = if help.is_empty() { shown.error.to_string() } else { format!("{} ({help})", shown.error) };
+            rows.push(Row { name: "project", health: Health::Bad, text });
+            rows.extend(lock_rows("sandbox", &tgp::probe_jail()));
+            broken = Some(shown.error);
+        }
+        Err(other) => return Err(other),
+    }
+    rows.push(git_row());
+    rows.push(types_row(&directory));
+    rows.push(cache_row());
+    print(&rows, printer);
+    match broken {
+        Some(error) => Err(Failure::Silent(error.code)),
+        None => Ok(()),
+    }
+}
+
+fn project_rows(kernel: &Kernel) -> Vec<Row> {
+    let limits = kernel.config().sandbox.limits;
+    vec![
+        Row { name: "project", health: Health::Good, text: kernel.project().display().to_string() },
+        Row { name: "tool root", health: Health::Good, text: kernel.root().display().to_string() },
+        Row {
+            name: "caps",
+            health: Health::Good,
+            text: format!(
+                "{} MB memory, {} ms CPU, {} ms wall clock",
+                limits.heap_bytes >> 20,
+                limits.cpu.as_millis(),
+                limits.wall.as_millis()
+            ),
+        },
+    ]
+}
+
+async fn sandbox_rows(kernel: &Kernel) -> Vec<Row> {
+    match kernel.lock_report().await {
+        Ok(report) => lock_rows("sandbox", &report),
+        Err(error) => vec![Row { name: "sandbox", health: Health::Bad, text: ToolError::to_string(&error) }],
+    }
+}
+
+fn lock_rows(name: &'static str, report: &tgp::LockReport) -> Vec<Row> {
+    let mut parts = Vec::new();
+    if report.no_new_privileges {
+        parts.push("no new privileges".to_owned());
+    }
+    if let Some(abi) = report.landlock_abi {
+        parts.push(format!("Landlock (ABI {abi})"));
+    }
+    if report.seccomp {
+        parts.push("seccomp".to_owned());
+    }
+    if !report.namespaces.is_empty() {
+        parts.push(format!("namespaces: {}", report.namespaces.join(", ")));
+    }
+    let health = if report.missing.is_empty() { Health::Good } else { Health::Weak };
+    let text = if parts.is_empty() { "a process of its own, not locked further".to_owned() } else { parts.join("; ") };
+    let mut rows = vec![Row { name, health, text }];
+    rows.extend(report.missing.iter().map(|text| Row { name: "missing", health: Health::Weak, text: text.clone() }));
+    rows
+}
+
+fn git_row() -> Row {
+    let output = Command::new("git").arg("--version").stdin(Stdio::null()).stderr(Stdio::null()).output();
+    match output {
+        Ok(output) if output.status.success() => {
+            Row { name: "git", health: Health::Good, text: String::from_utf8_lossy(&output.stdout).trim().to_owned() }
+        }
+        _ => Row { name: "git", health: Health::Weak, text: "not installed: tools have no history".to_owned() },
+    }
+}
+
+fn types_row(directory: &Path) -> Row {
+    match tgp::native_type_checker(directory) {
+        Some(path) => Row { name: "types", health: Health::Good, text: path.display().to_string() },
+        None => Row {
+            name: "types",
+            health: Health::Weak,
+            text: "skipped: the project has no TypeScript 7 (npm install --save-dev typescript@7)".to_owned(),
+        },
+    }
+}
+
+fn cache_row() -> Row {
+    match session::cache_directory() {
+        Some(path) => Row { name: "cache", health: Health::Good, text: path.display().to_string() },
+        None => Row { name: "cache", health: Health::Weak, text: "in memory only: HOME is not set".to_owned() },
+    }
+}
+
+fn print(rows: &[Row], printer: &Printer) {
+    if printer.json() {
+        let rows: Vec<Value> = rows
+            .iter()
+            .map(|row| {
+                let health = match row.health {
+                    Health::Good => "good",
+                    Health::Weak => "weak",
+                    Health::Bad => "bad",
+                };
+                json!({ "name": row.name, "health": health, "text": row.text })
+            })
+            .collect();
+        printer.document(&done(json!({ "checks": rows })));
+        return;
+    }
+    for row in rows {
+        let (mark, style) = match row.health {
+            Health::Good => ("ok  ", Style::new().green()),
+            Health::Weak => ("note", Style::new().yellow()),
+            Health::Bad => ("bad ", Style::new().red()),
+        };
+        printer.line(&format!("{} {:<10} {}", printer.paint_out(&style, mark), row.name, row.text));
+    }
+}

@@ -1,0 +1,55 @@
+//! `tgp exec`.
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::{done, parse_json};
+use crate::arguments::Global;
+use crate::exit::Failure;
+use crate::printer::Printer;
+use crate::session;
+
+#[derive(Debug, Args)]
+pub struct ExecArgs {
+    /// The tool, such as tools/math/fib.ts.
+    path: String,
+    /// Its arguments as JSON.
+    #[arg(long, default_value = "{}", allow_hyphen_values = true)]
+    args: String,
+    /// Run it, show what it would change, and change nothing.
+    #[arg(long)]
+    dry_run: bool,
+    /// Print CPU time, wall-clock time and memory of the run on standard error.
+    #[arg(long)]
+    stats: bool,
+}
+
+pub async fn run(arguments: ExecArgs, global: &Global, printer: &Printer) -> Result<(), Failure> {
+    let values = parse_json("--args", &arguments.args)?;
+    let kernel = session::boot(global, None).await?;
+    let call = json!({ "path": arguments.path, "args": values });
+    let data = session::call(&kernel, "exec_tool", call, session::typed(arguments.dry_run)).await?;
+    kernel.shutdown().await;
+    if printer.json() {
+        printer.document(&done(data));
+        return Ok(());
+    }
+    let text = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+    for log in data.get("logs").and_then(Value::as_array).into_iter().flatten() {
+        printer.log(&text(log, "level"), &text(log, "text"));
+    }
+    for change in data.get("changes").and_then(Value::as_array).into_iter().flatten() {
+        printer.note(text(change, "diff").trim_end());
+    }
+    printer.value(data.get("result").unwrap_or(&Value::Null));
+    if arguments.stats {
+        let number = |name: &str| data.pointer(&format!("/stats/{name}")).and_then(Value::as_f64).unwrap_or_default();
+        printer.note(&format!(
+            "cpu {:.2} ms, wall {:.2} ms, heap {:.1} MB",
+            number("cpu_ms"),
+            number("wall_ms"),
+            number("heap_peak_bytes") / f64::from(1 << 20),
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,48 @@
+//! `tgp init`.
+
+use clap::Args;
+use serde_json::json;
+use tgp::contract::{Code, ToolError};
+
+use super::done;
+use crate::arguments::Global;
+use crate::exit::Failure;
+use crate::printer::Printer;
+use crate::session;
+
+#[derive(Debug, Args)]
+pub struct InitArgs {}
+
+pub fn run(_arguments: &InitArgs, global: &Global, printer: &Printer) -> Result<(), Failure> {
+    let directory = session::directory(global);
+    if !directory.is_dir() {
+        return Err(ToolError::new(Code::Config, format!("`{}` is not a directory", directory.display()))
+            .help("make it first, or name another with -C")
+            .into());
+    }
+    let made = tgp::initialise(&directory).map_err(ToolError::from)?;
+    if printer.json() {
+        printer.document(&done(json!({
+            "created": made.created,
+            "updated": made.updated,
+            "kept": made.kept,
+            "warnings": made.warnings,
+        })));
+        return Ok(());
+    }
+    for warning in &made.warnings {
+        printer.warn(warning);
+    }
+    for name in &made.created {
+        printer.line(&format!("created  {name}"));
+    }
+    for name in &made.updated {
+        printer.line(&format!("updated  {name}"));
+    }
+    if made.created.is_empty() && made.updated.is_empty() {
+        printer.line("nothing to do: this folder is a TGP project already");
+    } else {
+        printer.note("next: tgp write tools/hello.ts --content '…', tgp check, tgp exec tools/hello.ts");
+    }
+    Ok(())
+}

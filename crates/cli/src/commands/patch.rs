@@ -1,0 +1,41 @@
+//! `tgp patch`.
+
+use clap::Args;
+use serde_json::json;
+
+use super::done;
+use crate::arguments::Global;
+use crate::exit::Failure;
+use crate::printer::Printer;
+use crate::session;
+
+#[derive(Debug, Args)]
+pub struct PatchArgs {
+    /// A file of the tool repository.
+    path: String,
+    /// The text to replace; it must occur exactly once.
+    #[arg(long, allow_hyphen_values = true)]
+    search: String,
+    /// What stands there instead.
+    #[arg(long, allow_hyphen_values = true)]
+    replace: String,
+    /// Show the difference and change nothing.
+    #[arg(long)]
+    dry_run: bool,
+}
+
+pub async fn run(arguments: PatchArgs, global: &Global, printer: &Printer) -> Result<(), Failure> {
+    let kernel = session::boot(global, None).await?;
+    let PatchArgs { path, search, replace, dry_run } = arguments;
+    let values = json!({ "path": path, "search": search, "replace": replace });
+    let data = session::call(&kernel, "patch_file", values, session::typed(dry_run)).await?;
+    kernel.shutdown().await;
+    if printer.json() {
+        printer.document(&done(data));
+    } else if let Some(difference) = data.get("diff").and_then(serde_json::Value::as_str) {
+        printer.raw(difference);
+    } else {
+        printer.note(&format!("patched {path}"));
+    }
+    Ok(())
+}

@@ -1,0 +1,62 @@
+//! `tgp tools`: the tool definitions, also in the shapes model providers take.
+
+use clap::{Args, ValueEnum};
+use console::Style;
+use serde_json::{Value, json};
+use tgp::contract::ToolDefinition;
+
+use crate::arguments::Global;
+use crate::exit::Failure;
+use crate::printer::Printer;
+use crate::session;
+
+#[derive(Debug, Args)]
+pub struct ToolsArgs {
+    /// The shape of the list; plain text when there is none.
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Json,
+    Openai,
+    Anthropic,
+    Mcp,
+}
+
+pub async fn run(arguments: &ToolsArgs, global: &Global, printer: &Printer) -> Result<(), Failure> {
+    let kernel = session::boot(global, None).await?;
+    let definitions: Vec<ToolDefinition> = kernel.definitions().cloned().collect();
+    kernel.shutdown().await;
+    let format = arguments.format.or_else(|| printer.json().then_some(Format::Json));
+    match format {
+        None => {
+            for definition in &definitions {
+                let name = printer.paint_out(&Style::new().bold(), definition.name.as_str());
+                printer.line(&format!("{name} ({})", definition.effect.as_str()));
+                printer.line(&format!("    {}", definition.description));
+            }
+        }
+        Some(format) => printer.document(&definitions.iter().map(|definition| shape(definition, format)).collect()),
+    }
+    Ok(())
+}
+
+fn shape(definition: &ToolDefinition, format: Format) -> Value {
+    let ToolDefinition { name, description, input_schema, effect, .. } = definition;
+    match format {
+        Format::Json => serde_json::to_value(definition).unwrap_or_default(),
+        Format::Openai => json!({
+            "type": "function",
+            "function": { "name": name, "description": description, "parameters": input_schema },
+        }),
+        Format::Anthropic => json!({ "name": name, "description": description, "input_schema": input_schema }),
+        Format::Mcp => json!({
+            "name": name,
+            "description": description,
+            "inputSchema": input_schema,
+            "annotations": { "readOnlyHint": effect.as_str() == "read" },
+        }),
+    }
+}

@@ -1,0 +1,72 @@
+//! `tgp write`.
+
+use std::io::Read;
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::json;
+use tgp::contract::{Code, ToolError};
+
+use super::done;
+use crate::arguments::Global;
+use crate::exit::Failure;
+use crate::printer::Printer;
+use crate::session;
+
+/// More than any tool has; a pipe that never ends must not fill the memory.
+const MAX_INPUT_BYTES: u64 = 16 * 1024 * 1024;
+
+#[derive(Debug, Args)]
+pub struct WriteArgs {
+    /// A file of the tool repository, such as tools/math/fib.ts.
+    path: String,
+    /// The content itself; without it the content is read from --file or standard input.
+    #[arg(long, conflicts_with = "file")]
+    content: Option<String>,
+    /// A file on disk that holds the content.
+    #[arg(long)]
+    file: Option<PathBuf>,
+    /// Show the difference and change nothing.
+    #[arg(long)]
+    dry_run: bool,
+}
+
+pub async fn run(arguments: WriteArgs, global: &Global, printer: &Printer) -> Result<(), Failure> {
+    let content = match (arguments.content, &arguments.file) {
+        (Some(content), _) => content,
+        (None, Some(file)) => {
+            let opened = std::fs::File::open(file)
+                .map_err(|error| input_error(&format!("cannot open `{}`: {error}", file.display())))?;
+            read_text(opened)?
+        }
+        (None, None) => read_text(std::io::stdin().lock())?,
+    };
+    let kernel = session::boot(global, None).await?;
+    let values = json!({ "path": arguments.path, "content": content });
+    let data = session::call(&kernel, "write_file", values, session::typed(arguments.dry_run)).await?;
+    kernel.shutdown().await;
+    if printer.json() {
+        printer.document(&done(data));
+    } else if let Some(difference) = data.get("diff").and_then(serde_json::Value::as_str) {
+        printer.raw(difference);
+    } else {
+        printer.note(&format!("wrote {} ({} bytes)", arguments.path, content.len()));
+    }
+    Ok(())
+}
+
+fn read_text(input: impl Read) -> Result<String, Failure> {
+    let mut text = String::new();
+    input
+        .take(MAX_INPUT_BYTES + 1)
+        .read_to_string(&mut text)
+        .map_err(|error| input_error(&format!("the content cannot be read: {error}")))?;
+    if text.len() as u64 > MAX_INPUT_BYTES {
+        return Err(input_error(&format!("the content has more than {MAX_INPUT_BYTES} bytes")));
+    }
+    Ok(text)
+}
+
+fn input_error(message: &str) -> Failure {
+    ToolError::new(Code::Validation, message).help("give UTF-8 text with --content, --file or standard input").into()
+}

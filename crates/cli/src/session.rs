@@ -1,0 +1,79 @@
+//! A kernel for one command.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde_json::Value;
+use tgp::contract::{Actor, Approver, CallContext, Consent, ToolCall, ToolError};
+use tgp::{BootOptions, Kernel, RefuseAll};
+
+use crate::arguments::Global;
+use crate::exit::{Failure, ShownError};
+
+/// Where bytecode is cached: `TGP_CACHE_DIR`, else the user's cache directory.
+const CACHE_VARIABLE: &str = "TGP_CACHE_DIR";
+
+/// The directory a command works in.
+pub fn directory(global: &Global) -> PathBuf {
+    global.directory.clone().unwrap_or_else(|| PathBuf::from("."))
+}
+
+pub fn cache_directory() -> Option<PathBuf> {
+    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    variable(CACHE_VARIABLE)
+        .or_else(|| variable("XDG_CACHE_HOME").map(|cache| cache.join("tgp/bytecode")))
+        .or_else(|| variable("HOME").map(|home| home.join(".cache/tgp/bytecode")))
+}
+
+pub fn boot_options(directory: PathBuf) -> BootOptions {
+    BootOptions {
+        cache_directory: cache_directory(),
+        environment: Arc::new(|name| std::env::var(name).ok()),
+        ..BootOptions::new(directory)
+    }
+}
+
+/// Boots the kernel of the command's directory.
+pub async fn boot(global: &Global, approver: Option<Arc<dyn Approver>>) -> Result<Kernel, Failure> {
+    let directory = directory(global);
+    let options = BootOptions {
+        config_file: global.config.clone(),
+        approver: approver.unwrap_or_else(|| Arc::new(RefuseAll)),
+        ..boot_options(directory.clone())
+    };
+    Kernel::boot(options).await.map_err(|error| {
+        let error = ToolError::from(error);
+        // A configuration that does not compile is shown at its own line.
+        let source = error
+            .place_of()
+            .and_then(|place| std::fs::read_to_string(directory.join(place.file)).ok());
+        Failure::Error(Box::new(ShownError { error, source }))
+    })
+}
+
+/// A command that a person types counts as approved by typing it.
+pub fn typed(dry_run: bool) -> CallContext {
+    CallContext {
+        actor: Actor::Person(std::env::var("USER").unwrap_or_else(|_| "unknown".to_owned())),
+        session: "cli".to_owned(),
+        consent: Consent::Given,
+        dry_run,
+        depth: 0,
+    }
+}
+
+/// Calls a kernel tool for a command; an error is shown at the source it points into.
+pub async fn call(kernel: &Kernel, tool: &str, arguments: Value, context: CallContext) -> Result<Value, Failure> {
+    let call = ToolCall { id: "cli".to_owned(), tool: tool.to_owned(), arguments };
+    let result = kernel.call_with(call, context).await.into_result();
+    result.map_err(|error| {
+        let source = error.place_of().and_then(|place| source_of(kernel, &place.file));
+        Failure::Error(Box::new(ShownError { error, source }))
+    })
+}
+
+/// The text of a file of the tool repository, for a screen.
+pub fn source_of(kernel: &Kernel, file: &str) -> Option<String> {
+    let path = tgp::contract::RelativePath::new(file).ok()?;
+    std::fs::read_to_string(kernel.root().join(path.as_str())).ok()
+}

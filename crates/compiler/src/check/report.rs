@@ -1,0 +1,79 @@
+//! Rules by name, and the list their findings go to.
+
+use oxc::span::Span;
+use tgp_contract::{Finding, Severity};
+
+use super::lines::LineIndex;
+
+/// A hostile source can break a rule in every other byte; beyond this many findings of one severity nobody reads on.
+const MAX_FINDINGS: usize = 200;
+
+/// What every finding of a rule has in common.
+pub(super) struct Rule {
+    /// Stable, kebab-case.
+    pub(super) name: &'static str,
+    pub(super) severity: Severity,
+    /// Why the rule exists, with the standard it serves.
+    pub(super) reason: &'static str,
+}
+
+/// Collects findings.
+pub(super) struct Report<'s> {
+    file: &'s str,
+    lines: LineIndex<'s>,
+    findings: Vec<Finding>,
+    errors: usize,
+    warnings: usize,
+}
+
+impl<'s> Report<'s> {
+    pub(super) fn new(file: &'s str, source: &'s str) -> Self {
+        Self { file, lines: LineIndex::new(source), findings: Vec::new(), errors: 0, warnings: 0 }
+    }
+
+    /// Adds a finding with the severity of its rule.
+    pub(super) fn add(
+        &mut self,
+        rule: &Rule,
+        span: Span,
+        message: impl Into<String>,
+        fix: impl Into<String>,
+    ) {
+        self.add_as(rule.severity, rule, span, message, fix);
+    }
+
+    /// Adds a finding whose severity differs from that of its rule.
+    pub(super) fn add_as(
+        &mut self,
+        severity: Severity,
+        rule: &Rule,
+        span: Span,
+        message: impl Into<String>,
+        fix: impl Into<String>,
+    ) {
+        let count = match severity {
+            Severity::Error => &mut self.errors,
+            Severity::Warning => &mut self.warnings,
+        };
+        if *count >= MAX_FINDINGS {
+            return;
+        }
+        *count += 1;
+        self.findings.push(Finding {
+            place: self.lines.place(self.file, span.start),
+            end: self.lines.place(self.file, span.end),
+            rule: rule.name.to_owned(),
+            severity,
+            message: message.into(),
+            reason: rule.reason.to_owned(),
+            fix: fix.into(),
+        });
+    }
+
+    /// The findings by place, each once.
+    pub(super) fn finish(mut self) -> Vec<Finding> {
+        self.findings.sort();
+        self.findings.dedup();
+        self.findings
+    }
+}

@@ -1,0 +1,140 @@
+//! Which module a specifier names, and whether a tool may have it.
+
+use crate::builtin::{CORE, STANDARD};
+
+/// Modules that Node.js brings along. None of them exists in the sandbox.
+const NODE_MODULES: [&str; 53] = [
+    "assert",
+    "async_hooks",
+    "buffer",
+    "child_process",
+    "cluster",
+    "console",
+    "constants",
+    "crypto",
+    "dgram",
+    "diagnostics_channel",
+    "dns",
+    "domain",
+    "events",
+    "fs",
+    "http",
+    "http2",
+    "https",
+    "inspector",
+    "module",
+    "net",
+    "os",
+    "path",
+    "perf_hooks",
+    "process",
+    "punycode",
+    "querystring",
+    "readline",
+    "repl",
+    "sea",
+    "sqlite",
+    "stream",
+    "string_decoder",
+    "sys",
+    "test",
+    "timers",
+    "tls",
+    "trace_events",
+    "tty",
+    "url",
+    "util",
+    "v8",
+    "vm",
+    "wasi",
+    "worker_threads",
+    "zlib",
+    "bun",
+    "deno",
+    "electron",
+    "std",
+    "qjs",
+    "ffi",
+    "bjson",
+    "quickjs",
+];
+
+/// Why a specifier is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// `fs`, `node:fs`, `fs/promises`.
+    NodeModule,
+    /// `@tgp/core`, which is for `tgp.config.ts`.
+    Core,
+    /// A package the configuration does not list.
+    NotListed,
+    /// A relative path that climbs above the tool root.
+    LeavesRoot,
+    /// `/etc/passwd`.
+    Absolute,
+    /// `https://…`, `file:…`, `data:…`.
+    Url,
+    /// Empty, or with characters no module name has.
+    Malformed,
+}
+
+/// Judges a specifier in a module with the given id. A match is by segments: `zod` allows `zod/v4`, never `zod-evil`.
+pub(super) fn refusal(specifier: &str, importer: &str, allowed: &[String]) -> Option<Refusal> {
+    if specifier.is_empty() || specifier.contains(['\\', '\0', '?', '#', '%']) {
+        return Some(Refusal::Malformed);
+    }
+    if is_relative(specifier) {
+        let directory = importer.rsplit_once('/').map_or("", |(directory, _)| directory);
+        return leaves_root(directory.split('/').chain(specifier.split('/'))).then_some(Refusal::LeavesRoot);
+    }
+    if let Some(path) = specifier.strip_prefix("/lib/") {
+        return leaves_root(path.split('/')).then_some(Refusal::LeavesRoot);
+    }
+    if specifier == STANDARD.0 {
+        return None;
+    }
+    if specifier == CORE.0 {
+        return Some(Refusal::Core);
+    }
+    if specifier.starts_with('/') {
+        return Some(Refusal::Absolute);
+    }
+    if specifier.starts_with("node:") {
+        return Some(Refusal::NodeModule);
+    }
+    if specifier.contains(':') {
+        return Some(Refusal::Url);
+    }
+    if specifier.split('/').any(|segment| matches!(segment, "" | "." | "..")) {
+        return Some(Refusal::Malformed);
+    }
+    if allowed.iter().any(|entry| is_at_or_below(specifier, entry.trim_end_matches('/'))) {
+        return None;
+    }
+    let head = specifier.split('/').next().unwrap_or(specifier);
+    Some(if NODE_MODULES.contains(&head) { Refusal::NodeModule } else { Refusal::NotListed })
+}
+
+fn is_relative(specifier: &str) -> bool {
+    matches!(specifier, "." | "..") || specifier.starts_with("./") || specifier.starts_with("../")
+}
+
+fn is_at_or_below(specifier: &str, entry: &str) -> bool {
+    !entry.is_empty()
+        && specifier.strip_prefix(entry).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+fn leaves_root<'a>(segments: impl Iterator<Item = &'a str>) -> bool {
+    let mut depth = 0_usize;
+    for segment in segments {
+        match segment {
+            "" | "." => {}
+            ".." => match depth.checked_sub(1) {
+                Some(less) => depth = less,
+                None => return true,
+            },
+            _ => depth += 1,
+        }
+    }
+    false
+}

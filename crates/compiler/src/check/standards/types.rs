@@ -1,0 +1,149 @@
+//! The rules `no-any` and `typed-params`: a tool says what it takes.
+
+use oxc::ast::AstKind;
+use oxc::ast::ast::{FormalParameter, FormalParameters, TSTypeName, TSTypeReference, VariableDeclarator};
+use oxc::span::{GetSpan, Span};
+use tgp_contract::Severity;
+
+use super::super::report::{Report, Rule};
+use super::super::shape::{Callable, Entry, Shape};
+use super::super::tree::{Tree, peel};
+
+const NO_ANY: Rule = Rule {
+    name: "no-any",
+    severity: Severity::Error,
+    reason: "A type that allows everything hides mistakes from the agent that reuses the tool (standard 5, reusable).",
+};
+
+const TYPED_PARAMS: Rule = Rule {
+    name: "typed-params",
+    severity: Severity::Error,
+    reason: "Arguments control what a tool does, so their types are its manual (standard 6, general by params).",
+};
+
+pub(super) fn check<'a>(tree: &Tree<'_, 'a>, shape: &Shape<'a>, report: &mut Report<'_>) {
+    for (_, kind) in tree.each() {
+        match kind {
+            AstKind::TSAnyKeyword(any) => report.add(
+                &NO_ANY,
+                any.span,
+                "Type 'any' is forbidden",
+                "Write the type; where it is really open use `unknown` and narrow it.",
+            ),
+            AstKind::TSTypeReference(reference) if is_function_type(tree, reference) => report.add(
+                &NO_ANY,
+                reference.span,
+                "Type 'Function' accepts any function",
+                "Write the signature, such as `(value: string) => number`.",
+            ),
+            AstKind::VariableDeclarator(declarator) if shape.is_script() => {
+                check_script_destructuring(tree, declarator, report);
+            }
+            _ => {}
+        }
+    }
+    if is_javascript(&tree.unit.id) {
+        return;
+    }
+    if let Entry::Callable { callable, typed_outside: false } = shape.entry {
+        check_entry(tree, callable, report);
+    }
+    for exported in &shape.exported {
+        for span in untyped(exported.callable.params()) {
+            let name = text(tree, span);
+            report.add(
+                &NO_ANY,
+                span,
+                format!(
+                    "Parameter '{name}' of exported function '{}' has no type, which makes it 'any'",
+                    exported.name
+                ),
+                format!("Give it a type: `{name}: string`."),
+            );
+        }
+    }
+}
+
+/// JavaScript has no place to write a type.
+fn is_javascript(id: &str) -> bool {
+    [".js", ".cjs", ".mjs"].iter().any(|extension| id.ends_with(extension))
+}
+
+fn is_function_type<'a>(tree: &Tree<'_, 'a>, reference: &'a TSTypeReference<'a>) -> bool {
+    matches!(&reference.type_name, TSTypeName::IdentifierReference(name)
+        if name.name == "Function" && tree.symbol(name).is_none())
+}
+
+fn check_entry<'a>(tree: &Tree<'_, 'a>, callable: Callable<'a>, report: &mut Report<'_>) {
+    for span in untyped(callable.params()) {
+        let name = text(tree, span);
+        report.add(
+            &TYPED_PARAMS,
+            span,
+            format!("Parameter '{name}' of the tool has no type"),
+            format!("Give it a type: `{name}: {{ limit: number }}`."),
+        );
+    }
+    let Callable::Function(function) = callable else { return };
+    for (node, kind) in tree.each() {
+        let AstKind::IdentifierReference(reference) = kind else { continue };
+        if reference.name == "arguments"
+            && tree
+                .functions_around(node)
+                .find(|(_, kind)| matches!(kind, AstKind::Function(_)))
+                .map(|(id, _)| id)
+                == Some(function.node_id.get())
+        {
+            report.add(
+                &TYPED_PARAMS,
+                reference.span,
+                "'arguments' reads parameters that have no name and no type",
+                "Declare the parameters: `(args: { limit: number })`.",
+            );
+        }
+    }
+}
+
+/// The parameters without a type. A default value is as good as a type, since it shows one.
+fn untyped(params: &FormalParameters<'_>) -> Vec<Span> {
+    let is_untyped = |parameter: &&FormalParameter<'_>| {
+        parameter.type_annotation.is_none() && parameter.initializer.is_none()
+    };
+    let rest = params
+        .rest
+        .iter()
+        .filter(|rest| rest.type_annotation.is_none())
+        .map(|rest| rest.rest.argument.span());
+    params.items.iter().filter(is_untyped).map(|parameter| parameter.pattern.span()).chain(rest).collect()
+}
+
+/// In a script, `const { a } = args` takes whatever comes.
+fn check_script_destructuring<'a>(
+    tree: &Tree<'_, 'a>,
+    declarator: &'a VariableDeclarator<'a>,
+    report: &mut Report<'_>,
+) {
+    let (Some(init), true) = (&declarator.init, declarator.id.is_destructuring_pattern()) else { return };
+    // A cast gives the type, so only the bare name counts.
+    let bare = matches!(init, oxc::ast::ast::Expression::Identifier(_));
+    if bare && declarator.type_annotation.is_none() && is_args(tree, init) {
+        report.add_as(
+            Severity::Warning,
+            &TYPED_PARAMS,
+            declarator.id.span(),
+            "Arguments are destructured without types",
+            "Add them: `const { limit }: { limit: number } = args`, or read `args.limit`.",
+        );
+    }
+}
+
+fn is_args<'a>(tree: &Tree<'_, 'a>, expression: &'a oxc::ast::ast::Expression<'a>) -> bool {
+    matches!(peel(expression), AstKind::IdentifierReference(reference) if tree.global_name(reference) == Some("args"))
+}
+
+fn text<'a>(tree: &Tree<'_, 'a>, span: Span) -> &'a str {
+    const LONGEST: usize = 40;
+    let source = tree.program().source_text;
+    let text = source.get(span.start as usize..span.end as usize).unwrap_or("");
+    if text.len() <= LONGEST && !text.contains('\n') { text } else { "args" }
+}

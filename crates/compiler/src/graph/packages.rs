@@ -1,0 +1,182 @@
+//! Files of packages, found as Node finds them and never outside a `node_modules`.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use oxc_resolver::{ResolveError, ResolveOptions, Resolver};
+use tgp_contract::ToolError;
+
+use super::refusal::{Refusal, refused};
+use crate::transpile::MAX_LIBRARY_BYTES;
+use crate::{ModuleRequest, RequestKind};
+
+/// A file of a package.
+pub(super) struct Found {
+    pub(super) id: String,
+    /// Its real path, links followed.
+    pub(super) file: PathBuf,
+}
+
+/// The packages that a project can reach.
+pub(super) struct Packages {
+    import: Resolver,
+    require: Resolver,
+    /// The real `node_modules` of the project and of the directories above it, nearest first.
+    roots: Vec<PathBuf>,
+}
+
+impl fmt::Debug for Packages {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Packages").field("roots", &self.roots).finish_non_exhaustive()
+    }
+}
+
+impl Packages {
+    pub(super) fn new(project: &Path) -> Self {
+        let options = |conditions: &[&str], main_fields: &[&str]| ResolveOptions {
+            condition_names: conditions.iter().map(ToString::to_string).collect(),
+            main_fields: main_fields.iter().map(ToString::to_string).collect(),
+            extensions: [".js", ".mjs", ".cjs", ".json"].map(String::from).to_vec(),
+            // The environment of the kernel must not decide what a tool loads.
+            node_path: false,
+            ..ResolveOptions::default()
+        };
+        let import = Resolver::new(options(&["import", "module", "default"], &["module", "main"]));
+        let require = import.clone_with_options(options(&["require", "default"], &["main"]));
+        let real = project.canonicalize().unwrap_or_else(|_| project.to_owned());
+        let roots = real
+            .ancestors()
+            .filter_map(|directory| directory.join("node_modules").canonicalize().ok())
+            .collect();
+        Self { import, require, roots }
+    }
+
+    /// The file that `request` means when it stands in `directory`.
+    pub(super) fn locate(&self, directory: &Path, request: &ModuleRequest) -> Result<Found, ToolError> {
+        let specifier = request.specifier.as_str();
+        if specifier.starts_with("node:") {
+            return Err(refused(request, Refusal::NodeBuiltin));
+        }
+        if specifier.starts_with('/') || specifier.contains(['\\', ':']) {
+            return Err(refused(request, Refusal::Outside));
+        }
+        let resolver = if request.kind == RequestKind::Require { &self.require } else { &self.import };
+        let resolution =
+            resolver.resolve(directory, specifier).map_err(|error| explain(request, directory, &error))?;
+        // The resolver follows links itself; asking the system again makes this check its own proof.
+        let file = resolution.path().canonicalize().map_err(|error| unreadable(request, &error))?;
+        let id = self.id(&file).ok_or_else(|| refused(request, Refusal::Escapes))?;
+        Ok(Found { id, file })
+    }
+
+    /// `npm:` and the path below `node_modules`; one `../` for each root that is nearer to the project.
+    fn id(&self, file: &Path) -> Option<String> {
+        self.roots.iter().enumerate().find_map(|(distance, root)| {
+            let below = file.strip_prefix(root).ok()?;
+            let names: Option<Vec<&str>> = below.iter().map(|name| name.to_str()).collect();
+            Some(format!("npm:{}{}", "../".repeat(distance), names?.join("/")))
+        })
+    }
+}
+
+fn explain(request: &ModuleRequest, directory: &Path, error: &ResolveError) -> ToolError {
+    let specifier = request.specifier.as_str();
+    // An installed package of the same name (`events`, `buffer`) stands in for Node's; without one it is Node's.
+    if is_node_builtin(specifier) {
+        return refused(request, Refusal::NodeBuiltin);
+    }
+    let is_relative = specifier.starts_with('.');
+    let package = package_name(specifier);
+    let (reason, help) = match error {
+        ResolveError::PackagePathNotExported { subpath, .. } => (
+            format!("package `{package}` does not export `{subpath}` for this kind of import"),
+            format!("look into `exports` of `node_modules/{package}/package.json` for what it offers"),
+        ),
+        ResolveError::NotFound(_) if is_relative => (
+            format!("there is no such file below `{}`", directory.display()),
+            "install the package again".to_owned(),
+        ),
+        ResolveError::NotFound(_) => (
+            format!("package `{package}` is not installed where `{}` can see it", directory.display()),
+            format!("run `npm install {package}` in the project"),
+        ),
+        error => (error.to_string(), format!("look into `node_modules/{package}/package.json`")),
+    };
+    refused(request, Refusal::Package { reason, help })
+}
+
+fn unreadable(request: &ModuleRequest, error: &std::io::Error) -> ToolError {
+    let help = "install the package again".to_owned();
+    refused(request, Refusal::Package { reason: format!("its file cannot be read: {error}"), help })
+}
+
+/// The source of a file, within the cap.
+pub(super) fn read(found: &Found, request: &ModuleRequest) -> Result<String, ToolError> {
+    let no_module = |reason: String| refused(request, Refusal::NoModule { reason });
+    let size = found.file.metadata().map_err(|error| unreadable(request, &error))?.len();
+    if size > MAX_LIBRARY_BYTES as u64 {
+        return Err(no_module(format!(
+            "`{}` has {size} bytes, more than the {MAX_LIBRARY_BYTES} allowed",
+            found.id
+        )));
+    }
+    let bytes = std::fs::read(&found.file).map_err(|error| unreadable(request, &error))?;
+    String::from_utf8(bytes).map_err(|_| no_module(format!("`{}` is not UTF-8 text", found.id)))
+}
+
+/// `@scope/name` or `name`.
+fn package_name(specifier: &str) -> String {
+    let parts = if specifier.starts_with('@') { 2 } else { 1 };
+    specifier.split('/').take(parts).collect::<Vec<_>>().join("/")
+}
+
+/// True for modules of Node itself, with and without `node:`.
+pub(super) fn is_node_builtin(specifier: &str) -> bool {
+    let name = specifier.split('/').next().unwrap_or(specifier);
+    specifier.starts_with("node:") || NODE_BUILTINS.contains(&name)
+}
+
+const NODE_BUILTINS: &[&str] = &[
+    "assert",
+    "async_hooks",
+    "buffer",
+    "child_process",
+    "cluster",
+    "console",
+    "constants",
+    "crypto",
+    "dgram",
+    "diagnostics_channel",
+    "dns",
+    "domain",
+    "events",
+    "fs",
+    "http",
+    "http2",
+    "https",
+    "inspector",
+    "module",
+    "net",
+    "os",
+    "path",
+    "perf_hooks",
+    "process",
+    "punycode",
+    "querystring",
+    "readline",
+    "repl",
+    "stream",
+    "string_decoder",
+    "sys",
+    "timers",
+    "tls",
+    "trace_events",
+    "tty",
+    "url",
+    "util",
+    "v8",
+    "vm",
+    "wasi",
+    "worker_threads",
+    "zlib",
+];

@@ -1,0 +1,185 @@
+//! Modules below the tool root, and what a tool may name at all.
+
+use tgp_contract::{Code, EntryKind, FileSystem, FsError, PathError, Place, RelativePath, ToolError};
+
+use super::GraphHost;
+use super::nearest::nearest;
+use super::packages::is_node_builtin;
+use super::refusal::{Refusal, refused};
+use crate::{MAX_SOURCE_BYTES, ModuleRequest, Role, Unit};
+
+/// The read-only mount of the tools, and the folder it shows.
+const MOUNT: &str = "/lib/";
+const MOUNTED: &str = "tools";
+
+const MODULE_EXTENSIONS: [&str; 7] = ["ts", "js", "json", "mts", "mjs", "cts", "cjs"];
+
+/// `./x`, `../x` and `/lib/x` name tools.
+pub(super) fn is_tool_specifier(specifier: &str) -> bool {
+    specifier.starts_with("./")
+        || specifier.starts_with("../")
+        || matches!(specifier, "." | "..")
+        || specifier.starts_with(MOUNT)
+}
+
+/// Refuses everything that is neither a tool nor an allowed package.
+pub(super) fn refuse_foreign(host: &GraphHost, request: &ModuleRequest) -> Result<(), ToolError> {
+    let specifier = request.specifier.as_str();
+    if specifier.starts_with("node:") {
+        return Err(refused(request, Refusal::NodeBuiltin));
+    }
+    let is_odd = specifier.contains(['\\', ':', '%', '#', '?'])
+        || specifier.chars().any(char::is_control)
+        || specifier.split('/').any(|part| matches!(part, "" | "." | ".."));
+    if is_odd {
+        return Err(refused(request, Refusal::Outside));
+    }
+    if host.allowed_imports.iter().any(|allowed| is_below(specifier, allowed)) {
+        return Ok(());
+    }
+    if is_node_builtin(specifier) {
+        return Err(refused(request, Refusal::NodeBuiltin));
+    }
+    let mut error = refused(request, Refusal::NotAllowed(&host.allowed_imports));
+    let meant = nearest(specifier, host.allowed_imports.iter().map(String::as_str));
+    let is_tool = RelativePath::new(specifier)
+        .ok()
+        .and_then(|path| candidates(&path).into_iter().find(|path| is_file(host.tools.as_ref(), path)));
+    if let Some(tool) = is_tool {
+        let shown =
+            tool.as_str().strip_prefix("tools/").map_or(tool.to_string(), |rest| format!("{MOUNT}{rest}"));
+        error = error.help(format!("a tool is imported by its path: `{shown}`, or `./…` from beside it"));
+    } else if let Some(name) = meant.first() {
+        error = error.help(format!("did you mean `{name}`?"));
+    }
+    Err(error)
+}
+
+/// True when `specifier` is `allowed` or goes on with a `/`: `zod/v4` is below `zod`, `zod-evil` is not.
+fn is_below(specifier: &str, allowed: &str) -> bool {
+    let allowed = allowed.trim_end_matches('/');
+    !allowed.is_empty()
+        && specifier.strip_prefix(allowed).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// The file a tool's specifier means.
+pub(super) fn locate(
+    files: &dyn FileSystem,
+    importer: &RelativePath,
+    request: &ModuleRequest,
+) -> Result<RelativePath, ToolError> {
+    let specifier = request.specifier.as_str();
+    let path = match specifier.strip_prefix(MOUNT) {
+        // The rest is resolved alone, so that `/lib/../x` cannot leave the mount.
+        Some(rest) => {
+            RelativePath::new(rest).and_then(|rest| RelativePath::new(MOUNTED)?.join(rest.as_str()))
+        }
+        None => importer.parent().join(specifier),
+    };
+    let path = path.map_err(|error| match error {
+        PathError::TooLong(_) => ToolError::from(error).place(&request.place),
+        _ => refused(request, Refusal::Outside),
+    })?;
+    let tried = candidates(&path);
+    for candidate in &tried {
+        match files.entry(candidate) {
+            Ok(Some(entry)) if entry.kind == EntryKind::File => {
+                return if is_module(candidate) {
+                    Ok(candidate.clone())
+                } else {
+                    Err(refused(request, Refusal::NoModule { reason: format!("`{candidate}` is no module") }))
+                };
+            }
+            Ok(Some(entry)) if entry.kind == EntryKind::Other => {
+                return Err(refused(request, Refusal::Outside));
+            }
+            // A file where a directory is needed on the way is nothing found, too.
+            Ok(_) | Err(FsError::NotFound(_) | FsError::NotDirectory(_)) => {}
+            Err(error) => return Err(ToolError::from(error).place(&request.place)),
+        }
+    }
+    let tried = tried.iter().map(ToString::to_string).collect();
+    let near = nearest_tools(files, &path);
+    let help = "write the tool first, or list the files to see what there is".to_owned();
+    Err(refused(request, Refusal::NotFound { tried, nearest: near, help }))
+}
+
+/// What a path may stand for, in order.
+fn candidates(path: &RelativePath) -> Vec<RelativePath> {
+    let text = path.as_str();
+    let mut names = vec![text.to_owned()];
+    if path.is_root() {
+        names = vec!["index.ts".to_owned()];
+    } else {
+        names.push(format!("{text}.ts"));
+        names.extend(
+            [(".js", ".ts"), (".mjs", ".mts"), (".cjs", ".cts")]
+                .iter()
+                .filter_map(|(written, real)| text.strip_suffix(written).map(|stem| format!("{stem}{real}"))),
+        );
+        names.extend([".js", ".json", "/index.ts", "/index.js"].map(|ending| format!("{text}{ending}")));
+    }
+    names.iter().filter_map(|name| RelativePath::new(name).ok()).collect()
+}
+
+fn is_module(path: &RelativePath) -> bool {
+    path.name()
+        .and_then(|name| name.rsplit_once('.'))
+        .is_some_and(|(_, extension)| MODULE_EXTENSIONS.contains(&extension))
+}
+
+fn is_file(files: &dyn FileSystem, path: &RelativePath) -> bool {
+    matches!(files.entry(path), Ok(Some(entry)) if entry.kind == EntryKind::File)
+}
+
+fn nearest_tools(files: &dyn FileSystem, wanted: &RelativePath) -> Vec<String> {
+    let folder = RelativePath::new(wanted.parts().next().unwrap_or(MOUNTED)).unwrap_or_default();
+    let listed = files.list(&folder).or_else(|_| files.list(&RelativePath::root())).unwrap_or_default();
+    let stem = |path: &str| path.rsplit_once('.').map_or(path.to_owned(), |(stem, _)| stem.to_owned());
+    let wanted_stem = stem(wanted.as_str());
+    let modules: Vec<String> = listed
+        .iter()
+        .filter(|entry| entry.kind == EntryKind::File && is_module(&entry.path))
+        .map(|entry| entry.path.to_string())
+        .collect();
+    let stems: Vec<String> = modules.iter().map(|path| stem(path)).collect();
+    let mut near = nearest(&wanted_stem, stems.iter().map(String::as_str));
+    if near.is_empty() {
+        // The right name in the wrong folder.
+        let name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
+        near = stems.iter().filter(|stem| name(stem) == name(&wanted_stem)).take(3).cloned().collect();
+    }
+    near.iter().filter_map(|near| modules.iter().find(|path| stem(path) == *near).cloned()).collect()
+}
+
+/// The tool that is to be run.
+pub(super) fn read_entry(files: &dyn FileSystem, entry: &RelativePath) -> Result<Unit, ToolError> {
+    match files.entry(entry) {
+        Ok(Some(found)) if found.kind == EntryKind::File => {}
+        Ok(Some(_)) => return Err(FsError::IsDirectory(entry.clone()).into()),
+        Ok(None) | Err(FsError::NotFound(_) | FsError::NotDirectory(_)) => {
+            let near = nearest_tools(files, entry);
+            let help = if near.is_empty() {
+                "write the tool first, or list the files to see what there is".to_owned()
+            } else {
+                format!("did you mean {}?", super::refusal::listed(&near))
+            };
+            return Err(ToolError::new(Code::NotFound, format!("there is no tool `{entry}`")).help(help));
+        }
+        Err(error) => return Err(error.into()),
+    }
+    let place = Place { file: entry.to_string(), line: 1, column: 1 };
+    Ok(Unit { id: entry.to_string(), source: read(files, entry, &place)?, role: Role::Tool })
+}
+
+/// The source of a tool.
+pub(super) fn read(files: &dyn FileSystem, path: &RelativePath, place: &Place) -> Result<String, ToolError> {
+    let at_place = |error: FsError| ToolError::from(error).place(place);
+    if let Some(entry) = files.entry(path).map_err(at_place)?
+        && entry.size > MAX_SOURCE_BYTES as u64
+    {
+        let limit = MAX_SOURCE_BYTES as u64;
+        return Err(at_place(FsError::TooLarge { path: path.clone(), size: entry.size, limit }));
+    }
+    files.read_text(path).map_err(at_place)
+}

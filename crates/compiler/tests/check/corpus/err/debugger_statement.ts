@@ -1,0 +1,5 @@
+/** Stops. */
+export default function tool(): number {
+  debugger;
+  return 1;
+}

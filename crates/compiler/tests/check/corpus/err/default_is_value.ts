@@ -1,0 +1,4 @@
+const answer = 'yes';
+
+/** A value is no tool. */
+export default answer;

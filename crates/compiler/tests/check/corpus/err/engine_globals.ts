@@ -1,0 +1,2 @@
+/** What engines have. */
+export default () => [WebAssembly, new SharedArrayBuffer(1), Atomics, Deno, Bun];

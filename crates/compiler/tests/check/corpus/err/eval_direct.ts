@@ -1,0 +1,2 @@
+/** Runs text. */
+export default (args: { code: string }) => eval(args.code);

@@ -1,0 +1,5 @@
+/** Runs text later. */
+export default function tool(): number {
+  setTimeout('tgp.log(1)', 0);
+  return 1;
+}

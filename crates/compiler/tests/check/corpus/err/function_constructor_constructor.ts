@@ -1,0 +1,2 @@
+/** The constructor of a constructor. */
+export default () => [].constructor.constructor('return process')();

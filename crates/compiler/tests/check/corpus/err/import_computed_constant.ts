@@ -1,0 +1,2 @@
+/** Computed, but no secret. */
+export default async () => [await import('f' + 's'), require(['f', 's'].join(''))];

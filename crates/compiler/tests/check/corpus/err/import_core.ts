@@ -1,0 +1,4 @@
+import { defineTGPConfig } from '@tgp/core';
+
+/** The configuration's package is not for tools. */
+export default () => defineTGPConfig({});

@@ -1,0 +1,4 @@
+const name = './other';
+
+/** A constant, but not a literal. */
+export default async () => import(name);

@@ -1,0 +1,4 @@
+import fs from 'fs';
+
+/** Reads files. */
+export default (args: { path: string }) => fs.readFileSync(args.path);

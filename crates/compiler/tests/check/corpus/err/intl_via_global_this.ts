@@ -1,0 +1,4 @@
+const { Intl: I } = globalThis;
+
+/** Formats money. */
+export default () => [I, globalThis.Intl];

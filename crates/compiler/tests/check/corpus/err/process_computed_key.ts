@@ -1,0 +1,2 @@
+/** Put together from pieces. */
+export default () => globalThis['pro' + 'cess'].pid;

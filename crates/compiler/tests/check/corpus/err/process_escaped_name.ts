@@ -1,0 +1,2 @@
+/** The same name, spelled otherwise. */
+export default () => pro\u0063ess.pid;

@@ -1,0 +1,5 @@
+/** Leaves. */
+export default function tool(): number {
+  process.exit();
+  return 1;
+}

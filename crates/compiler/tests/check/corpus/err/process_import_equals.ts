@@ -1,0 +1,5 @@
+import p = globalThis.process;
+import g = globalThis;
+
+/** The import that is an assignment. */
+export default () => [p, g];

@@ -1,0 +1,2 @@
+/** Under the names other worlds use. */
+export default () => [global.process, self.process, window.process, globalThis.window?.process];

@@ -1,0 +1,6 @@
+function world() {
+  return this;
+}
+
+/** A plain function hands out the global object. */
+module.exports = () => world().process;

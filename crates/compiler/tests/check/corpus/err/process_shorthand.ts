@@ -1,0 +1,2 @@
+/** Hands it on. */
+export default () => ({ process });

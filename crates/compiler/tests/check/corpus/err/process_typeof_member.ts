@@ -1,0 +1,2 @@
+/** Asks for more than whether it exists. */
+export default () => typeof process.env;

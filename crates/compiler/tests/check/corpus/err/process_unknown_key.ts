@@ -1,0 +1,2 @@
+/** Whatever the caller says. */
+export default (args: { name: string }) => globalThis[args.name];

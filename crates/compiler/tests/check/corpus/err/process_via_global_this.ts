@@ -1,0 +1,2 @@
+/** Through the global object. */
+export default () => globalThis.process.pid;

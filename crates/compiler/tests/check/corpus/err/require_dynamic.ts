@@ -1,0 +1,2 @@
+/** Whatever the caller names. */
+module.exports = (args: { name: string }) => require(args.name);

@@ -1,0 +1,2 @@
+/** Only one literal is understood. */
+module.exports = () => [require('./a', './b'), require(...['./a']), require()];

@@ -1,0 +1,3 @@
+/** Returns nothing. */
+tgp.log('done');
+return;

@@ -1,0 +1,2 @@
+/** Computes, and keeps it. */
+const total = args.values.length;

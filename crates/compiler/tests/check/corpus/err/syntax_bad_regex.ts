@@ -1,0 +1,2 @@
+/** A pattern that cannot be. */
+export default (args: { text: string }) => /(unclosed/.test(args.text);

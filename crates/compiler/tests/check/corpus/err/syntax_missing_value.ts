@@ -1,0 +1,5 @@
+/** Broken. */
+export default function tool() {
+  const x = ;
+  return x;
+}

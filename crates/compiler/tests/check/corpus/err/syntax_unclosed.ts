@@ -1,0 +1,3 @@
+/** Never ends. */
+export default function tool(args: { a: number }) {
+  return [args.a

@@ -1,0 +1,4 @@
+/** Adds. */
+export default function add(args, { limit }, ...more) {
+  return [args.a, limit, more];
+}

@@ -1,0 +1,2 @@
+/** There is no browser. */
+export default () => window.innerWidth + document.title.length;

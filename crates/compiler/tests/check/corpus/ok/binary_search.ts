@@ -1,0 +1,12 @@
+/** Index of a value in a sorted list, or -1. */
+export default function search(args: { list: number[]; value: number }): number {
+  let low = 0;
+  let high = args.list.length - 1;
+  while (low <= high) {
+    const middle = (low + high) >> 1;
+    if (args.list[middle] === args.value) return middle;
+    if (args.list[middle] < args.value) low = middle + 1;
+    else high = middle - 1;
+  }
+  return -1;
+}

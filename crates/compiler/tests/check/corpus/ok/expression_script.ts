@@ -1,0 +1,3 @@
+/** Greets by name. */
+const greeting = `Hello, ${args.name}`;
+greeting.toUpperCase();

@@ -1,0 +1,2 @@
+/** The same tool under another name. */
+export { default } from './fibonacci';

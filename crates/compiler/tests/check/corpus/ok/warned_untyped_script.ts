@@ -1,0 +1,3 @@
+/** Adds. */
+const { a, b } = args;
+return a + b;

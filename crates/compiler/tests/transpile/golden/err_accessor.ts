@@ -1,0 +1,2 @@
+class A { accessor x = 1; }
+export default A;

@@ -1,0 +1,2 @@
+const args = { n: 1 };
+args.n

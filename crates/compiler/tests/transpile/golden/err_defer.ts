@@ -1,0 +1,2 @@
+import defer * as later from './later';
+export default later;

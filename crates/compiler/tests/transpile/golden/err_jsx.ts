@@ -1,0 +1,3 @@
+export default () => {
+  return <div className="x">hello {1}</div>;
+};

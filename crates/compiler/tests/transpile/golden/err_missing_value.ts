@@ -1,0 +1,2 @@
+// the unit test plan's example
+const x = ;

@@ -1,0 +1,2 @@
+const a = await Promise.resolve(1);
+module.exports = a;

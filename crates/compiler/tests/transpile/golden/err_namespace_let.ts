@@ -1,0 +1,2 @@
+namespace N { export let counter = 0; }
+export default N;

@@ -1,0 +1,2 @@
+const größe = 1; const größe = 2;
+export default größe;

@@ -1,0 +1,2 @@
+function main(args: { n: number }): number { return args.n; }
+export = main;

@@ -1,0 +1,2 @@
+import effect from './effect.js';
+export default (args) => args.n;

@@ -1,0 +1,2 @@
+const fib = require('/lib/math/fib');
+fib({ n: args.n })

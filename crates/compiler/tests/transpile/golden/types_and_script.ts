@@ -1,0 +1,2 @@
+export interface Args { n: number }
+(args as Args).n + 1

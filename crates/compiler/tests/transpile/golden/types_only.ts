@@ -1,0 +1,2 @@
+export interface A { n: number }
+export type B = A | null;

@@ -1,0 +1,108 @@
+//! One lock: what is prepared before a fork, and the order in which it is applied.
+
+use std::os::fd::OwnedFd;
+
+use nix::sched::CloneFlags;
+
+use super::filter::Program;
+use super::limits::ResourceLimits;
+use super::mounts::MountView;
+use super::{Refusal, files, filter, namespaces, privileges, supervise};
+use crate::{FileAccess, JailError, Profile, SyscallFilter};
+
+/// Everything a process needs to lock itself, allocated ahead.
+#[derive(Debug)]
+pub(crate) struct Lock {
+    landlock_abi: Option<u32>,
+    seccomp_available: bool,
+    rules: Option<OwnedFd>,
+    program: Option<Program>,
+    limits: ResourceLimits,
+    namespaces: CloneFlags,
+    map_ids: bool,
+    mounts: MountView,
+    keep_capabilities: privileges::Kept,
+}
+
+impl Lock {
+    pub(crate) fn prepare(profile: &Profile) -> Result<Self, JailError> {
+        let landlock_abi = files::abi();
+        let rules = if landlock_abi.is_some() { files::ruleset(profile)? } else { None };
+        let seccomp_available = filter::available();
+        let program = if seccomp_available { filter::compile(profile, landlock_abi)? } else { None };
+        Ok(Self {
+            landlock_abi,
+            seccomp_available,
+            rules,
+            program,
+            limits: ResourceLimits::new(&profile.limits),
+            namespaces: namespaces::flags(profile.namespaces),
+            // Without files there is nothing whose owner could matter, and an unmapped user is nobody.
+            map_ids: profile.files != FileAccess::None,
+            mounts: MountView::prepare(profile)?,
+            keep_capabilities: match profile.syscalls {
+                SyscallFilter::Compute => privileges::Kept::None,
+                SyscallFilter::Process | SyscallFilter::Unfiltered => privileges::Kept::FileOwnership,
+            },
+        })
+    }
+
+    pub(crate) fn landlock_abi(&self) -> Option<u32> {
+        self.landlock_abi
+    }
+
+    /// Whether system calls can be filtered here; the profile may still ask for no filter.
+    pub(crate) fn seccomp_available(&self) -> bool {
+        self.seccomp_available
+    }
+
+    pub(crate) fn wanted_namespaces(&self) -> CloneFlags {
+        self.namespaces
+    }
+
+    /// Locks the calling process. Returns the namespaces it has left.
+    pub(crate) fn apply_to_self(&mut self) -> Result<CloneFlags, Refusal> {
+        let entered = self.enter()?;
+        self.close_doors()?;
+        Ok(entered)
+    }
+
+    /// Locks a child between fork and exec: system calls only.
+    pub(crate) fn apply_to_child(&mut self) -> Result<(), Refusal> {
+        privileges::drop_descriptors()?;
+        // A signal to its process group would reach the caller too, unless Landlock keeps signals inside.
+        if self.landlock_abi < Some(files::KEEPS_SIGNALS) {
+            privileges::leave_session()?;
+        }
+        let entered = self.enter()?;
+        if entered.contains(CloneFlags::CLONE_NEWPID) {
+            supervise::move_to_new_pid_namespace()?;
+            if entered.contains(CloneFlags::CLONE_NEWNS) {
+                self.mounts.fresh_proc(self.rules.as_ref())?;
+            }
+        }
+        self.close_doors()
+    }
+
+    fn enter(&mut self) -> Result<CloneFlags, Refusal> {
+        privileges::forbid_new_privileges()?;
+        let entered = namespaces::enter(self.namespaces, self.map_ids)?;
+        if entered.contains(CloneFlags::CLONE_NEWNS) {
+            self.mounts.apply()?;
+        }
+        Ok(entered)
+    }
+
+    fn close_doors(&self) -> Result<(), Refusal> {
+        privileges::drop_capabilities(self.keep_capabilities)?;
+        self.limits.apply()?;
+        privileges::forbid_tracing()?;
+        if let Some(rules) = &self.rules {
+            files::restrict(rules)?;
+        }
+        if let Some(program) = &self.program {
+            program.install()?;
+        }
+        Ok(())
+    }
+}

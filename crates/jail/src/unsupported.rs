@@ -1,0 +1,33 @@
+//! Platforms without any of this: processes still run, and the report says that nothing holds them.
+
+use std::process::Command;
+
+use crate::{JailError, LockReport, Profile};
+
+pub(crate) fn is_root() -> bool {
+    false
+}
+
+/// Locks nothing, and says so.
+pub fn lock_this_process(_profile: &Profile) -> Result<LockReport, JailError> {
+    Ok(probe())
+}
+
+/// Hands the command back unchanged.
+pub fn jailed_command(_profile: &Profile, command: Command) -> Result<Command, JailError> {
+    Ok(command)
+}
+
+/// Reports that everything is missing.
+pub fn probe() -> LockReport {
+    LockReport {
+        no_new_privileges: false,
+        landlock_abi: None,
+        seccomp: false,
+        namespaces: Vec::new(),
+        missing: ["no-new-privileges", "Landlock", "seccomp", "namespaces"]
+            .iter()
+            .map(|part| format!("This operating system has no {part}."))
+            .collect(),
+    }
+}

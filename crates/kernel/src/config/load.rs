@@ -1,0 +1,46 @@
+//! Finding the configuration file and getting its value.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use tgp_compiler::{MAX_SOURCE_BYTES, Role, Unit};
+
+use super::ConfigError;
+
+/// The names looked for, in this order.
+const NAMES: [&str; 3] = ["tgp.config.ts", "tgp.config.js", "tgp.config.json"];
+
+/// What stands in a configuration file.
+#[derive(Debug)]
+pub(crate) enum ConfigSource {
+    /// To be evaluated in a worker.
+    Script(Unit),
+    Json { file: String, value: Value },
+}
+
+/// The configuration file of a project, if it has one.
+pub(crate) fn find(project: &Path, named: Option<&Path>) -> Result<Option<ConfigSource>, ConfigError> {
+    let path = match named {
+        Some(path) => project.join(path),
+        None => match NAMES.iter().map(|name| project.join(name)).find(|path| path.is_file()) {
+            Some(path) => path,
+            None => return Ok(None),
+        },
+    };
+    read(&path).map(Some)
+}
+
+fn read(path: &PathBuf) -> Result<ConfigSource, ConfigError> {
+    let file = path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned());
+    let failed = |reason: String| ConfigError::Read { file: file.clone(), reason };
+    let size = std::fs::metadata(path).map_err(|error| failed(error.to_string()))?.len();
+    if size > MAX_SOURCE_BYTES as u64 {
+        return Err(failed(format!("it has {size} bytes, more than {MAX_SOURCE_BYTES}")));
+    }
+    let source = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
+    if path.extension().is_some_and(|extension| extension == "json") {
+        let value = serde_json::from_str(&source).map_err(|error| failed(error.to_string()))?;
+        return Ok(ConfigSource::Json { file, value });
+    }
+    Ok(ConfigSource::Script(Unit { id: file, source, role: Role::Config }))
+}

@@ -1,0 +1,210 @@
+//! `tgp init`: an empty folder becomes a project an agent can work in. Run twice it changes nothing.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+use tgp_contract::{Code, ToolError};
+
+const CONFIG: &str = include_str!("templates/tgp.config.ts");
+const DECLARATIONS: &str = include_str!("templates/tgp.d.ts");
+const TOOL_GITIGNORE: &str = "# What is not source stays on this machine.\n/.state/\n.tgp-tmp-*\n";
+const TOOL_TSCONFIG: &str = include_str!("templates/tsconfig.json");
+const META: &str = "{\n  \"tools\": {}\n}\n";
+
+/// What was done and what was there already, as paths relative to the project.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Scaffolded {
+    pub created: Vec<String>,
+    pub updated: Vec<String>,
+    pub kept: Vec<String>,
+    /// What could not be done, one sentence each.
+    pub warnings: Vec<String>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ScaffoldError {
+    #[error("cannot write `{path}`: {source}")]
+    Write { path: PathBuf, source: io::Error },
+    #[error("`{path}` is not valid JSON: {source}")]
+    PackageJson { path: PathBuf, source: serde_json::Error },
+}
+
+impl From<ScaffoldError> for ToolError {
+    fn from(error: ScaffoldError) -> Self {
+        let code = match &error {
+            ScaffoldError::Write { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => Code::Permission,
+            ScaffoldError::Write { .. } => Code::Internal,
+            ScaffoldError::PackageJson { .. } => Code::Config,
+        };
+        ToolError::new(code, error.to_string()).help("correct that file or its permissions and run `tgp init` again")
+    }
+}
+
+/// Scaffolds `project`.
+///
+/// # Errors
+/// When a file cannot be written. What was made before stays; running it again completes the rest.
+pub fn initialise(project: &Path) -> Result<Scaffolded, ScaffoldError> {
+    let mut work = Work { project, done: Scaffolded::default() };
+    // A broken package.json is found before anything is written.
+    let package = work.read_package_json()?;
+    work.file("tgp.config.ts", CONFIG)?;
+    work.directory(".tgp/tools")?;
+    work.directory(".tgp/bin")?;
+    work.file(".tgp/meta.json", META)?;
+    work.file(".tgp/.gitignore", TOOL_GITIGNORE)?;
+    work.file(".tgp/tgp.d.ts", DECLARATIONS)?;
+    work.file(".tgp/tsconfig.json", TOOL_TSCONFIG)?;
+    work.repository(".tgp")?;
+    work.gitignore()?;
+    if let Some(package) = package {
+        work.package_json(package)?;
+    }
+    Ok(work.done)
+}
+
+struct Work<'a> {
+    project: &'a Path,
+    done: Scaffolded,
+}
+
+impl Work<'_> {
+    fn path(&self, name: &str) -> PathBuf {
+        self.project.join(name)
+    }
+
+    fn wrong(&self, name: &str) -> impl Fn(io::Error) -> ScaffoldError {
+        let path = self.path(name);
+        move |source| ScaffoldError::Write { path: path.clone(), source }
+    }
+
+    fn directory(&mut self, name: &str) -> Result<(), ScaffoldError> {
+        let path = self.path(name);
+        if path.is_dir() {
+            self.done.kept.push(format!("{name}/"));
+            return Ok(());
+        }
+        fs::create_dir_all(&path).map_err(self.wrong(name))?;
+        // Git keeps no empty directory, and the next clone must find this one.
+        fs::write(path.join(".gitkeep"), "").map_err(self.wrong(name))?;
+        self.done.created.push(format!("{name}/"));
+        Ok(())
+    }
+
+    fn file(&mut self, name: &str, content: &str) -> Result<(), ScaffoldError> {
+        let path = self.path(name);
+        if path.exists() {
+            self.done.kept.push(name.to_owned());
+            return Ok(());
+        }
+        fs::write(&path, content).map_err(self.wrong(name))?;
+        self.done.created.push(name.to_owned());
+        Ok(())
+    }
+
+    fn repository(&mut self, name: &str) -> Result<(), ScaffoldError> {
+        let label = format!("{name}/.git");
+        if self.path(&label).exists() {
+            self.done.kept.push(label);
+            return Ok(());
+        }
+        // Started with nothing of the user's own git: no template, no hooks, no configuration.
+        let made = Command::new("git")
+            .args(["init", "--quiet", "--initial-branch=main", "--template=", "--", "."])
+            .current_dir(self.path(name))
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status();
+        match made {
+            Ok(status) if status.success() => self.done.created.push(label),
+            Ok(status) => self.done.warnings.push(format!("`git init` failed in {name} ({status}); tools have no history yet")),
+            Err(_) => self.done.warnings.push("git is not installed; tools have no history yet".to_owned()),
+        }
+        Ok(())
+    }
+
+    fn gitignore(&mut self) -> Result<(), ScaffoldError> {
+        let name = ".gitignore";
+        let path = self.path(name);
+        let old = match fs::read_to_string(&path) {
+            Ok(text) => Some(text),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(self.wrong(name)(error)),
+        };
+        let ignored = old.as_deref().unwrap_or_default().lines().map(str::trim);
+        if ignored.into_iter().any(|line| matches!(line, ".tgp" | ".tgp/" | "/.tgp" | "/.tgp/")) {
+            self.done.kept.push(name.to_owned());
+            return Ok(());
+        }
+        let gap = match &old {
+            Some(text) if !text.is_empty() && !text.ends_with('\n') => "\n",
+            _ => "",
+        };
+        let mut file =
+            fs::OpenOptions::new().create(true).append(true).open(&path).map_err(self.wrong(name))?;
+        write!(file, "{gap}# The tool repository has a history of its own.\n/.tgp/\n").map_err(self.wrong(name))?;
+        let list = if old.is_some() { &mut self.done.updated } else { &mut self.done.created };
+        list.push(name.to_owned());
+        Ok(())
+    }
+
+    fn read_package_json(&self) -> Result<Option<(String, Value)>, ScaffoldError> {
+        let path = self.path("package.json");
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(source) => return Err(ScaffoldError::Write { path, source }),
+        };
+        let value = serde_json::from_str(&text).map_err(|source| ScaffoldError::PackageJson { path, source })?;
+        Ok(Some((text, value)))
+    }
+
+    /// Adds the script `tgp`, and leaves order and indentation as they are.
+    fn package_json(&mut self, (text, mut value): (String, Value)) -> Result<(), ScaffoldError> {
+        let name = "package.json";
+        let Some(fields) = value.as_object_mut() else {
+            self.done.warnings.push("package.json is not an object; it was left alone".to_owned());
+            return Ok(());
+        };
+        let scripts = fields.entry("scripts").or_insert_with(|| json!({}));
+        match scripts.as_object_mut() {
+            Some(scripts) if !scripts.contains_key("tgp") => {
+                scripts.insert("tgp".to_owned(), json!("tgp"));
+            }
+            Some(_) => {
+                self.done.kept.push(name.to_owned());
+                return Ok(());
+            }
+            None => {
+                self.done.warnings.push("`scripts` in package.json is not an object; it was left alone".to_owned());
+                return Ok(());
+            }
+        }
+        let indent: String = text
+            .lines()
+            .find_map(|line| {
+                let blank: String = line.chars().take_while(|character| matches!(character, ' ' | '\t')).collect();
+                (!blank.is_empty()).then_some(blank)
+            })
+            .unwrap_or_else(|| "  ".to_owned());
+        let mut bytes = Vec::new();
+        let formatter = serde_json::ser::PrettyFormatter::with_indent(indent.as_bytes());
+        let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, formatter);
+        serde::Serialize::serialize(&value, &mut serializer)
+            .map_err(|source| ScaffoldError::PackageJson { path: self.path(name), source })?;
+        if text.ends_with('\n') {
+            bytes.push(b'\n');
+        }
+        fs::write(self.path(name), bytes).map_err(self.wrong(name))?;
+        self.done.updated.push(name.to_owned());
+        Ok(())
+    }
+}

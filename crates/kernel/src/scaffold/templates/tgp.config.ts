@@ -1,0 +1,26 @@
+import { defineTGPConfig } from '@tgp/core';
+
+// Every field is optional; what you see are the defaults.
+export default defineTGPConfig({
+  // The agent's root: a git repository with the tools it has forged.
+  rootDir: './.tgp',
+
+  // Where tools may write, relative to this file. A run's writes are kept only when it succeeds.
+  fs: {
+    allowedDirs: ['./tmp'],
+    blockUpwardTraversal: true,
+  },
+
+  // Packages tools may import: '@tgp/std' is built in, the others come from node_modules.
+  allowedImports: ['@tgp/std', 'zod', 'date-fns'],
+
+  // URL prefixes that tgp.fetch may reach, such as 'https://api.stripe.com/v1'.
+  allowedFetchUrls: [],
+
+  // Caps of every run.
+  sandbox: {
+    memoryMb: 64,
+    cpuMs: 50,
+    wallMs: 5000,
+  },
+});

@@ -1,0 +1,268 @@
+//! The client that carries requests out.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::header::{ACCEPT_ENCODING, HeaderMap, HeaderValue, LOCATION};
+use tgp_contract::ToolError;
+use tokio::sync::OnceCell;
+use url::{Host, Url};
+
+use super::address;
+use super::failure::{self, bad_response, no_client, too_large, transport};
+use super::redirect::{is_redirect, rewrite};
+use super::request::Prepared;
+use super::resolver::{OffLimits, ScreeningResolver};
+use super::{AllowList, FetchLimits, FetchRequest, FetchResponse, NameResolver, Redirects, SystemResolver};
+
+/// Idle connections serve the next call of a tool that makes many; beyond that they are only a burden.
+const IDLE_CONNECTIONS_PER_HOST: usize = 4;
+const IDLE_CONNECTION_LIFE: Duration = Duration::from_secs(20);
+
+/// Carries out the fetches of tools under one allow list.
+///
+/// Making one costs nothing: the HTTP clients inside are built by the first fetch that needs them. There are two,
+/// because a plain-http fetch must neither wait for the root certificates of the system nor fail without them.
+pub struct FetchClient {
+    list: Arc<AllowList>,
+    limits: FetchLimits,
+    resolver: Arc<dyn NameResolver>,
+    extra_roots: Vec<u8>,
+    plain: OnceCell<reqwest::Client>,
+    secure: OnceCell<reqwest::Client>,
+}
+
+impl fmt::Debug for FetchClient {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("FetchClient")
+            .field("list", &self.list)
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}
+
+impl FetchClient {
+    #[must_use]
+    pub fn new(allow_list: AllowList, limits: FetchLimits) -> Self {
+        Self {
+            list: Arc::new(allow_list),
+            limits,
+            resolver: Arc::new(SystemResolver),
+            extra_roots: Vec::new(),
+            plain: OnceCell::new(),
+            secure: OnceCell::new(),
+        }
+    }
+
+    /// Resolves names with `resolver` instead of the operating system. Its answers are screened all the same.
+    #[must_use]
+    pub fn with_resolver(mut self, resolver: Arc<dyn NameResolver>) -> Self {
+        self.resolver = resolver;
+        self
+    }
+
+    /// Trusts the certificates in `pem` (one or more, PEM) besides those of the system.
+    #[must_use]
+    pub fn with_extra_roots(mut self, pem: impl Into<Vec<u8>>) -> Self {
+        self.extra_roots = pem.into();
+        self
+    }
+
+    #[must_use]
+    pub fn allow_list(&self) -> &AllowList {
+        &self.list
+    }
+
+    #[must_use]
+    pub fn limits(&self) -> &FetchLimits {
+        &self.limits
+    }
+
+    /// Carries out one request. Must be called on a tokio runtime with time and I/O enabled.
+    ///
+    /// # Errors
+    /// `ESECURITY` when the URL, a redirect or an address is not allowed, with what would have to be added to the
+    /// list; `EFETCH` for everything else.
+    pub async fn fetch(&self, request: FetchRequest) -> Result<FetchResponse, ToolError> {
+        let url = request.url.clone();
+        match tokio::time::timeout(self.limits.timeout, self.follow(request)).await {
+            Ok(result) => result,
+            Err(_) => Err(failure::timed_out(&url, self.limits.timeout)),
+        }
+    }
+
+    async fn follow(&self, request: FetchRequest) -> Result<FetchResponse, ToolError> {
+        let start = self.admit(&request.url, None)?;
+        let redirects = request.redirect;
+        let mut request = request.prepare(&self.limits)?;
+        let mut url = start.clone();
+        for hops in 0..=self.limits.max_redirects {
+            let response = self.send(&request, &url).await?;
+            let status = response.status();
+            if status.is_informational() {
+                return Err(bad_response(&url, "the server switched to another protocol"));
+            }
+            let location = response.headers().get(LOCATION).filter(|_| is_redirect(status));
+            let Some(location) = location.filter(|_| redirects != Redirects::Manual) else {
+                return self.receive(response, &url, hops > 0).await;
+            };
+            if redirects == Redirects::Error {
+                return Err(failure::unwanted_redirect(&url));
+            }
+            let target = self.redirect_target(&url, location)?;
+            rewrite(&mut request, status, &url, &target);
+            url = target;
+        }
+        Err(failure::too_many_redirects(&start, self.limits.max_redirects))
+    }
+
+    /// Parses a URL and asks the list. What comes back is the only form of it that may be sent.
+    fn admit(&self, url: &str, via: Option<&Url>) -> Result<Url, ToolError> {
+        if url.len() > self.limits.max_url_bytes {
+            return Err(too_large("URL", self.limits.max_url_bytes, "bytes"));
+        }
+        let admitted = self.list.check(url).map_err(|refusal| failure::refused(url, &refusal, via))?;
+        self.check_literal(&admitted)?;
+        Ok(admitted)
+    }
+
+    /// Resolvers are not asked about IP literals, so those are checked here: only one that the list names passes.
+    fn check_literal(&self, url: &Url) -> Result<(), ToolError> {
+        let Some(host) = url.host() else { return Err(bad_response(url, "it has no host")) };
+        let address = match host {
+            Host::Domain(_) => return Ok(()),
+            Host::Ipv4(address) => IpAddr::V4(address),
+            Host::Ipv6(address) => IpAddr::V6(address),
+        };
+        match address::off_limits(address) {
+            Some(kind) if !self.list.names(&host) => {
+                Err(failure::off_limits(url, &OffLimits { host: host.to_string(), address, kind }))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn redirect_target(&self, from: &Url, location: &HeaderValue) -> Result<Url, ToolError> {
+        // Non-ASCII is sent as UTF-8 by the servers that send it at all.
+        let location = std::str::from_utf8(location.as_bytes())
+            .map_err(|_| bad_response(from, "it redirects to a Location that is not text"))?;
+        if location.len() > self.limits.max_url_bytes {
+            return Err(too_large("URL of a redirect", self.limits.max_url_bytes, "bytes"));
+        }
+        let target = from.join(location).map_err(|error| {
+            bad_response(from, &format!("it redirects to something that is no URL ({error})"))
+        })?;
+        self.admit(target.as_str(), Some(from))
+    }
+
+    async fn send(&self, request: &Prepared, url: &Url) -> Result<reqwest::Response, ToolError> {
+        let client = self.client_for(url).await?;
+        let mut outgoing = reqwest::Request::new(request.method.clone(), url.clone());
+        *outgoing.headers_mut() = request.headers.clone();
+        // A compressed body could be a bomb, and nothing here unpacks it.
+        outgoing.headers_mut().entry(ACCEPT_ENCODING).or_insert(HeaderValue::from_static("identity"));
+        *outgoing.body_mut() = request.body.clone().map(reqwest::Body::from);
+        let response = client.execute(outgoing).await.map_err(|error| transport(&error, url))?;
+        self.check_headers(response.headers())?;
+        Ok(response)
+    }
+
+    /// The HTTP library has caps of its own against a flood; these are the tighter ones of the configuration.
+    fn check_headers(&self, headers: &HeaderMap) -> Result<(), ToolError> {
+        if headers.len() > self.limits.max_headers {
+            return Err(too_large("list of response headers", self.limits.max_headers, "headers"));
+        }
+        let bytes: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
+        if bytes > self.limits.max_header_bytes {
+            return Err(too_large("sum of the response headers", self.limits.max_header_bytes, "bytes"));
+        }
+        Ok(())
+    }
+
+    async fn receive(
+        &self,
+        mut response: reqwest::Response,
+        url: &Url,
+        redirected: bool,
+    ) -> Result<FetchResponse, ToolError> {
+        let limit = self.limits.max_response_bytes;
+        let oversized = || too_large("response body", limit, "bytes");
+        // A server that admits it is too large need not be read; one that lies is caught below.
+        if response.content_length().is_some_and(|length| length > limit as u64) {
+            return Err(oversized());
+        }
+        let mut body = Vec::new();
+        while let Some(chunk) = response.chunk().await.map_err(|error| transport(&error, url))? {
+            if chunk.len() > limit.saturating_sub(body.len()) {
+                return Err(oversized());
+            }
+            body.extend_from_slice(&chunk);
+        }
+        let status = response.status();
+        let latin1 = |value: &HeaderValue| value.as_bytes().iter().map(|byte| char::from(*byte)).collect();
+        Ok(FetchResponse {
+            url: url.to_string(),
+            status: status.as_u16(),
+            status_text: status.canonical_reason().unwrap_or_default().to_owned(),
+            headers: response
+                .headers()
+                .iter()
+                .map(|(name, value)| (name.as_str().to_owned(), latin1(value)))
+                .collect(),
+            body,
+            redirected,
+        })
+    }
+
+    async fn client_for(&self, url: &Url) -> Result<&reqwest::Client, ToolError> {
+        if url.scheme() == "http" {
+            return self
+                .plain
+                .get_or_try_init(|| async { self.builder().tls_certs_only([]).build() })
+                .await
+                .map_err(|error| no_client(&error.to_string()));
+        }
+        self.secure
+            .get_or_try_init(|| async {
+                let builder = self.builder().https_only(true);
+                let extra_roots = self.extra_roots.clone();
+                // The root certificates of the system are read from many files.
+                tokio::task::spawn_blocking(move || {
+                    builder.tls_certs_merge(reqwest::Certificate::from_pem_bundle(&extra_roots)?).build()
+                })
+                .await
+                .map_err(|error| no_client(&error.to_string()))?
+                .map_err(|error| no_client(&failure::root_cause(&error)))
+            })
+            .await
+    }
+
+    /// Everything is said here even where it is the default: another crate of the program can switch features of the
+    /// HTTP library on (cookies, decompression, proxies of the system), and they would be on for tools too.
+    fn builder(&self) -> reqwest::ClientBuilder {
+        // The library panics without a process-wide provider; a second call loses the race and changes nothing.
+        if rustls::crypto::CryptoProvider::get_default().is_none() {
+            let _ = rustls::crypto::ring::default_provider().install_default();
+        }
+        let resolver =
+            ScreeningResolver { list: Arc::clone(&self.list), resolver: Arc::clone(&self.resolver) };
+        reqwest::Client::builder()
+            .tls_backend_rustls()
+            .no_proxy()
+            .no_gzip()
+            .no_brotli()
+            .no_deflate()
+            .no_zstd()
+            .referer(false)
+            .redirect(reqwest::redirect::Policy::none())
+            .dns_resolver(resolver)
+            .user_agent(concat!("tgp/", env!("CARGO_PKG_VERSION")))
+            .http1_max_headers(self.limits.max_headers)
+            .http2_max_header_list_size(u32::try_from(self.limits.max_header_bytes).unwrap_or(u32::MAX))
+            .pool_max_idle_per_host(IDLE_CONNECTIONS_PER_HOST)
+            .pool_idle_timeout(IDLE_CONNECTION_LIFE)
+    }
+}

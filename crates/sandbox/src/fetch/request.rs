@@ -1,0 +1,212 @@
+//! What a tool asks for, and whether it may ask for that.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use reqwest::Method;
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use serde::{Deserialize, Serialize};
+use tgp_contract::ToolError;
+
+use super::failure::{invalid_request, too_large};
+use super::{FetchLimits, base64};
+
+/// One request of a tool, as the bridge hands it over.
+///
+/// On the wire it is `{url, method?, headers?, body?, bodyEncoding?, redirect?}`: `headers` is a list of pairs or an
+/// object, `body` is a string that `bodyEncoding` (`"utf8"`, the default, or `"base64"`) explains. Fields that are
+/// not known are refused, because an option that is silently ignored is a trap.
+#[derive(Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "WireRequest")]
+pub struct FetchRequest {
+    pub url: String,
+    pub method: String,
+    pub headers: Vec<(String, String)>,
+    pub body: Option<Vec<u8>>,
+    pub redirect: Redirects,
+}
+
+/// What to do when the server answers with a redirect.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Redirects {
+    /// Follow it, as long as every stop is on the list.
+    #[default]
+    Follow,
+    /// Fail.
+    Error,
+    /// Hand the redirect itself to the tool.
+    Manual,
+}
+
+/// How a body is written as a JSON string.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum BodyEncoding {
+    #[default]
+    Utf8,
+    Base64,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct WireRequest {
+    url: String,
+    method: Option<String>,
+    headers: Option<WireHeaders>,
+    body: Option<String>,
+    #[serde(default)]
+    body_encoding: BodyEncoding,
+    #[serde(default)]
+    redirect: Redirects,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "`headers` has to be an object of strings or a list of pairs of strings")]
+enum WireHeaders {
+    Pairs(Vec<(String, String)>),
+    Object(BTreeMap<String, String>),
+}
+
+impl TryFrom<WireRequest> for FetchRequest {
+    type Error = &'static str;
+
+    fn try_from(wire: WireRequest) -> Result<Self, Self::Error> {
+        let body = match (wire.body, wire.body_encoding) {
+            (None, _) => None,
+            (Some(text), BodyEncoding::Utf8) => Some(text.into_bytes()),
+            (Some(text), BodyEncoding::Base64) => {
+                Some(base64::decode(&text).ok_or("`body` is not base64 (padded, without blanks)")?)
+            }
+        };
+        let headers = match wire.headers {
+            None => Vec::new(),
+            Some(WireHeaders::Pairs(pairs)) => pairs,
+            Some(WireHeaders::Object(object)) => object.into_iter().collect(),
+        };
+        let method = wire.method.unwrap_or_else(|| "GET".to_owned());
+        Ok(Self { url: wire.url, method, headers, body, redirect: wire.redirect })
+    }
+}
+
+// Written by hand: header values and bodies hold secrets, and debug output ends in logs.
+impl fmt::Debug for FetchRequest {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.headers.iter().map(|(name, _)| name.as_str()).collect();
+        formatter
+            .debug_struct("FetchRequest")
+            .field("method", &self.method)
+            .field("url", &super::failure::shown(&self.url))
+            .field("headers", &names)
+            .field("body_bytes", &self.body.as_ref().map(Vec::len))
+            .field("redirect", &self.redirect)
+            .finish()
+    }
+}
+
+/// A request whose parts are checked; only its URL is not.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    pub(super) method: Method,
+    pub(super) headers: HeaderMap,
+    pub(super) body: Option<Vec<u8>>,
+}
+
+impl FetchRequest {
+    /// A plain `GET`.
+    #[must_use]
+    pub fn new(url: impl Into<String>) -> Self {
+        let method = "GET".to_owned();
+        Self { url: url.into(), method, headers: Vec::new(), body: None, redirect: Redirects::Follow }
+    }
+
+    /// Reads the request from the JSON of the bridge; what does not fit is `EFETCH`.
+    pub fn from_json(value: serde_json::Value) -> Result<Self, ToolError> {
+        serde_json::from_value(value).map_err(|error| {
+            invalid_request(&error.to_string()).help(
+                "call tgp.fetch(url, { method, headers, body }) with a string as URL and strings as headers",
+            )
+        })
+    }
+
+    pub(super) fn prepare(self, limits: &FetchLimits) -> Result<Prepared, ToolError> {
+        let method = method(&self.method)?;
+        let headers = headers(&self.headers, limits)?;
+        if let Some(body) = &self.body {
+            if matches!(method, Method::GET | Method::HEAD) {
+                return Err(invalid_request(&format!("a {method} request has no body"))
+                    .help("leave `body` out, or use POST, PUT or PATCH"));
+            }
+            if body.len() > limits.max_request_bytes {
+                return Err(too_large("request body", limits.max_request_bytes, "bytes"));
+            }
+        }
+        Ok(Prepared { method, headers, body: self.body })
+    }
+}
+
+fn method(name: &str) -> Result<Method, ToolError> {
+    const ALLOWED: [Method; 7] = [
+        Method::GET,
+        Method::HEAD,
+        Method::POST,
+        Method::PUT,
+        Method::PATCH,
+        Method::DELETE,
+        Method::OPTIONS,
+    ];
+    let wanted = ALLOWED.into_iter().find(|method| method.as_str().eq_ignore_ascii_case(name));
+    wanted.ok_or_else(|| {
+        invalid_request(&format!("the method `{}` cannot be used", super::failure::excerpt(name)))
+            .help("use GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS")
+    })
+}
+
+fn headers(pairs: &[(String, String)], limits: &FetchLimits) -> Result<HeaderMap, ToolError> {
+    if pairs.len() > limits.max_headers {
+        return Err(too_large("list of request headers", limits.max_headers, "headers"));
+    }
+    let bytes: usize = pairs.iter().map(|(name, value)| name.len() + value.len()).sum();
+    if bytes > limits.max_header_bytes {
+        return Err(too_large("sum of the request headers", limits.max_header_bytes, "bytes"));
+    }
+    let mut headers = HeaderMap::with_capacity(pairs.len());
+    for (name, value) in pairs {
+        let shown = super::failure::excerpt(name);
+        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| {
+            invalid_request(&format!("`{shown}` is not the name of a header"))
+                .help("a header name is made of ASCII letters, digits and hyphens")
+        })?;
+        if is_reserved(name.as_str()) {
+            return Err(invalid_request(&format!("the header `{shown}` is set by the kernel"))
+                .help("leave it out; it belongs to the connection or follows from URL and body"));
+        }
+        let value = value.trim_matches([' ', '\t']);
+        // Beyond ASCII the library would send UTF-8, which servers read in three different ways.
+        let value = HeaderValue::from_str(value).ok().filter(|_| value.is_ascii()).ok_or_else(|| {
+            invalid_request(&format!(
+                "the value of the header `{shown}` has a letter that no header may have"
+            ))
+            .help("use ASCII without line breaks and control characters; encode everything else")
+        })?;
+        headers.append(name, value);
+    }
+    Ok(headers)
+}
+
+/// Headers that decide where a message goes or where it ends. Two opinions on that are request smuggling.
+fn is_reserved(name: &str) -> bool {
+    const RESERVED: &[&str] = &[
+        "connection",
+        "content-length",
+        "expect",
+        "host",
+        "http2-settings",
+        "keep-alive",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    ];
+    RESERVED.contains(&name) || name.starts_with("proxy-")
+}

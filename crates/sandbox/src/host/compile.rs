@@ -1,0 +1,135 @@
+//! The compile worker as the kernel sees it: one process, asked one thing at a time, replaced when it dies.
+
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::mpsc as blocking;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use nix::sys::socket::{setsockopt, sockopt};
+use nix::sys::time::TimeVal;
+use tokio::sync::oneshot;
+
+use super::SandboxError;
+use super::process::{WorkerCommand, WorkerProcess};
+use crate::protocol::{CompileAnswer, CompileJob, FrameError, read_blocking, write_blocking};
+use crate::worker::COMPILE_WORKER;
+
+/// A source that takes longer than this to compile is refused.
+const COMPILE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// What came back for one source.
+#[derive(Clone, Debug)]
+pub struct CompiledSource {
+    /// The front end's answer, in its own language.
+    pub answer: Vec<u8>,
+    /// Bytecode of what the front end emitted, if it emitted anything.
+    pub bytecode: Option<Vec<u8>>,
+}
+
+/// Why a source could not be compiled.
+#[derive(Debug, thiserror::Error)]
+pub enum CompileFailure {
+    #[error("the compiler gave up on this source: it is nested too deeply or too large")]
+    Crashed,
+    #[error("the compiler did not finish within {} seconds", COMPILE_TIMEOUT.as_secs())]
+    TooSlow,
+    #[error("the engine refused the compiled code: {0}")]
+    Refused(String),
+    #[error(transparent)]
+    Sandbox(#[from] SandboxError),
+}
+
+struct Job {
+    request: Vec<u8>,
+    answer: oneshot::Sender<Result<CompiledSource, CompileFailure>>,
+}
+
+/// A thread that owns the compile worker. It starts the worker at the first job, so that a kernel that finds all
+/// its bytecode in the cache never pays for one.
+#[derive(Debug)]
+pub(super) struct Compiler {
+    jobs: Option<blocking::SyncSender<Job>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Jobs that may wait; a caller beyond that waits for room.
+const MAX_WAITING_JOBS: usize = 64;
+
+impl Compiler {
+    pub(super) fn start(command: WorkerCommand) -> Result<Self, SandboxError> {
+        let (jobs, inbox) = blocking::sync_channel::<Job>(MAX_WAITING_JOBS);
+        let thread = std::thread::Builder::new()
+            .name("tgp-compiler".to_owned())
+            .spawn(move || {
+                let mut worker = None;
+                for job in inbox {
+                    let result = compile(&command, &mut worker, job.request);
+                    // Nobody waits any more: the answer is of no use.
+                    let _ = job.answer.send(result);
+                }
+            })
+            .map_err(SandboxError::Start)?;
+        Ok(Self { jobs: Some(jobs), thread: Some(thread) })
+    }
+
+    pub(super) async fn compile(self: &Arc<Self>, request: Vec<u8>) -> Result<CompiledSource, CompileFailure> {
+        let (answer, result) = oneshot::channel();
+        let Some(jobs) = self.jobs.clone() else { return Err(SandboxError::Closed.into()) };
+        let job = Job { request, answer };
+        if let Err(error) = jobs.try_send(job) {
+            let job = match error {
+                blocking::TrySendError::Full(job) => job,
+                blocking::TrySendError::Disconnected(_) => return Err(SandboxError::Closed.into()),
+            };
+            let sent = tokio::task::spawn_blocking(move || jobs.send(job)).await;
+            if !matches!(sent, Ok(Ok(()))) {
+                return Err(SandboxError::Closed.into());
+            }
+        }
+        result.await.unwrap_or(Err(SandboxError::Closed.into()))
+    }
+}
+
+impl Drop for Compiler {
+    fn drop(&mut self) {
+        self.jobs = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn compile(
+    command: &WorkerCommand,
+    slot: &mut Option<WorkerProcess>,
+    request: Vec<u8>,
+) -> Result<CompiledSource, CompileFailure> {
+    let mut worker = match slot.take() {
+        Some(worker) => worker,
+        None => {
+            let worker = WorkerProcess::start(command, COMPILE_WORKER, 0)?;
+            let timeout = TimeVal::new(COMPILE_TIMEOUT.as_secs().cast_signed(), 0);
+            setsockopt(&worker.connection, sockopt::ReceiveTimeout, &timeout)
+                .map_err(|error| SandboxError::Start(error.into()))?;
+            worker
+        }
+    };
+    let answer = exchange(&mut worker.connection, request)?;
+    *slot = Some(worker);
+    match answer.bytecode {
+        Some(Err(text)) => Err(CompileFailure::Refused(text)),
+        Some(Ok(bytecode)) => Ok(CompiledSource { answer: answer.answer, bytecode: Some(bytecode) }),
+        None => Ok(CompiledSource { answer: answer.answer, bytecode: None }),
+    }
+}
+
+/// On any failure the worker is not put back, and so ended.
+fn exchange(connection: &mut UnixStream, request: Vec<u8>) -> Result<CompileAnswer, CompileFailure> {
+    let failure = |error: FrameError| match error {
+        FrameError::Io(error) if error.kind() == std::io::ErrorKind::WouldBlock => CompileFailure::TooSlow,
+        _ => CompileFailure::Crashed,
+    };
+    write_blocking(connection, &CompileJob { request }).map_err(failure)?;
+    read_blocking(connection).map_err(failure)
+}

@@ -1,0 +1,62 @@
+//! The caps of a run. They are always on; a setting moves them within bounds.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// Caps of one run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limits {
+    pub heap_bytes: u64,
+    pub cpu: Duration,
+    pub wall: Duration,
+    pub stack_bytes: u64,
+    /// Bytes of the JSON result, and of the arguments of one bridge call.
+    pub output_bytes: u64,
+    pub log_lines: u64,
+    pub log_bytes: u64,
+    pub bridge_calls: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            heap_bytes: 64 * MIB,
+            cpu: Duration::from_millis(50),
+            wall: Duration::from_secs(5),
+            stack_bytes: MIB,
+            output_bytes: 4 * MIB,
+            log_lines: 1_000,
+            log_bytes: 256 * 1024,
+            bridge_calls: 1_000,
+        }
+    }
+}
+
+const MIB: u64 = 1024 * 1024;
+
+impl Limits {
+    /// The smallest and largest values a setting may take.
+    pub const HEAP_BYTES: (u64, u64) = (4 * MIB, 1024 * MIB);
+    pub const CPU_MS: (u64, u64) = (1, 60_000);
+    pub const WALL_MS: (u64, u64) = (10, 600_000);
+    pub const OUTPUT_BYTES: (u64, u64) = (1024, 16 * MIB);
+    pub const LOG_LINES: (u64, u64) = (0, 100_000);
+    pub const LOG_BYTES: (u64, u64) = (0, 16 * MIB);
+    pub const BRIDGE_CALLS: (u64, u64) = (0, 100_000);
+
+    /// These limits, none larger than `ceiling`'s.
+    #[must_use]
+    pub fn within(self, ceiling: &Limits) -> Self {
+        Self {
+            heap_bytes: self.heap_bytes.min(ceiling.heap_bytes),
+            cpu: self.cpu.min(ceiling.cpu),
+            wall: self.wall.min(ceiling.wall),
+            stack_bytes: self.stack_bytes.min(ceiling.stack_bytes),
+            output_bytes: self.output_bytes.min(ceiling.output_bytes),
+            log_lines: self.log_lines.min(ceiling.log_lines),
+            log_bytes: self.log_bytes.min(ceiling.log_bytes),
+            bridge_calls: self.bridge_calls.min(ceiling.bridge_calls),
+        }
+    }
+}

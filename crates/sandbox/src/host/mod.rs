@@ -1,0 +1,15 @@
+//! The kernel's side: spawn, warm, run, watch, kill, replace.
+
+mod compile;
+mod limits;
+mod pool;
+mod process;
+mod run;
+mod sandbox;
+mod watch;
+
+pub use compile::{CompileFailure, CompiledSource};
+pub use limits::Limits;
+pub use process::WorkerCommand;
+pub use run::{Bridge, LogLine, Program, RunError, RunErrorKind, RunInput, RunOptions, RunReport, RunStats};
+pub use sandbox::{Sandbox, SandboxError, SandboxOptions};

@@ -1,0 +1,153 @@
+//! One worker process: started with a socket pair as its standard input, known by its credentials, killed for good.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg, setsockopt, sockopt};
+use nix::sys::time::TimeVal;
+use nix::time::ClockId;
+use nix::unistd::Pid;
+use tgp_jail::LockReport;
+
+use super::SandboxError;
+use crate::protocol::{FromWorker, read_blocking};
+use crate::worker::WORKER_ARGUMENT;
+
+/// A worker that is not ready after this long is given up.
+const START_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long a worker that closed its connection may take to die before it is killed.
+const DEATH_GRACE: Duration = Duration::from_millis(200);
+
+/// How to start a worker.
+#[derive(Clone, Debug)]
+pub struct WorkerCommand {
+    pub program: PathBuf,
+    pub arguments: Vec<OsString>,
+}
+
+impl WorkerCommand {
+    /// The running binary itself. It keeps working when the file is replaced during an upgrade.
+    #[must_use]
+    pub fn this_binary() -> Self {
+        Self { program: PathBuf::from("/proc/self/exe"), arguments: Vec::new() }
+    }
+}
+
+/// A started and locked worker.
+#[derive(Debug)]
+pub(super) struct WorkerProcess {
+    child: Child,
+    pub(super) connection: UnixStream,
+    pub(super) lock: LockReport,
+}
+
+impl WorkerProcess {
+    /// Starts a worker of `kind` and waits until it has locked itself.
+    ///
+    /// Call it from a thread that lives as long as the worker may: the worker dies with that thread.
+    pub(super) fn start(command: &WorkerCommand, kind: &str, heap_bytes: u64) -> Result<Self, SandboxError> {
+        let (mut ours, theirs) = UnixStream::pair().map_err(SandboxError::Start)?;
+        setsockopt(&ours, sockopt::PassCred, &true).map_err(errno)?;
+        let timeout = TimeVal::new(START_TIMEOUT.as_secs().cast_signed(), 0);
+        setsockopt(&ours, sockopt::ReceiveTimeout, &timeout).map_err(errno)?;
+        let mut child = Command::new(&command.program)
+            .arg0("tgp-worker")
+            .args(&command.arguments)
+            .arg(WORKER_ARGUMENT)
+            .arg(kind)
+            .arg(heap_bytes.to_string())
+            .env_clear()
+            .current_dir("/")
+            .stdin(Stdio::from(OwnedFd::from(theirs)))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(SandboxError::Start)?;
+        match greet(&mut ours, child.id()) {
+            Ok(lock) => Ok(Self { child, connection: ours, lock }),
+            Err(error) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                Err(error)
+            }
+        }
+    }
+
+    pub(super) fn pid(&self) -> Pid {
+        Pid::from_raw(self.child.id().cast_signed())
+    }
+
+    /// The clock of the CPU time this worker has used. Valid until the worker is reaped.
+    pub(super) fn cpu_clock(&self) -> Option<ClockId> {
+        nix::time::clock_getcpuclockid(self.pid()).ok()
+    }
+
+    pub(super) fn kill(&mut self) {
+        // The only failure is that it has ended already.
+        let _ = self.child.kill();
+    }
+
+    /// How a worker that closed its connection ended; it is killed when it does not end by itself.
+    pub(super) fn await_end(&mut self) -> Option<ExitStatus> {
+        let patience = std::time::Instant::now() + DEATH_GRACE;
+        while std::time::Instant::now() < patience {
+            if let Ok(Some(status)) = self.child.try_wait() {
+                return Some(status);
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        self.kill();
+        None
+    }
+
+    /// Kills and reaps the worker; says how it had ended when it was dead already.
+    pub(super) fn end(&mut self) -> Option<ExitStatus> {
+        let ended = self.child.try_wait().ok().flatten();
+        self.kill();
+        let _ = self.child.wait();
+        ended
+    }
+}
+
+impl Drop for WorkerProcess {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Reads the greeting, and with it the proof of who sent it: the operating system attaches the sender's process
+/// id, which must be the child's.
+fn greet(connection: &mut UnixStream, child: u32) -> Result<LockReport, SandboxError> {
+    let mut space = nix::cmsg_space!(nix::libc::ucred);
+    let mut probe = [0_u8; 1];
+    let mut buffers = [io::IoSliceMut::new(&mut probe)];
+    let received = recvmsg::<()>(connection.as_raw_fd(), &mut buffers, Some(&mut space), MsgFlags::MSG_PEEK)
+        .map_err(errno)?;
+    let sender = received.cmsgs().map_err(errno)?.find_map(|message| match message {
+        ControlMessageOwned::ScmCredentials(credentials) => Some(credentials.pid()),
+        _ => None,
+    });
+    if received.bytes == 0 {
+        return Err(SandboxError::NotReady("it ended before it was locked".to_owned()));
+    }
+    if sender != Some(child.cast_signed()) {
+        return Err(SandboxError::NotReady("another process answered in its place".to_owned()));
+    }
+    setsockopt(connection, sockopt::PassCred, &false).map_err(errno)?;
+    match read_blocking(connection) {
+        Ok(FromWorker::Locked(report)) => Ok(report),
+        Ok(_) => Err(SandboxError::NotReady("it spoke before it was locked".to_owned())),
+        Err(error) => Err(SandboxError::NotReady(error.to_string())),
+    }
+}
+
+fn errno(error: nix::errno::Errno) -> SandboxError {
+    SandboxError::Start(io::Error::from(error))
+}

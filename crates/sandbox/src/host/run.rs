@@ -1,0 +1,362 @@
+//! One run from the kernel's side.
+
+use std::collections::BTreeMap;
+use std::os::unix::process::ExitStatusExt;
+use std::sync::Arc;
+use std::time::Instant;
+
+use async_trait::async_trait;
+use futures_util::future::{AbortHandle, Abortable};
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use serde::Serialize;
+use serde_json::Value;
+use tgp_contract::{Code, ToolError};
+use tokio::io::AsyncWriteExt;
+use tokio::net::UnixStream;
+
+use super::pool::WarmWorker;
+use super::process::WorkerProcess;
+use super::watch::{Overrun, Watch};
+use super::{Limits, SandboxError};
+use crate::protocol::{
+    CallReply, Failure, FailureKind, FrameError, FromWorker, LogLevel, ModuleCode, RunRequest, ToWorker, encode, read,
+};
+
+/// Everything a worker needs to run one tool.
+#[derive(Clone, Debug)]
+pub struct Program {
+    pub entry: String,
+    pub modules: Vec<Arc<ModuleCode>>,
+}
+
+/// What the run is given.
+#[derive(Clone, Debug)]
+pub struct RunInput {
+    pub arguments: Value,
+    /// True: call the default export with the arguments. False: the default export is the result.
+    pub call_default: bool,
+    /// `process.env`, for a configuration file only.
+    pub environment: Vec<(String, String)>,
+}
+
+/// How the run is run.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RunOptions {
+    pub limits: Limits,
+    /// Makes `Math.random` and `crypto` repeat.
+    pub seed: Option<u64>,
+    /// Stops the clock at this moment, in milliseconds since the epoch.
+    pub frozen_clock_ms: Option<f64>,
+}
+
+/// The kernel functions a tool can call by way of `tgp`.
+#[async_trait]
+pub trait Bridge: Send + Sync {
+    /// Arguments and result are JSON, because nothing else crosses.
+    async fn call(&self, name: &str, arguments: Vec<Value>) -> Result<Value, ToolError>;
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LogLine {
+    pub level: LogLevel,
+    pub text: String,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct RunStats {
+    pub cpu_ms: f64,
+    pub wall_ms: f64,
+    pub heap_peak_bytes: u64,
+    pub bridge_calls: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunErrorKind {
+    Memory,
+    CpuTime,
+    WallTime,
+    Thrown,
+    Cap,
+    NeverSettles,
+    BadProgram,
+    /// The worker died or spoke nonsense.
+    Crashed,
+}
+
+/// Why a run gave no result. `stack` is in emitted places; the caller maps them back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunError {
+    pub kind: RunErrorKind,
+    pub name: String,
+    pub message: String,
+    pub stack: String,
+    /// The `code` a thrown error carried.
+    pub code: Option<String>,
+}
+
+impl RunError {
+    fn new(kind: RunErrorKind, message: String) -> Self {
+        Self { kind, name: String::new(), message, stack: String::new(), code: None }
+    }
+
+    /// The stable code of this failure.
+    #[must_use]
+    pub fn code(&self) -> Code {
+        match self.kind {
+            RunErrorKind::Memory => Code::IsolateMemory,
+            RunErrorKind::CpuTime | RunErrorKind::WallTime => Code::IsolateTimeout,
+            RunErrorKind::BadProgram => Code::Internal,
+            RunErrorKind::Thrown | RunErrorKind::Cap | RunErrorKind::NeverSettles | RunErrorKind::Crashed => {
+                Code::Runtime
+            }
+        }
+    }
+}
+
+/// What a run left behind, whether it succeeded or not.
+#[derive(Clone, Debug)]
+pub struct RunReport {
+    pub result: Result<Value, RunError>,
+    pub logs: Vec<LogLine>,
+    pub stats: RunStats,
+}
+
+/// Runs `program` on `worker`. The worker is used up whatever happens; the process comes back to be ended.
+pub(super) async fn run(
+    worker: WarmWorker,
+    program: &Program,
+    input: RunInput,
+    options: RunOptions,
+    bridge: &dyn Bridge,
+) -> Result<(RunReport, WorkerProcess), SandboxError> {
+    let request = request(program, input, options, &worker);
+    let mut process = worker.process;
+    let started = Instant::now();
+    let watch = Watch::start(process.cpu_clock(), options.limits.cpu, options.limits.wall);
+    let mut conversation = Conversation { logs: Vec::new(), calls: 0, bridge, options };
+    let connection = process.connection.try_clone().map_err(SandboxError::Start)?;
+    let ending = conversation.hold(connection, &ToWorker::Run(Box::new(request)), &watch).await;
+    let (result, stats) = match ending {
+        Ending::Done(outcome) => {
+            let stats = RunStats {
+                cpu_ms: outcome.stats.cpu_us as f64 / 1000.0,
+                heap_peak_bytes: outcome.stats.heap_peak_bytes,
+                ..RunStats::default()
+            };
+            (outcome.result.map_err(|failure| explain(failure, &options.limits)), stats)
+        }
+        Ending::Overrun(overrun) => {
+            let stats = RunStats { cpu_ms: watch.cpu_used().as_secs_f64() * 1000.0, ..RunStats::default() };
+            process.kill();
+            (Err(overrun_error(overrun, &options.limits)), stats)
+        }
+        Ending::Lost(error) => {
+            let stats = RunStats { cpu_ms: watch.cpu_used().as_secs_f64() * 1000.0, ..RunStats::default() };
+            // The worker closed its end first; its death follows at once.
+            let status = process.await_end();
+            (Err(crash_error(&error, status)), stats)
+        }
+    };
+    let stats =
+        RunStats { wall_ms: started.elapsed().as_secs_f64() * 1000.0, bridge_calls: conversation.calls, ..stats };
+    let result = result.and_then(|json| {
+        serde_json::from_str(&json)
+            .map_err(|error| RunError::new(RunErrorKind::Crashed, format!("the worker's result is not JSON: {error}")))
+    });
+    Ok((RunReport { result, logs: conversation.logs, stats }, process))
+}
+
+fn request(program: &Program, input: RunInput, options: RunOptions, worker: &WarmWorker) -> RunRequest {
+    let limits = options.limits;
+    let modules = program
+        .modules
+        .iter()
+        .filter(|module| !worker.modules.get(&module.id).is_some_and(|warm| Arc::ptr_eq(warm, module) || warm == *module))
+        .map(|module| ModuleCode::clone(module))
+        .collect();
+    RunRequest {
+        entry: program.entry.clone(),
+        modules,
+        arguments: input.arguments.to_string(),
+        call_default: input.call_default,
+        environment: input.environment,
+        heap_bytes: limits.heap_bytes,
+        cpu_us: u64::try_from(limits.cpu.as_micros()).unwrap_or(u64::MAX),
+        stack_bytes: limits.stack_bytes,
+        output_bytes: limits.output_bytes,
+        log_lines: limits.log_lines,
+        log_bytes: limits.log_bytes,
+        bridge_calls: limits.bridge_calls,
+        seed: seed_words(options.seed.unwrap_or_else(random_seed)),
+        seeded: options.seed.is_some(),
+        frozen_clock_ms: options.frozen_clock_ms,
+    }
+}
+
+/// SplitMix64, which fills a generator's state well even from small seeds.
+fn seed_words(seed: u64) -> [u32; 4] {
+    let mut state = seed;
+    let mut next = || {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = state;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    };
+    let (first, second) = (next(), next());
+    [first as u32, (first >> 32) as u32, second as u32, (second >> 32) as u32]
+}
+
+fn random_seed() -> u64 {
+    use std::hash::{BuildHasher, Hasher};
+    // The standard library keys its hasher from the operating system's randomness.
+    std::collections::hash_map::RandomState::new().build_hasher().finish()
+}
+
+enum Ending {
+    Done(crate::protocol::RunOutcome),
+    Overrun(Overrun),
+    Lost(FrameError),
+}
+
+/// The exchange of frames during a run.
+struct Conversation<'a> {
+    logs: Vec<LogLine>,
+    calls: u32,
+    bridge: &'a dyn Bridge,
+    options: RunOptions,
+}
+
+impl Conversation<'_> {
+    async fn hold(
+        &mut self,
+        connection: std::os::unix::net::UnixStream,
+        request: &ToWorker,
+        watch: &Watch,
+    ) -> Ending {
+        let prepared = connection
+            .set_nonblocking(true)
+            .and_then(|()| UnixStream::from_std(connection))
+            .map_err(FrameError::Io)
+            .and_then(|stream| Ok((stream, encode(request)?)));
+        let (stream, frame) = match prepared {
+            Ok(prepared) => prepared,
+            Err(error) => return Ending::Lost(error),
+        };
+        let (mut reader, mut writer) = stream.into_split();
+        let (incoming, mut inbox) = tokio::sync::mpsc::channel(16);
+        // Reading a frame is not cancel-safe, so it happens in a future of its own that is never cut short.
+        let reading = async move {
+            loop {
+                let message = read::<FromWorker>(&mut reader).await;
+                let last = message.is_err() || matches!(message, Ok(FromWorker::Done(_)));
+                if incoming.send(message).await.is_err() || last {
+                    return;
+                }
+            }
+        };
+        tokio::pin!(reading);
+        let mut reading_ended = false;
+        let mut open = FuturesUnordered::new();
+        let mut handles = BTreeMap::<u32, AbortHandle>::new();
+        if let Err(error) = writer.write_all(&frame).await {
+            return Ending::Lost(error.into());
+        }
+        loop {
+            let look = tokio::time::Instant::from_std(watch.next_look());
+            tokio::select! {
+                biased;
+                message = inbox.recv() => match message {
+                    Some(Ok(FromWorker::Done(outcome))) => return Ending::Done(outcome),
+                    Some(Ok(FromWorker::Log { level, text })) => {
+                        if (self.logs.len() as u64) < self.options.limits.log_lines {
+                            self.logs.push(LogLine { level, text });
+                        }
+                    }
+                    Some(Ok(FromWorker::Call { call, name, arguments })) => {
+                        self.calls = self.calls.saturating_add(1);
+                        if u64::from(self.calls) > self.options.limits.bridge_calls {
+                            return Ending::Lost(FrameError::Closed);
+                        }
+                        let bridge = self.bridge;
+                        let (handle, registration) = AbortHandle::new_pair();
+                        handles.insert(call, handle);
+                        let work = async move { (call, answer(bridge, &name, &arguments).await) };
+                        open.push(Abortable::new(work, registration));
+                    }
+                    Some(Ok(FromWorker::Cancel { call })) => {
+                        if let Some(handle) = handles.remove(&call) {
+                            handle.abort();
+                        }
+                    }
+                    Some(Ok(FromWorker::Locked(_) | FromWorker::Warm)) | None => return Ending::Lost(FrameError::Closed),
+                    Some(Err(error)) => return Ending::Lost(error),
+                },
+                () = &mut reading, if !reading_ended => { reading_ended = true; }
+                Some(answered) = open.next(), if !open.is_empty() => {
+                    // A call that the tool has cancelled gets no answer.
+                    let Ok((call, result)) = answered else { continue };
+                    handles.remove(&call);
+                    let reply = ToWorker::Reply(CallReply { call, result });
+                    let frame = match encode(&reply) {
+                        Ok(frame) => frame,
+                        Err(error) => return Ending::Lost(error),
+                    };
+                    if let Err(error) = writer.write_all(&frame).await {
+                        return Ending::Lost(error.into());
+                    }
+                }
+                () = tokio::time::sleep_until(look) => {
+                    if let Some(overrun) = watch.overrun() {
+                        return Ending::Overrun(overrun);
+                    }
+                }
+            }
+        }
+    }
+}
+
+async fn answer(bridge: &dyn Bridge, name: &str, arguments: &str) -> Result<String, (Code, String)> {
+    let arguments: Vec<Value> = serde_json::from_str(arguments)
+        .map_err(|error| (Code::Validation, format!("the arguments of `{name}` are not JSON: {error}")))?;
+    match bridge.call(name, arguments).await {
+        Ok(value) => Ok(value.to_string()),
+        Err(error) => Err((error.code, error.message)),
+    }
+}
+
+fn explain(failure: Failure, limits: &Limits) -> RunError {
+    let (kind, message) = match failure.kind {
+        FailureKind::Memory => {
+            (RunErrorKind::Memory, format!("the tool used more than its {} MB of memory", limits.heap_bytes >> 20))
+        }
+        FailureKind::CpuTime => return overrun_error(Overrun::CpuTime, limits),
+        FailureKind::Thrown => (RunErrorKind::Thrown, failure.message),
+        FailureKind::Cap => (RunErrorKind::Cap, failure.message),
+        FailureKind::NeverSettles => (RunErrorKind::NeverSettles, failure.message),
+        FailureKind::BadProgram => (RunErrorKind::BadProgram, failure.message),
+    };
+    RunError { kind, name: failure.name, message, stack: failure.stack, code: failure.code }
+}
+
+fn overrun_error(overrun: Overrun, limits: &Limits) -> RunError {
+    match overrun {
+        Overrun::CpuTime => RunError::new(
+            RunErrorKind::CpuTime,
+            format!("the tool used more than its {} ms of CPU time", limits.cpu.as_millis()),
+        ),
+        Overrun::WallTime => RunError::new(
+            RunErrorKind::WallTime,
+            format!("the tool did not finish within {} ms", limits.wall.as_millis()),
+        ),
+    }
+}
+
+fn crash_error(error: &FrameError, status: Option<std::process::ExitStatus>) -> RunError {
+    let how = match status.map(|status| (status.signal(), status.code())) {
+        Some((Some(signal), _)) => format!("by signal {signal}"),
+        Some((None, Some(code))) => format!("with exit status {code}"),
+        _ => error.to_string(),
+    };
+    RunError::new(RunErrorKind::Crashed, format!("the worker ended before the tool did: {how}"))
+}

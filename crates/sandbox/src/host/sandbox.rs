@@ -1,0 +1,130 @@
+//! The sandbox as the kernel holds it.
+
+use std::io;
+use std::sync::Arc;
+
+use tgp_jail::LockReport;
+use tokio::sync::OnceCell;
+
+use super::compile::{CompileFailure, CompiledSource, Compiler};
+use super::pool::Pool;
+use super::process::WorkerCommand;
+use super::run::{self, Bridge, Program, RunInput, RunOptions, RunReport};
+use super::Limits;
+use crate::protocol::ModuleCode;
+
+/// Why there is no worker to be had.
+#[derive(Debug, thiserror::Error)]
+pub enum SandboxError {
+    #[error("cannot start a worker: {0}")]
+    Start(#[source] io::Error),
+    #[error("a worker did not get ready: {0}")]
+    NotReady(String),
+    #[error("cannot prepare the engine: {0}")]
+    Prelude(String),
+    #[error("the sandbox is shut down")]
+    Closed,
+}
+
+#[derive(Clone, Debug)]
+pub struct SandboxOptions {
+    pub worker: WorkerCommand,
+    /// Warm workers kept ready.
+    pub pool_size: usize,
+    /// The most any run may have.
+    pub limits: Limits,
+}
+
+/// Warm workers, a compile worker, and the rules for using them.
+#[derive(Debug)]
+pub struct Sandbox {
+    options: SandboxOptions,
+    compiler: Arc<Compiler>,
+    pool: OnceCell<Pool>,
+}
+
+impl Sandbox {
+    /// Starts no process yet: the pool fills when the prelude is known, see [`Sandbox::warm`].
+    ///
+    /// # Errors
+    /// When a thread cannot be started.
+    pub fn new(options: SandboxOptions) -> Result<Self, SandboxError> {
+        let compiler = Arc::new(Compiler::start(options.worker.clone())?);
+        Ok(Self { options, compiler, pool: OnceCell::new() })
+    }
+
+    #[must_use]
+    pub fn limits(&self) -> &Limits {
+        &self.options.limits
+    }
+
+    /// The source of the prelude, to be compiled as CommonJS by whoever owns the bytecode cache.
+    #[must_use]
+    pub fn prelude() -> crate::EmitRequest {
+        crate::EmitRequest {
+            id: crate::worker::PRELUDE_ID.to_owned(),
+            kind: crate::ModuleKind::CommonJs,
+            code: crate::worker::prelude_source(),
+            keep_debug_info: true,
+        }
+    }
+
+    /// Starts filling the pool with workers warmed by the prelude's bytecode.
+    ///
+    /// # Errors
+    /// When a thread cannot be started.
+    pub async fn warm(&self, prelude: Vec<u8>) -> Result<(), SandboxError> {
+        self.pool.get_or_try_init(|| async { self.start_pool(prelude) }).await.map(|_| ())
+    }
+
+    fn start_pool(&self, prelude: Vec<u8>) -> Result<Pool, SandboxError> {
+        let SandboxOptions { worker, pool_size, limits } = &self.options;
+        Pool::start(worker.clone(), *pool_size, limits.heap_bytes, prelude)
+    }
+
+    /// Asks the front end in the compile worker.
+    ///
+    /// # Errors
+    /// When the source crashes it, takes too long, or the engine refuses what came out.
+    pub async fn compile(&self, request: Vec<u8>) -> Result<CompiledSource, CompileFailure> {
+        self.compiler.compile(request).await
+    }
+
+    /// Runs one program on a worker of its own.
+    ///
+    /// # Errors
+    /// When no worker can be had. What the tool does wrong is in the report.
+    pub async fn run(
+        &self,
+        program: &Program,
+        input: RunInput,
+        options: RunOptions,
+        bridge: &dyn Bridge,
+    ) -> Result<RunReport, SandboxError> {
+        let pool = self.pool.get().ok_or(SandboxError::Closed)?;
+        let options = RunOptions { limits: options.limits.within(&self.options.limits), ..options };
+        let worker = pool.take().await?;
+        let (report, process) = run::run(worker, program, input, options, bridge).await?;
+        pool.discard(process);
+        Ok(report)
+    }
+
+    /// Lets the next workers have these library modules ahead of their run.
+    pub fn learn(&self, libraries: impl Iterator<Item = Arc<ModuleCode>>) {
+        if let Some(pool) = self.pool.get() {
+            pool.warm_set.learn(libraries);
+        }
+    }
+
+    /// How the workers of this sandbox are locked. Takes one worker to find out.
+    ///
+    /// # Errors
+    /// When no worker can be had.
+    pub async fn lock_report(&self) -> Result<LockReport, SandboxError> {
+        let pool = self.pool.get().ok_or(SandboxError::Closed)?;
+        let worker = pool.take().await?;
+        let report = worker.process.lock.clone();
+        pool.discard(worker.process);
+        Ok(report)
+    }
+}

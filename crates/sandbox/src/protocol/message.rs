@@ -1,0 +1,156 @@
+//! The messages themselves.
+
+use serde::{Deserialize, Serialize};
+use tgp_contract::Code;
+use tgp_jail::LockReport;
+
+/// How the engine loads a module's bytecode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum ModuleKind {
+    /// An ES module.
+    Module,
+    /// A script whose value is a CommonJS wrapper function.
+    CommonJs,
+}
+
+/// One compiled module as a worker takes it: bytecode and links, never a path on a disk.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModuleCode {
+    pub id: String,
+    pub kind: ModuleKind,
+    pub bytecode: Vec<u8>,
+    /// Specifier to module id.
+    pub links: Vec<(String, String)>,
+}
+
+/// What the compile worker turns into bytecode after the front end is done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EmitRequest {
+    pub id: String,
+    pub kind: ModuleKind,
+    pub code: String,
+    /// Libraries go without their debug information: nobody debugs them here and it is a third of their size.
+    pub keep_debug_info: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LogLevel {
+    Debug,
+    Info,
+    Warn,
+    Error,
+}
+
+/// Kernel to compile worker: one request of the front end's own language.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct CompileJob {
+    pub request: Vec<u8>,
+}
+
+/// Compile worker to kernel.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct CompileAnswer {
+    pub answer: Vec<u8>,
+    /// Bytecode of what the front end emitted, or why the engine refused it.
+    pub bytecode: Option<Result<Vec<u8>, String>>,
+}
+
+/// What a run worker gets ahead of its run.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct WarmUp {
+    /// Bytecode of the prelude script.
+    pub prelude: Vec<u8>,
+    pub modules: Vec<ModuleCode>,
+}
+
+/// One run.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct RunRequest {
+    pub entry: String,
+    /// Modules the worker does not have from its warm-up.
+    pub modules: Vec<ModuleCode>,
+    /// JSON.
+    pub arguments: String,
+    /// True: call the default export. False: its value is the result (configuration files).
+    pub call_default: bool,
+    pub environment: Vec<(String, String)>,
+    pub heap_bytes: u64,
+    pub cpu_us: u64,
+    pub stack_bytes: u64,
+    pub output_bytes: u64,
+    pub log_lines: u64,
+    pub log_bytes: u64,
+    pub bridge_calls: u64,
+    pub seed: [u32; 4],
+    /// True when `seed` was asked for, so that `crypto` must repeat too.
+    pub seeded: bool,
+    pub frozen_clock_ms: Option<f64>,
+}
+
+/// The answer to one bridge call.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct CallReply {
+    pub call: u32,
+    /// JSON of the value, or code and message of the failure.
+    pub result: Result<String, (Code, String)>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum ToWorker {
+    WarmUp(WarmUp),
+    Run(Box<RunRequest>),
+    Reply(CallReply),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum FailureKind {
+    Memory,
+    CpuTime,
+    /// The tool threw.
+    Thrown,
+    /// A cap on output, logs or bridge calls.
+    Cap,
+    /// The tool's promise can never settle.
+    NeverSettles,
+    /// The worker was given something it cannot run.
+    BadProgram,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Failure {
+    pub kind: FailureKind,
+    /// The class of the error, such as `TypeError`; empty when there is none.
+    pub name: String,
+    pub message: String,
+    /// The engine's stack, in emitted places.
+    pub stack: String,
+    /// `error.code` when it is a string: bridge errors carry theirs through the tool.
+    pub code: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct WorkerStats {
+    pub cpu_us: u64,
+    pub heap_peak_bytes: u64,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct RunOutcome {
+    /// JSON of the result.
+    pub result: Result<String, Failure>,
+    pub stats: WorkerStats,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum FromWorker {
+    /// Locked, and waiting for its first request.
+    Locked(LockReport),
+    /// Warmed up, and waiting for its run.
+    Warm,
+    Log { level: LogLevel, text: String },
+    Call { call: u32, name: String, arguments: String },
+    /// The tool aborted a call it had made.
+    Cancel { call: u32 },
+    Done(RunOutcome),
+}

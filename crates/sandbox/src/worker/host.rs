@@ -1,0 +1,146 @@
+//! What the engine's native functions may touch: the connection, the counters and the limits of the run.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::os::unix::net::UnixStream;
+use std::rc::Rc;
+use std::time::Duration;
+
+use nix::time::{ClockId, clock_gettime};
+
+use super::allocator::HeapMeter;
+use crate::protocol::{FailureKind, FrameError, FromWorker, LogLevel, RunRequest, encode};
+
+/// The connection and the books of one worker. A worker is single-threaded, so cells suffice.
+pub(super) struct Host {
+    pub(super) connection: RefCell<UnixStream>,
+    pub(super) heap: Rc<HeapMeter>,
+    cpu_start: Cell<Duration>,
+    cpu_limit: Cell<Duration>,
+    cpu_exceeded: Cell<bool>,
+    violation: RefCell<Option<String>>,
+    log_lines_left: Cell<u64>,
+    log_bytes_left: Cell<u64>,
+    calls_left: Cell<u64>,
+    next_call: Cell<u32>,
+    open_calls: RefCell<BTreeSet<u32>>,
+    pub(super) output_bytes: Cell<u64>,
+}
+
+/// CPU time this process has used.
+fn cpu_now() -> Duration {
+    clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID).map_or(Duration::MAX, Duration::from)
+}
+
+impl Host {
+    pub(super) fn new(connection: UnixStream, heap: Rc<HeapMeter>) -> Rc<Self> {
+        Rc::new(Self {
+            connection: RefCell::new(connection),
+            heap,
+            cpu_start: Cell::new(Duration::ZERO),
+            cpu_limit: Cell::new(Duration::MAX),
+            cpu_exceeded: Cell::new(false),
+            violation: RefCell::new(None),
+            log_lines_left: Cell::new(u64::MAX),
+            log_bytes_left: Cell::new(u64::MAX),
+            calls_left: Cell::new(0),
+            next_call: Cell::new(1),
+            open_calls: RefCell::default(),
+            output_bytes: Cell::new(0),
+        })
+    }
+
+    /// Starts the clocks and sets the caps of the run.
+    pub(super) fn begin(&self, request: &RunRequest) {
+        self.heap.lower_limit(usize::try_from(request.heap_bytes).unwrap_or(usize::MAX));
+        self.log_lines_left.set(request.log_lines);
+        self.log_bytes_left.set(request.log_bytes);
+        self.calls_left.set(request.bridge_calls);
+        self.output_bytes.set(request.output_bytes);
+        self.cpu_start.set(cpu_now());
+        self.cpu_limit.set(Duration::from_micros(request.cpu_us));
+    }
+
+    pub(super) fn cpu_used(&self) -> Duration {
+        cpu_now().saturating_sub(self.cpu_start.get())
+    }
+
+    /// True when the run must stop now. The engine asks this while it runs code.
+    pub(super) fn must_stop(&self) -> bool {
+        if self.cpu_used() > self.cpu_limit.get() {
+            self.cpu_exceeded.set(true);
+        }
+        self.cpu_exceeded.get() || self.heap.exceeded() || self.violation.borrow().is_some()
+    }
+
+    /// Why the run must stop. Memory comes first: a heap at its cap also burns time in the collector.
+    pub(super) fn stop_reason(&self) -> Option<(FailureKind, String)> {
+        if self.heap.exceeded() {
+            return Some((FailureKind::Memory, String::new()));
+        }
+        if let Some(text) = self.violation.borrow().clone() {
+            return Some((FailureKind::Cap, text));
+        }
+        self.cpu_exceeded.get().then(|| (FailureKind::CpuTime, String::new()))
+    }
+
+    /// Marks the run as over its cap; the engine stops at its next check, whatever the tool catches.
+    pub(super) fn violate(&self, text: String) {
+        self.violation.borrow_mut().get_or_insert(text);
+    }
+
+    pub(super) fn send(&self, message: &FromWorker) -> Result<(), FrameError> {
+        let frame = encode(message)?;
+        self.connection.borrow_mut().write_all(&frame)?;
+        Ok(())
+    }
+
+    pub(super) fn log(&self, level: LogLevel, text: String) {
+        let lines = self.log_lines_left.get();
+        let bytes = self.log_bytes_left.get();
+        let size = text.len() as u64;
+        if lines == 0 || size > bytes {
+            self.violate("the tool logged more than its cap of lines or bytes".to_owned());
+            return;
+        }
+        self.log_lines_left.set(lines - 1);
+        self.log_bytes_left.set(bytes - size);
+        self.send_or_die(&FromWorker::Log { level, text });
+    }
+
+    /// Sends one bridge call and gives its number, or 0 when the cap is reached.
+    pub(super) fn call(&self, name: String, arguments: String) -> u32 {
+        let left = self.calls_left.get();
+        if left == 0 {
+            self.violate("the tool made more bridge calls than its cap".to_owned());
+            return 0;
+        }
+        if arguments.len() as u64 > self.output_bytes.get() {
+            self.violate(format!("the arguments of `{name}` are larger than the output cap"));
+            return 0;
+        }
+        self.calls_left.set(left - 1);
+        let call = self.next_call.get();
+        self.next_call.set(call.saturating_add(1));
+        self.open_calls.borrow_mut().insert(call);
+        self.send_or_die(&FromWorker::Call { call, name, arguments });
+        call
+    }
+
+    pub(super) fn has_open_calls(&self) -> bool {
+        !self.open_calls.borrow().is_empty()
+    }
+
+    /// A call is answered or cancelled, whichever comes first.
+    pub(super) fn close_call(&self, call: u32) {
+        self.open_calls.borrow_mut().remove(&call);
+    }
+
+    /// Without a kernel on the other side there is nothing left to do.
+    pub(super) fn send_or_die(&self, message: &FromWorker) {
+        if self.send(message).is_err() {
+            super::leave();
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! The worker process: locks itself, then serves.
+//!
+//! The same binary as the kernel, started with a hidden argument. Its standard input is one end of a socket pair
+//! made by the kernel; it has no other descriptor of use. A run worker serves one run and ends; a compile worker
+//! serves until the kernel closes the connection.
+
+mod allocator;
+mod compile;
+mod engine;
+mod host;
+mod modules;
+mod natives;
+mod prelude;
+mod runner;
+mod timers;
+
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::process::ExitCode;
+
+use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
+use tgp_jail::{LockReport, Profile, lock_this_process};
+
+use crate::protocol::{FromWorker, ToWorker, read_blocking, write_blocking};
+pub use compile::{Frontend, FrontendReply};
+use engine::Engine;
+use host::Host;
+pub(crate) use prelude::{PRELUDE_ID, source as prelude_source};
+
+/// The first argument that turns the binary into a worker.
+pub const WORKER_ARGUMENT: &str = "__worker";
+
+pub(crate) const RUN_WORKER: &str = "run";
+pub(crate) const COMPILE_WORKER: &str = "compile";
+
+/// Address space a run worker may take beyond its heap: stack, code, and buffers of the protocol.
+const ADDRESS_SPACE_SLACK: u64 = 192 * 1024 * 1024;
+/// A compile worker's parser recurses deeply on nested sources; the kernel leaves at least this much room above
+/// the main stack of every process.
+const COMPILE_STACK_BYTES: u64 = 120 * 1024 * 1024;
+const COMPILE_ADDRESS_SPACE: u64 = 1024 * 1024 * 1024;
+/// Backstop for a worker whose kernel is gone and that ignores its own limits.
+const CPU_SECONDS: u64 = 120;
+
+/// Serves as a worker when the process was started as one; `None` when it was not.
+///
+/// Call it first thing in `main`: a worker must lock itself before anything else runs.
+#[must_use]
+pub fn worker_main(frontend: &dyn Frontend) -> Option<ExitCode> {
+    let mut arguments = std::env::args().skip(1);
+    if arguments.next().as_deref() != Some(WORKER_ARGUMENT) {
+        return None;
+    }
+    let kind = arguments.next().unwrap_or_default();
+    let heap_bytes: u64 = arguments.next().and_then(|text| text.parse().ok()).unwrap_or(0);
+    // A worker that cannot serve says nothing: the kernel sees the closed connection and reports it.
+    Some(match serve(&kind, heap_bytes, frontend) {
+        Some(()) => ExitCode::SUCCESS,
+        None => ExitCode::FAILURE,
+    })
+}
+
+fn serve(kind: &str, heap_bytes: u64, frontend: &dyn Frontend) -> Option<()> {
+    let mut connection = connection()?;
+    let report = lock(kind, heap_bytes)?;
+    write_blocking(&mut connection, &FromWorker::Locked(report)).ok()?;
+    match kind {
+        COMPILE_WORKER => compile::serve(&mut connection, frontend).ok(),
+        RUN_WORKER => serve_run(connection, usize::try_from(heap_bytes).ok()?),
+        _ => None,
+    }
+}
+
+/// Standard input as the connection, once it is certain that the kernel made it.
+fn connection() -> Option<UnixStream> {
+    // SAFETY: descriptor 0 is open for the life of the process and nothing else in a worker uses it.
+    let descriptor = unsafe { OwnedFd::from_raw_fd(std::io::stdin().as_raw_fd()) };
+    let stream = UnixStream::from(descriptor);
+    let peer = getsockopt(&stream, PeerCredentials).ok()?;
+    let from_parent = peer.pid() == nix::unistd::getppid().as_raw() && peer.uid() == nix::unistd::getuid().as_raw();
+    from_parent.then_some(stream)
+}
+
+fn lock(kind: &str, heap_bytes: u64) -> Option<LockReport> {
+    // A worker never outlives the thread that started it, even when the kernel is killed outright.
+    nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL).ok()?;
+    let mut profile = Profile::compute_worker();
+    profile.limits.cpu_seconds = Some(CPU_SECONDS);
+    if kind == COMPILE_WORKER {
+        let (_, hard) = nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_STACK).ok()?;
+        let stack = COMPILE_STACK_BYTES.min(hard);
+        nix::sys::resource::setrlimit(nix::sys::resource::Resource::RLIMIT_STACK, stack, hard).ok()?;
+        profile.limits.cpu_seconds = None;
+        profile.limits.address_space = Some(COMPILE_ADDRESS_SPACE);
+    } else {
+        profile.limits.address_space = Some(heap_bytes.saturating_mul(2).saturating_add(ADDRESS_SPACE_SLACK));
+    }
+    lock_this_process(&profile).ok()
+}
+
+fn serve_run(mut connection: UnixStream, heap_bytes: usize) -> Option<()> {
+    let warm_up = match read_blocking(&mut connection).ok()? {
+        ToWorker::WarmUp(warm_up) => warm_up,
+        _ => return None,
+    };
+    let heap = allocator::HeapMeter::new(heap_bytes);
+    let host = Host::new(connection, std::rc::Rc::clone(&heap));
+    let engine = Engine::new(&host, &heap, warm_up.prelude).ok()?;
+    let ahead: Vec<String> = warm_up.modules.iter().map(|module| module.id.clone()).collect();
+    modules::register(warm_up.modules);
+    engine.evaluate_ahead(&ahead);
+    host.send(&FromWorker::Warm).ok()?;
+    let request = match read_blocking(&mut *host.connection.borrow_mut()).ok()? {
+        ToWorker::Run(request) => *request,
+        _ => return None,
+    };
+    let outcome = runner::run(&engine, &host, request);
+    host.send_or_die(&FromWorker::Done(outcome));
+    leave()
+}
+
+/// Ends the process at once. Nothing here is worth tearing down, and a heap full of hostile objects least of all.
+fn leave() -> ! {
+    // SAFETY: _exit takes any status and does not return.
+    unsafe { libc::_exit(0) }
+}

@@ -1,0 +1,120 @@
+//! Natives that need nothing but their arguments: UTF-8, URLs, random bytes.
+
+use rquickjs::{Ctx, Function, Object, Result, TypedArray};
+use serde_json::json;
+use url::Url;
+use url::form_urlencoded;
+
+pub(super) fn install<'js>(ctx: &Ctx<'js>, natives: &Object<'js>) -> Result<()> {
+    natives.set(
+        "utf8Encode",
+        Function::new(ctx.clone(), |ctx: Ctx<'js>, text: String| TypedArray::<u8>::new(ctx, text.into_bytes()))?,
+    )?;
+    natives.set("utf8Decode", Function::new(ctx.clone(), utf8_decode)?)?;
+    natives.set("utf8Tail", Function::new(ctx.clone(), utf8_tail)?)?;
+    natives.set(
+        "randomBytes",
+        Function::new(ctx.clone(), |ctx: Ctx<'js>, count: usize| TypedArray::<u8>::new(ctx, random_bytes(count)))?,
+    )?;
+    natives.set("urlParse", Function::new(ctx.clone(), url_parse)?)?;
+    natives.set("urlSet", Function::new(ctx.clone(), url_set)?)?;
+    natives.set(
+        "queryParse",
+        Function::new(ctx.clone(), |text: String| {
+            let pairs: Vec<_> = form_urlencoded::parse(text.as_bytes()).collect();
+            json!(pairs).to_string()
+        })?,
+    )?;
+    natives.set(
+        "querySerialize",
+        Function::new(ctx.clone(), |pairs: String| {
+            let pairs: Vec<(String, String)> = serde_json::from_str(&pairs).unwrap_or_default();
+            form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish()
+        })?,
+    )?;
+    Ok(())
+}
+
+fn utf8_decode(bytes: TypedArray<'_, u8>, fatal: bool) -> Option<String> {
+    let bytes = copy_of(&bytes);
+    match String::from_utf8(bytes) {
+        Ok(text) => Some(text),
+        Err(_) if fatal => None,
+        Err(error) => Some(String::from_utf8_lossy(error.as_bytes()).into_owned()),
+    }
+}
+
+/// The bytes of a typed array; none when its buffer is detached.
+fn copy_of(array: &TypedArray<'_, u8>) -> Vec<u8> {
+    // SAFETY: the pointer describes the array's live bytes, and no JavaScript runs while they are copied.
+    array.as_raw().map_or_else(Vec::new, |bytes| unsafe { bytes.as_ref().to_vec() })
+}
+
+/// How many bytes at the end belong to a character that is not complete yet.
+fn utf8_tail(bytes: TypedArray<'_, u8>) -> usize {
+    let bytes = copy_of(&bytes);
+    match std::str::from_utf8(&bytes) {
+        Err(error) if error.error_len().is_none() => bytes.len() - error.valid_up_to(),
+        _ => 0,
+    }
+}
+
+fn random_bytes(count: usize) -> Vec<u8> {
+    let mut bytes = vec![0; count.min(65_536)];
+    let mut filled = 0;
+    while let Some(rest) = bytes.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+        // SAFETY: the pointer and length describe the slice `rest`.
+        let got = unsafe { libc::getrandom(rest.as_mut_ptr().cast(), rest.len(), 0) };
+        match usize::try_from(got) {
+            Ok(got) => filled += got,
+            Err(_) => super::leave(),
+        }
+    }
+    bytes
+}
+
+fn url_parse(text: String, base: Option<String>) -> Option<String> {
+    let base = match base {
+        Some(base) => Some(Url::parse(&base).ok()?),
+        None => None,
+    };
+    let url = Url::options().base_url(base.as_ref()).parse(&text).ok()?;
+    Some(parts(&url))
+}
+
+fn url_set(href: String, part: String, value: String) -> Option<String> {
+    use url::quirks;
+    let mut url = Url::parse(&href).ok()?;
+    match part.as_str() {
+        "href" => url = Url::parse(&value).ok()?,
+        "protocol" => quirks::set_protocol(&mut url, &value).ok()?,
+        "username" => quirks::set_username(&mut url, &value).ok()?,
+        "password" => quirks::set_password(&mut url, &value).ok()?,
+        "host" => quirks::set_host(&mut url, &value).ok()?,
+        "hostname" => quirks::set_hostname(&mut url, &value).ok()?,
+        "port" => quirks::set_port(&mut url, &value).ok()?,
+        "pathname" => quirks::set_pathname(&mut url, &value),
+        "search" => quirks::set_search(&mut url, &value),
+        "hash" => quirks::set_hash(&mut url, &value),
+        _ => return None,
+    }
+    Some(parts(&url))
+}
+
+fn parts(url: &Url) -> String {
+    use url::quirks;
+    json!({
+        "href": url.as_str(),
+        "origin": quirks::origin(url),
+        "protocol": quirks::protocol(url),
+        "username": quirks::username(url),
+        "password": quirks::password(url),
+        "host": quirks::host(url),
+        "hostname": quirks::hostname(url),
+        "port": quirks::port(url),
+        "pathname": quirks::pathname(url),
+        "search": quirks::search(url),
+        "hash": quirks::hash(url),
+    })
+    .to_string()
+}

@@ -1,0 +1,28 @@
+// What the prelude needs later is kept now, before any tool can change it.
+const {
+  Array, ArrayBuffer, Date, DOMException, Error, JSON, Map, Math, Number, Object, Promise, Reflect, RegExp, Set,
+  String, Symbol, TypeError, Uint8Array, WeakMap,
+} = globalThis;
+const stringify = JSON.stringify;
+const parse = JSON.parse;
+const defineProperty = Object.defineProperty;
+
+/** Puts a name on the global object the way built-ins stand there: writable, not listed. */
+function install(name, value) {
+  defineProperty(globalThis, name, { value, writable: true, configurable: true, enumerable: false });
+}
+
+/** Text of any value, whatever its own toString does. */
+function textOf(value) {
+  try {
+    return String(value);
+  } catch {
+    return '[unprintable value]';
+  }
+}
+
+// A tool has no way to make code from text; the engine refuses it too, having no parser in this context.
+delete globalThis.eval;
+delete globalThis.Function;
+delete globalThis.SharedArrayBuffer;
+delete globalThis.Atomics;

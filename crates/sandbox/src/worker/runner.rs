@@ -1,0 +1,170 @@
+//! One run: start the tool, turn the crank until its promise settles, report.
+
+use std::os::fd::AsFd;
+use std::rc::Rc;
+use std::time::Duration;
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use rquickjs::promise::PromiseState;
+use rquickjs::{Ctx, Error, Function, Promise, Result, Value};
+use serde_json::json;
+
+use super::engine::Engine;
+use super::host::Host;
+use super::modules;
+use crate::protocol::{
+    CallReply, Failure, FailureKind, RunOutcome, RunRequest, ToWorker, WorkerStats, read_blocking,
+};
+
+pub(super) fn run(engine: &Engine, host: &Rc<Host>, mut request: RunRequest) -> RunOutcome {
+    host.begin(&request);
+    engine.set_stack_bytes(usize::try_from(request.stack_bytes).unwrap_or(usize::MAX));
+    modules::register(std::mem::take(&mut request.modules));
+    let result = if modules::kind_of(&request.entry).is_none() {
+        Err(failure(FailureKind::BadProgram, format!("the program has no module `{}`", request.entry)))
+    } else {
+        engine.context.with(|ctx| drive(&ctx, engine, host, &request))
+    };
+    // Whatever the tool made of a limit error, the mark the limit left decides.
+    let result = match host.stop_reason() {
+        Some((kind, message)) => Err(failure(kind, message)),
+        None => result,
+    };
+    let stats = WorkerStats {
+        cpu_us: u64::try_from(host.cpu_used().as_micros()).unwrap_or(u64::MAX),
+        heap_peak_bytes: host.heap.peak() as u64,
+    };
+    RunOutcome { result, stats }
+}
+
+fn failure(kind: FailureKind, message: String) -> Failure {
+    Failure { kind, name: String::new(), message, stack: String::new(), code: None }
+}
+
+fn drive(ctx: &Ctx<'_>, engine: &Engine, host: &Rc<Host>, request: &RunRequest) -> std::result::Result<String, Failure> {
+    let promise = match start(ctx, engine, request) {
+        Ok(promise) => promise,
+        Err(_) => return Err(thrown(ctx, engine, ctx.catch())),
+    };
+    loop {
+        while ctx.execute_pending_job() {
+            if host.must_stop() {
+                return Err(failure(FailureKind::CpuTime, String::new()));
+            }
+        }
+        if host.must_stop() {
+            return Err(failure(FailureKind::CpuTime, String::new()));
+        }
+        match promise.state() {
+            PromiseState::Resolved => {
+                return match promise.result::<String>() {
+                    Some(Ok(json)) => Ok(json),
+                    _ => Err(failure(FailureKind::Thrown, "the result is not valid text".to_owned())),
+                };
+            }
+            PromiseState::Rejected => {
+                let error = match promise.result::<Value>() {
+                    Some(Err(Error::Exception)) => ctx.catch(),
+                    _ => Value::new_undefined(ctx.clone()),
+                };
+                return Err(thrown(ctx, engine, error));
+            }
+            PromiseState::Pending => {}
+        }
+        if !wait_for_something(ctx, engine, host) {
+            let message = "the tool waits for a promise that nothing can settle".to_owned();
+            return Err(failure(FailureKind::NeverSettles, message));
+        }
+    }
+}
+
+fn start<'js>(ctx: &Ctx<'js>, engine: &Engine, request: &RunRequest) -> Result<Promise<'js>> {
+    let environment: Option<serde_json::Map<String, serde_json::Value>> = (!request.call_default)
+        .then(|| request.environment.iter().map(|(name, value)| (name.clone(), json!(value))).collect());
+    let options = json!({
+        "seed": request.seed,
+        "seeded": request.seeded,
+        "clock": request.frozen_clock_ms,
+        "environment": environment,
+    });
+    let start = engine.prelude.start.clone().restore(ctx)?;
+    start.call((request.entry.as_str(), request.arguments.as_str(), request.call_default, options.to_string()))
+}
+
+/// Waits for a bridge reply or a due timer and hands it to the tool. False when there is nothing to wait for.
+fn wait_for_something(ctx: &Ctx<'_>, engine: &Engine, host: &Rc<Host>) -> bool {
+    if let Some(timer) = engine.timers.take_due() {
+        fire(ctx, engine, host, timer);
+        return true;
+    }
+    let wait = engine.timers.next_wait();
+    if wait.is_none() && !host.has_open_calls() {
+        return false;
+    }
+    if readable_within(host, wait) {
+        let reply = read_blocking::<ToWorker>(&mut *host.connection.borrow_mut());
+        match reply {
+            Ok(ToWorker::Reply(reply)) => settle(ctx, engine, host, reply),
+            // Anything else from the kernel at this point, or its end, means the run is over.
+            _ => super::leave(),
+        }
+    }
+    true
+}
+
+fn readable_within(host: &Host, wait: Option<Duration>) -> bool {
+    let connection = host.connection.borrow();
+    let timeout = match wait {
+        // Rounded up, so that a timer is due when the wait is over.
+        Some(wait) => PollTimeout::try_from(wait + Duration::from_millis(1)).unwrap_or(PollTimeout::MAX),
+        None => PollTimeout::NONE,
+    };
+    let mut descriptors = [PollFd::new(connection.as_fd(), PollFlags::POLLIN)];
+    matches!(poll(&mut descriptors, timeout), Ok(ready) if ready > 0)
+}
+
+fn settle(ctx: &Ctx<'_>, engine: &Engine, host: &Host, reply: CallReply) {
+    host.close_call(reply.call);
+    let called = engine.prelude.settle.clone().restore(ctx).and_then(|settle: Function| match reply.result {
+        Ok(json) => settle.call::<_, ()>((reply.call, None::<String>, json)),
+        Err((code, message)) => settle.call::<_, ()>((reply.call, Some(code.as_str()), message)),
+    });
+    if called.is_err() {
+        ctx.catch();
+    }
+}
+
+/// An exception in a timer's callback ends the run, as it ends a process elsewhere.
+fn fire(ctx: &Ctx<'_>, engine: &Engine, host: &Host, timer: u64) {
+    let called = engine
+        .prelude
+        .fire_timer
+        .clone()
+        .restore(ctx)
+        .and_then(|fire: Function| fire.call::<_, ()>((timer as f64,)));
+    if called.is_err() {
+        let error = ctx.catch();
+        if !host.must_stop() {
+            let failure = thrown(ctx, engine, error);
+            host.violate(format!("a timer's callback threw {}: {}", failure.name, failure.message));
+        }
+    }
+}
+
+fn thrown<'js>(ctx: &Ctx<'js>, engine: &Engine, error: Value<'js>) -> Failure {
+    let described = engine
+        .prelude
+        .describe
+        .clone()
+        .restore(ctx)
+        .and_then(|describe: Function| describe.call::<_, String>((error,)))
+        .ok()
+        .and_then(|text| serde_json::from_str::<serde_json::Value>(&text).ok());
+    let Some(described) = described else {
+        ctx.catch();
+        return failure(FailureKind::Thrown, "the tool threw something that cannot be shown".to_owned());
+    };
+    let text = |key: &str| described.get(key).and_then(serde_json::Value::as_str).unwrap_or_default().to_owned();
+    let code = Some(text("code")).filter(|code| !code.is_empty());
+    Failure { kind: FailureKind::Thrown, name: text("name"), message: text("message"), stack: text("stack"), code }
+}

@@ -1,0 +1,12 @@
+//! `tgp.fetch` through its public face, against servers on this machine's loopback interface.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+mod addresses;
+mod allow_list;
+mod entries;
+mod limits;
+mod property;
+mod redirects;
+mod requests;
+mod server;
+mod tls;

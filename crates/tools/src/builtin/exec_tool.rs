@@ -1,0 +1,99 @@
+//! `exec_tool`: run a tool in the sandbox.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tgp_contract::{
+    Change, Effect, ExecutionPath, FileEffect, RelativePath, ToolDefinition, ToolError, canonical,
+};
+
+use super::{Definition, unified_diff};
+use crate::Forge;
+use crate::router::{Invocation, Outcome, Tool};
+
+pub(super) struct ExecTool {
+    definition: ToolDefinition,
+    forge: Arc<Forge>,
+}
+
+#[derive(Deserialize)]
+struct Arguments {
+    path: String,
+    #[serde(default = "no_arguments")]
+    args: Value,
+}
+
+fn no_arguments() -> Value {
+    json!({})
+}
+
+impl ExecTool {
+    pub(super) fn new(forge: Arc<Forge>) -> Result<Self, ToolError> {
+        let definition = Definition {
+            name: "exec_tool",
+            aliases: &[],
+            description: "Execute a tool in a locked worker process of its own. Answers {result, logs, stats}. File writes are committed when it returns and dropped when it fails.",
+            input_schema: json!({
+                "type": "object",
+                "properties": {
+                    "path": { "type": "string", "minLength": 1, "description": "The tool, such as `tools/math/fib.ts`." },
+                    "args": { "description": "What the tool is given: an object, or any JSON value a tool takes." }
+                },
+                "required": ["path"],
+                "additionalProperties": false
+            }),
+            effect: Effect::Execute,
+            path: ExecutionPath::Sandbox,
+            dry_run: true,
+        };
+        Ok(Self { definition: definition.build()?, forge })
+    }
+}
+
+#[async_trait]
+impl Tool for ExecTool {
+    fn definition(&self) -> &ToolDefinition {
+        &self.definition
+    }
+
+    async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
+        let arguments: Arguments = invocation.parse()?;
+        let path = RelativePath::new(&arguments.path)?;
+        let host = invocation.workspace.host.as_ref();
+        let execution = self.forge.execute(invocation, &path, arguments.args).await?;
+        let mut data = execution.data;
+        let mut files = Vec::new();
+        let mut previews = Vec::new();
+        for (change, before) in execution.changes {
+            let path = change.path().clone();
+            match (&change, invocation.context.dry_run) {
+                (Change::Write { content, .. }, true) => {
+                    let old = host.read(&path).unwrap_or_default();
+                    previews.push(json!({
+                        "path": path,
+                        "diff": unified_diff(
+                            &path,
+                            &String::from_utf8_lossy(&old),
+                            &String::from_utf8_lossy(content),
+                            before.is_none(),
+                        ),
+                    }));
+                }
+                (Change::Remove { .. }, true) => previews.push(json!({ "path": path, "removed": true })),
+                (Change::Write { content, .. }, false) => {
+                    files.push(FileEffect { path, before, after: Some(canonical::sha256_hex(content)) });
+                }
+                (Change::Remove { .. }, false) => files.push(FileEffect { path, before, after: None }),
+            }
+        }
+        if invocation.context.dry_run
+            && let Some(fields) = data.as_object_mut()
+        {
+            fields.insert("dry_run".to_owned(), json!(true));
+            fields.insert("changes".to_owned(), json!(previews));
+        }
+        Ok(Outcome { data, files })
+    }
+}

@@ -1,0 +1,59 @@
+//! `list_files`: what is there.
+
+use async_trait::async_trait;
+use serde::Deserialize;
+use serde_json::json;
+use tgp_contract::{Effect, EntryKind, ExecutionPath, RelativePath, ToolDefinition, ToolError};
+
+use super::Definition;
+use crate::router::{Invocation, Outcome, Tool};
+
+pub(super) struct ListFiles(ToolDefinition);
+
+#[derive(Deserialize)]
+struct Arguments {
+    #[serde(default)]
+    dir: String,
+}
+
+impl ListFiles {
+    pub(super) fn new() -> Result<Self, ToolError> {
+        let definition = Definition {
+            name: "list_files",
+            aliases: &["fs.list", "fs_list"],
+            description: "Recursively list the files below a directory of the tool repository, sorted by path.",
+            input_schema: json!({
+                "type": "object",
+                "properties": {
+                    "dir": { "type": "string", "description": "Directory below the root, such as `tools`; empty for all." }
+                },
+                "additionalProperties": false
+            }),
+            effect: Effect::Read,
+            path: ExecutionPath::Fast,
+            dry_run: true,
+        };
+        Ok(Self(definition.build()?))
+    }
+}
+
+#[async_trait]
+impl Tool for ListFiles {
+    fn definition(&self) -> &ToolDefinition {
+        &self.0
+    }
+
+    async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
+        let arguments: Arguments = invocation.parse()?;
+        let directory = RelativePath::new(&arguments.dir)?;
+        let files: Vec<String> = invocation
+            .workspace
+            .tools
+            .list(&directory)?
+            .into_iter()
+            .filter(|entry| entry.kind == EntryKind::File)
+            .map(|entry| entry.path.to_string())
+            .collect();
+        Ok(json!(files).into())
+    }
+}

@@ -1,0 +1,103 @@
+//! The kernel tools an agent works with.
+
+mod check_tool;
+mod exec_tool;
+mod list_files;
+mod patch_file;
+mod read_file;
+mod write_file;
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use tgp_contract::{
+    Code, Effect, ExecutionPath, FileEffect, FileSystem, FsError, RelativePath, ToolDefinition, ToolError, ToolName,
+    canonical,
+};
+
+use crate::Forge;
+use crate::router::{Outcome, Tool};
+
+/// All of them.
+///
+/// # Errors
+/// Never in practice: the names are constants.
+pub fn kernel_tools(forge: &Arc<Forge>) -> Result<Vec<Arc<dyn Tool>>, ToolError> {
+    Ok(vec![
+        Arc::new(list_files::ListFiles::new()?),
+        Arc::new(read_file::ReadFile::new()?),
+        Arc::new(write_file::WriteFile::new()?),
+        Arc::new(patch_file::PatchFile::new()?),
+        Arc::new(check_tool::CheckTool::new(Arc::clone(forge))?),
+        Arc::new(exec_tool::ExecTool::new(Arc::clone(forge))?),
+    ])
+}
+
+/// The parts of a definition that differ from tool to tool.
+struct Definition {
+    name: &'static str,
+    aliases: &'static [&'static str],
+    description: &'static str,
+    input_schema: Value,
+    effect: Effect,
+    path: ExecutionPath,
+    dry_run: bool,
+}
+
+impl Definition {
+    fn build(self) -> Result<ToolDefinition, ToolError> {
+        let name =
+            ToolName::new(self.name).map_err(|error| ToolError::new(Code::Internal, error.to_string()))?;
+        Ok(ToolDefinition {
+            name,
+            aliases: self.aliases.iter().map(|&alias| alias.to_owned()).collect(),
+            description: self.description.to_owned(),
+            input_schema: self.input_schema,
+            effect: self.effect,
+            path: self.path,
+            dry_run: self.dry_run,
+        })
+    }
+}
+
+/// Replaces a file's text, or shows the difference it would make.
+fn replace_text(
+    files: &dyn FileSystem,
+    path: &RelativePath,
+    content: &str,
+    dry_run: bool,
+) -> Result<Outcome, ToolError> {
+    let before = match files.read(path) {
+        Ok(bytes) => Some(bytes),
+        Err(FsError::NotFound(_)) => None,
+        Err(error) => return Err(error.into()),
+    };
+    let created = before.is_none();
+    if dry_run {
+        let old = String::from_utf8_lossy(before.as_deref().unwrap_or_default()).into_owned();
+        return Ok(serde_json::json!({
+            "dry_run": true,
+            "path": path,
+            "created": created,
+            "diff": unified_diff(path, &old, content, created),
+        })
+        .into());
+    }
+    files.write(path, content.as_bytes())?;
+    let effect = FileEffect {
+        path: path.clone(),
+        before: before.as_deref().map(canonical::sha256_hex),
+        after: Some(canonical::sha256_hex(content.as_bytes())),
+    };
+    let data = serde_json::json!({ "path": path, "bytes": content.len(), "created": created });
+    Ok(Outcome { data, files: vec![effect] })
+}
+
+fn unified_diff(path: &RelativePath, old: &str, new: &str, created: bool) -> String {
+    let from = if created { "/dev/null".to_owned() } else { format!("a/{path}") };
+    similar::TextDiff::from_lines(old, new)
+        .unified_diff()
+        .context_radius(3)
+        .header(&from, &format!("b/{path}"))
+        .to_string()
+}

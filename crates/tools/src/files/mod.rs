@@ -1,0 +1,105 @@
+//! Which files a call may see.
+
+mod mounts;
+mod tool_root;
+
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use tgp_contract::{FileSystem, RelativePath};
+use tgp_vfs::{DiskFs, OpenError, OverlayFs};
+
+pub(crate) use mounts::Mounts;
+pub use tool_root::ToolRoot;
+
+/// The files of one kernel, or of one run on top of it.
+#[derive(Clone)]
+pub struct Workspace {
+    /// The agent's root (`.tgp`), without git's own files and the kernel's state.
+    pub tools: Arc<dyn FileSystem>,
+    /// The directory that holds the project and every directory tools may write to.
+    pub(crate) host: Arc<dyn FileSystem>,
+    /// Where the project stands in `host`.
+    pub(crate) project: RelativePath,
+    /// The directories of `host` that tools may write to.
+    pub(crate) allowed: Vec<RelativePath>,
+    pub(crate) upward: UpwardTraversal,
+}
+
+/// Whether a path may name its parent directories.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum UpwardTraversal {
+    Blocked,
+    Allowed,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum WorkspaceError {
+    #[error("`{0}` leaves the project; set fs.blockUpwardTraversal to false to allow that")]
+    Outside(String),
+    #[error("cannot open `{path}`: {source}")]
+    Open { path: PathBuf, source: OpenError },
+    #[error(transparent)]
+    Path(#[from] tgp_contract::PathError),
+}
+
+impl Workspace {
+    /// Opens the tool root and the directories tools may write to. `project` must be absolute.
+    ///
+    /// # Errors
+    /// When a directory cannot be opened, or leaves the project while upward traversal is blocked.
+    pub fn open(
+        project: &Path,
+        tool_root: &Path,
+        allowed_directories: &[String],
+        block_upward_traversal: bool,
+    ) -> Result<Self, WorkspaceError> {
+        let open = |path: &Path| {
+            DiskFs::open(path).map_err(|source| WorkspaceError::Open { path: path.to_owned(), source })
+        };
+        let mut directories = Vec::new();
+        for text in allowed_directories {
+            let directory = lexical(&project.join(text));
+            if block_upward_traversal && !directory.starts_with(project) {
+                return Err(WorkspaceError::Outside(text.clone()));
+            }
+            directories.push(directory);
+        }
+        let root = directories.iter().fold(project.to_owned(), |root, directory| common(&root, directory));
+        let below = |path: &Path| -> Result<RelativePath, WorkspaceError> {
+            let rest = path.strip_prefix(&root).unwrap_or(path);
+            Ok(RelativePath::new(&rest.to_string_lossy())?)
+        };
+        Ok(Self {
+            tools: Arc::new(ToolRoot::new(Arc::new(open(tool_root)?))),
+            host: Arc::new(open(&root)?),
+            project: below(project)?,
+            allowed: directories.iter().map(|directory| below(directory)).collect::<Result<_, _>>()?,
+            upward: if block_upward_traversal { UpwardTraversal::Blocked } else { UpwardTraversal::Allowed },
+        })
+    }
+
+    /// The same files with every write held back in an overlay, which is returned to be committed or dropped.
+    pub(crate) fn overlaid(&self) -> (Self, Arc<OverlayFs>) {
+        let overlay = Arc::new(OverlayFs::new(Arc::clone(&self.host)));
+        (Self { host: Arc::clone(&overlay) as Arc<dyn FileSystem>, ..self.clone() }, overlay)
+    }
+}
+
+/// Resolves `.` and `..` by text alone. Links are the file system's business, which never follows one.
+fn lexical(path: &Path) -> PathBuf {
+    path.components().fold(PathBuf::new(), |mut done, component| {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                done.pop();
+            }
+            other => done.push(other),
+        }
+        done
+    })
+}
+
+fn common(one: &Path, other: &Path) -> PathBuf {
+    one.components().zip(other.components()).take_while(|(a, b)| a == b).map(|(a, _)| a).collect()
+}

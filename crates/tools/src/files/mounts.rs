@@ -1,0 +1,107 @@
+//! The files a running tool sees: `/lib`, `/tmp`, the directories it may write to, and the rest of its root to read.
+
+use std::sync::Arc;
+
+use tgp_contract::{Code, EntryKind, FileSystem, FsError, RelativePath, ToolError};
+use tgp_vfs::MemoryFs;
+
+use super::{UpwardTraversal, Workspace};
+
+const TOOLS_DIRECTORY: &str = "tools";
+
+/// One run's view. `/tmp` lives and dies with it.
+pub(crate) struct Mounts {
+    workspace: Workspace,
+    scratch: Arc<MemoryFs>,
+}
+
+enum Place {
+    /// Read-only: the tool root.
+    Root(RelativePath),
+    /// Read and write, held back until the run succeeds.
+    Host(RelativePath),
+    /// Read and write, gone after the run.
+    Scratch(RelativePath),
+}
+
+impl Mounts {
+    pub(crate) fn new(workspace: Workspace) -> Self {
+        Self { workspace, scratch: Arc::new(MemoryFs::new()) }
+    }
+
+    fn place(&self, text: &str) -> Result<Place, ToolError> {
+        if let Some(rest) = below(text, "/lib") {
+            let tools = RelativePath::new(TOOLS_DIRECTORY)?;
+            let path = RelativePath::new(rest)?;
+            return Ok(Place::Root(tools.join(path.as_str())?));
+        }
+        if let Some(rest) = below(text, "/tmp") {
+            return Ok(Place::Scratch(RelativePath::new(rest)?));
+        }
+        let blocked = self.workspace.upward == UpwardTraversal::Blocked;
+        if blocked && text.split('/').any(|part| part == "..") {
+            return Err(violation(text, "upward traversal is blocked"));
+        }
+        let path = self.workspace.project.join(text)?;
+        if self.workspace.allowed.iter().any(|directory| path.is_inside(directory)) {
+            return Ok(Place::Host(path));
+        }
+        Ok(Place::Root(RelativePath::new(text)?))
+    }
+
+    pub(crate) fn read(&self, text: &str) -> Result<String, ToolError> {
+        let read = match self.place(text)? {
+            Place::Root(path) => self.workspace.tools.read_text(&path),
+            Place::Host(path) => self.workspace.host.read_text(&path),
+            Place::Scratch(path) => self.scratch.read_text(&path),
+        };
+        Ok(read?)
+    }
+
+    pub(crate) fn write(&self, text: &str, content: &str) -> Result<(), ToolError> {
+        match self.place(text)? {
+            Place::Host(path) => Ok(self.workspace.host.write(&path, content.as_bytes())?),
+            Place::Scratch(path) => Ok(self.scratch.write(&path, content.as_bytes())?),
+            Place::Root(_) => {
+                let allowed: Vec<String> = self.workspace.allowed.iter().map(ToString::to_string).collect();
+                Err(violation(text, "tools write only below fs.allowedDirs and /tmp")
+                    .detail("allowedDirs", allowed))
+            }
+        }
+    }
+
+    /// The files below a directory, named as the tool would name them.
+    pub(crate) fn list(&self, text: &str) -> Result<Vec<String>, ToolError> {
+        let (entries, directory) = match self.place(text)? {
+            Place::Root(path) => (self.workspace.tools.list(&path), path),
+            Place::Host(path) => (self.workspace.host.list(&path), path),
+            Place::Scratch(path) => (self.scratch.list(&path), path),
+        };
+        let entries = match entries {
+            // A directory that a tool may write to but nobody has made yet is empty.
+            Err(FsError::NotFound(missing)) if missing == directory => Vec::new(),
+            other => other?,
+        };
+        let prefix = text.trim_start_matches("./").trim_end_matches('/');
+        let skip = if directory.is_root() { 0 } else { directory.as_str().len() + 1 };
+        Ok(entries
+            .into_iter()
+            .filter(|entry| entry.kind == EntryKind::File)
+            .map(|entry| {
+                let rest = entry.path.as_str().get(skip..).unwrap_or_default().to_owned();
+                if prefix.is_empty() || prefix == "." { rest } else { format!("{prefix}/{rest}") }
+            })
+            .collect())
+    }
+}
+
+/// What follows `mount` in `text`, when `text` is that mount or below it.
+fn below<'a>(text: &'a str, mount: &str) -> Option<&'a str> {
+    let rest = text.strip_prefix(mount)?;
+    if rest.is_empty() { Some("") } else { rest.strip_prefix('/') }
+}
+
+fn violation(path: &str, reason: &str) -> ToolError {
+    ToolError::new(Code::Security, format!("security violation: {reason}: `{path}`"))
+        .help("write below a directory of fs.allowedDirs in tgp.config.ts, or to /tmp for scratch")
+}

@@ -1,0 +1,102 @@
+//! What a failed run means, told in the tool's own TypeScript.
+
+use tgp_compiler::ModuleGraph;
+use tgp_contract::{Code, Finding, Place, Severity, ToolError};
+use tgp_sandbox::{CompileFailure, RunError, RunErrorKind};
+
+use super::program::Prepared;
+
+/// A source that killed or stalled the compiler, as a finding at its first line.
+pub(super) fn crash_finding(id: &str, failure: &CompileFailure) -> Finding {
+    let place = Place { file: id.to_owned(), line: 1, column: 1 };
+    Finding {
+        end: place.clone(),
+        place,
+        rule: "syntax".to_owned(),
+        severity: Severity::Error,
+        message: failure.to_string(),
+        reason: "a source must be small and flat enough to be parsed safely".to_owned(),
+        fix: "flatten the nesting or split the source into several tools".to_owned(),
+    }
+}
+
+pub(super) fn explain(error: RunError, prepared: &Prepared) -> ToolError {
+    let code = carried_code(&error).unwrap_or_else(|| error.code());
+    let frames = map_stack(&error.stack, &prepared.graph);
+    let message = match (&error.kind, error.name.as_str()) {
+        (RunErrorKind::Thrown, name) if !name.is_empty() && name != "Error" => format!("{name}: {}", error.message),
+        _ => error.message.clone(),
+    };
+    let mut tool_error = ToolError::new(code, message).help(help(error.kind));
+    if let Some(place) = frames.iter().find_map(|frame| frame.place.clone()) {
+        tool_error = tool_error.place(&place);
+    }
+    let stack: Vec<String> = frames.iter().map(Frame::to_string).collect();
+    if !stack.is_empty() {
+        tool_error = tool_error.detail("stack", stack);
+    }
+    tool_error
+}
+
+/// An error of the bridge that the tool let through keeps its own code; a made-up one does not count.
+fn carried_code(error: &RunError) -> Option<Code> {
+    const CARRIED: [Code; 10] = [
+        Code::Security,
+        Code::NotFound,
+        Code::Validation,
+        Code::Permission,
+        Code::Policy,
+        Code::Approval,
+        Code::Fetch,
+        Code::Sql,
+        Code::Compile,
+        Code::Runtime,
+    ];
+    let text = error.code.as_deref()?;
+    CARRIED.into_iter().find(|code| code.as_str() == text)
+}
+
+fn help(kind: RunErrorKind) -> &'static str {
+    match kind {
+        RunErrorKind::Memory => "work on smaller pieces, or raise sandbox.memoryMb in tgp.config.ts",
+        RunErrorKind::CpuTime => "look for a loop that does not end, or raise sandbox.cpuMs in tgp.config.ts",
+        RunErrorKind::WallTime => "look for a wait that does not end, or raise sandbox.wallMs in tgp.config.ts",
+        RunErrorKind::Thrown => "read the place and the logs, patch the tool, and check it again",
+        RunErrorKind::Cap => "return, log or call less; the caps are in the sandbox section of tgp.config.ts",
+        RunErrorKind::NeverSettles => "make sure that every promise the tool awaits is resolved",
+        RunErrorKind::BadProgram | RunErrorKind::Crashed => "run it again; if it stays, please report the tool",
+    }
+}
+
+struct Frame {
+    function: String,
+    place: Option<Place>,
+}
+
+impl std::fmt::Display for Frame {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.place {
+            Some(place) => write!(formatter, "at {} ({place})", self.function),
+            None => write!(formatter, "at {}", self.function),
+        }
+    }
+}
+
+/// The frames of the tool's own modules, in places of its TypeScript.
+fn map_stack(stack: &str, graph: &ModuleGraph) -> Vec<Frame> {
+    stack.lines().filter_map(|line| map_frame(line.trim(), graph)).collect()
+}
+
+/// One line of the engine's stack: `at function (module:line:column)` or `at module:line:column`.
+fn map_frame(line: &str, graph: &ModuleGraph) -> Option<Frame> {
+    let rest = line.strip_prefix("at ")?;
+    let (function, location) = match rest.rsplit_once(" (") {
+        Some((function, location)) => (function, location.strip_suffix(')')?),
+        None => ("<anonymous>", rest),
+    };
+    let (location, column) = location.rsplit_once(':')?;
+    let (id, line) = location.rsplit_once(':')?;
+    let module = graph.modules.get(id)?;
+    let (line, column) = module.map.original(line.parse().ok()?, column.parse().ok()?)?;
+    Some(Frame { function: function.to_owned(), place: Some(Place { file: id.to_owned(), line, column }) })
+}

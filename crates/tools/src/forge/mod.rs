@@ -1,0 +1,277 @@
+//! From a tool's source to a program, and from a program to a result.
+
+mod bridge;
+mod cache;
+mod failure;
+mod frontend;
+mod program;
+mod types;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::{Value, json};
+use tgp_compiler::{CheckOptions, GraphBuilder, GraphHost, Role, Unit};
+use tgp_contract::{
+    Change, CheckReport, Code, FileSystem, Finding, FsError, RelativePath, ToolError, TypeCheck, canonical,
+};
+use tgp_sandbox::{CompileFailure, FetchClient, Limits, RunInput, RunOptions, Sandbox, SandboxError};
+
+use crate::Workspace;
+use crate::router::Invocation;
+pub use cache::BytecodeCache;
+pub use frontend::ForgeFrontend;
+use frontend::{FrontendAnswer, FrontendRequest};
+use program::{Prepared, prepare};
+use types::TypeChecker;
+pub use types::native_type_checker;
+
+/// What the forge depends on besides the files.
+#[derive(Clone, Debug)]
+pub struct ForgeOptions {
+    /// The project directory, whose `node_modules` hold the packages.
+    pub project: PathBuf,
+    /// The agent's root on disk, for the native type checker.
+    pub tool_root: PathBuf,
+    pub allowed_imports: Vec<String>,
+    pub limits: Limits,
+    pub seed: Option<u64>,
+    pub frozen_clock_ms: Option<f64>,
+}
+
+/// Why the forge cannot work at all.
+#[derive(Debug, thiserror::Error)]
+pub enum ForgeError {
+    #[error(transparent)]
+    Sandbox(#[from] SandboxError),
+    #[error(transparent)]
+    Compile(#[from] CompileFailure),
+    #[error("the compile worker speaks another language")]
+    Protocol,
+}
+
+impl From<ForgeError> for ToolError {
+    fn from(error: ForgeError) -> Self {
+        match error {
+            ForgeError::Compile(CompileFailure::Crashed | CompileFailure::TooSlow | CompileFailure::Refused(_)) => {
+                ToolError::new(Code::Compile, error.to_string())
+                    .help("flatten the expression or split the source into several tools")
+            }
+            _ => ToolError::new(Code::Internal, error.to_string()).help("`tgp doctor` shows what this machine lacks"),
+        }
+    }
+}
+
+/// Compiles, checks and runs tools.
+#[derive(Debug)]
+pub struct Forge {
+    sandbox: Arc<Sandbox>,
+    cache: Arc<BytecodeCache>,
+    options: ForgeOptions,
+    fetch: Arc<FetchClient>,
+    types: TypeChecker,
+    programs: Mutex<BTreeMap<String, Arc<Prepared>>>,
+}
+
+/// Programs kept ready; the oldest name goes first when there are more.
+const MAX_PROGRAMS: usize = 256;
+
+impl Forge {
+    /// Starts the sandbox's pool, with the prelude from the cache where it is there.
+    ///
+    /// # Errors
+    /// When the prelude cannot be compiled or no thread can be started.
+    pub async fn start(
+        sandbox: Arc<Sandbox>,
+        cache: Arc<BytecodeCache>,
+        fetch: Arc<FetchClient>,
+        options: ForgeOptions,
+    ) -> Result<Self, ForgeError> {
+        let types = TypeChecker::new(&options.project, &options.tool_root);
+        let forge = Self { sandbox, cache, options, fetch, types, programs: Mutex::default() };
+        let prelude = forge.prelude().await?;
+        forge.sandbox.warm(prelude).await?;
+        Ok(forge)
+    }
+
+    async fn prelude(&self) -> Result<Vec<u8>, ForgeError> {
+        let emit = Sandbox::prelude();
+        let key = self.cache.key(&["prelude", &emit.id, &emit.code]);
+        if let Some(bytecode) = self.cache.raw(&key) {
+            return Ok(bytecode);
+        }
+        let request = FrontendRequest::Script {
+            id: emit.id,
+            common_js: true,
+            code: emit.code,
+            keep_debug_info: emit.keep_debug_info,
+        };
+        let bytecode = self.emit(&request).await?;
+        self.cache.keep_raw(&key, &bytecode);
+        Ok(bytecode)
+    }
+
+    /// Bytecode of code that is JavaScript already.
+    async fn emit(&self, request: &FrontendRequest) -> Result<Vec<u8>, ForgeError> {
+        let text = serde_json::to_vec(request).map_err(|_| ForgeError::Protocol)?;
+        self.sandbox.compile(text).await?.bytecode.ok_or(ForgeError::Protocol)
+    }
+
+    /// Checks one tool: rules, imports, standards, and types where the project can.
+    ///
+    /// # Errors
+    /// When the file cannot be read or no worker can be had; findings are no errors.
+    pub async fn check(&self, tools: &dyn FileSystem, path: &RelativePath) -> Result<CheckReport, ToolError> {
+        let unit = Unit { id: path.to_string(), source: tools.read_text(path)?, role: Role::Tool };
+        let options = CheckOptions { allowed_imports: self.options.allowed_imports.clone() };
+        let mut findings = self.findings(unit.clone(), options).await?;
+        let broken = findings.iter().any(|finding| finding.rule == "syntax");
+        let mut checked = TypeCheck::Skipped;
+        if !broken && let Some(found) = self.types.check(&unit).await? {
+            findings.extend(found);
+            checked = TypeCheck::Checked;
+        }
+        Ok(CheckReport::new(findings, checked))
+    }
+
+    async fn findings(&self, unit: Unit, options: CheckOptions) -> Result<Vec<Finding>, ToolError> {
+        let id = unit.id.clone();
+        let request = serde_json::to_vec(&FrontendRequest::Check { unit, options })
+            .map_err(|_| ToolError::from(ForgeError::Protocol))?;
+        match self.sandbox.compile(request).await {
+            Ok(done) => match serde_json::from_slice(&done.answer) {
+                Ok(FrontendAnswer::Checked(findings)) => Ok(findings),
+                _ => Err(ForgeError::Protocol.into()),
+            },
+            Err(CompileFailure::Sandbox(error)) => Err(ForgeError::from(error).into()),
+            Err(failure) => Ok(vec![failure::crash_finding(&id, &failure)]),
+        }
+    }
+
+    /// The program of a tool, from memory when nothing of it has changed.
+    async fn program(&self, tools: &Arc<dyn FileSystem>, entry: &RelativePath) -> Result<Arc<Prepared>, ToolError> {
+        let known = self.programs().get(entry.as_str()).cloned();
+        if let Some(known) = known
+            && known.is_current(tools.as_ref())
+        {
+            return Ok(known);
+        }
+        let builder = GraphBuilder::new(self.graph_host(tools), entry).map_err(|error| error.0)?;
+        let prepared = Arc::new(prepare(self, builder).await?);
+        self.sandbox.learn(prepared.libraries());
+        let mut programs = self.programs();
+        if programs.len() >= MAX_PROGRAMS {
+            programs.pop_first();
+        }
+        programs.insert(entry.to_string(), Arc::clone(&prepared));
+        Ok(prepared)
+    }
+
+    fn programs(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, Arc<Prepared>>> {
+        self.programs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn graph_host(&self, tools: &Arc<dyn FileSystem>) -> GraphHost {
+        GraphHost {
+            tools: Arc::clone(tools),
+            project: self.options.project.clone(),
+            allowed_imports: self.options.allowed_imports.clone(),
+        }
+    }
+
+    /// Runs a tool as one transaction: its writes are committed when it returns, and none of them otherwise.
+    ///
+    /// # Errors
+    /// The tool's failure, with its place in the TypeScript and its logs.
+    pub(crate) async fn execute(
+        &self,
+        invocation: Invocation<'_>,
+        path: &RelativePath,
+        arguments: Value,
+    ) -> Result<Execution, ToolError> {
+        let prepared = self.program(&invocation.workspace.tools, path).await?;
+        prepared.must_be_runnable(path)?;
+        let (workspace, overlay) = invocation.workspace.overlaid();
+        let bridge = bridge::ToolBridge::new(path.clone(), workspace, invocation, Arc::clone(&self.fetch));
+        let input = RunInput { arguments, call_default: true, environment: Vec::new() };
+        let report = self
+            .sandbox
+            .run(&prepared.program, input, self.run_options(), &bridge)
+            .await
+            .map_err(ForgeError::from)?;
+        let logs = serde_json::to_value(&report.logs).unwrap_or_default();
+        let stats = serde_json::to_value(report.stats).unwrap_or_default();
+        match report.result {
+            Ok(result) => {
+                let changes = with_hashes(overlay.changes(), invocation.workspace)?;
+                if !invocation.context.dry_run {
+                    overlay.commit()?;
+                }
+                Ok(Execution { data: json!({ "result": result, "logs": logs, "stats": stats }), changes })
+            }
+            Err(error) => Err(failure::explain(error, &prepared).detail("logs", logs).detail("stats", stats)),
+        }
+    }
+
+    fn run_options(&self) -> RunOptions {
+        RunOptions {
+            limits: self.options.limits,
+            seed: self.options.seed,
+            frozen_clock_ms: self.options.frozen_clock_ms,
+        }
+    }
+
+    /// Evaluates a configuration file in a worker. It sees the environment variables it names and nothing else.
+    ///
+    /// # Errors
+    /// When it does not compile or throws.
+    pub async fn evaluate_config(
+        &self,
+        unit: Unit,
+        environment: impl Fn(&str) -> Option<String>,
+    ) -> Result<Value, ToolError> {
+        let nothing: Arc<dyn FileSystem> = Arc::new(tgp_vfs::MemoryFs::new());
+        let entry = unit.id.clone();
+        let builder = GraphBuilder::for_unit(self.graph_host(&nothing), unit).map_err(|error| error.0)?;
+        let prepared = prepare(self, builder).await?;
+        let named = prepared.environment(&entry);
+        let input = RunInput {
+            arguments: Value::Null,
+            call_default: false,
+            environment: named.into_iter().filter_map(|name| environment(&name).map(|value| (name, value))).collect(),
+        };
+        let report = self
+            .sandbox
+            .run(&prepared.program, input, RunOptions::default(), &bridge::NoBridge)
+            .await
+            .map_err(ForgeError::from)?;
+        report.result.map_err(|error| failure::explain(error, &prepared))
+    }
+
+    /// How the workers are locked.
+    ///
+    /// # Errors
+    /// When no worker can be had.
+    pub async fn lock_report(&self) -> Result<tgp_jail::LockReport, ForgeError> {
+        Ok(self.sandbox.lock_report().await?)
+    }
+}
+
+/// A successful run.
+pub(crate) struct Execution {
+    pub(crate) data: Value,
+    /// Each change with the hash of what stood there before.
+    pub(crate) changes: Vec<(Change, Option<String>)>,
+}
+
+fn with_hashes(changes: Vec<Change>, workspace: &Workspace) -> Result<Vec<(Change, Option<String>)>, ToolError> {
+    changes
+        .into_iter()
+        .map(|change| match workspace.host.read(change.path()) {
+            Ok(bytes) => Ok((change, Some(canonical::sha256_hex(&bytes)))),
+            Err(FsError::NotFound(_)) => Ok((change, None)),
+            Err(error) => Err(error.into()),
+        })
+        .collect()
+}

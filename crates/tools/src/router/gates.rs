@@ -1,0 +1,41 @@
+//! The gate that is always there: reads pass, everything else is asked for.
+
+use async_trait::async_trait;
+use tgp_contract::{ApprovalAnswer, ApprovalRequest, Approver, Effect, Gate, GateRequest, Stage, Verdict};
+
+/// Reads are allowed; writes, execution and network ask.
+#[derive(Clone, Copy, Debug)]
+pub struct EffectGate;
+
+#[async_trait]
+impl Gate for EffectGate {
+    fn stage(&self) -> Stage {
+        Stage::Policy
+    }
+
+    fn name(&self) -> &str {
+        "effect"
+    }
+
+    async fn judge(&self, request: GateRequest<'_>) -> Verdict {
+        let rule = format!("default-{}", request.definition.effect.as_str());
+        match request.definition.effect {
+            Effect::Read => Verdict::Allow { rule },
+            effect @ (Effect::Write | Effect::Execute | Effect::Network) => Verdict::Ask {
+                rule,
+                reason: format!("`{}` has the effect `{}`", request.definition.name, effect.as_str()),
+            },
+        }
+    }
+}
+
+/// For programs with nobody to ask.
+#[derive(Clone, Copy, Debug)]
+pub struct RefuseAll;
+
+#[async_trait]
+impl Approver for RefuseAll {
+    async fn ask(&self, _request: ApprovalRequest<'_>) -> ApprovalAnswer {
+        ApprovalAnswer::Refused { reason: "nobody can be asked".to_owned() }
+    }
+}

@@ -1,0 +1,246 @@
+//! One door for every call.
+
+mod gates;
+mod recent;
+mod schema;
+mod tool;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use tgp_contract::{
+    ApprovalAnswer, ApprovalRequest, Approver, CallContext, CallRecord, Code, Consent, FileEffect, Gate, GateRequest,
+    GateVerdict, Recorder, Stage, ToolCall, ToolDefinition, ToolError, ToolResult, Verdict,
+};
+
+use crate::Workspace;
+pub use gates::{EffectGate, RefuseAll};
+pub use recent::RecentCalls;
+use schema::Schema;
+pub use tool::{Invocation, Outcome, Tool};
+
+/// How deep tools may call tools.
+const MAX_DEPTH: u32 = 8;
+
+struct Registered {
+    tool: Arc<dyn Tool>,
+    schema: Schema,
+}
+
+/// Takes every call through the same stages.
+pub struct Router {
+    tools: BTreeMap<String, Registered>,
+    aliases: BTreeMap<String, String>,
+    gates: Vec<Arc<dyn Gate>>,
+    approver: Arc<dyn Approver>,
+    recorder: Arc<dyn Recorder>,
+    workspace: Workspace,
+}
+
+/// Why a set of tools cannot be registered.
+#[derive(Debug, thiserror::Error)]
+pub enum RouterError {
+    #[error("two tools are called `{0}`")]
+    Duplicate(String),
+    #[error("the input schema of `{tool}` is not a valid JSON Schema: {reason}")]
+    Schema { tool: String, reason: String },
+}
+
+impl std::fmt::Debug for Router {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Router").field("tools", &self.tools.keys()).finish_non_exhaustive()
+    }
+}
+
+/// What happened on the way, for the record.
+#[derive(Default)]
+struct Trail {
+    definition: Option<ToolDefinition>,
+    verdicts: Vec<GateVerdict>,
+    files: Vec<FileEffect>,
+}
+
+impl Router {
+    /// # Errors
+    /// When two tools share a name or alias, or a schema is broken.
+    pub fn new(
+        tools: Vec<Arc<dyn Tool>>,
+        mut gates: Vec<Arc<dyn Gate>>,
+        approver: Arc<dyn Approver>,
+        recorder: Arc<dyn Recorder>,
+        workspace: Workspace,
+    ) -> Result<Self, RouterError> {
+        let mut by_name = BTreeMap::new();
+        let mut aliases = BTreeMap::new();
+        for tool in tools {
+            let definition = tool.definition();
+            let name = definition.name.as_str().to_owned();
+            let schema = Schema::new(&definition.input_schema)
+                .map_err(|reason| RouterError::Schema { tool: name.clone(), reason })?;
+            for alias in &definition.aliases {
+                if aliases.insert(alias.clone(), name.clone()).is_some() {
+                    return Err(RouterError::Duplicate(alias.clone()));
+                }
+            }
+            if by_name.insert(name.clone(), Registered { tool, schema }).is_some() {
+                return Err(RouterError::Duplicate(name));
+            }
+        }
+        if let Some(shadowed) = aliases.keys().find(|alias| by_name.contains_key(*alias)) {
+            return Err(RouterError::Duplicate(shadowed.clone()));
+        }
+        gates.sort_by_key(|gate| gate.stage());
+        Ok(Self { tools: by_name, aliases, gates, approver, recorder, workspace })
+    }
+
+    /// Every tool's definition, sorted by name.
+    pub fn definitions(&self) -> impl Iterator<Item = &ToolDefinition> {
+        self.tools.values().map(|registered| registered.tool.definition())
+    }
+
+    /// Runs one call on the router's own workspace.
+    pub async fn call(self: &Arc<Self>, call: ToolCall, context: CallContext) -> ToolResult {
+        self.call_within(call, context, &self.workspace).await
+    }
+
+    /// Runs one call on another view of the files: a tool's own call sees what its run has written so far.
+    pub async fn call_within(
+        self: &Arc<Self>,
+        call: ToolCall,
+        context: CallContext,
+        workspace: &Workspace,
+    ) -> ToolResult {
+        let started = Instant::now();
+        let started_ms = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX));
+        let mut trail = Trail::default();
+        let result = ToolResult::from(self.take_through(&call, &context, workspace, &mut trail).await);
+        let record = CallRecord {
+            tool: trail.definition.as_ref().map(|definition| definition.name.to_string()),
+            effect: trail.definition.as_ref().map(|definition| definition.effect),
+            call,
+            context,
+            verdicts: trail.verdicts,
+            files: trail.files,
+            result: result.clone(),
+            started_ms,
+            duration_us: u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX),
+        };
+        match self.recorder.record(record).await {
+            Ok(()) => result,
+            Err(error) => ToolResult::Failed(error),
+        }
+    }
+
+    async fn take_through(
+        self: &Arc<Self>,
+        call: &ToolCall,
+        context: &CallContext,
+        workspace: &Workspace,
+        trail: &mut Trail,
+    ) -> Result<serde_json::Value, ToolError> {
+        let registered = self.find(&call.tool)?;
+        let definition = registered.tool.definition();
+        trail.definition = Some(definition.clone());
+        registered.schema.check(definition.name.as_str(), &call.arguments)?;
+        if context.depth > MAX_DEPTH {
+            return Err(ToolError::new(Code::Runtime, format!("tools call tools more than {MAX_DEPTH} levels deep"))
+                .help("call the inner tool directly, or import it instead of executing it"));
+        }
+        if context.dry_run && !definition.dry_run {
+            return Err(ToolError::new(Code::Validation, format!("`{}` has no dry run", definition.name))
+                .help("call it without dry_run"));
+        }
+        let request = GateRequest { call, definition, context };
+        let reasons = self.pass_gates(request, trail).await?;
+        self.seek_approval(request, reasons, trail).await?;
+        let invocation = Invocation {
+            call_id: &call.id,
+            arguments: &call.arguments,
+            context,
+            workspace,
+            router: self,
+        };
+        let outcome = registered.tool.run(invocation).await?;
+        trail.files = outcome.files;
+        Ok(outcome.data)
+    }
+
+    fn find(&self, name: &str) -> Result<&Registered, ToolError> {
+        let name = self.aliases.get(name).map_or(name, String::as_str);
+        self.tools.get(name).ok_or_else(|| {
+            let known: Vec<&str> = self.tools.keys().map(String::as_str).collect();
+            ToolError::new(Code::NotFound, format!("there is no tool `{name}`"))
+                .help(format!("the tools are: {}", known.join(", ")))
+        })
+    }
+
+    /// Asks every gate, in order; the first denial ends the call. Returns why somebody must be asked, if so.
+    async fn pass_gates(&self, request: GateRequest<'_>, trail: &mut Trail) -> Result<Vec<String>, ToolError> {
+        let mut reasons = Vec::new();
+        for gate in &self.gates {
+            let (word, rule, denial) = match gate.judge(request).await {
+                Verdict::Allow { rule } => ("allow", rule, None),
+                Verdict::Ask { rule, reason } => {
+                    reasons.push(reason);
+                    ("ask", rule, None)
+                }
+                Verdict::Deny { rule, error } => ("deny", rule, Some(error)),
+            };
+            trail.verdicts.push(GateVerdict {
+                stage: gate.stage(),
+                gate: gate.name().to_owned(),
+                verdict: word.to_owned(),
+                rule,
+            });
+            if let Some(error) = denial {
+                return Err(error);
+            }
+        }
+        Ok(reasons)
+    }
+
+    async fn seek_approval(
+        &self,
+        request: GateRequest<'_>,
+        reasons: Vec<String>,
+        trail: &mut Trail,
+    ) -> Result<(), ToolError> {
+        if reasons.is_empty() {
+            return Ok(());
+        }
+        // A preview changes nothing, so there is nothing to agree to.
+        if request.context.dry_run {
+            trail.verdicts.push(approval("approved", "dry-run"));
+            return Ok(());
+        }
+        if request.context.consent == Consent::Given {
+            trail.verdicts.push(approval("approved", "consent-given"));
+            return Ok(());
+        }
+        let GateRequest { call, definition, context } = request;
+        let answer = self.approver.ask(ApprovalRequest { call, definition, context, reasons }).await;
+        match answer {
+            ApprovalAnswer::Approved { by } => {
+                trail.verdicts.push(approval("approved", &by));
+                Ok(())
+            }
+            ApprovalAnswer::Refused { reason } => {
+                trail.verdicts.push(approval("refused", &reason));
+                Err(ToolError::new(Code::Approval, format!("`{}` was not approved: {reason}", definition.name))
+                    .help("run it with --yes, or from a terminal where somebody can be asked"))
+            }
+        }
+    }
+}
+
+fn approval(verdict: &str, rule: &str) -> GateVerdict {
+    GateVerdict {
+        stage: Stage::Approval,
+        gate: "approval".to_owned(),
+        verdict: verdict.to_owned(),
+        rule: rule.to_owned(),
+    }
+}

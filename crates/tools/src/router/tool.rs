@@ -1,0 +1,56 @@
+//! What a built-in tool is.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tgp_contract::{CallContext, Code, FileEffect, ToolDefinition, ToolError};
+
+use super::Router;
+use crate::Workspace;
+
+/// One call that has passed all gates.
+#[derive(Clone, Copy)]
+pub struct Invocation<'a> {
+    pub call_id: &'a str,
+    /// They fit the tool's schema.
+    pub arguments: &'a Value,
+    pub context: &'a CallContext,
+    pub workspace: &'a Workspace,
+    pub router: &'a Arc<Router>,
+}
+
+impl Invocation<'_> {
+    /// The arguments as a type of the tool's own.
+    ///
+    /// # Errors
+    /// `EVALIDATION` when they do not fit, which a schema that says the same would have found before.
+    pub fn parse<T: DeserializeOwned>(&self) -> Result<T, ToolError> {
+        T::deserialize(self.arguments).map_err(|error| ToolError::new(Code::Validation, error.to_string()))
+    }
+}
+
+/// What a tool gives back.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    pub data: Value,
+    /// Files of the tool root or the project that changed.
+    pub files: Vec<FileEffect>,
+}
+
+impl From<Value> for Outcome {
+    fn from(data: Value) -> Self {
+        Self { data, files: Vec::new() }
+    }
+}
+
+/// A tool the router can call.
+#[async_trait]
+pub trait Tool: Send + Sync {
+    fn definition(&self) -> &ToolDefinition;
+
+    /// # Errors
+    /// What went wrong, with a code.
+    async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError>;
+}

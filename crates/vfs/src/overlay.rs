@@ -1,0 +1,221 @@
+//! Changes that are held back: a run writes here, and its writes reach the base together or not at all.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use tgp_contract::{Change, Entry, EntryKind, FileSystem, FsError, RelativePath};
+
+use crate::Limits;
+use crate::batch::{Batch, Planned, below, not_a_plain_file, nothing_at, refuse_reserved};
+
+/// A file system over another one. Reads fall through; writes and removals stay until [`OverlayFs::commit`], and
+/// are gone when the overlay is dropped before that.
+///
+/// A directory that was made here and emptied again is visible here, but a commit does not bring it to the base.
+pub struct OverlayFs {
+    base: Arc<dyn FileSystem>,
+    limits: Limits,
+    pending: RwLock<Pending>,
+}
+
+#[derive(Debug, Default)]
+struct Pending {
+    nodes: BTreeMap<RelativePath, Node>,
+    bytes: u64,
+}
+
+#[derive(Debug)]
+enum Node {
+    File(Vec<u8>),
+    /// A directory that the base does not have. Where the base has a file at this path, the file is removed first.
+    Directory {
+        replaces_file: bool,
+    },
+    /// The base has a file here; it is hidden, and removed on commit.
+    Removed,
+}
+
+impl OverlayFs {
+    #[must_use]
+    pub fn new(base: Arc<dyn FileSystem>) -> Self {
+        Self::with_limits(base, Limits::default())
+    }
+
+    /// `limits.total_bytes` bounds the bytes that wait for a commit.
+    #[must_use]
+    pub fn with_limits(base: Arc<dyn FileSystem>, limits: Limits) -> Self {
+        Self { base, limits, pending: RwLock::default() }
+    }
+
+    /// What a commit would do now: the removals, then the writes, each sorted by path.
+    #[must_use]
+    pub fn changes(&self) -> Vec<Change> {
+        self.pending().changes()
+    }
+
+    /// Applies everything to the base in one batch. When the base refuses, the changes stay here.
+    ///
+    /// # Errors
+    /// As [`FileSystem::apply`] of the base.
+    pub fn commit(&self) -> Result<(), FsError> {
+        // The lock is held over the base's work, so that no write slips in between and is forgotten.
+        let mut pending = self.pending_mut();
+        let changes = pending.changes();
+        if !changes.is_empty() {
+            self.base.apply(&changes)?;
+        }
+        *pending = Pending::default();
+        Ok(())
+    }
+
+    /// Forgets everything that was not committed.
+    pub fn discard(&self) {
+        *self.pending_mut() = Pending::default();
+    }
+
+    fn pending(&self) -> RwLockReadGuard<'_, Pending> {
+        self.pending.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn pending_mut(&self) -> RwLockWriteGuard<'_, Pending> {
+        self.pending.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn base_kind(&self, path: &RelativePath) -> Result<Option<EntryKind>, FsError> {
+        Ok(self.base.entry(path)?.map(|entry| entry.kind))
+    }
+
+    fn kind(&self, pending: &Pending, path: &RelativePath) -> Result<Option<EntryKind>, FsError> {
+        match pending.nodes.get(path) {
+            Some(node) => Ok(node.kind()),
+            None => self.base_kind(path),
+        }
+    }
+}
+
+impl FileSystem for OverlayFs {
+    fn read(&self, path: &RelativePath) -> Result<Vec<u8>, FsError> {
+        refuse_reserved(path)?;
+        let pending = self.pending();
+        match pending.nodes.get(path) {
+            Some(Node::File(content)) => Ok(content.clone()),
+            Some(Node::Directory { .. }) => Err(FsError::IsDirectory(path.clone())),
+            Some(Node::Removed) => Err(FsError::NotFound(path.clone())),
+            None => match self.base.read(path) {
+                // A parent may differ from the base's, so a miss is explained from what is seen here.
+                Err(FsError::NotFound(_) | FsError::NotDirectory(_)) => {
+                    Err(nothing_at(path, &|path| self.kind(&pending, path)))
+                }
+                answer => answer,
+            },
+        }
+    }
+
+    fn entry(&self, path: &RelativePath) -> Result<Option<Entry>, FsError> {
+        refuse_reserved(path)?;
+        match self.pending().nodes.get(path) {
+            Some(node) => Ok(node.entry(path)),
+            None => self.base.entry(path),
+        }
+    }
+
+    fn list(&self, directory: &RelativePath) -> Result<Vec<Entry>, FsError> {
+        refuse_reserved(directory)?;
+        let pending = self.pending();
+        match self.kind(&pending, directory)? {
+            Some(EntryKind::Directory) => {}
+            Some(EntryKind::File) => return Err(FsError::NotDirectory(directory.clone())),
+            Some(EntryKind::Other) => return Err(not_a_plain_file(directory)),
+            None => return Err(nothing_at(directory, &|path| self.kind(&pending, path))),
+        }
+        let mut merged: BTreeMap<RelativePath, Entry> = BTreeMap::new();
+        if !pending.nodes.contains_key(directory) {
+            merged.extend(self.base.list(directory)?.into_iter().map(|entry| (entry.path.clone(), entry)));
+        }
+        for (path, node) in below(&pending.nodes, directory) {
+            match node.entry(path) {
+                Some(entry) => merged.insert(path.clone(), entry),
+                None => merged.remove(path),
+            };
+        }
+        self.limits.check_entries(directory, merged.len())?;
+        Ok(merged.into_values().collect())
+    }
+
+    fn apply(&self, changes: &[Change]) -> Result<(), FsError> {
+        let mut pending = self.pending_mut();
+        let batch = Batch::plan(changes, &self.limits, &|path| self.kind(&pending, path))?;
+        let replaced: u64 =
+            batch.nodes.keys().filter_map(|path| pending.nodes.get(path)).map(Node::size).sum();
+        let bytes = batch.bytes_on_top_of(pending.bytes.saturating_sub(replaced), &self.limits)?;
+        // Everything that can fail happens before the first node is touched.
+        let mut merged = Vec::with_capacity(batch.nodes.len());
+        for (path, planned) in batch.nodes {
+            let node = match planned {
+                Planned::File(content) => Some(Node::File(content.to_vec())),
+                Planned::Directory { .. } => {
+                    Some(Node::Directory { replaces_file: self.base_kind(&path)?.is_some() })
+                }
+                Planned::Removed => self.base_kind(&path)?.map(|_| Node::Removed),
+            };
+            merged.push((path, node));
+        }
+        for (path, node) in merged {
+            match node {
+                Some(node) => pending.nodes.insert(path, node),
+                None => pending.nodes.remove(&path),
+            };
+        }
+        pending.bytes = bytes;
+        Ok(())
+    }
+}
+
+impl fmt::Debug for OverlayFs {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("OverlayFs")
+            .field("limits", &self.limits)
+            .field("pending", &self.pending)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Pending {
+    fn changes(&self) -> Vec<Change> {
+        // Removals come first: a file may have to make way for a directory of the same name.
+        let removals = self.nodes.iter().filter_map(|(path, node)| match node {
+            Node::Removed | Node::Directory { replaces_file: true } => {
+                Some(Change::Remove { path: path.clone() })
+            }
+            Node::File(_) | Node::Directory { .. } => None,
+        });
+        let writes = self.nodes.iter().filter_map(|(path, node)| match node {
+            Node::File(content) => Some(Change::Write { path: path.clone(), content: content.clone() }),
+            Node::Directory { .. } | Node::Removed => None,
+        });
+        removals.chain(writes).collect()
+    }
+}
+
+impl Node {
+    fn kind(&self) -> Option<EntryKind> {
+        match self {
+            Self::File(_) => Some(EntryKind::File),
+            Self::Directory { .. } => Some(EntryKind::Directory),
+            Self::Removed => None,
+        }
+    }
+
+    fn size(&self) -> u64 {
+        match self {
+            Self::File(content) => content.len() as u64,
+            Self::Directory { .. } | Self::Removed => 0,
+        }
+    }
+
+    fn entry(&self, path: &RelativePath) -> Option<Entry> {
+        self.kind().map(|kind| Entry { path: path.clone(), kind, size: self.size() })
+    }
+}
