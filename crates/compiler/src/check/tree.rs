@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use oxc::ast::AstKind;
 use oxc::ast::ast::{
-    BindingPattern, ChainElement, Expression, IdentifierReference, Program, VariableDeclarator,
+    BindingPattern, ChainElement, Expression, IdentifierReference, ImportOrExportKind, Program, VariableDeclarator,
 };
 use oxc::semantic::{AstNodes, NodeId, Scoping, Semantic, SymbolFlags, SymbolId};
 use oxc::span::{GetSpan, Span};
@@ -181,15 +181,17 @@ impl<'s, 'a> Tree<'s, 'a> {
     }
 }
 
-/// `declare const process` and an overload without a body bind nothing at run time.
+/// `declare const process`, an overload without a body and `import type x = require()` bind nothing at run time.
 fn is_erased(semantic: &Semantic<'_>, symbol: SymbolId) -> bool {
     let scoping = semantic.scoping();
-    let flags = scoping.symbol_flags(symbol);
-    flags.contains(SymbolFlags::Ambient)
-        || (flags.is_function()
-            && scoping.symbol_declarations(symbol).all(|node| {
-                matches!(semantic.nodes().kind(node), AstKind::Function(function) if function.body.is_none())
-            }))
+    if scoping.symbol_flags(symbol).contains(SymbolFlags::Ambient) {
+        return true;
+    }
+    scoping.symbol_declarations(symbol).all(|node| match semantic.nodes().kind(node) {
+        AstKind::Function(function) => function.body.is_none(),
+        AstKind::TSImportEqualsDeclaration(import) => import.import_kind == ImportOrExportKind::Type,
+        _ => false,
+    })
 }
 
 pub(super) fn is_function(kind: AstKind<'_>) -> bool {

@@ -1,7 +1,8 @@
 //! Every function's `constructor` is `Function`, which makes code from text: no route may lead there.
 
 use oxc::ast::AstKind;
-use oxc::ast::ast::UnaryOperator;
+use oxc::ast::ast::{BinaryOperator, UnaryOperator};
+use oxc::semantic::NodeId;
 use oxc::span::GetSpan;
 
 use super::super::report::Report;
@@ -34,17 +35,22 @@ fn is_harmless<'a>(tree: &Tree<'_, 'a>, read: &PropertyRead<'a>) -> bool {
     {
         return true;
     }
-    let of_this = read.object.is_some_and(|object| matches!(peel(object), AstKind::ThisExpression(_)));
+    let of_instance = read.object.is_some_and(|object| matches!(peel(object), AstKind::ThisExpression(_)))
+        && is_inside_instance_method(tree, value);
     let Some(use_site) = tree.use_of(value) else { return false };
     match use_site.parent {
-        AstKind::BinaryExpression(binary) => binary.operator.is_compare_or_instance(),
+        AstKind::BinaryExpression(binary) => {
+            binary.operator.is_equality() || binary.operator == BinaryOperator::Instanceof
+        }
         AstKind::UnaryExpression(unary) => {
             matches!(unary.operator, UnaryOperator::Typeof | UnaryOperator::LogicalNot)
         }
-        AstKind::StaticMemberExpression(member) => {
-            member.property.name == "name" || (of_this && member.property.name != CONSTRUCTOR)
-        }
-        AstKind::NewExpression(_) => of_this && is_inside_class_method(tree, value),
+        AstKind::StaticMemberExpression(member) => match member.property.name.as_str() {
+            "name" => true,
+            CONSTRUCTOR | "call" | "apply" | "bind" => false,
+            _ => of_instance,
+        },
+        AstKind::NewExpression(_) => of_instance,
         _ => false,
     }
 }
@@ -59,19 +65,11 @@ fn is_inner<'a>(tree: &Tree<'_, 'a>, read: &PropertyRead<'a>) -> bool {
     })
 }
 
-fn is_inside_class_method(tree: &Tree<'_, '_>, node: oxc::semantic::NodeId) -> bool {
-    tree.functions_around(node)
-        .find(|(_, kind)| matches!(kind, AstKind::Function(_)))
-        .is_some_and(|(function, _)| matches!(tree.parent(function), Some((_, AstKind::MethodDefinition(_)))))
-}
-
-/// The comparisons that use a value without handing it on.
-trait Compares {
-    fn is_compare_or_instance(self) -> bool;
-}
-
-impl Compares for oxc::ast::ast::BinaryOperator {
-    fn is_compare_or_instance(self) -> bool {
-        self.is_equality() || matches!(self, Self::Instanceof)
-    }
+/// In a static method `this` is the class, and the constructor of a class is `Function` again.
+fn is_inside_instance_method(tree: &Tree<'_, '_>, node: NodeId) -> bool {
+    tree.functions_around(node).find(|(_, kind)| matches!(kind, AstKind::Function(_))).is_some_and(
+        |(function, _)| {
+            matches!(tree.parent(function), Some((_, AstKind::MethodDefinition(method))) if !method.r#static)
+        },
+    )
 }

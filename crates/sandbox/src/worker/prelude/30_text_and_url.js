@@ -52,7 +52,7 @@ class TextDecoder {
     const held = stream ? host.utf8Tail(bytes) : 0;
     this.#kept = bytes.slice(bytes.length - held);
     const text = host.utf8Decode(bytes.subarray(0, bytes.length - held), this.#fatal);
-    if (text === null) throw new TypeError('the bytes are not valid UTF-8');
+    if (text === undefined) throw new TypeError('the bytes are not valid UTF-8');
     return !this.#ignoreBOM && text.charCodeAt(0) === 0xfeff ? text.slice(1) : text;
   }
 }
@@ -131,7 +131,7 @@ class URL {
   #searchParams;
   constructor(url, base) {
     const parsed = host.urlParse(String(url).toWellFormed(), base === undefined ? null : String(base).toWellFormed());
-    if (parsed === null) throw new TypeError(`Invalid URL: ${url}`);
+    if (parsed === undefined) throw new TypeError(`Invalid URL: ${url}`);
     this.#take(parsed);
   }
   #take(json) {
@@ -140,10 +140,10 @@ class URL {
   }
   #set(part, value) {
     const changed = host.urlSet(this.#parts.href, part, String(value).toWellFormed());
-    if (changed !== null) this.#take(changed);
+    if (changed !== undefined) this.#take(changed);
   }
   static canParse(url, base) {
-    return host.urlParse(String(url).toWellFormed(), base === undefined ? null : String(base).toWellFormed()) !== null;
+    return host.urlParse(String(url).toWellFormed(), base === undefined ? null : String(base).toWellFormed()) !== undefined;
   }
   static parse(url, base) {
     return URL.canParse(url, base) ? new URL(url, base) : null;

@@ -58,7 +58,7 @@ function loadFor(requirer, id) {
 function requireFrom(requirer) {
   return function require(specifier) {
     const id = host.resolve(requirer, String(specifier));
-    if (id === null) {
+    if (id === undefined) {
       const error = new Error(`Cannot find module '${specifier}': only what is required by a constant name can be loaded`);
       error.code = 'ENOTFOUND';
       throw error;

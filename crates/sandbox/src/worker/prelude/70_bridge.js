@@ -23,7 +23,7 @@ function settle(call, code, text) {
   const pending = pendingCalls.get(call);
   if (pending === undefined) return;
   pendingCalls.delete(call);
-  if (code === null) {
+  if (code === undefined) {
     pending.resolve(parse(text));
     return;
   }
