@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal, Write};
 
 use console::Style;
 use serde_json::{Value, json};
-use tgp::contract::{Severity, ToolResult};
+use tgp::contract::ToolResult;
 
 use crate::exit::Failure;
 use crate::screen;
@@ -100,13 +100,5 @@ impl Printer {
             _ => Style::new().dim(),
         };
         self.note(&format!("{} {text}", self.paint_err(&style, &format!("[{level}]"))));
-    }
-
-    pub fn severity(&self, severity: Severity, text: &str) -> String {
-        let style = match severity {
-            Severity::Error => Style::new().red().bold(),
-            Severity::Warning => Style::new().yellow().bold(),
-        };
-        self.paint_err(&style, text)
     }
 }

@@ -1,27 +1,50 @@
 //! Error screens: the message, the offending line of TypeScript with a caret, the next step.
 
-use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use annotate_snippets::{AnnotationKind, Group, Level, Message, Renderer, Snippet};
+use serde_json::Value;
 use tgp::contract::{Finding, Place, Severity, ToolError};
 
 /// An error, with the line it points at when `source` is that file's text.
 pub fn error(error: &ToolError, source: Option<&str>, colour: bool) -> String {
-    let mut group = Group::with_title(Level::ERROR.primary_title(error.message.as_str()).id(error.code.as_str()));
-    if let Some(place) = error.place_of() {
-        group = group.element(snippet(&place, None, source));
+    let title = Level::ERROR.primary_title(error.message.as_str()).id(error.code.as_str());
+    let mut group = Group::with_title(title);
+    let place = error.place_of();
+    if let Some(place) = &place {
+        group = group.element(snippet(place, None, source));
     }
-    for problem in error.details.get("problems").and_then(serde_json::Value::as_array).into_iter().flatten() {
-        let field = |name: &str| problem.get(name).and_then(serde_json::Value::as_str).unwrap_or_default();
-        let path = if field("path").is_empty() { field("field") } else { field("path") };
-        group = group.element(Level::NOTE.message(format!("{path}: {}", field("message"))));
+    for line in notes(error) {
+        group = group.element(line);
     }
-    for log in error.details.get("logs").and_then(serde_json::Value::as_array).into_iter().flatten() {
-        let field = |name: &str| log.get(name).and_then(serde_json::Value::as_str).unwrap_or_default();
-        group = group.element(Level::NOTE.with_name("log").message(format!("[{}] {}", field("level"), field("text"))));
+    let screen = renderer(colour).render(&[group]);
+    if place.is_some() { screen } else { without_gutter(&screen) }
+}
+
+/// What else the error carries: the wrong fields, the tool's logs, the next step.
+fn notes(error: &ToolError) -> Vec<Message<'_>> {
+    let list = |name: &str| error.details.get(name).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let text = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let mut notes = Vec::new();
+    let problems = list("problems");
+    // A single problem is in the message already.
+    if problems.len() > 1 {
+        for problem in problems {
+            let path = [text(problem, "path"), text(problem, "field")].concat();
+            notes.push(Level::NOTE.message(format!("{path}: {}", text(problem, "message"))));
+        }
+    }
+    for log in list("logs") {
+        notes.push(Level::NOTE.with_name("log").message(format!("[{}] {}", text(log, "level"), text(log, "text"))));
     }
     if let Some(help) = error.help_of() {
-        group = group.element(Level::HELP.message(help.to_owned()));
+        notes.push(Level::HELP.message(help));
     }
-    renderer(colour).render(&[group])
+    notes
+}
+
+/// Without a line of source there is nothing for the gutter to number.
+fn without_gutter(screen: &str) -> String {
+    let is_gutter = |line: &&str| console::strip_ansi_codes(line).trim() == "|";
+    screen.lines().filter(|line| !is_gutter(line)).collect::<Vec<_>>().join("\n")
 }
 
 /// One finding of a check.

@@ -124,7 +124,7 @@ impl Kernel {
         });
         let cache = Arc::new(BytecodeCache::new(options.cache_directory.clone()));
         let (config, sandbox) = configure(&options, &project, &worker, &cache).await?;
-        let root = project.join(&config.root_dir);
+        let root: PathBuf = project.join(&config.root_dir).components().collect();
         if !root.is_dir() {
             return Err(BootError::NotInitialised(root));
         }

@@ -30,7 +30,21 @@ pub struct CallArgs {
     actor: String,
 }
 
+/// A program reads the answer, so there is one JSON result on standard output whatever happens.
 pub async fn run(arguments: CallArgs, global: &Global, printer: &Printer) -> Result<(), Failure> {
+    let result = match call(arguments, global).await {
+        Ok(result) => result,
+        Err(Failure::Error(shown)) => ToolResult::Failed(shown.error),
+        Err(other) => return Err(other),
+    };
+    printer.document(&serde_json::to_value(&result).unwrap_or_default());
+    match result {
+        ToolResult::Done(_) => Ok(()),
+        ToolResult::Failed(error) => Err(Failure::Silent(error.code)),
+    }
+}
+
+async fn call(arguments: CallArgs, global: &Global) -> Result<ToolResult, Failure> {
     let values = parse_json("arguments", &arguments.arguments)?;
     let kernel = session::boot(global, Some(Arc::new(TerminalApprover))).await?;
     let call = ToolCall { id: "call".to_owned(), tool: arguments.tool, arguments: values };
@@ -43,9 +57,5 @@ pub async fn run(arguments: CallArgs, global: &Global, printer: &Printer) -> Res
     };
     let result = kernel.call_with(call, context).await;
     kernel.shutdown().await;
-    printer.document(&serde_json::to_value(&result).unwrap_or_default());
-    match result {
-        ToolResult::Done(_) => Ok(()),
-        ToolResult::Failed(error) => Err(Failure::Silent(error.code)),
-    }
+    Ok(result)
 }

@@ -5,8 +5,8 @@
 
 use oxc::ast::AstKind;
 use oxc::ast::ast::{
-    Argument, ArrayExpression, BinaryExpression, BinaryOperator, CallExpression, Expression,
-    ObjectPropertyKind, PropertyKey, Statement, TemplateLiteral,
+    Argument, ArrayExpression, ArrayExpressionElement, BinaryExpression, BinaryOperator, CallExpression,
+    Expression, ObjectPropertyKind, PropertyKey, Statement, TemplateLiteral,
 };
 
 use super::tree::{Tree, peel};
@@ -175,7 +175,9 @@ fn fold_call<'a>(tree: &Tree<'_, 'a>, call: &'a CallExpression<'a>, depth: usize
                 }
             }
         },
-        callee @ (AstKind::Function(_) | AstKind::ArrowFunctionExpression(_)) => fold_result(tree, callee, depth),
+        callee @ (AstKind::Function(_) | AstKind::ArrowFunctionExpression(_)) => {
+            fold_result(tree, callee, depth)
+        }
         AstKind::StaticMemberExpression(member) => {
             let method = member.property.name.as_str();
             if tree.global_expression(&member.object) == Some("String") {
@@ -330,12 +332,10 @@ fn literal_list<'a>(
     let mut elements = Vec::new();
     for element in &literal.elements {
         match element {
-            oxc::ast::ast::ArrayExpressionElement::SpreadElement(spread) => {
-                match fold(tree, &spread.argument, depth) {
-                    Some(texts) => elements.extend(texts.first()?.chars().map(String::from)),
-                    None => elements.extend(list(tree, &spread.argument, depth)?),
-                }
-            }
+            ArrayExpressionElement::SpreadElement(spread) => match fold(tree, &spread.argument, depth) {
+                Some(texts) => elements.extend(texts.first()?.chars().map(String::from)),
+                None => elements.extend(list(tree, &spread.argument, depth)?),
+            },
             other => elements.push(fold(tree, other.as_expression()?, depth)?.into_iter().next()?),
         }
     }

@@ -3,7 +3,8 @@
 use oxc::ast::AstKind;
 use oxc::ast::ast::{
     ArrowFunctionExpression, AssignmentTarget, Class, Declaration, ExportDefaultDeclarationKind, Expression,
-    FormalParameters, Function, FunctionBody, ModuleExportName, Statement, TSTypeAnnotation,
+    ExpressionStatement, FormalParameters, Function, FunctionBody, ModuleExportName, ReturnStatement,
+    Statement, TSTypeAnnotation,
 };
 use oxc::ast_visit::{Visit, walk};
 use oxc::semantic::SymbolId;
@@ -340,7 +341,7 @@ pub(super) struct Returns {
 }
 
 impl<'a> Visit<'a> for Returns {
-    fn visit_return_statement(&mut self, statement: &oxc::ast::ast::ReturnStatement<'a>) {
+    fn visit_return_statement(&mut self, statement: &ReturnStatement<'a>) {
         self.found.push((statement.span, statement.argument.is_some()));
     }
 
@@ -350,7 +351,7 @@ impl<'a> Visit<'a> for Returns {
 
     fn visit_class(&mut self, _class: &Class<'a>) {}
 
-    fn visit_expression_statement(&mut self, _statement: &oxc::ast::ast::ExpressionStatement<'a>) {}
+    fn visit_expression_statement(&mut self, _statement: &ExpressionStatement<'a>) {}
 
     fn visit_statement(&mut self, statement: &Statement<'a>) {
         walk::walk_statement(self, statement);

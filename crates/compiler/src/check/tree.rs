@@ -5,7 +5,8 @@ use std::collections::HashSet;
 
 use oxc::ast::AstKind;
 use oxc::ast::ast::{
-    BindingPattern, ChainElement, Expression, IdentifierReference, ImportOrExportKind, Program, VariableDeclarator,
+    BindingPattern, ChainElement, Expression, IdentifierReference, ImportOrExportKind, Program,
+    VariableDeclarator,
 };
 use oxc::semantic::{AstNodes, NodeId, Scoping, Semantic, SymbolFlags, SymbolId};
 use oxc::span::{GetSpan, Span};
@@ -114,6 +115,11 @@ impl<'s, 'a> Tree<'s, 'a> {
             Some(symbol) if !self.erased.contains(&symbol) => None,
             _ => Some(reference.name.as_str()),
         }
+    }
+
+    /// True when the source declares the name in any way, if only for the type checker.
+    pub(super) fn is_declared(&self, reference: &IdentifierReference<'a>) -> bool {
+        reference.reference_id.get().is_some_and(|id| self.scoping().has_binding(id))
     }
 
     /// The name of a global an expression stands for.

@@ -113,7 +113,10 @@ fn relative_imports_may_climb_inside_the_root_only() {
 
 #[test]
 fn scripts_may_use_top_level_variables() {
-    assert_eq!(error_messages("/** Sum. */\nlet n = 0;\nfor (const v of args.list) n += v;\nreturn n;"), Vec::<String>::new());
+    assert_eq!(
+        error_messages("/** Sum. */\nlet n = 0;\nfor (const v of args.list) n += v;\nreturn n;"),
+        Vec::<String>::new()
+    );
     assert!(has_rule("/** Sum. */\nlet n = 0;\nexport default () => ++n;", "stateless"));
 }
 
@@ -143,14 +146,15 @@ fn javascript_files_need_no_types() {
 #[test]
 fn hostile_source_is_checked_in_good_time() {
     // Each of these made a naive check quadratic or exponential.
-    let references = format!("/** T. */\nexport default (a: number) => {{ const x = a; return [{}]; }};", "x,".repeat(40_000));
-    let doubling: String = (1..40)
-        .map(|step| format!("const v{step} = v{} + v{};\n", step - 1, step - 1))
-        .collect();
+    let references = format!(
+        "/** T. */\nexport default (a: number) => {{ const x = a; return [{}]; }};",
+        "x,".repeat(40_000)
+    );
+    let doubling: String =
+        (1..40).map(|step| format!("const v{step} = v{} + v{};\n", step - 1, step - 1)).collect();
     let doubling = format!("const v0 = '';\n{doubling}/** T. */\nexport default (a: object[]) => a[v39];");
-    let choices: String = (1..40)
-        .map(|step| format!("const v{step} = v{} || v{};\n", step - 1, step - 1))
-        .collect();
+    let choices: String =
+        (1..40).map(|step| format!("const v{step} = v{} || v{};\n", step - 1, step - 1)).collect();
     let choices = format!("const v0 = Math;\n{choices}/** T. */\nexport default () => v39.max(1);");
     let texts = format!("/** T. */\nexport default () => [{}];", "'a' + 'b',".repeat(10_000));
     let numbers = format!("/** T. */\nexport default () => [{}];", "12345,".repeat(40_000));
@@ -172,7 +176,13 @@ fn a_byte_order_mark_moves_nothing() {
 
 #[test]
 fn deep_nesting_is_refused_before_it_can_exhaust_the_stack() {
-    for source in ["[".repeat(100_000), "(".repeat(100_000), "!".repeat(100_000), "a.".repeat(100_000), "1+".repeat(100_000)] {
+    for source in [
+        "[".repeat(100_000),
+        "(".repeat(100_000),
+        "!".repeat(100_000),
+        "a.".repeat(100_000),
+        "1+".repeat(100_000),
+    ] {
         let found = findings(&source);
         assert!(!found.is_empty() && found.iter().all(|finding| finding.rule == "syntax"));
     }

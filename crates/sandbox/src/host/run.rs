@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use async_trait::async_trait;
@@ -13,6 +14,7 @@ use serde_json::Value;
 use tgp_contract::{Code, ToolError};
 use tokio::io::AsyncWriteExt;
 use tokio::net::UnixStream;
+use tokio::sync::mpsc;
 
 use super::pool::WarmWorker;
 use super::process::WorkerProcess;
@@ -21,6 +23,9 @@ use super::{Limits, SandboxError};
 use crate::protocol::{
     CallReply, Failure, FailureKind, FrameError, FromWorker, LogLevel, ModuleCode, RunRequest, ToWorker, encode, read,
 };
+
+/// Bytes of answers a worker may leave unread before further answers become errors.
+const MAX_WAITING_BYTES: usize = 32 * 1024 * 1024;
 
 /// Everything a worker needs to run one tool.
 #[derive(Clone, Debug)]
@@ -244,8 +249,8 @@ impl Conversation<'_> {
             Err(error) => return Ending::Lost(error),
         };
         let (mut reader, mut writer) = stream.into_split();
-        let (incoming, mut inbox) = tokio::sync::mpsc::channel(16);
-        // Reading a frame is not cancel-safe, so it happens in a future of its own that is never cut short.
+        let (incoming, mut inbox) = mpsc::channel(16);
+        // Reading a frame must not be cut short, so it happens in a future of its own.
         let reading = async move {
             loop {
                 let message = read::<FromWorker>(&mut reader).await;
@@ -255,13 +260,29 @@ impl Conversation<'_> {
                 }
             }
         };
-        tokio::pin!(reading);
-        let mut reading_ended = false;
+        // So does writing: a worker that does not read its answers must not keep the kernel from reading its calls.
+        let (outbox, mut outgoing) = mpsc::unbounded_channel::<Vec<u8>>();
+        let waiting = AtomicUsize::new(0);
+        let writing = async {
+            while let Some(frame) = outgoing.recv().await {
+                let sent = writer.write_all(&frame).await;
+                waiting.fetch_sub(frame.len(), Ordering::Relaxed);
+                // A worker that is gone is noticed by reading, after everything it had said before.
+                if sent.is_err() {
+                    return;
+                }
+            }
+        };
+        let post = |frame: Vec<u8>| {
+            waiting.fetch_add(frame.len(), Ordering::Relaxed);
+            // The receiver lives as long as this conversation.
+            let _ = outbox.send(frame);
+        };
+        tokio::pin!(reading, writing);
+        let (mut reading_ended, mut writing_ended) = (false, false);
         let mut open = FuturesUnordered::new();
         let mut handles = BTreeMap::<u32, AbortHandle>::new();
-        if let Err(error) = writer.write_all(&frame).await {
-            return Ending::Lost(error.into());
-        }
+        post(frame);
         loop {
             let look = tokio::time::Instant::from_std(watch.next_look());
             tokio::select! {
@@ -293,17 +314,19 @@ impl Conversation<'_> {
                     Some(Err(error)) => return Ending::Lost(error),
                 },
                 () = &mut reading, if !reading_ended => { reading_ended = true; }
+                () = &mut writing, if !writing_ended => { writing_ended = true; }
                 Some(answered) = open.next(), if !open.is_empty() => {
                     // A call that the tool has cancelled gets no answer.
                     let Ok((call, result)) = answered else { continue };
                     handles.remove(&call);
-                    let reply = ToWorker::Reply(CallReply { call, result });
-                    let frame = match encode(&reply) {
-                        Ok(frame) => frame,
-                        Err(error) => return Ending::Lost(error),
+                    let result = if waiting.load(Ordering::Relaxed) > MAX_WAITING_BYTES {
+                        Err((Code::Runtime, "too many answers wait to be read; await some calls first".to_owned()))
+                    } else {
+                        result
                     };
-                    if let Err(error) = writer.write_all(&frame).await {
-                        return Ending::Lost(error.into());
+                    match encode(&ToWorker::Reply(CallReply { call, result })) {
+                        Ok(frame) => post(frame),
+                        Err(error) => return Ending::Lost(error),
                     }
                 }
                 () = tokio::time::sleep_until(look) => {

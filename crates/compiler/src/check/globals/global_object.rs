@@ -5,9 +5,9 @@
 
 use oxc::ast::AstKind;
 use oxc::ast::ast::{
-    AssignmentTarget, AssignmentTargetMaybeDefault, AssignmentTargetProperty, BindingPattern, Expression,
-    IdentifierReference, ObjectAssignmentTarget, ObjectPattern, Statement, TSImportEqualsDeclaration,
-    TSModuleReference, TSTypeName, UnaryOperator,
+    AssignmentTarget, AssignmentTargetMaybeDefault, AssignmentTargetProperty, BindingPattern, CallExpression,
+    Expression, IdentifierReference, ObjectAssignmentTarget, ObjectPattern, Statement,
+    TSImportEqualsDeclaration, TSModuleReference, TSTypeName, UnaryOperator,
 };
 use oxc::semantic::NodeId;
 use oxc::span::{GetSpan, Span};
@@ -103,9 +103,8 @@ fn certainty<'a>(tree: &Tree<'_, 'a>, expression: &'a Expression<'a>, questions:
     match peel(expression) {
         AstKind::IdentifierReference(reference) => reference_certainty(tree, reference, questions),
         AstKind::ThisExpression(this) if is_plain_this(tree, this.node_id.get()) => Certainty::Maybe,
-        AstKind::ConditionalExpression(condition) => {
-            certainty(tree, &condition.consequent, questions).max(certainty(tree, &condition.alternate, questions))
-        }
+        AstKind::ConditionalExpression(condition) => certainty(tree, &condition.consequent, questions)
+            .max(certainty(tree, &condition.alternate, questions)),
         AstKind::LogicalExpression(logical) => {
             certainty(tree, &logical.left, questions).max(certainty(tree, &logical.right, questions))
         }
@@ -218,7 +217,7 @@ impl<'a> Judge<'_, '_, 'a> {
                 _ => self.escape(span, report),
             },
             AstKind::ExpressionStatement(_) if self.tree.is_inside_function(node) => {
-                self.harmless(span, report)
+                self.harmless(span, report);
             }
             // Its own path through the module system.
             AstKind::TSQualifiedName(_) | AstKind::TSImportEqualsDeclaration(_) => {}
@@ -328,7 +327,7 @@ impl<'a> Judge<'_, '_, 'a> {
 
     fn call(
         &self,
-        call: &'a oxc::ast::ast::CallExpression<'a>,
+        call: &'a CallExpression<'a>,
         use_site: &Use<'a>,
         span: Span,
         steps: usize,

@@ -9,7 +9,7 @@ mod names;
 mod reads;
 
 use oxc::ast::AstKind;
-use oxc::ast::ast::{IdentifierReference, UnaryOperator};
+use oxc::ast::ast::{CallExpression, IdentifierReference, UnaryOperator};
 use oxc::semantic::NodeId;
 use oxc::span::Span;
 use tgp_contract::Severity;
@@ -122,11 +122,7 @@ fn is_typeof_operand(tree: &Tree<'_, '_>, node: NodeId) -> bool {
 }
 
 /// `setTimeout('code')` is `eval` with a delay.
-fn check_text_timer<'a>(
-    tree: &Tree<'_, 'a>,
-    call: &'a oxc::ast::ast::CallExpression<'a>,
-    report: &mut Report<'_>,
-) {
+fn check_text_timer<'a>(tree: &Tree<'_, 'a>, call: &'a CallExpression<'a>, report: &mut Report<'_>) {
     let Some("setTimeout" | "setInterval") = tree.global_expression(&call.callee) else { return };
     let Some(first) = call.arguments.first().and_then(|argument| argument.as_expression()) else { return };
     if !constant::strings(tree, first).is_empty() {

@@ -1,7 +1,10 @@
 //! Whether code can run past its end without a `return` or a `throw`.
 
 use oxc::ast::AstKind;
-use oxc::ast::ast::{BreakStatement, Expression, Function, Statement, SwitchStatement};
+use oxc::ast::ast::{
+    BreakStatement, DoWhileStatement, Expression, ForInStatement, ForOfStatement, ForStatement, Function,
+    Statement, SwitchCase, SwitchStatement, WhileStatement,
+};
 use oxc::ast_visit::Visit;
 use oxc::syntax::scope::ScopeFlags;
 
@@ -51,7 +54,7 @@ fn statement_falls_through(statement: &Statement<'_>) -> bool {
 /// A switch over every member of a union needs no `default`; only the type checker could tell, so two or more cases
 /// that all leave are taken to be all of them.
 fn switch_falls_through(switch: &SwitchStatement<'_>) -> bool {
-    let has_default = switch.cases.iter().any(oxc::ast::ast::SwitchCase::is_default_case);
+    let has_default = switch.cases.iter().any(SwitchCase::is_default_case);
     if !has_default && switch.cases.len() < 2 {
         return true;
     }
@@ -97,23 +100,23 @@ impl<'a> Visit<'a> for Breaks {
 
     fn visit_expression(&mut self, _expression: &Expression<'a>) {}
 
-    fn visit_while_statement(&mut self, statement: &oxc::ast::ast::WhileStatement<'a>) {
+    fn visit_while_statement(&mut self, statement: &WhileStatement<'a>) {
         self.inner(&statement.body);
     }
 
-    fn visit_do_while_statement(&mut self, statement: &oxc::ast::ast::DoWhileStatement<'a>) {
+    fn visit_do_while_statement(&mut self, statement: &DoWhileStatement<'a>) {
         self.inner(&statement.body);
     }
 
-    fn visit_for_statement(&mut self, statement: &oxc::ast::ast::ForStatement<'a>) {
+    fn visit_for_statement(&mut self, statement: &ForStatement<'a>) {
         self.inner(&statement.body);
     }
 
-    fn visit_for_in_statement(&mut self, statement: &oxc::ast::ast::ForInStatement<'a>) {
+    fn visit_for_in_statement(&mut self, statement: &ForInStatement<'a>) {
         self.inner(&statement.body);
     }
 
-    fn visit_for_of_statement(&mut self, statement: &oxc::ast::ast::ForOfStatement<'a>) {
+    fn visit_for_of_statement(&mut self, statement: &ForOfStatement<'a>) {
         self.inner(&statement.body);
     }
 

@@ -1,7 +1,7 @@
 //! Where a literal stands: as a default that an argument can replace, or in a table at the head of the file.
 
 use oxc::ast::AstKind;
-use oxc::ast::ast::{AssignmentOperator, LogicalOperator, TSType, TSTypeName};
+use oxc::ast::ast::{AssignmentOperator, Expression, LogicalOperator, TSType, TSTypeName};
 use oxc::semantic::NodeId;
 use oxc::span::GetSpan;
 
@@ -51,8 +51,8 @@ pub(super) fn is_default_value(tree: &Tree<'_, '_>, literal: NodeId) -> bool {
 }
 
 /// `args.limit === undefined ? 20 : args.limit`, the long form of `??`.
-fn tests_undefined<'a>(tree: &Tree<'_, 'a>, test: &'a oxc::ast::ast::Expression<'a>) -> bool {
-    let oxc::ast::ast::Expression::BinaryExpression(binary) = test else { return false };
+fn tests_undefined<'a>(tree: &Tree<'_, 'a>, test: &'a Expression<'a>) -> bool {
+    let Expression::BinaryExpression(binary) = test else { return false };
     binary.operator.is_equality()
         && [&binary.left, &binary.right]
             .into_iter()

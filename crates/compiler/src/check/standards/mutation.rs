@@ -88,8 +88,7 @@ pub(super) fn of_reference(tree: &Tree<'_, '_>, reference: NodeId) -> Option<Mut
 
 fn is_date_setter(name: &str) -> bool {
     ["setDate", "setMonth", "setFullYear", "setHours", "setMinutes", "setSeconds", "setMilliseconds"]
-        .iter()
-        .any(|setter| name == *setter)
+        .contains(&name)
         || name.starts_with("setUTC")
 }
 

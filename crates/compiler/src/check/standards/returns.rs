@@ -158,8 +158,10 @@ fn check_return_script(tree: &Tree<'_, '_>, report: &mut Report<'_>) {
 
 fn check_expression_script<'a>(tree: &Tree<'_, 'a>, report: &mut Report<'_>) {
     let program = tree.program();
+    // What is hoisted or erased does not hide the expression before it.
     let last = program.body.iter().rev().find(|statement| {
-        !matches!(statement, Statement::EmptyStatement(_)) && !is_declaration_of_types(statement)
+        !matches!(statement, Statement::EmptyStatement(_) | Statement::FunctionDeclaration(_))
+            && !is_declaration_of_types(statement)
     });
     let (span, message) = match last {
         Some(Statement::ExpressionStatement(statement)) if !is_log_call(tree, &statement.expression) => {
@@ -170,6 +172,8 @@ fn check_expression_script<'a>(tree: &Tree<'_, 'a>, report: &mut Report<'_>) {
             (statement.span, "The script ends with a log line, which is not a result")
         }
         Some(statement) => (statement.span(), "The script does not end with a result"),
+        // A script that is nothing but a string is a directive to the parser, and a result to the compiler.
+        None if !program.directives.is_empty() => return,
         None => (Span::new(0, 0), "The tool is empty"),
     };
     let first_line = Span::new(span.start, span.end.min(span.start.saturating_add(60)));

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use oxc::ast::AstKind;
-use oxc::ast::ast::{IdentifierReference, VariableDeclarationKind};
+use oxc::ast::ast::{BindingIdentifier, IdentifierReference, VariableDeclarationKind};
 use oxc::semantic::{NodeId, SymbolId};
 use oxc::span::{GetSpan, Span};
 use tgp_contract::Severity;
@@ -28,15 +28,16 @@ pub(super) fn check<'a>(tree: &Tree<'_, 'a>, shape: &Shape<'a>, report: &mut Rep
     for (node, kind) in tree.each() {
         match kind {
             AstKind::VariableDeclaration(declaration)
-                if !shape.is_script() && !declaration.declare && !tree.is_inside_function(node) =>
-            {
-                if matches!(declaration.kind, VariableDeclarationKind::Let | VariableDeclarationKind::Var)
+                if matches!(
+                    declaration.kind,
+                    VariableDeclarationKind::Let | VariableDeclarationKind::Var
+                ) && !declaration.declare
                     && !is_loop_head(tree, node)
-                {
-                    for declarator in &declaration.declarations {
-                        for binding in declarator.id.get_binding_identifiers() {
-                            check_variable(tree, binding.symbol_id(), declaration.kind, binding.span, report);
-                        }
+                    && lives_in_module(tree, shape, node) =>
+            {
+                for declarator in &declaration.declarations {
+                    for binding in declarator.id.get_binding_identifiers() {
+                        check_variable(tree, binding.symbol_id(), declaration.kind, binding.span, report);
                     }
                 }
             }
@@ -100,7 +101,7 @@ fn check_reference<'a>(
     let Some(owner) = owner(tree, reference) else { return };
     let flags = tree.scoping().symbol_flags(owner);
     let is_import = flags.is_import();
-    if (shape.is_script() && !is_import) || !lives_in_module(tree, owner) {
+    if !is_import && !lives_in_module(tree, shape, tree.scoping().symbol_declaration(owner)) {
         return;
     }
     let is_container = tree
@@ -155,7 +156,8 @@ fn owner<'a>(tree: &Tree<'_, 'a>, reference: &IdentifierReference<'a>) -> Option
     let mut symbol = tree.symbol(reference)?;
     for _ in 0..MAX_STEPS {
         // `const { items } = store` is an alias of what is in the store.
-        let AstKind::VariableDeclarator(declarator) = tree.kind(tree.scoping().symbol_declaration(symbol)) else {
+        let AstKind::VariableDeclarator(declarator) = tree.kind(tree.scoping().symbol_declaration(symbol))
+        else {
             break;
         };
         let Some(init) = declarator.init.as_ref().filter(|_| !tree.is_mutated(symbol)) else { break };
@@ -170,9 +172,15 @@ fn owner<'a>(tree: &Tree<'_, 'a>, reference: &IdentifierReference<'a>) -> Option
     Some(symbol)
 }
 
-fn lives_in_module(tree: &Tree<'_, '_>, symbol: SymbolId) -> bool {
-    let declaration = tree.scoping().symbol_declaration(symbol);
-    !tree.is_inside_function(declaration)
+/// True for a declaration that is made once and outlives the call. The top level of a script is run for every call,
+/// except for its namespaces.
+fn lives_in_module(tree: &Tree<'_, '_>, shape: &Shape<'_>, declaration: NodeId) -> bool {
+    let is_in_namespace = || {
+        tree.nodes()
+            .ancestor_kinds(declaration)
+            .any(|kind| matches!(kind, AstKind::TSNamespaceDeclaration(_)))
+    };
+    !tree.is_inside_function(declaration) && (!shape.is_script() || is_in_namespace())
 }
 
 /// `const next = (() => { let n = 0; return () => ++n })()`: a variable of a function that ran when the module was
@@ -184,8 +192,7 @@ fn check_closure(
     report: &mut Report<'_>,
 ) {
     let scoping = tree.scoping();
-    if !scoping.symbol_flags(symbol).is_variable() || !tree.is_mutated(symbol)
-    {
+    if !scoping.symbol_flags(symbol).is_variable() || !tree.is_mutated(symbol) {
         return;
     }
     let declaration = scoping.symbol_declaration(symbol);
@@ -223,10 +230,10 @@ fn runs_at_load(tree: &Tree<'_, '_>, function: NodeId) -> bool {
     }
     let symbol = match (tree.kind(function), tree.parent(function)) {
         (AstKind::Function(function), _) if function.id.is_some() => {
-            function.id.as_ref().map(oxc::ast::ast::BindingIdentifier::symbol_id)
+            function.id.as_ref().map(BindingIdentifier::symbol_id)
         }
         (_, Some((_, AstKind::VariableDeclarator(declarator)))) => {
-            declarator.id.get_binding_identifier().map(oxc::ast::ast::BindingIdentifier::symbol_id)
+            declarator.id.get_binding_identifier().map(BindingIdentifier::symbol_id)
         }
         _ => None,
     };

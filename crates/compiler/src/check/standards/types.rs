@@ -1,7 +1,9 @@
 //! The rules `no-any` and `typed-params`: a tool says what it takes.
 
 use oxc::ast::AstKind;
-use oxc::ast::ast::{FormalParameter, FormalParameters, TSTypeName, TSTypeReference, VariableDeclarator};
+use oxc::ast::ast::{
+    Expression, FormalParameter, FormalParameters, TSTypeName, TSTypeReference, VariableDeclarator,
+};
 use oxc::span::{GetSpan, Span};
 use tgp_contract::Severity;
 
@@ -125,7 +127,7 @@ fn check_script_destructuring<'a>(
 ) {
     let (Some(init), true) = (&declarator.init, declarator.id.is_destructuring_pattern()) else { return };
     // A cast gives the type, so only the bare name counts.
-    let bare = matches!(init, oxc::ast::ast::Expression::Identifier(_));
+    let bare = matches!(init, Expression::Identifier(_));
     if bare && declarator.type_annotation.is_none() && is_args(tree, init) {
         report.add_as(
             Severity::Warning,
@@ -137,8 +139,10 @@ fn check_script_destructuring<'a>(
     }
 }
 
-fn is_args<'a>(tree: &Tree<'_, 'a>, expression: &'a oxc::ast::ast::Expression<'a>) -> bool {
-    matches!(peel(expression), AstKind::IdentifierReference(reference) if tree.global_name(reference) == Some("args"))
+/// The `args` a script is given; with `declare const args: …` the script has typed it itself.
+fn is_args<'a>(tree: &Tree<'_, 'a>, expression: &'a Expression<'a>) -> bool {
+    matches!(peel(expression), AstKind::IdentifierReference(reference)
+        if tree.global_name(reference) == Some("args") && !tree.is_declared(reference))
 }
 
 fn text<'a>(tree: &Tree<'_, 'a>, span: Span) -> &'a str {
