@@ -7,7 +7,7 @@ use oxc::ast::ast::{
     Statement, TSTypeAnnotation,
 };
 use oxc::ast_visit::{Visit, walk};
-use oxc::semantic::SymbolId;
+use oxc::semantic::{NodeId, SymbolId};
 use oxc::span::{GetSpan, Span};
 use oxc::syntax::scope::ScopeFlags;
 
@@ -37,6 +37,8 @@ pub(super) enum Entry<'a> {
 pub(super) struct Exported<'a> {
     pub(super) callable: Callable<'a>,
     pub(super) name: String,
+    /// Its type is given where it is bound.
+    pub(super) typed_outside: bool,
     /// Where a doc comment for it would be attached.
     pub(super) statement: Span,
 }
@@ -143,6 +145,10 @@ impl<'a> Shape<'a> {
                 _ => {}
             }
         }
+        // A function that is both the tool and a named export is judged as the tool.
+        if let Entry::Callable { callable, .. } = shape.entry {
+            shape.exported.retain(|exported| exported.callable.head() != callable.head());
+        }
         shape
     }
 
@@ -181,7 +187,7 @@ impl<'a> Shape<'a> {
 
     fn set_entry(&mut self, tree: &Tree<'_, 'a>, value: AstKind<'a>, statement: Span) {
         self.entry_statements.push(statement);
-        let typed_outside = matches!(value, AstKind::TSSatisfiesExpression(_) | AstKind::TSAsExpression(_));
+        let typed_outside = is_cast(value);
         self.entry = match resolve(tree, value) {
             Resolved::Callable(callable, outside) => {
                 if let Some(declared) = outside.statement {
@@ -199,6 +205,7 @@ impl<'a> Shape<'a> {
             self.exported.push(Exported {
                 callable,
                 name: name.to_owned(),
+                typed_outside: outside.typed || is_cast(value),
                 statement: outside.statement.unwrap_or(statement),
             });
         }
@@ -208,7 +215,8 @@ impl<'a> Shape<'a> {
         match declaration {
             Declaration::FunctionDeclaration(function) if function.body.is_some() => {
                 let name = function.name().map_or_else(String::new, |name| name.to_string());
-                self.exported.push(Exported { callable: Callable::Function(function), name, statement });
+                let callable = Callable::Function(function);
+                self.exported.push(Exported { callable, name, typed_outside: false, statement });
             }
             Declaration::VariableDeclaration(variables) => {
                 for declarator in &variables.declarations {
@@ -218,6 +226,9 @@ impl<'a> Shape<'a> {
                     };
                     if matches!(peel(init), AstKind::Function(_) | AstKind::ArrowFunctionExpression(_)) {
                         self.add_exported(tree, AstKind::from_expression(init), name.as_str(), statement);
+                        if let Some(exported) = self.exported.last_mut() {
+                            exported.typed_outside |= declarator.type_annotation.is_some();
+                        }
                     }
                 }
             }
@@ -256,6 +267,11 @@ impl<'a> Shape<'a> {
             _ => {}
         }
     }
+}
+
+/// `fn satisfies Tool` and `fn as Tool` give the parameters their types.
+fn is_cast(value: AstKind<'_>) -> bool {
+    matches!(value, AstKind::TSSatisfiesExpression(_) | AstKind::TSAsExpression(_))
 }
 
 /// What is known about a callable from the place that binds it.
@@ -309,18 +325,31 @@ fn resolve<'a>(tree: &Tree<'_, 'a>, value: AstKind<'a>) -> Resolved<'a> {
 fn declared_value<'a>(tree: &Tree<'_, 'a>, symbol: SymbolId, binding: &mut Binding) -> Option<AstKind<'a>> {
     if let Some(declarator) = tree.declarator(symbol) {
         binding.typed |= declarator.type_annotation.is_some();
-        binding.statement = tree.parent(declarator.node_id.get()).map(|(_, declaration)| declaration.span());
+        binding.statement =
+            tree.parent(declarator.node_id.get()).map(|(declaration, _)| statement_of(tree, declaration));
         return declarator.init.as_ref().map(AstKind::from_expression);
     }
     // A function with overloads has several declarations and one body.
-    tree.scoping().symbol_declarations(symbol).map(|node| tree.kind(node)).find(|kind| match kind {
-        AstKind::Function(function) => {
-            binding.statement = binding.statement.or(Some(function.span));
-            function.body.is_some()
-        }
-        AstKind::Class(_) => true,
-        _ => false,
-    })
+    tree.scoping()
+        .symbol_declarations(symbol)
+        .map(|node| (node, tree.kind(node)))
+        .find(|&(node, kind)| match kind {
+            AstKind::Function(function) => {
+                binding.statement = binding.statement.or(Some(statement_of(tree, node)));
+                function.body.is_some()
+            }
+            AstKind::Class(_) => true,
+            _ => false,
+        })
+        .map(|(_, kind)| kind)
+}
+
+/// The statement a declaration stands in, its `export` included: comments are attached to that.
+fn statement_of(tree: &Tree<'_, '_>, declaration: NodeId) -> Span {
+    match tree.parent(declaration) {
+        Some((_, AstKind::ExportDeclaration(export))) => export.span,
+        _ => tree.kind(declaration).span(),
+    }
 }
 
 pub(super) fn class_head(class: &Class<'_>) -> Span {

@@ -86,7 +86,7 @@ enum Before {
 struct Level {
     /// Tokens since the last boundary on this level.
     chain: u32,
-    /// `<` without their `>` since the last statement on this level.
+    /// `<` without their `>` where this level was opened.
     angles: u32,
     /// The brackets of `if (…)`, after which a statement follows and not an operator.
     control: bool,
@@ -99,6 +99,8 @@ struct Scanner<'s> {
     at: usize,
     levels: Vec<Level>,
     chain: u32,
+    /// The chains that the open levels stand in: what is deep inside is as deep as all of them.
+    around: u32,
     angles: u32,
     before: Before,
     /// A line ended since the last token.
@@ -115,6 +117,7 @@ impl<'s> Scanner<'s> {
             at: 0,
             levels: Vec::new(),
             chain: 0,
+            around: 0,
             angles: 0,
             before: Before::Operator,
             newline: false,
@@ -135,7 +138,7 @@ impl<'s> Scanner<'s> {
             if let Some(runaway) = self.token() {
                 return Some(runaway);
             }
-            if self.chain > self.caps.chain {
+            if self.chain > self.caps.chain || self.chain + self.around > 2 * self.caps.chain {
                 return Some(Runaway::Chain(self.at));
             }
             if self.angles > self.caps.angles {
@@ -245,7 +248,7 @@ impl<'s> Scanner<'s> {
     /// A new statement begins.
     fn boundary(&mut self) {
         self.chain = 0;
-        self.angles = 0;
+        self.angles = self.levels.last().map_or(0, |level| level.angles);
     }
 
     /// Two operands on two lines: a semicolon is inserted between them.
@@ -306,7 +309,8 @@ impl<'s> Scanner<'s> {
             return Some(Runaway::Nesting(self.at));
         }
         self.levels.push(Level { chain: self.chain + 1, angles: self.angles, control, template });
-        self.boundary();
+        self.around += self.chain + 1;
+        self.chain = 0;
         self.at += if template { 2 } else { 1 };
         self.before = Before::Operator;
         None
@@ -316,6 +320,7 @@ impl<'s> Scanner<'s> {
         self.at += 1;
         let none = Level { chain: 0, angles: 0, control: false, template: false };
         let level = self.levels.pop().unwrap_or(none);
+        self.around -= level.chain;
         (self.chain, self.angles) = (level.chain, level.angles);
         if byte == b'}' && level.template {
             return self.template_text();

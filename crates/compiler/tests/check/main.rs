@@ -5,7 +5,6 @@ mod corpus;
 mod plan;
 mod properties;
 mod rules;
-mod scratch;
 
 use tgp_compiler::{CheckOptions, Role, Unit, check};
 use tgp_contract::{Finding, Severity};

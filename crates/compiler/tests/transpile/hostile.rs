@@ -69,6 +69,8 @@ fn runaway_sources_are_refused() {
         ("a comment that ends early", format!("//\u{2028}{}", "[".repeat(80_000))),
         ("generics with commas", format!("let a: {}", "A<B,".repeat(50_000))),
         ("keyof on lines", format!("type A = {}B", "keyof\n".repeat(40_000))),
+        ("chains in brackets", format!("{}(", "!".repeat(1_000)).repeat(180)),
+        ("generics in brackets", format!("let a: {}", format!("{}[", "A<B,".repeat(500)).repeat(100))),
         ("too large", " ".repeat(300 * 1024)),
         ("unterminated comment", format!("/*{}", "[".repeat(100_000))),
         ("after a hash bang", format!("#!x\n{}", "[".repeat(100_000))),

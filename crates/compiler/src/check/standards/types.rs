@@ -50,7 +50,7 @@ pub(super) fn check<'a>(tree: &Tree<'_, 'a>, shape: &Shape<'a>, report: &mut Rep
     if let Entry::Callable { callable, typed_outside: false } = shape.entry {
         check_entry(tree, callable, report);
     }
-    for exported in &shape.exported {
+    for exported in shape.exported.iter().filter(|exported| !exported.typed_outside) {
         for span in untyped(exported.callable.params()) {
             let name = text(tree, span);
             report.add(
