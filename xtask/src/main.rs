@@ -1,1 +1,66 @@
-fn main() {}
+//! The project's own chores. `cargo xtask test` is the one command that checks and tests everything.
+#![forbid(unsafe_code)]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a chore talks to the person who runs it")]
+
+mod fixtures;
+mod run;
+mod tidy;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+
+const HELP: &str = "\
+cargo xtask test    tidy, formatting, lints, and every test; installs what the tests need
+cargo xtask tidy    the house rules: floors, architecture page, module docs, file sizes
+cargo xtask bench   the measurements against peers (see bench/README.md)";
+
+fn main() -> ExitCode {
+    match chore() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn chore() -> Result<()> {
+    let root = root()?;
+    let mut arguments = std::env::args().skip(1);
+    match arguments.next().as_deref() {
+        Some("test") => test(&root),
+        Some("tidy") => tidy::check(&root),
+        Some("bench") => bench(&root, arguments.collect()),
+        Some("help" | "--help" | "-h") | None => {
+            println!("{HELP}");
+            Ok(())
+        }
+        Some(other) => bail!("there is no chore `{other}`\n{HELP}"),
+    }
+}
+
+/// The workspace's root, wherever the command was started.
+fn root() -> Result<PathBuf> {
+    let manifest = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    Ok(manifest.parent().context("xtask stands in the workspace")?.to_owned())
+}
+
+fn test(root: &std::path::Path) -> Result<()> {
+    tidy::check(root)?;
+    run::cargo(root, &["fmt", "--all", "--check"], &[])?;
+    run::cargo(root, &["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"], &[])?;
+    let environment = fixtures::prepare(root)?;
+    run::cargo(root, &["test", "--workspace", "--quiet"], &environment)?;
+    println!("xtask: everything holds");
+    Ok(())
+}
+
+fn bench(root: &std::path::Path, arguments: Vec<String>) -> Result<()> {
+    let environment = fixtures::prepare(root)?;
+    run::cargo(root, &["build", "--release"], &[])?;
+    let mut command = vec!["run", "--release", "--quiet", "--package", "tgp-bench", "--"];
+    command.extend(arguments.iter().map(String::as_str));
+    run::cargo(root, &command, &environment)
+}

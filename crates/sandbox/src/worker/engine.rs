@@ -167,7 +167,9 @@ fn install_natives<'js>(ctx: &Ctx<'js>, natives: &Object<'js>, host: &Rc<Host>, 
 
     natives.set(
         "resolve",
-        Function::new(ctx.clone(), |requirer: String, specifier: String| modules::resolve(&requirer, &specifier))?,
+        Function::new(ctx.clone(), |requirer: String, specifier: String| {
+            modules::resolve_required(&requirer, &specifier)
+        })?,
     )?;
     natives.set(
         "isCommonJs",

@@ -51,6 +51,11 @@ pub(super) fn resolve(base: &str, specifier: &str) -> Option<String> {
     TABLE.with_borrow(|table| table.entries.get(base).and_then(|entry| entry.links.get(specifier).cloned()))
 }
 
+/// What a `require` of `specifier` means: a module that also imports it may mean another form of the package there.
+pub(super) fn resolve_required(base: &str, specifier: &str) -> Option<String> {
+    resolve(base, &format!("require:{specifier}")).or_else(|| resolve(base, specifier))
+}
+
 /// Installs the resolver and the loader.
 pub(super) fn install(ctx: &Ctx<'_>) {
     // SAFETY: the context is alive, and the callbacks have the signatures the engine expects.

@@ -63,8 +63,15 @@ impl TypeChecker {
         if let FileAccess::Paths(rules) = &mut profile.files {
             rules.retain(|rule| rule.access != PathAccess::ReadWrite || rule.path != self.project);
         }
-        let profile =
+        let mut profile =
             profile.allow(&self.project, PathAccess::ReadExecute).allow(&self.tool_root, PathAccess::Read);
+        // Package managers link: what stands in node_modules may lie outside the project.
+        let packages = self.project.join("node_modules").canonicalize().ok();
+        let compiler = self.compiler.as_ref().and_then(|path| path.canonicalize().ok());
+        let library = compiler.as_deref().and_then(Path::parent).map(Path::to_owned);
+        for path in [packages, library].into_iter().flatten() {
+            profile = profile.allow(path, PathAccess::ReadExecute);
+        }
         let command = jailed_command(&profile, command).map_err(|error| failed(error.to_string()))?;
         let mut command = tokio::process::Command::from(command);
         let mut child = command.kill_on_drop(true).spawn().map_err(|error| failed(error.to_string()))?;

@@ -180,3 +180,74 @@ declare module '@tgp/core' {
   }
   export function defineTGPConfig(config: TGPConfig): TGPConfig;
 }
+
+declare module '@tgp/std' {
+  /**
+   * `@tgp/std`: small pure functions that many tools need.
+   *
+   * Nothing here changes its arguments, keeps state or looks at the clock.
+   */
+  type Key = string | number;
+  /** Splits `items` into groups of `size`; the last one may be shorter. */
+  export function chunk<Item>(items: readonly Item[], size: number): Item[][];
+  /** The items by the key that `key` gives each of them, in their order. */
+  export function groupBy<Item>(items: readonly Item[], key: (item: Item) => Key): Record<string, Item[]>;
+  /** The last item for each key. */
+  export function keyBy<Item>(items: readonly Item[], key: (item: Item) => Key): Record<string, Item>;
+  /** How many items have each key. */
+  export function countBy<Item>(items: readonly Item[], key: (item: Item) => Key): Record<string, number>;
+  /** The items without repetitions; `key` says what counts as the same. */
+  export function uniq<Item>(items: readonly Item[], key?: (item: Item) => unknown): Item[];
+  /** The items for which `test` holds, and the others. */
+  export function partition<Item>(items: readonly Item[], test: (item: Item) => boolean): [Item[], Item[]];
+  /** A sorted copy. Several keys decide in their order; `descending` turns it round. */
+  export function sortBy<Item>(items: readonly Item[], keys: ((item: Item) => Key | bigint | boolean | Date) | ((item: Item) => Key | bigint | boolean | Date)[], { descending }?: {
+    descending?: boolean;
+  }): Item[];
+  /** Pairs the items of two lists; the longer one is cut. */
+  export function zip<One, Other>(ones: readonly One[], others: readonly Other[]): [One, Other][];
+  /** `range(3)` is 0, 1, 2; `range(1, 4)` is 1, 2, 3; the step may be negative. */
+  export function range(start: number, end?: number, step?: number): number[];
+  /** The sum; 0 for nothing. */
+  export function sum(values: readonly number[]): number;
+  /** The arithmetic mean; `undefined` for nothing. */
+  export function mean(values: readonly number[]): number | undefined;
+  /** The middle value; `undefined` for nothing. */
+  export function median(values: readonly number[]): number | undefined;
+  /** The value below which the fraction `share` of the values lies, interpolated; `undefined` for nothing. */
+  export function quantile(values: readonly number[], share: number): number | undefined;
+  /** The value, not below `low` and not above `high`. */
+  export function clamp(value: number, low: number, high: number): number;
+  /** Rounded to `digits` decimal places, halves away from zero. */
+  export function round(value: number, digits?: number): number;
+  /** Only the named properties, those that exist. */
+  export function pick<Value extends object, Name extends keyof Value>(value: Value, names: readonly Name[]): Pick<Value, Name>;
+  /** Everything but the named properties. */
+  export function omit<Value extends object, Name extends keyof Value>(value: Value, names: readonly Name[]): Omit<Value, Name>;
+  /** A new object with every value changed. */
+  export function mapValues<Value, Result>(record: Readonly<Record<string, Value>>, change: (value: Value, key: string) => Result): Record<string, Result>;
+  /** Whether two values have the same structure: plain objects, arrays, dates, maps, sets and primitives. */
+  export function deepEqual(one: unknown, other: unknown): boolean;
+  /** Lower-case words joined by `-`, accents removed: `Crème brûlée!` becomes `creme-brulee`. */
+  export function slugify(text: string, separator?: string): string;
+  /** The words of a text: `fooBar baz_qux` has `foo`, `Bar`, `baz` and `qux`. */
+  export function words(text: string): string[];
+  /** The first letter in upper case. */
+  export function capitalize(text: string): string;
+  /** At most `length` characters; what is cut is marked by `mark`. */
+  export function truncate(text: string, length: number, mark?: string): string;
+  /** The rows of a CSV text (RFC 4180): quoted fields may hold separators, quotes and line ends. */
+  export function parseCsvRows(text: string, { separator }?: {
+    separator?: string;
+  }): string[][];
+  /** The records of a CSV text whose first row names the columns. */
+  export function parseCsv(text: string, options?: {
+    separator?: string;
+  }): Record<string, string>[];
+  /** A CSV text of records. The columns are those of the first record unless they are named. */
+  export function toCsv(records: readonly Readonly<Record<string, unknown>>[], { columns, separator }?: {
+    columns?: readonly string[];
+    separator?: string;
+  }): string;
+  export {};
+}

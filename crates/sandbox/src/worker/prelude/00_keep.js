@@ -21,6 +21,11 @@ function textOf(value) {
   }
 }
 
+// `using` looks for these; the engine does not have them yet.
+for (const name of ['dispose', 'asyncDispose']) {
+  if (!(name in Symbol)) defineProperty(Symbol, name, { value: Symbol(`Symbol.${name}`) });
+}
+
 // A tool has no way to make code from text; the engine refuses it too, having no parser in this context.
 delete globalThis.eval;
 delete globalThis.Function;

@@ -1,0 +1,64 @@
+//! What the tests need besides cargo: git, npm, and a few npm packages. Installed here, or skipped in one line.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use crate::run::quiet;
+
+/// The packages tests import, pinned so that a test means the same everywhere.
+const PACKAGES: [&str; 3] = ["zod@4.4.0", "date-fns@4.4.0", "typescript@7.0.2"];
+
+/// Names the folder that holds `node_modules` for the tests.
+const NODE_MODULES_VARIABLE: &str = "TGP_TEST_NODE_MODULES";
+
+/// Makes everything ready and gives the environment the tests run with.
+pub fn prepare(root: &Path) -> Result<Vec<(String, String)>> {
+    ensure_program("git", "git");
+    ensure_program("npm", "npm");
+    let mut environment = Vec::new();
+    match npm_packages(root)? {
+        Some(folder) => environment.push((NODE_MODULES_VARIABLE.to_owned(), folder.display().to_string())),
+        None => println!("xtask: skipped: tests with zod, date-fns and TypeScript 7 (npm could not install them)"),
+    }
+    Ok(environment)
+}
+
+/// Installs a Debian package when its program is missing and we are allowed to.
+fn ensure_program(program: &str, package: &str) {
+    let here = Path::new(".");
+    if quiet(program, &["--version"], here) {
+        return;
+    }
+    println!("xtask: installing {package}");
+    let installed = quiet("apt-get", &["update"], here)
+        && quiet("apt-get", &["install", "--yes", "--no-install-recommends", package], here);
+    if !installed {
+        println!("xtask: skipped: what needs {program} (it is not installed and apt-get could not install it)");
+    }
+}
+
+/// A folder in the target directory with the packages in it; none when npm cannot provide them.
+fn npm_packages(root: &Path) -> Result<Option<PathBuf>> {
+    let folder = target(root).join("tgp-test-packages");
+    let stamp = folder.join("installed");
+    let wanted = PACKAGES.join(" ");
+    if fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
+        return Ok(Some(folder));
+    }
+    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    fs::write(folder.join("package.json"), "{ \"private\": true }\n")?;
+    println!("xtask: npm install {wanted}");
+    let mut arguments = vec!["install", "--no-save", "--no-package-lock", "--no-audit", "--no-fund", "--ignore-scripts"];
+    arguments.extend(PACKAGES);
+    if !quiet("npm", &arguments, &folder) {
+        return Ok(None);
+    }
+    fs::write(stamp, wanted)?;
+    Ok(Some(folder))
+}
+
+fn target(root: &Path) -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |target| root.join(target))
+}

@@ -1,0 +1,137 @@
+//! The house rules that no compiler checks.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+/// Each crate's folder and floor. A crate imports only from floors below its own.
+const FLOORS: [(&str, u32); 8] = [
+    ("contract", 0),
+    ("vfs", 1),
+    ("compiler", 1),
+    ("jail", 1),
+    ("sandbox", 1),
+    ("tools", 2),
+    ("kernel", 4),
+    ("cli", 5),
+];
+
+/// The one arrow between organs: the sandbox locks its workers with the jail.
+const ALLOWED_ARROWS: [(&str, &str); 1] = [("sandbox", "jail")];
+
+/// Crates that speak to the operating system or to the engine's C library.
+const UNSAFE_CRATES: [&str; 2] = ["jail", "sandbox"];
+
+/// A file longer than this has two meanings and is split.
+const MAX_LINES: usize = 600;
+
+pub fn check(root: &Path) -> Result<()> {
+    let mut problems = Vec::new();
+    floors(root, &mut problems)?;
+    architecture_page(root, &mut problems)?;
+    sources(root, &mut problems)?;
+    if problems.is_empty() {
+        println!("xtask: tidy");
+        return Ok(());
+    }
+    bail!("the house is not tidy:\n  {}", problems.join("\n  "))
+}
+
+fn floors(root: &Path, problems: &mut Vec<String>) -> Result<()> {
+    let floors: BTreeMap<&str, u32> = FLOORS.into();
+    let metadata = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+        .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
+        .current_dir(root)
+        .output()
+        .context("cargo metadata cannot be run")?;
+    let metadata: Value = serde_json::from_slice(&metadata.stdout).context("cargo metadata is not JSON")?;
+    for package in list(&metadata, "packages") {
+        let Some(folder) = crate_folder(root, text(package, "manifest_path")) else { continue };
+        let Some(floor) = floors.get(folder.as_str()) else {
+            problems.push(format!("crates/{folder} has no floor; add it to FLOORS in xtask/src/tidy.rs"));
+            continue;
+        };
+        for dependency in list(package, "dependencies") {
+            let manifest = format!("{}/Cargo.toml", text(dependency, "path"));
+            let Some(target) = crate_folder(root, &manifest) else { continue };
+            let below = floors.get(target.as_str()).is_some_and(|other| other < floor);
+            if !below && !ALLOWED_ARROWS.contains(&(folder.as_str(), target.as_str())) {
+                problems.push(format!("crates/{folder} must not import crates/{target}: the arrow does not run down"));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
+    value.get(name).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+}
+
+fn text<'a>(value: &'a Value, name: &str) -> &'a str {
+    value.get(name).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// `vfs` for `…/crates/vfs/Cargo.toml`; nothing for a manifest elsewhere.
+fn crate_folder(root: &Path, manifest: &str) -> Option<String> {
+    let relative = Path::new(manifest).strip_prefix(root.join("crates")).ok()?;
+    Some(relative.parent()?.to_str()?.to_owned())
+}
+
+/// Every crate is on the page, and the page names no crate that is not there.
+fn architecture_page(root: &Path, problems: &mut Vec<String>) -> Result<()> {
+    let page = fs::read_to_string(root.join("ARCHITECTURE.md")).context("ARCHITECTURE.md cannot be read")?;
+    let mut folders = Vec::new();
+    for entry in fs::read_dir(root.join("crates"))? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        if !page.contains(&format!("`crates/{name}`")) {
+            problems.push(format!("crates/{name} is not on ARCHITECTURE.md"));
+        }
+        folders.push(name);
+    }
+    for piece in page.split("`crates/").skip(1) {
+        let name = piece.split(['`', '/']).next().unwrap_or_default();
+        if !folders.iter().any(|folder| folder == name) {
+            problems.push(format!("ARCHITECTURE.md names crates/{name}, which is not there"));
+        }
+    }
+    Ok(())
+}
+
+fn sources(root: &Path, problems: &mut Vec<String>) -> Result<()> {
+    for (folder, _) in FLOORS {
+        let source = root.join("crates").join(folder).join("src");
+        for path in rust_files(&source)? {
+            let text = fs::read_to_string(&path)?;
+            let shown = path.strip_prefix(root).unwrap_or(&path).display().to_string();
+            if !text.starts_with("//!") {
+                problems.push(format!("{shown} does not begin with a `//!` that says what it is for"));
+            }
+            let lines = text.lines().count();
+            if lines > MAX_LINES && !shown.ends_with("_tests.rs") {
+                problems.push(format!("{shown} has {lines} lines; split it by meaning"));
+            }
+            let is_root = path.parent() == Some(&source) && shown.ends_with("lib.rs");
+            if is_root && !UNSAFE_CRATES.contains(&folder) && !text.contains("#![forbid(unsafe_code)]") {
+                problems.push(format!("{shown} does not forbid unsafe code"));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn rust_files(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))? {
+        let path = entry?.path();
+        if path.is_dir() {
+            files.extend(rust_files(&path)?);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+    Ok(files)
+}
