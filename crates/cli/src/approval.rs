@@ -3,7 +3,9 @@
 use std::io::{self, BufRead, IsTerminal, Write};
 
 use async_trait::async_trait;
-use tgp::contract::{ApprovalAnswer, ApprovalRequest, Approver};
+use tgp::contract::{Actor, ApprovalAnswer, ApprovalRequest, Approver};
+
+use crate::text::visible;
 
 /// Asks on the terminal when there is one, and refuses otherwise.
 #[derive(Clone, Copy, Debug)]
@@ -20,27 +22,27 @@ impl Approver for TerminalApprover {
         let answer = tokio::task::spawn_blocking(move || read_answer(&question)).await;
         match answer {
             Ok(Ok(true)) => ApprovalAnswer::Approved { by: "terminal".to_owned() },
-            Ok(Ok(false)) => ApprovalAnswer::Refused { reason: "the answer at the terminal was no".to_owned() },
+            Ok(Ok(false)) => {
+                ApprovalAnswer::Refused { reason: "the answer at the terminal was no".to_owned() }
+            }
             _ => ApprovalAnswer::Refused { reason: "the terminal could not be read".to_owned() },
         }
     }
 }
 
+/// The exact arguments, with nothing in them that could move the cursor or hide text.
 fn question(request: &ApprovalRequest<'_>) -> String {
     let arguments = serde_json::to_string_pretty(&request.call.arguments).unwrap_or_default();
-    let arguments: String = arguments
-        .chars()
-        .flat_map(|character| {
-            // What is shown must be what is there: nothing in the arguments may move the cursor or hide text.
-            let plain = character == '\n' || !character.is_control();
-            let shown = if plain { character.to_string() } else { character.escape_unicode().to_string() };
-            shown.chars().collect::<Vec<_>>()
-        })
-        .collect();
+    let actor = match &request.context.actor {
+        Actor::Person(id) | Actor::Agent(id) => id.clone(),
+        Actor::Tool(path) => path.to_string(),
+    };
     format!(
-        "{} wants to run with\n{arguments}\n{}\nAllow it? [y/N] ",
+        "`{}` wants to call `{}` with\n{}\n{}\nAllow it? [y/N] ",
+        visible(&actor),
         request.definition.name,
-        request.reasons.join("\n")
+        visible(&arguments),
+        visible(&request.reasons.join("\n")),
     )
 }
 

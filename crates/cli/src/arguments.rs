@@ -8,18 +8,34 @@ use crate::commands;
 
 /// The kernel that an AI agent runs on: it forges typed tools, checks them, and runs them in a locked sandbox.
 #[derive(Debug, Parser)]
-#[command(name = "tgp", version, about, disable_help_subcommand = true)]
+#[command(name = "tgp", version, after_help = AFTER_HELP)]
 pub struct Cli {
     #[command(flatten)]
     pub global: Global,
     #[command(subcommand)]
-    pub command: Command,
+    pub command: Option<Command>,
 }
 
+const AFTER_HELP: &str = "\
+Exit codes: 0 done, 1 failed, 2 usage or configuration, 3 refused by a gate,
+4 halted or integrity broken, 130 interrupted.";
+
+/// What `tgp` alone says.
+pub const GREETING: &str = "\
+TGP is the kernel that an AI agent runs on: it forges typed tools, checks them,
+and runs them in a locked sandbox.
+
+  tgp demo     see the whole story in a few seconds, with no set-up
+  tgp init     make this folder a project
+  tgp doctor   see what this machine offers and what is missing
+
+`tgp --help` lists every command.";
+
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Global options")]
 pub struct Global {
     /// Run as if started in DIR.
-    #[arg(short = 'C', value_name = "DIR", global = true)]
+    #[arg(id = "run_directory", short = 'C', value_name = "DIR", global = true)]
     pub directory: Option<PathBuf>,
     /// Print exactly one JSON document on standard output.
     #[arg(long, global = true)]
@@ -55,4 +71,14 @@ pub enum Command {
     Doctor(commands::doctor::DoctorArgs),
     /// Print a completion script for a shell.
     Completions(commands::completions::CompletionsArgs),
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_words_fit_together() {
+        super::Cli::command().debug_assert();
+    }
 }

@@ -8,12 +8,14 @@ mod exit;
 mod printer;
 mod screen;
 mod session;
+mod text;
 
 use std::process::ExitCode;
 
 use clap::Parser;
+use tgp::contract::{Code, ToolError};
 
-use arguments::Cli;
+use arguments::{Cli, Command, GREETING, Global};
 use exit::{Failure, exit_code};
 use printer::Printer;
 
@@ -24,37 +26,68 @@ fn main() -> ExitCode {
     }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => {
-            // Help and version are answers, everything else is a usage error.
-            let code = if error.use_stderr() { exit::USAGE } else { exit::DONE };
-            let _ = error.print();
-            return ExitCode::from(code);
-        }
+        Err(error) => return answer(&error),
     };
     let printer = Printer::new(cli.global.json);
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(error) => {
-            printer.warn(&format!("cannot start: {error}"));
-            return ExitCode::from(exit::FAILED);
+    let outcome = match cli.command {
+        Some(command) => run(command, &cli.global, &printer),
+        None if cli.global.json => Err(ToolError::new(Code::Validation, "no command was given")
+            .help("`tgp --help` lists them")
+            .into()),
+        None => {
+            printer.line(GREETING);
+            Ok(())
         }
     };
-    let outcome = runtime.block_on(async {
-        // Dropping the command's future ends its kernel, and with it every worker and temporary file.
-        tokio::select! {
-            outcome = commands::run(cli, &printer) => outcome,
-            () = interrupted() => Err(Failure::Interrupted),
+    match (outcome, printer.lost()) {
+        (Ok(()), None) => ExitCode::from(exit::DONE),
+        (Ok(()), Some(reason)) => {
+            printer.warn(&format!("standard output could not be written: {reason}"));
+            ExitCode::from(exit::FAILED)
         }
-    });
-    // A name lookup that hangs must not hold up the exit.
-    runtime.shutdown_timeout(std::time::Duration::from_millis(100));
-    match outcome {
-        Ok(()) => ExitCode::from(exit::DONE),
-        Err(failure) => {
+        (Err(failure), _) => {
             printer.failure(&failure);
             ExitCode::from(exit_code(&failure))
         }
     }
+}
+
+fn run(command: Command, global: &Global, printer: &Printer) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| ToolError::new(Code::Internal, format!("cannot start: {error}")))?;
+    let outcome = runtime.block_on(async {
+        // Dropping the command's future ends its kernel, and with it every worker and temporary file. Signals are
+        // looked at first, so that nothing has begun before they are caught.
+        tokio::select! {
+            biased;
+            () = interrupted() => Err(Failure::Interrupted),
+            outcome = commands::run(command, global, printer) => outcome,
+        }
+    });
+    // A name lookup that hangs must not hold up the exit.
+    runtime.shutdown_timeout(std::time::Duration::from_millis(100));
+    outcome
+}
+
+/// What the parser says instead of a command: help and version are answers, everything else is a usage error.
+fn answer(error: &clap::Error) -> ExitCode {
+    if !error.use_stderr() {
+        let _ = error.print();
+        return ExitCode::from(exit::DONE);
+    }
+    if std::env::args_os().take_while(|word| word != "--").any(|word| word == "--json") {
+        let text = error.render().to_string();
+        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let mut paragraphs = text.trim_start_matches("error: ").split("\n\n").map(words);
+        let message = paragraphs.next().unwrap_or_default();
+        let help: Vec<String> = paragraphs.filter(|text| !text.starts_with("For more")).collect();
+        Printer::new(true).failed(ToolError::new(Code::Validation, message).help(help.join("; ")));
+    } else {
+        let _ = error.print();
+    }
+    ExitCode::from(exit::USAGE)
 }
 
 /// Completes when the process is asked to end.

@@ -1,28 +1,52 @@
 //! Everything that is printed goes through here: data to standard output, the rest to standard error.
 
-use std::io::{self, IsTerminal, Write};
+use std::cell::Cell;
+use std::io::{self, ErrorKind, IsTerminal, Write};
 
-use console::Style;
+use console::{Style, Term};
 use serde_json::{Value, json};
-use tgp::contract::ToolResult;
+use tgp::contract::{ToolError, ToolResult};
 
 use crate::exit::Failure;
-use crate::screen;
+use crate::screen::{self, Look};
+use crate::text::{hang, visible};
 
 #[derive(Debug)]
 pub struct Printer {
     json: bool,
-    colour_out: bool,
-    colour_err: bool,
+    out: Stream,
+    err: Stream,
+    /// Why standard output did not take all of the data.
+    lost: Cell<Option<ErrorKind>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Stream {
+    terminal: bool,
+    look: Look,
+}
+
+impl Stream {
+    fn new(term: &Term, terminal: bool) -> Self {
+        let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+        let wanted = set("NO_COLOR").is_none() && set("TERM").is_none_or(|name| name != "dumb");
+        let width =
+            if terminal { term.size_checked().map(|(_, columns)| usize::from(columns)) } else { None };
+        Self { terminal, look: Look { colour: wanted && terminal, width } }
+    }
+
+    fn paint(&self, style: &Style, text: &str) -> String {
+        style.clone().force_styling(self.look.colour).apply_to(text).to_string()
+    }
 }
 
 impl Printer {
     pub fn new(json: bool) -> Self {
-        let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
         Self {
             json,
-            colour_out: wanted && io::stdout().is_terminal(),
-            colour_err: wanted && io::stderr().is_terminal(),
+            out: Stream::new(&Term::stdout(), io::stdout().is_terminal()),
+            err: Stream::new(&Term::stderr(), io::stderr().is_terminal()),
+            lost: Cell::new(None),
         }
     }
 
@@ -31,20 +55,39 @@ impl Printer {
         self.json
     }
 
-    /// Whether error screens may be coloured.
-    pub fn colour(&self) -> bool {
-        self.colour_err
+    /// How screens look on standard output.
+    pub fn look_out(&self) -> Look {
+        self.out.look
     }
 
-    /// Bytes of data, exactly.
-    pub fn raw(&self, text: &str) {
-        // A reader that went away (`tgp list | head`) is no error.
-        let _ = io::stdout().write_all(text.as_bytes()).and_then(|()| io::stdout().flush());
+    /// How screens look on standard error.
+    pub fn look_err(&self) -> Look {
+        self.err.look
     }
 
-    /// One line of data.
+    /// Why data was lost on its way to standard output, if it was.
+    pub fn lost(&self) -> Option<ErrorKind> {
+        self.lost.get()
+    }
+
+    fn write(&self, text: &str) {
+        let mut out = io::stdout().lock();
+        match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+            Ok(()) => {}
+            // A reader that went away (`tgp list | head`) is no error.
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
+            Err(error) => self.lost.set(Some(error.kind())),
+        }
+    }
+
+    /// What a file or a tool gave: exact bytes for a program, and nothing that acts on a person's terminal.
+    pub fn data(&self, text: &str) {
+        if self.out.terminal { self.write(&visible(text)) } else { self.write(text) }
+    }
+
+    /// One line of our own words.
     pub fn line(&self, text: &str) {
-        self.raw(&format!("{text}\n"));
+        self.write(&format!("{text}\n"));
     }
 
     /// One JSON document.
@@ -55,8 +98,11 @@ impl Printer {
     /// A value for a person: text as it is, everything else as indented JSON.
     pub fn value(&self, value: &Value) {
         match value {
-            Value::String(text) => self.line(text),
-            other => self.line(&serde_json::to_string_pretty(other).unwrap_or_else(|_| other.to_string())),
+            Value::String(text) => self.data(&format!("{text}\n")),
+            other => {
+                let text = serde_json::to_string_pretty(other).unwrap_or_else(|_| other.to_string());
+                self.data(&format!("{text}\n"));
+            }
         }
     }
 
@@ -70,35 +116,45 @@ impl Printer {
     }
 
     pub fn paint_err(&self, style: &Style, text: &str) -> String {
-        style.clone().force_styling(self.colour_err).apply_to(text).to_string()
+        self.err.paint(style, text)
     }
 
     pub fn paint_out(&self, style: &Style, text: &str) -> String {
-        style.clone().force_styling(self.colour_out).apply_to(text).to_string()
+        self.out.paint(style, text)
     }
 
     /// Why a command failed: a JSON result on standard output, or a screen on standard error.
     pub fn failure(&self, failure: &Failure) {
         match failure {
-            Failure::Error(shown) if self.json => {
-                let result = ToolResult::Failed(shown.error.clone());
-                self.document(&serde_json::to_value(&result).unwrap_or_else(|_| json!({ "ok": false })));
-            }
+            Failure::Error(shown) if self.json => self.failed(shown.error.clone()),
             Failure::Error(shown) => {
-                self.note(screen::error(&shown.error, shown.source.as_deref(), self.colour_err).trim_end());
+                self.logs(shown.error.details.get("logs"));
+                self.note(screen::error(&shown.error, shown.source.as_deref(), self.err.look).trim_end());
             }
             Failure::Silent(_) => {}
             Failure::Interrupted => self.note("interrupted"),
         }
     }
 
-    /// A log line of a tool.
-    pub fn log(&self, level: &str, text: &str) {
-        let style = match level {
-            "error" => Style::new().red(),
-            "warn" => Style::new().yellow(),
-            _ => Style::new().dim(),
-        };
-        self.note(&format!("{} {text}", self.paint_err(&style, &format!("[{level}]"))));
+    /// An error as a JSON result.
+    pub fn failed(&self, error: ToolError) {
+        let result = ToolResult::Failed(error);
+        self.document(&serde_json::to_value(&result).unwrap_or_else(|_| json!({ "ok": false })));
+    }
+
+    /// The log lines of a run.
+    pub fn logs(&self, logs: Option<&Value>) {
+        let text =
+            |log: &Value, name: &str| log.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+        for log in logs.and_then(Value::as_array).into_iter().flatten() {
+            let level = text(log, "level");
+            let style = match level.as_str() {
+                "error" => Style::new().red(),
+                "warn" => Style::new().yellow(),
+                _ => Style::new().dim(),
+            };
+            let tag = self.paint_err(&style, &format!("[{level}]"));
+            self.note(&format!("{tag} {}", hang(&visible(&text(log, "text")), level.len() + 3)));
+        }
     }
 }

@@ -1,44 +1,64 @@
 //! Error screens: the message, the offending line of TypeScript with a caret, the next step.
 
-use annotate_snippets::{AnnotationKind, Group, Level, Message, Renderer, Snippet};
+use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Message, Renderer, Snippet};
 use serde_json::Value;
 use tgp::contract::{Finding, Place, Severity, ToolError};
 
+use crate::text::wrap;
+
+/// How a screen looks where it is shown.
+#[derive(Clone, Copy, Debug)]
+pub struct Look {
+    pub colour: bool,
+    /// Columns of the terminal; nothing is wrapped where there is none.
+    pub width: Option<usize>,
+}
+
 /// An error, with the line it points at when `source` is that file's text.
-pub fn error(error: &ToolError, source: Option<&str>, colour: bool) -> String {
-    let title = Level::ERROR.primary_title(error.message.as_str()).id(error.code.as_str());
-    let mut group = Group::with_title(title);
+pub fn error(error: &ToolError, source: Option<&str>, look: Look) -> String {
+    let problems = problems(error);
     let place = error.place_of();
+    let mut group =
+        Group::with_title(Level::ERROR.primary_title(title(error, &problems)).id(error.code.as_str()));
     if let Some(place) = &place {
         group = group.element(snippet(place, None, source));
     }
-    for line in notes(error) {
-        group = group.element(line);
-    }
-    let screen = renderer(colour).render(&[group]);
-    if place.is_some() { screen } else { without_gutter(&screen) }
-}
-
-/// What else the error carries: the wrong fields, the tool's logs, the next step.
-fn notes(error: &ToolError) -> Vec<Message<'_>> {
-    let list = |name: &str| error.details.get(name).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    let text = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let mut notes = Vec::new();
-    let problems = list("problems");
     // A single problem is in the message already.
     if problems.len() > 1 {
-        for problem in problems {
-            let path = [text(problem, "path"), text(problem, "field")].concat();
-            notes.push(Level::NOTE.message(format!("{path}: {}", text(problem, "message"))));
-        }
-    }
-    for log in list("logs") {
-        notes.push(Level::NOTE.with_name("log").message(format!("[{}] {}", text(log, "level"), text(log, "text"))));
+        group = group.elements(problems.iter().map(|problem| note(look, Level::NOTE, "note", problem)));
     }
     if let Some(help) = error.help_of() {
-        notes.push(Level::HELP.message(help));
+        group = group.element(note(look, Level::HELP, "help", help));
     }
-    notes
+    let screen = renderer(look).render(&[group]);
+    if source.is_some() && place.is_some() { screen } else { without_gutter(&screen) }
+}
+
+/// The message without what the rest of the screen says: the place, and the problems when they have lines of their own.
+fn title(error: &ToolError, problems: &[String]) -> String {
+    let mut message = error.message.clone();
+    if let Some(place) = error.place_of() {
+        message = message.replacen(&format!("{place}: "), "", 1);
+    }
+    if problems.len() > 1
+        && let Some(short) = message.strip_suffix(&format!(": {}", problems.join("; ")))
+    {
+        message = short.to_owned();
+    }
+    message
+}
+
+/// The wrong fields, one line each.
+fn problems(error: &ToolError) -> Vec<String> {
+    let text =
+        |value: &Value, name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let problems =
+        error.details.get("problems").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let line = |problem: &Value| match [text(problem, "path"), text(problem, "field")].concat() {
+        path if path.is_empty() => text(problem, "message"),
+        path => format!("{path}: {}", text(problem, "message")),
+    };
+    problems.iter().map(line).collect()
 }
 
 /// Without a line of source there is nothing for the gutter to number.
@@ -48,44 +68,54 @@ fn without_gutter(screen: &str) -> String {
 }
 
 /// One finding of a check.
-pub fn finding(finding: &Finding, source: Option<&str>, colour: bool) -> String {
+pub fn finding(finding: &Finding, source: Option<&str>, look: Look) -> String {
     let level = match finding.severity {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
     };
     let group = Group::with_title(level.primary_title(finding.message.as_str()).id(finding.rule.as_str()))
         .element(snippet(&finding.place, Some(&finding.end), source))
-        .element(Level::NOTE.with_name("why").message(finding.reason.clone()))
-        .element(Level::HELP.message(finding.fix.clone()));
-    renderer(colour).render(&[group])
+        .element(note(look, Level::NOTE, "why", &finding.reason))
+        .element(note(look, Level::HELP, "help", &finding.fix));
+    let screen = renderer(look).render(&[group]);
+    if source.is_some() { screen } else { without_gutter(&screen) }
 }
 
-fn renderer(colour: bool) -> Renderer {
-    if colour { Renderer::styled() } else { Renderer::plain() }
+/// A line below the source, broken so that it stays inside the terminal.
+fn note(look: Look, level: Level<'static>, name: &'static str, text: &str) -> Message<'static> {
+    // The gutter of up to four digits, ` = `, the name and `: ` stand before the text.
+    let width = look.width.map(|width| width.saturating_sub(4 + 3 + name.len() + 2));
+    level.with_name(name).message(wrap(text, width))
+}
+
+fn renderer(look: Look) -> Renderer {
+    let renderer = if look.colour { Renderer::styled() } else { Renderer::plain() };
+    look.width.map_or(renderer.clone(), |width| renderer.term_width(width))
 }
 
 /// The place as lines of source, or as an empty snippet that names it when the source is not at hand.
-fn snippet(place: &Place, end: Option<&Place>, source: Option<&str>) -> Snippet<'static, annotate_snippets::Annotation<'static>> {
+fn snippet(
+    place: &Place,
+    end: Option<&Place>,
+    source: Option<&str>,
+) -> Snippet<'static, Annotation<'static>> {
     let Some(source) = source else {
         return Snippet::source(String::new()).path(place.to_string()).line_start(place.line as usize);
     };
     let start = offset(source, place.line, place.column);
     let end = end.map_or(start, |end| offset(source, end.line, end.column));
     // A caret needs something to stand under.
-    let end = if end > start { end } else { source.get(start..).and_then(|rest| rest.chars().next()).map_or(start, |character| start + character.len_utf8()) };
+    let next =
+        source.get(start..).and_then(|rest| rest.chars().next()).map_or(start, |one| start + one.len_utf8());
     Snippet::source(source.to_owned())
         .path(place.file.clone())
-        .annotation(AnnotationKind::Primary.span(start..end))
+        .annotation(AnnotationKind::Primary.span(start..end.max(next)))
 }
 
 /// The byte at which a line and column (from 1, in characters) begin; the end of the text when they are beyond it.
 fn offset(source: &str, line: u32, column: u32) -> usize {
-    let mut start = 0;
-    for text in source.split_inclusive('\n').take(line.saturating_sub(1) as usize) {
-        start += text.len();
-    }
-    let rest = source.get(start..).unwrap_or_default();
-    let rest = rest.split('\n').next().unwrap_or_default();
-    let within = rest.char_indices().nth(column.saturating_sub(1) as usize).map_or(rest.len(), |(at, _)| at);
-    start + within
+    let lines = source.split_inclusive('\n').take(line.saturating_sub(1) as usize);
+    let start = lines.map(str::len).sum();
+    let rest = source.get(start..).unwrap_or_default().split('\n').next().unwrap_or_default();
+    start + rest.char_indices().nth(column.saturating_sub(1) as usize).map_or(rest.len(), |(at, _)| at)
 }

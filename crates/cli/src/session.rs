@@ -44,9 +44,10 @@ pub async fn boot(global: &Global, approver: Option<Arc<dyn Approver>>) -> Resul
     Kernel::boot(options).await.map_err(|error| {
         let error = ToolError::from(error);
         // A configuration that does not compile is shown at its own line.
-        let source = error
-            .place_of()
-            .and_then(|place| std::fs::read_to_string(directory.join(place.file)).ok());
+        let source = error.place_of().and_then(|place| {
+            let file = global.config.clone().unwrap_or_else(|| PathBuf::from(place.file));
+            std::fs::read_to_string(directory.join(file)).ok()
+        });
         Failure::Error(Box::new(ShownError { error, source }))
     })
 }
@@ -63,7 +64,12 @@ pub fn typed(dry_run: bool) -> CallContext {
 }
 
 /// Calls a kernel tool for a command; an error is shown at the source it points into.
-pub async fn call(kernel: &Kernel, tool: &str, arguments: Value, context: CallContext) -> Result<Value, Failure> {
+pub async fn call(
+    kernel: &Kernel,
+    tool: &str,
+    arguments: Value,
+    context: CallContext,
+) -> Result<Value, Failure> {
     let call = ToolCall { id: "cli".to_owned(), tool: tool.to_owned(), arguments };
     let result = kernel.call_with(call, context).await.into_result();
     result.map_err(|error| {

@@ -3,9 +3,6 @@
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-/// Beyond this magnitude a JSON number no longer names one integer, so it would be rounded without a word.
-const MAX_EXACT_INTEGER: u64 = 1 << 53;
-
 #[derive(Debug, thiserror::Error)]
 pub enum CanonicalError {
     #[error("integer {0} has no exact canonical form; write it as a string")]
@@ -17,7 +14,7 @@ pub enum CanonicalError {
 /// The canonical text of `value`.
 ///
 /// # Errors
-/// When an integer is beyond 2^53.
+/// When an integer is too large to be written exactly: canonical JSON would round it without a word.
 pub fn to_string(value: &Value) -> Result<String, CanonicalError> {
     refuse_inexact_integers(value)?;
     Ok(serde_json_canonicalizer::to_string(value)?)
@@ -39,14 +36,13 @@ pub fn sha256_hex(bytes: &[u8]) -> String {
 
 fn refuse_inexact_integers(value: &Value) -> Result<(), CanonicalError> {
     match value {
+        Value::Number(number) if number.is_f64() => Ok(()),
         Value::Number(number) => {
-            let magnitude = number.as_u64().or_else(|| number.as_i64().map(i64::unsigned_abs));
-            match magnitude {
-                Some(magnitude) if magnitude > MAX_EXACT_INTEGER => {
-                    Err(CanonicalError::InexactInteger(number.to_string()))
-                }
-                _ => Ok(()),
-            }
+            // Every JSON number is a double in canonical form; the integer is exact when its digits survive that.
+            let text = number.to_string();
+            let double = number.as_f64().unwrap_or(f64::NAN);
+            let canonical = serde_json_canonicalizer::to_string(&double)?;
+            if canonical == text { Ok(()) } else { Err(CanonicalError::InexactInteger(text)) }
         }
         Value::Array(items) => items.iter().try_for_each(refuse_inexact_integers),
         Value::Object(fields) => fields.values().try_for_each(refuse_inexact_integers),

@@ -17,7 +17,7 @@ pub struct CallArgs {
     /// The tool's name or alias, see `tgp tools`.
     tool: String,
     /// Its arguments as JSON.
-    #[arg(default_value = "{}")]
+    #[arg(value_name = "JSON", default_value = "{}")]
     arguments: String,
     /// Show what would happen and change nothing.
     #[arg(long)]
@@ -26,7 +26,7 @@ pub struct CallArgs {
     #[arg(long)]
     yes: bool,
     /// Who makes the call, for the record.
-    #[arg(long, default_value = "cli")]
+    #[arg(long, value_name = "NAME", default_value = "cli")]
     actor: String,
 }
 

@@ -14,6 +14,10 @@ use crate::arguments::Global;
 use crate::exit::Failure;
 use crate::printer::Printer;
 use crate::session;
+use crate::text::{hang, wrap};
+
+/// Columns before a row's text.
+const INDENT: usize = 16;
 
 #[derive(Debug, Args)]
 pub struct DoctorArgs {}
@@ -33,7 +37,8 @@ struct Row {
 
 pub async fn run(_arguments: &DoctorArgs, global: &Global, printer: &Printer) -> Result<(), Failure> {
     let directory = session::directory(global);
-    let mut rows = vec![Row { name: "version", health: Health::Good, text: env!("CARGO_PKG_VERSION").to_owned() }];
+    let mut rows =
+        vec![Row { name: "version", health: Health::Good, text: env!("CARGO_PKG_VERSION").to_owned() }];
     let mut broken = None;
     match session::boot(global, None).await {
         Ok(kernel) => {
@@ -43,7 +48,8 @@ pub async fn run(_arguments: &DoctorArgs, global: &Global, printer: &Printer) ->
         }
         Err(Failure::Error(shown)) => {
             let help = shown.error.help_of().unwrap_or_default().to_owned();
-            let text = if help.is_empty() { shown.error.to_string() } else { format!("{} ({help})", shown.error) };
+            let text =
+                if help.is_empty() { shown.error.to_string() } else { format!("{} ({help})", shown.error) };
             rows.push(Row { name: "project", health: Health::Bad, text });
             rows.extend(lock_rows("sandbox", &tgp::probe_jail()));
             broken = Some(shown.error);
@@ -53,11 +59,18 @@ pub async fn run(_arguments: &DoctorArgs, global: &Global, printer: &Printer) ->
     rows.push(git_row());
     rows.push(types_row(&directory));
     rows.push(cache_row());
-    print(&rows, printer);
-    match broken {
-        Some(error) => Err(Failure::Silent(error.code)),
-        None => Ok(()),
+    if printer.json() {
+        let checks: Vec<Value> = rows.iter().map(document).collect();
+        return match broken {
+            Some(error) => Err(error.detail("checks", checks).into()),
+            None => {
+                printer.document(&done(json!({ "checks": checks })));
+                Ok(())
+            }
+        };
     }
+    print(&rows, printer);
+    broken.map_or(Ok(()), |error| Err(Failure::Silent(error.code)))
 }
 
 fn project_rows(kernel: &Kernel) -> Vec<Row> {
@@ -100,19 +113,31 @@ fn lock_rows(name: &'static str, report: &tgp::LockReport) -> Vec<Row> {
         parts.push(format!("namespaces: {}", report.namespaces.join(", ")));
     }
     let health = if report.missing.is_empty() { Health::Good } else { Health::Weak };
-    let text = if parts.is_empty() { "a process of its own, not locked further".to_owned() } else { parts.join("; ") };
+    let text = if parts.is_empty() {
+        "a process of its own, not locked further".to_owned()
+    } else {
+        parts.join("; ")
+    };
     let mut rows = vec![Row { name, health, text }];
-    rows.extend(report.missing.iter().map(|text| Row { name: "missing", health: Health::Weak, text: text.clone() }));
+    rows.extend(report.missing.iter().map(|text| Row {
+        name: "missing",
+        health: Health::Weak,
+        text: text.clone(),
+    }));
     rows
 }
 
 fn git_row() -> Row {
     let output = Command::new("git").arg("--version").stdin(Stdio::null()).stderr(Stdio::null()).output();
     match output {
-        Ok(output) if output.status.success() => {
-            Row { name: "git", health: Health::Good, text: String::from_utf8_lossy(&output.stdout).trim().to_owned() }
+        Ok(output) if output.status.success() => Row {
+            name: "git",
+            health: Health::Good,
+            text: String::from_utf8_lossy(&output.stdout).trim().to_owned(),
+        },
+        _ => {
+            Row { name: "git", health: Health::Weak, text: "not installed: tools have no history".to_owned() }
         }
-        _ => Row { name: "git", health: Health::Weak, text: "not installed: tools have no history".to_owned() },
     }
 }
 
@@ -130,32 +155,30 @@ fn types_row(directory: &Path) -> Row {
 fn cache_row() -> Row {
     match session::cache_directory() {
         Some(path) => Row { name: "cache", health: Health::Good, text: path.display().to_string() },
-        None => Row { name: "cache", health: Health::Weak, text: "in memory only: HOME is not set".to_owned() },
+        None => {
+            Row { name: "cache", health: Health::Weak, text: "in memory only: HOME is not set".to_owned() }
+        }
     }
 }
 
+fn document(row: &Row) -> Value {
+    let health = match row.health {
+        Health::Good => "good",
+        Health::Weak => "weak",
+        Health::Bad => "bad",
+    };
+    json!({ "name": row.name, "health": health, "text": row.text })
+}
+
 fn print(rows: &[Row], printer: &Printer) {
-    if printer.json() {
-        let rows: Vec<Value> = rows
-            .iter()
-            .map(|row| {
-                let health = match row.health {
-                    Health::Good => "good",
-                    Health::Weak => "weak",
-                    Health::Bad => "bad",
-                };
-                json!({ "name": row.name, "health": health, "text": row.text })
-            })
-            .collect();
-        printer.document(&done(json!({ "checks": rows })));
-        return;
-    }
+    let width = printer.look_out().width.map(|width| width.saturating_sub(INDENT));
     for row in rows {
         let (mark, style) = match row.health {
             Health::Good => ("ok  ", Style::new().green()),
             Health::Weak => ("note", Style::new().yellow()),
             Health::Bad => ("bad ", Style::new().red()),
         };
-        printer.line(&format!("{} {:<10} {}", printer.paint_out(&style, mark), row.name, row.text));
+        let text = hang(&wrap(&row.text, width), INDENT);
+        printer.line(&format!("{} {:<10} {text}", printer.paint_out(&style, mark), row.name));
     }
 }

@@ -8,13 +8,14 @@ use crate::arguments::Global;
 use crate::exit::Failure;
 use crate::printer::Printer;
 use crate::session;
+use crate::text::visible;
 
 #[derive(Debug, Args)]
 pub struct ExecArgs {
     /// The tool, such as tools/math/fib.ts.
     path: String,
     /// Its arguments as JSON.
-    #[arg(long, default_value = "{}", allow_hyphen_values = true)]
+    #[arg(long, value_name = "JSON", default_value = "{}", allow_hyphen_values = true)]
     args: String,
     /// Run it, show what it would change, and change nothing.
     #[arg(long)]
@@ -34,16 +35,22 @@ pub async fn run(arguments: ExecArgs, global: &Global, printer: &Printer) -> Res
         printer.document(&done(data));
         return Ok(());
     }
-    let text = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
-    for log in data.get("logs").and_then(Value::as_array).into_iter().flatten() {
-        printer.log(&text(log, "level"), &text(log, "text"));
-    }
+    let text =
+        |value: &Value, name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+    printer.logs(data.get("logs"));
     for change in data.get("changes").and_then(Value::as_array).into_iter().flatten() {
-        printer.note(text(change, "diff").trim_end());
+        match text(change, "diff") {
+            _ if change.get("removed").is_some() => {
+                printer.note(&format!("removes {}", text(change, "path")))
+            }
+            diff if diff.is_empty() => printer.note(&format!("leaves {} as it is", text(change, "path"))),
+            diff => printer.note(visible(&diff).trim_end()),
+        }
     }
     printer.value(data.get("result").unwrap_or(&Value::Null));
     if arguments.stats {
-        let number = |name: &str| data.pointer(&format!("/stats/{name}")).and_then(Value::as_f64).unwrap_or_default();
+        let number =
+            |name: &str| data.pointer(&format!("/stats/{name}")).and_then(Value::as_f64).unwrap_or_default();
         printer.note(&format!(
             "cpu {:.2} ms, wall {:.2} ms, heap {:.1} MB",
             number("cpu_ms"),

@@ -10,6 +10,13 @@ use crate::exit::Failure;
 use crate::printer::Printer;
 use crate::session;
 
+/// Where a newcomer goes from here.
+const NEXT: &str = "
+next: write a tool, check it, run it
+  tgp write tools/double.ts --content 'export default (args: { n: number }): number => args.n * 2;'
+  tgp check
+  tgp exec tools/double.ts --args '{\"n\": 21}'";
+
 #[derive(Debug, Args)]
 pub struct InitArgs {}
 
@@ -42,7 +49,7 @@ pub fn run(_arguments: &InitArgs, global: &Global, printer: &Printer) -> Result<
     if made.created.is_empty() && made.updated.is_empty() {
         printer.line("nothing to do: this folder is a TGP project already");
     } else {
-        printer.note("next: tgp write tools/hello.ts --content '…', tgp check, tgp exec tools/hello.ts");
+        printer.note(NEXT);
     }
     Ok(())
 }

@@ -12,21 +12,28 @@ use crate::session;
 #[derive(Debug, Args)]
 pub struct ListArgs {
     /// A directory of the tool repository.
-    #[arg(default_value = "tools")]
-    directory: String,
+    #[arg(default_value = "tools", value_name = "DIR")]
+    path: String,
 }
 
 pub async fn run(arguments: ListArgs, global: &Global, printer: &Printer) -> Result<(), Failure> {
     let kernel = session::boot(global, None).await?;
     let data =
-        session::call(&kernel, "list_files", json!({ "dir": arguments.directory }), session::typed(false)).await?;
+        session::call(&kernel, "list_files", json!({ "dir": arguments.path }), session::typed(false)).await?;
     kernel.shutdown().await;
     if printer.json() {
         printer.document(&done(data));
         return Ok(());
     }
-    for name in data.as_array().into_iter().flatten().filter_map(Value::as_str) {
-        printer.line(name);
+    // What keeps an empty directory in git tells a person nothing.
+    let is_shown = |name: &&str| !name.ends_with("/.gitkeep");
+    let names: Vec<&str> =
+        data.as_array().into_iter().flatten().filter_map(Value::as_str).filter(is_shown).collect();
+    if names.is_empty() {
+        printer.note(&format!("there are no files in {} yet", arguments.path));
+    }
+    for name in names {
+        printer.data(&format!("{name}\n"));
     }
     Ok(())
 }

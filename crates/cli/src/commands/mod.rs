@@ -14,15 +14,14 @@ pub mod tools;
 pub mod write;
 
 use serde_json::Value;
-use tgp::contract::{Code, ToolError};
+use tgp::contract::{Code, ToolError, ToolResult};
 
-use crate::arguments::{Cli, Command};
+use crate::arguments::{Command, Global};
 use crate::exit::Failure;
 use crate::printer::Printer;
 
-pub async fn run(cli: Cli, printer: &Printer) -> Result<(), Failure> {
-    let global = &cli.global;
-    match cli.command {
+pub async fn run(command: Command, global: &Global, printer: &Printer) -> Result<(), Failure> {
+    match command {
         Command::Init(arguments) => init::run(&arguments, global, printer),
         Command::Demo(arguments) => demo::run(&arguments, printer).await,
         Command::Call(arguments) => call::run(arguments, global, printer).await,
@@ -53,5 +52,5 @@ fn parse_json(what: &str, text: &str) -> Result<Value, Failure> {
 
 /// A finished call as `--json` prints it.
 fn done(data: Value) -> Value {
-    serde_json::json!({ "ok": true, "data": data })
+    serde_json::to_value(ToolResult::Done(data)).unwrap_or_default()
 }

@@ -14,10 +14,10 @@ pub struct PatchArgs {
     /// A file of the tool repository.
     path: String,
     /// The text to replace; it must occur exactly once.
-    #[arg(long, allow_hyphen_values = true)]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     search: String,
     /// What stands there instead.
-    #[arg(long, allow_hyphen_values = true)]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     replace: String,
     /// Show the difference and change nothing.
     #[arg(long)]
@@ -33,7 +33,7 @@ pub async fn run(arguments: PatchArgs, global: &Global, printer: &Printer) -> Re
     if printer.json() {
         printer.document(&done(data));
     } else if let Some(difference) = data.get("diff").and_then(serde_json::Value::as_str) {
-        printer.raw(difference);
+        printer.data(difference);
     } else {
         printer.note(&format!("patched {path}"));
     }

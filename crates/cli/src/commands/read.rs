@@ -17,12 +17,13 @@ pub struct ReadArgs {
 
 pub async fn run(arguments: ReadArgs, global: &Global, printer: &Printer) -> Result<(), Failure> {
     let kernel = session::boot(global, None).await?;
-    let data = session::call(&kernel, "read_file", json!({ "path": arguments.path }), session::typed(false)).await?;
+    let data =
+        session::call(&kernel, "read_file", json!({ "path": arguments.path }), session::typed(false)).await?;
     kernel.shutdown().await;
     if printer.json() {
         printer.document(&done(data));
     } else {
-        printer.raw(data.as_str().unwrap_or_default());
+        printer.data(data.as_str().unwrap_or_default());
     }
     Ok(())
 }

@@ -5,10 +5,15 @@ use console::Style;
 use serde_json::{Value, json};
 use tgp::contract::ToolDefinition;
 
+use super::done;
 use crate::arguments::Global;
 use crate::exit::Failure;
 use crate::printer::Printer;
 use crate::session;
+use crate::text::{hang, wrap};
+
+/// Columns before a description.
+const INDENT: usize = 4;
 
 #[derive(Debug, Args)]
 pub struct ToolsArgs {
@@ -35,10 +40,14 @@ pub async fn run(arguments: &ToolsArgs, global: &Global, printer: &Printer) -> R
             for definition in &definitions {
                 let name = printer.paint_out(&Style::new().bold(), definition.name.as_str());
                 printer.line(&format!("{name} ({})", definition.effect.as_str()));
-                printer.line(&format!("    {}", definition.description));
+                let width = printer.look_out().width.map(|width| width.saturating_sub(INDENT));
+                printer.line(&format!("    {}", hang(&wrap(&definition.description, width), INDENT)));
             }
         }
-        Some(format) => printer.document(&definitions.iter().map(|definition| shape(definition, format)).collect()),
+        Some(format) => {
+            let list: Value = definitions.iter().map(|definition| shape(definition, format)).collect();
+            printer.document(&if printer.json() { done(list) } else { list });
+        }
     }
     Ok(())
 }
@@ -51,7 +60,9 @@ fn shape(definition: &ToolDefinition, format: Format) -> Value {
             "type": "function",
             "function": { "name": name, "description": description, "parameters": input_schema },
         }),
-        Format::Anthropic => json!({ "name": name, "description": description, "input_schema": input_schema }),
+        Format::Anthropic => {
+            json!({ "name": name, "description": description, "input_schema": input_schema })
+        }
         Format::Mcp => json!({
             "name": name,
             "description": description,

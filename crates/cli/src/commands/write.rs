@@ -1,6 +1,6 @@
 //! `tgp write`.
 
-use std::io::Read;
+use std::io::{IsTerminal, Read};
 use std::path::PathBuf;
 
 use clap::Args;
@@ -12,6 +12,7 @@ use crate::arguments::Global;
 use crate::exit::Failure;
 use crate::printer::Printer;
 use crate::session;
+use crate::text::count;
 
 /// More than any tool has; a pipe that never ends must not fill the memory.
 const MAX_INPUT_BYTES: u64 = 16 * 1024 * 1024;
@@ -21,10 +22,10 @@ pub struct WriteArgs {
     /// A file of the tool repository, such as tools/math/fib.ts.
     path: String,
     /// The content itself; without it the content is read from --file or standard input.
-    #[arg(long, conflicts_with = "file")]
+    #[arg(long, allow_hyphen_values = true, conflicts_with = "file")]
     content: Option<String>,
     /// A file on disk that holds the content.
-    #[arg(long)]
+    #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
     /// Show the difference and change nothing.
     #[arg(long)]
@@ -35,11 +36,18 @@ pub async fn run(arguments: WriteArgs, global: &Global, printer: &Printer) -> Re
     let content = match (arguments.content, &arguments.file) {
         (Some(content), _) => content,
         (None, Some(file)) => {
-            let opened = std::fs::File::open(file)
+            let opened = std::fs::File::open(session::directory(global).join(file))
                 .map_err(|error| input_error(&format!("cannot open `{}`: {error}", file.display())))?;
             read_text(opened)?
         }
-        (None, None) => read_text(std::io::stdin().lock())?,
+        (None, None) => {
+            if std::io::stdin().is_terminal() {
+                printer.note("type the content and end it with Ctrl-D on a line of its own");
+            }
+            // Reading blocks, and a signal must still end the command meanwhile.
+            let read = tokio::task::spawn_blocking(|| read_text(std::io::stdin().lock())).await;
+            read.map_err(|error| ToolError::new(Code::Internal, error.to_string()))??
+        }
     };
     let kernel = session::boot(global, None).await?;
     let values = json!({ "path": arguments.path, "content": content });
@@ -48,9 +56,9 @@ pub async fn run(arguments: WriteArgs, global: &Global, printer: &Printer) -> Re
     if printer.json() {
         printer.document(&done(data));
     } else if let Some(difference) = data.get("diff").and_then(serde_json::Value::as_str) {
-        printer.raw(difference);
+        printer.data(difference);
     } else {
-        printer.note(&format!("wrote {} ({} bytes)", arguments.path, content.len()));
+        printer.note(&format!("wrote {} ({})", arguments.path, count(content.len(), "byte")));
     }
     Ok(())
 }
@@ -68,5 +76,7 @@ fn read_text(input: impl Read) -> Result<String, Failure> {
 }
 
 fn input_error(message: &str) -> Failure {
-    ToolError::new(Code::Validation, message).help("give UTF-8 text with --content, --file or standard input").into()
+    ToolError::new(Code::Validation, message)
+        .help("give UTF-8 text with --content, --file or standard input")
+        .into()
 }

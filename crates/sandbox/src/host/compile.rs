@@ -105,9 +105,10 @@ fn compile(
     slot: &mut Option<WorkerProcess>,
     request: Vec<u8>,
 ) -> Result<CompiledSource, CompileFailure> {
-    let mut worker = match slot.take() {
-        Some(worker) => worker,
-        None => {
+    let mut worker = match slot.take().map(|mut worker| (worker.is_alive(), worker)) {
+        Some((true, worker)) => worker,
+        // There is none yet, or it was killed while it waited.
+        _ => {
             let worker = WorkerProcess::start(command, COMPILE_WORKER, 0)?;
             let timeout = TimeVal::new(COMPILE_TIMEOUT.as_secs().cast_signed(), 0);
             setsockopt(&worker.connection, sockopt::ReceiveTimeout, &timeout)

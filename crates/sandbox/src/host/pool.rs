@@ -113,7 +113,13 @@ impl Pool {
     }
 
     pub(super) async fn take(&self) -> Result<WarmWorker, SandboxError> {
-        self.ready.lock().await.recv().await.unwrap_or(Err(SandboxError::Closed))
+        loop {
+            let mut worker = self.ready.lock().await.recv().await.unwrap_or(Err(SandboxError::Closed))?;
+            // Somebody may have killed it while it waited: the system short of memory, or a person.
+            if worker.process.is_alive() {
+                return Ok(worker);
+            }
+        }
     }
 
     /// Takes a used worker to its end.

@@ -89,6 +89,11 @@ impl WorkerProcess {
         nix::time::clock_getcpuclockid(self.pid()).ok()
     }
 
+    /// False when the worker has ended while it waited for work.
+    pub(super) fn is_alive(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
     pub(super) fn kill(&mut self) {
         // The only failure is that it has ended already.
         let _ = self.child.kill();

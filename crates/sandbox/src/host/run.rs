@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use async_trait::async_trait;
-use futures_util::future::{AbortHandle, Abortable};
+use futures_util::future::{AbortHandle, Abortable, FutureExt};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use serde::Serialize;
 use serde_json::Value;
@@ -138,7 +138,7 @@ pub(super) async fn run(
     let mut process = worker.process;
     let started = Instant::now();
     let watch = Watch::start(process.cpu_clock(), options.limits.cpu, options.limits.wall);
-    let mut conversation = Conversation { logs: Vec::new(), calls: 0, bridge, options };
+    let mut conversation = Conversation { logs: Vec::new(), log_bytes: 0, calls: 0, bridge, options };
     let connection = process.connection.try_clone().map_err(SandboxError::Start)?;
     let ending = conversation.hold(connection, &ToWorker::Run(Box::new(request)), &watch).await;
     let (result, stats) = match ending {
@@ -164,11 +164,21 @@ pub(super) async fn run(
     };
     let stats =
         RunStats { wall_ms: started.elapsed().as_secs_f64() * 1000.0, bridge_calls: conversation.calls, ..stats };
-    let result = result.and_then(|json| {
-        serde_json::from_str(&json)
-            .map_err(|error| RunError::new(RunErrorKind::Crashed, format!("the worker's result is not JSON: {error}")))
-    });
+    let result = result.and_then(|json| parse_result(&json, &options.limits));
     Ok((RunReport { result, logs: conversation.logs, stats }, process))
+}
+
+/// The worker has made sure of the size, unless somebody has taken it over.
+fn parse_result(json: &str, limits: &Limits) -> Result<Value, RunError> {
+    if json.len() as u64 > limits.output_bytes {
+        return Err(RunError::new(RunErrorKind::Crashed, "the worker's result is larger than its cap".to_owned()));
+    }
+    serde_json::from_str(json).map_err(|error| match error.to_string() {
+        text if text.starts_with("recursion limit") => {
+            RunError::new(RunErrorKind::Cap, "the result is nested too deeply".to_owned())
+        }
+        text => RunError::new(RunErrorKind::Crashed, format!("the worker's result is not JSON: {text}")),
+    })
 }
 
 fn request(program: &Program, input: RunInput, options: RunOptions, worker: &WarmWorker) -> RunRequest {
@@ -227,6 +237,7 @@ enum Ending {
 /// The exchange of frames during a run.
 struct Conversation<'a> {
     logs: Vec<LogLine>,
+    log_bytes: u64,
     calls: u32,
     bridge: &'a dyn Bridge,
     options: RunOptions,
@@ -288,15 +299,24 @@ impl Conversation<'_> {
             tokio::select! {
                 biased;
                 message = inbox.recv() => match message {
-                    Some(Ok(FromWorker::Done(outcome))) => return Ending::Done(outcome),
+                    Some(Ok(FromWorker::Done(outcome))) => {
+                        // A call that needs no waiting is done even when the tool did not wait for it.
+                        while let Some(Some(_)) = open.next().now_or_never() {}
+                        return Ending::Done(outcome);
+                    }
                     Some(Ok(FromWorker::Log { level, text })) => {
-                        if (self.logs.len() as u64) < self.options.limits.log_lines {
-                            self.logs.push(LogLine { level, text });
+                        // The worker keeps these caps itself, unless somebody has taken it over.
+                        self.log_bytes = self.log_bytes.saturating_add(text.len() as u64);
+                        let Limits { log_lines, log_bytes, .. } = self.options.limits;
+                        if self.logs.len() as u64 >= log_lines || self.log_bytes > log_bytes {
+                            return Ending::Lost(FrameError::Closed);
                         }
+                        self.logs.push(LogLine { level, text });
                     }
                     Some(Ok(FromWorker::Call { call, name, arguments })) => {
                         self.calls = self.calls.saturating_add(1);
-                        if u64::from(self.calls) > self.options.limits.bridge_calls {
+                        let Limits { bridge_calls, output_bytes, .. } = self.options.limits;
+                        if u64::from(self.calls) > bridge_calls || arguments.len() as u64 > output_bytes {
                             return Ending::Lost(FrameError::Closed);
                         }
                         let bridge = self.bridge;

@@ -111,6 +111,7 @@ impl Host {
 
     /// Sends one bridge call and gives its number, or 0 when the cap is reached.
     pub(super) fn call(&self, name: String, arguments: String) -> u32 {
+        let arguments = without_lone_surrogates(arguments);
         let left = self.calls_left.get();
         if left == 0 {
             self.violate("the tool made more bridge calls than its cap".to_owned());
@@ -143,4 +144,25 @@ impl Host {
             super::leave();
         }
     }
+}
+
+/// JavaScript text may hold half a surrogate pair, which JSON writes as an escape and no UTF-8 text can hold. As
+/// everywhere on the web it becomes U+FFFD. The engine writes whole pairs as they are, so any such escape is lone.
+pub(super) fn without_lone_surrogates(json: String) -> String {
+    if !json.contains("\\ud") {
+        return json;
+    }
+    let mut repaired = String::with_capacity(json.len());
+    let mut rest = json.as_str();
+    while let Some((before, escape)) = rest.find('\\').map(|at| rest.split_at(at)) {
+        repaired.push_str(before);
+        let lone = escape.get(..4).is_some_and(|start| {
+            start.strip_prefix("\\ud").is_some_and(|digit| digit.starts_with(|digit: char| matches!(digit, '8'..='9' | 'a'..='f')))
+        });
+        let (kept, length) = if lone { ("\\ufffd", 6) } else { (escape.get(..2).unwrap_or(escape), 2) };
+        repaired.push_str(kept);
+        rest = escape.get(length..).unwrap_or_default();
+    }
+    repaired.push_str(rest);
+    repaired
 }

@@ -8,13 +8,14 @@ use url::form_urlencoded;
 pub(super) fn install<'js>(ctx: &Ctx<'js>, natives: &Object<'js>) -> Result<()> {
     natives.set(
         "utf8Encode",
-        Function::new(ctx.clone(), |ctx: Ctx<'js>, text: String| TypedArray::<u8>::new(ctx, text.into_bytes()))?,
+        // A copy, so that the engine owns the bytes and its cap counts them.
+        Function::new(ctx.clone(), |ctx: Ctx<'js>, text: String| TypedArray::<u8>::new_copy(ctx, text.as_bytes()))?,
     )?;
     natives.set("utf8Decode", Function::new(ctx.clone(), utf8_decode)?)?;
     natives.set("utf8Tail", Function::new(ctx.clone(), utf8_tail)?)?;
     natives.set(
         "randomBytes",
-        Function::new(ctx.clone(), |ctx: Ctx<'js>, count: usize| TypedArray::<u8>::new(ctx, random_bytes(count)))?,
+        Function::new(ctx.clone(), |ctx: Ctx<'js>, count: usize| TypedArray::<u8>::new_copy(ctx, random_bytes(count)))?,
     )?;
     natives.set("urlParse", Function::new(ctx.clone(), url_parse)?)?;
     natives.set("urlSet", Function::new(ctx.clone(), url_set)?)?;

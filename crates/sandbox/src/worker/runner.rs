@@ -10,7 +10,7 @@ use rquickjs::{Ctx, Error, Function, Promise, Result, Value};
 use serde_json::json;
 
 use super::engine::Engine;
-use super::host::Host;
+use super::host::{Host, without_lone_surrogates};
 use super::modules;
 use crate::protocol::{
     CallReply, Failure, FailureKind, RunOutcome, RunRequest, ToWorker, WorkerStats, read_blocking,
@@ -58,7 +58,7 @@ fn drive(ctx: &Ctx<'_>, engine: &Engine, host: &Rc<Host>, request: &RunRequest) 
         match promise.state() {
             PromiseState::Resolved => {
                 return match promise.result::<String>() {
-                    Some(Ok(json)) => Ok(json),
+                    Some(Ok(json)) => within_cap(json, host),
                     _ => Err(failure(FailureKind::Thrown, "the result is not valid text".to_owned())),
                 };
             }
@@ -71,7 +71,7 @@ fn drive(ctx: &Ctx<'_>, engine: &Engine, host: &Rc<Host>, request: &RunRequest) 
             }
             PromiseState::Pending => {}
         }
-        if !wait_for_something(ctx, engine, host) {
+        if !wait_for_something(ctx, engine, host)? {
             let message = "the tool waits for a promise that nothing can settle".to_owned();
             return Err(failure(FailureKind::NeverSettles, message));
         }
@@ -91,15 +91,26 @@ fn start<'js>(ctx: &Ctx<'js>, engine: &Engine, request: &RunRequest) -> Result<P
     start.call((request.entry.as_str(), request.arguments.as_str(), request.call_default, options.to_string()))
 }
 
+/// The result as it is sent, measured where no tool code can reach: what it made of `length` does not count.
+fn within_cap(json: String, host: &Host) -> std::result::Result<String, Failure> {
+    let json = without_lone_surrogates(json);
+    let cap = host.output_bytes.get();
+    if json.len() as u64 > cap {
+        let message = format!("the result has {} bytes, more than the output cap of {cap}", json.len());
+        return Err(failure(FailureKind::Cap, message));
+    }
+    Ok(json)
+}
+
 /// Waits for a bridge reply or a due timer and hands it to the tool. False when there is nothing to wait for.
-fn wait_for_something(ctx: &Ctx<'_>, engine: &Engine, host: &Rc<Host>) -> bool {
+fn wait_for_something(ctx: &Ctx<'_>, engine: &Engine, host: &Rc<Host>) -> std::result::Result<bool, Failure> {
     if let Some(timer) = engine.timers.take_due() {
-        fire(ctx, engine, host, timer);
-        return true;
+        fire(ctx, engine, host, timer)?;
+        return Ok(true);
     }
     let wait = engine.timers.next_wait();
     if wait.is_none() && !host.has_open_calls() {
-        return false;
+        return Ok(false);
     }
     if readable_within(host, wait) {
         let reply = read_blocking::<ToWorker>(&mut *host.connection.borrow_mut());
@@ -109,7 +120,7 @@ fn wait_for_something(ctx: &Ctx<'_>, engine: &Engine, host: &Rc<Host>) -> bool {
             _ => super::leave(),
         }
     }
-    true
+    Ok(true)
 }
 
 fn readable_within(host: &Host, wait: Option<Duration>) -> bool {
@@ -135,7 +146,7 @@ fn settle(ctx: &Ctx<'_>, engine: &Engine, host: &Host, reply: CallReply) {
 }
 
 /// An exception in a timer's callback ends the run, as it ends a process elsewhere.
-fn fire(ctx: &Ctx<'_>, engine: &Engine, host: &Host, timer: u64) {
+fn fire(ctx: &Ctx<'_>, engine: &Engine, host: &Host, timer: u64) -> std::result::Result<(), Failure> {
     let called = engine
         .prelude
         .fire_timer
@@ -145,10 +156,17 @@ fn fire(ctx: &Ctx<'_>, engine: &Engine, host: &Host, timer: u64) {
     if called.is_err() {
         let error = ctx.catch();
         if !host.must_stop() {
-            let failure = thrown(ctx, engine, error);
-            host.violate(format!("a timer's callback threw {}: {}", failure.name, failure.message));
+            return Err(thrown(ctx, engine, error));
         }
     }
+    Ok(())
+}
+
+/// The prelude clips what it reads off an error, but a tool can replace the function it does that with.
+const MAX_ERROR_TEXT: usize = 32 * 1024;
+
+fn clipped(text: &str) -> String {
+    text.get(..text.floor_char_boundary(MAX_ERROR_TEXT)).unwrap_or(text).to_owned()
 }
 
 fn thrown<'js>(ctx: &Ctx<'js>, engine: &Engine, error: Value<'js>) -> Failure {
@@ -164,7 +182,7 @@ fn thrown<'js>(ctx: &Ctx<'js>, engine: &Engine, error: Value<'js>) -> Failure {
         ctx.catch();
         return failure(FailureKind::Thrown, "the tool threw something that cannot be shown".to_owned());
     };
-    let text = |key: &str| described.get(key).and_then(serde_json::Value::as_str).unwrap_or_default().to_owned();
+    let text = |key: &str| clipped(described.get(key).and_then(serde_json::Value::as_str).unwrap_or_default());
     let code = Some(text("code")).filter(|code| !code.is_empty());
     Failure { kind: FailureKind::Thrown, name: text("name"), message: text("message"), stack: text("stack"), code }
 }

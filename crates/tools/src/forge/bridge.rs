@@ -6,10 +6,15 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 use tgp_contract::{Actor, CallContext, Code, Consent, RelativePath, ToolCall, ToolError};
 use tgp_sandbox::{Bridge, FetchClient, FetchRequest};
+use tokio::sync::Semaphore;
 
 use crate::files::Mounts;
 use crate::router::{Invocation, Router};
 use crate::Workspace;
+
+/// How many tools one run may have running at a time; those may run one each. Every one is a process with a heap of
+/// its own, so a tool that starts a thousand must not have them all at once.
+const PARALLEL_TOOLS: usize = 4;
 
 /// One run's bridge.
 pub(super) struct ToolBridge {
@@ -20,6 +25,7 @@ pub(super) struct ToolBridge {
     call_id: String,
     router: Arc<Router>,
     fetch: Arc<FetchClient>,
+    running: Semaphore,
 }
 
 impl ToolBridge {
@@ -37,11 +43,14 @@ impl ToolBridge {
             call_id: invocation.call_id.to_owned(),
             router: Arc::clone(invocation.router),
             fetch,
+            running: Semaphore::new(if invocation.context.depth == 0 { PARALLEL_TOOLS } else { 1 }),
         }
     }
 
     /// Another tool, through the router like any other call, on this run's view of the files.
     async fn exec_tool(&self, path: &str, arguments: Value) -> Result<Value, ToolError> {
+        // It is never closed, so there always is a permit to wait for.
+        let _permit = self.running.acquire().await;
         let call = ToolCall {
             id: format!("{}/{}", self.call_id, path),
             tool: "exec_tool".to_owned(),
@@ -79,6 +88,12 @@ impl Bridge for ToolBridge {
             }
             "fetch" => {
                 let request = FetchRequest::from_json(arguments.next().unwrap_or_default())?;
+                if self.context.dry_run && !["GET", "HEAD"].contains(&request.method.as_str()) {
+                    return Err(ToolError::new(
+                        Code::Permission,
+                        format!("a dry run changes nothing, so it sends no {} request", request.method),
+                    ));
+                }
                 let response = self.fetch.fetch(request).await?;
                 serde_json::to_value(response).map_err(|error| ToolError::new(Code::Internal, error.to_string()))
             }

@@ -43,16 +43,7 @@ impl Frontend for ForgeFrontend {
                 }
                 Err(error) => (FrontendAnswer::Refused(error), None),
             },
-            Ok(FrontendRequest::Check { unit, options }) => {
-                let mut findings = check(&unit, &options);
-                // What the rules let pass but the compiler cannot emit is a finding too.
-                if !findings.iter().any(|finding| finding.rule == "syntax")
-                    && let Err(error) = compile(&unit)
-                {
-                    findings.extend(error.findings);
-                }
-                (FrontendAnswer::Checked(findings), None)
-            }
+            Ok(FrontendRequest::Check { unit, options }) => (FrontendAnswer::Checked(check(&unit, &options)), None),
             Ok(FrontendRequest::Script { id, common_js, code, keep_debug_info }) => {
                 let kind = if common_js { ModuleKind::CommonJs } else { ModuleKind::Module };
                 (FrontendAnswer::Emitted, Some(EmitRequest { id, kind, code, keep_debug_info }))

@@ -205,7 +205,8 @@ impl Forge {
         match report.result {
             Ok(result) => {
                 let changes = with_hashes(overlay.changes(), invocation.workspace)?;
-                if !invocation.context.dry_run {
+                // An inner run writes into the outer one's overlay, which a preview never commits.
+                if !invocation.context.dry_run || invocation.context.depth > 0 {
                     overlay.commit()?;
                 }
                 Ok(Execution { data: json!({ "result": result, "logs": logs, "stats": stats }), changes })

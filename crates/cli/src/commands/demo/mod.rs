@@ -21,6 +21,8 @@ const SERIES: &str = include_str!("tools/series.ts");
 
 /// Runs of the timing step.
 const TIMED_RUNS: usize = 100;
+/// Columns before everything below a chapter's title.
+const INDENT: usize = 2;
 /// Records the demo shows at most.
 const TRAIL_LENGTH: usize = 400;
 
@@ -28,15 +30,16 @@ const TRAIL_LENGTH: usize = 400;
 pub struct DemoArgs {}
 
 pub async fn run(_arguments: &DemoArgs, printer: &Printer) -> Result<(), Failure> {
-    let folder = tempfile::Builder::new()
-        .prefix("tgp-demo-")
-        .tempdir()
-        .map_err(|error| ToolError::new(Code::Internal, format!("cannot make a temporary folder: {error}")))?;
+    let folder = tempfile::Builder::new().prefix("tgp-demo-").tempdir().map_err(|error| {
+        ToolError::new(Code::Internal, format!("cannot make a temporary folder: {error}"))
+    })?;
     tgp::initialise(folder.path()).map_err(ToolError::from)?;
     let records = Arc::new(RecentCalls::new(TRAIL_LENGTH));
     let started = Instant::now();
-    let options =
-        BootOptions { recorder: Arc::clone(&records) as _, ..session::boot_options(folder.path().to_owned()) };
+    let options = BootOptions {
+        recorder: Arc::clone(&records) as _,
+        ..session::boot_options(folder.path().to_owned())
+    };
     let kernel = Kernel::boot(options).await.map_err(ToolError::from)?;
     let mut demo = Demo { kernel: &kernel, printer, calls: 0, steps: Vec::new() };
     demo.say(&format!("A fresh project is up after {}.", shown(started.elapsed())));
@@ -44,6 +47,9 @@ pub async fn run(_arguments: &DemoArgs, printer: &Printer) -> Result<(), Failure
     let steps = std::mem::take(&mut demo.steps);
     if told.is_ok() {
         trail(&records, printer);
+        if !printer.json() {
+            printer.line("\nThat was all in a temporary folder, which is gone now. `tgp init` makes a project of your own.");
+        }
     }
     kernel.shutdown().await;
     told?;
@@ -100,8 +106,12 @@ impl Demo<'_> {
         self.write("tools/leaky.ts", LEAKY).await?;
         let report = self.check("tools/leaky.ts").await?;
         self.expect(!report.valid, "the refusal of tools/leaky.ts")?;
-        for finding in report.findings.iter().filter(|finding| finding.severity == tgp::contract::Severity::Error) {
-            self.block(&screen::finding(finding, Some(LEAKY), false));
+        let look = self.printer.look_out();
+        let look = screen::Look { width: look.width.map(|width| width.saturating_sub(INDENT)), ..look };
+        for finding in
+            report.findings.iter().filter(|finding| finding.severity == tgp::contract::Severity::Error)
+        {
+            self.block(&screen::finding(finding, Some(LEAKY), look));
         }
         self.steps.push(json!({ "step": "refuse", "errors": report.errors }));
         Ok(())
@@ -118,9 +128,9 @@ impl Demo<'_> {
         };
         self.expect(error.code == Code::IsolateTimeout, "the code of the endless loop")?;
         self.say(&format!("after {}: {error}", shown(time)));
-        let (result, time) = self.exec("tools/math/fib.ts", json!({ "n": 20 })).await?;
-        self.say(&format!("next call, fib(20): {result} after {}", shown(time)));
-        self.steps.push(json!({ "step": "stop", "code": error.code, "afterMs": milliseconds(time) }));
+        let (result, next) = self.exec("tools/math/fib.ts", json!({ "n": 20 })).await?;
+        self.say(&format!("next call, fib(20): {result} after {}", shown(next)));
+        self.steps.push(json!({ "step": "stop", "code": error.code, "afterMs": milliseconds(time), "nextMs": milliseconds(next) }));
         Ok(())
     }
 
@@ -130,9 +140,11 @@ impl Demo<'_> {
         self.source(SERIES);
         let report = self.check("tools/math/series.ts").await?;
         self.expect(report.valid, "the check of tools/math/series.ts")?;
-        let (result, time) = self.exec("tools/math/series.ts", json!({ "upTo": 10, "file": "tmp/series.csv" })).await?;
+        let (result, time) =
+            self.exec("tools/math/series.ts", json!({ "upTo": 10, "file": "tmp/series.csv" })).await?;
         self.say(&format!("exec_tool: {result} after {}", shown(time)));
-        let written = std::fs::read_to_string(self.kernel.project().join("tmp/series.csv")).unwrap_or_default();
+        let written =
+            std::fs::read_to_string(self.kernel.project().join("tmp/series.csv")).unwrap_or_default();
         self.expect(written.contains("10,55"), "the committed file")?;
         self.say(&format!("tmp/series.csv now has {} lines", written.lines().count()));
         self.steps.push(json!({ "step": "compose", "result": result }));
@@ -186,7 +198,7 @@ impl Demo<'_> {
 
     fn say(&self, text: &str) {
         if !self.printer.json() {
-            self.printer.line(&format!("  {text}"));
+            self.printer.line(format!("{:INDENT$}{text}", "").trim_end());
         }
     }
 
@@ -210,7 +222,9 @@ fn trail(records: &RecentCalls, printer: &Printer) {
         return;
     }
     printer.line("");
-    printer.line(&printer.paint_out(&Style::new().bold().cyan(), "Every call passed the router and left a record"));
+    printer.line(
+        &printer.paint_out(&Style::new().bold().cyan(), "Every call passed the router and left a record"),
+    );
     let mut lines: Vec<(String, usize)> = Vec::new();
     for record in records.all() {
         let path = record.call.arguments.get("path").and_then(Value::as_str).unwrap_or_default();

@@ -5,11 +5,15 @@ const {
 } = globalThis;
 const stringify = JSON.stringify;
 const parse = JSON.parse;
-const defineProperty = Object.defineProperty;
+const { defineProperty, hasOwn, keys, setPrototypeOf } = Object;
+const { apply, construct } = Reflect;
+
+/** A table no tool can reach: it has no methods that somebody could replace. */
+const table = () => ({ __proto__: null });
 
 /** Puts a name on the global object the way built-ins stand there: writable, not listed. */
 function install(name, value) {
-  defineProperty(globalThis, name, { value, writable: true, configurable: true, enumerable: false });
+  defineProperty(globalThis, name, { __proto__: null, value, writable: true, configurable: true, enumerable: false });
 }
 
 /** Text of any value, whatever its own toString does. */
@@ -29,5 +33,7 @@ for (const name of ['dispose', 'asyncDispose']) {
 // A tool has no way to make code from text; the engine refuses it too, having no parser in this context.
 delete globalThis.eval;
 delete globalThis.Function;
+// It would be handed the functions of the prelude and of the host that stand on the stack.
+delete Error.prepareStackTrace;
 delete globalThis.SharedArrayBuffer;
 delete globalThis.Atomics;

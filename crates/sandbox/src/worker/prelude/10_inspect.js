@@ -2,6 +2,22 @@
 const MAX_INSPECT_DEPTH = 4;
 const MAX_INSPECT_ITEMS = 100;
 
+/** The first items of anything that can be iterated: a log never walks a whole collection. */
+function firstOf(items) {
+  const first = [];
+  for (const item of items) {
+    if (first.length === MAX_INSPECT_ITEMS) break;
+    first.push(item);
+  }
+  return first;
+}
+
+function clip(items, count, show) {
+  const shown = items.map((item) => show(item));
+  if (count > shown.length) shown.push(`… ${count - shown.length} more`);
+  return shown.join(', ');
+}
+
 function inspect(value, depth, seen) {
   if (typeof value === 'string') return depth === 0 ? value : stringify(value);
   if (typeof value === 'bigint') return `${value}n`;
@@ -15,18 +31,17 @@ function inspect(value, depth, seen) {
   if (depth >= MAX_INSPECT_DEPTH) return Array.isArray(value) ? '[Array]' : '[Object]';
   const inner = [...seen, value];
   const show = (item) => inspect(item, depth + 1, inner);
-  const clip = (items) => {
-    const shown = items.slice(0, MAX_INSPECT_ITEMS);
-    if (items.length > shown.length) shown.push(`… ${items.length - shown.length} more`);
-    return shown.join(', ');
-  };
-  if (Array.isArray(value)) return `[${clip(Array.from({ length: value.length }, (_, at) => (at <= MAX_INSPECT_ITEMS ? show(value[at]) : '')))}]`;
-  if (value instanceof Map) return `Map(${value.size}) {${clip([...value].map(([key, item]) => `${show(key)} => ${show(item)}`))}}`;
-  if (value instanceof Set) return `Set(${value.size}) {${clip([...value].map(show))}}`;
-  if (ArrayBuffer.isView(value)) return `${value.constructor?.name}(${value.length ?? value.byteLength}) [${clip(Array.from(value.subarray?.(0, MAX_INSPECT_ITEMS + 1) ?? []).map(textOf))}]`;
+  if (Array.isArray(value)) return `[${clip(firstOf(value), value.length, show)}]`;
+  if (value instanceof Map) return `Map(${value.size}) {${clip(firstOf(value), value.size, ([key, item]) => `${show(key)} => ${show(item)}`)}}`;
+  if (value instanceof Set) return `Set(${value.size}) {${clip(firstOf(value), value.size, show)}}`;
+  if (ArrayBuffer.isView(value)) {
+    const length = value.length ?? value.byteLength;
+    return `${value.constructor?.name}(${length}) [${clip(value.length === undefined ? [] : firstOf(value), length, textOf)}]`;
+  }
   const name = value.constructor?.name;
   const prefix = typeof name === 'string' && name !== 'Object' && name !== '' ? `${name} ` : '';
-  const body = clip(Object.keys(value).map((key) => `${/^[\w$]+$/.test(key) ? key : stringify(key)}: ${show(value[key])}`));
+  const names = keys(value);
+  const body = clip(names.slice(0, MAX_INSPECT_ITEMS), names.length, (key) => `${/^[\w$]+$/.test(key) ? key : stringify(key)}: ${show(value[key])}`);
   return body === '' ? `${prefix}{}` : `${prefix}{ ${body} }`;
 }
 

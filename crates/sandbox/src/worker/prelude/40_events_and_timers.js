@@ -83,25 +83,25 @@ class AbortController {
 }
 install('AbortController', AbortController);
 
-const timers = new Map();
+const timers = table();
 let lastTimer = 0;
 
 function startTimer(callback, delay, values, repeat) {
   if (typeof callback !== 'function') throw new TypeError('a timer takes a function');
   lastTimer += 1;
   const wait = Math.max(0, Number(delay) || 0);
-  timers.set(lastTimer, { callback, values, wait, repeat });
+  timers[lastTimer] = { __proto__: null, callback, values, wait, repeat };
   host.armTimer(lastTimer, wait);
   return lastTimer;
 }
 
 /** The kernel's loop calls this when a timer is due. */
 function fireTimer(id) {
-  const timer = timers.get(id);
+  const timer = timers[id];
   if (timer === undefined) return;
   if (timer.repeat) host.armTimer(id, Math.max(1, timer.wait));
-  else timers.delete(id);
-  timer.callback(...timer.values);
+  else delete timers[id];
+  apply(timer.callback, undefined, timer.values);
 }
 
 function setTimeout(callback, delay, ...values) {
@@ -110,7 +110,9 @@ function setTimeout(callback, delay, ...values) {
 install('setTimeout', setTimeout);
 install('setInterval', (callback, delay, ...values) => startTimer(callback, delay, values, true));
 const stopTimer = (id) => {
-  if (timers.delete(id)) host.disarmTimer(id);
+  if (typeof id !== 'number' || timers[id] === undefined) return;
+  delete timers[id];
+  host.disarmTimer(id);
 };
 install('clearTimeout', stopTimer);
 install('clearInterval', stopTimer);

@@ -1,19 +1,19 @@
 // `require` for tools and packages: cached, cyclic-safe, and only of what the kernel put into the program.
-const commonJs = new Map();
-const esModules = new Map();
+const commonJs = table();
+const esModules = table();
 
 /** Module exports of a module in CommonJS form, run at most once. */
 function loadCommonJs(id) {
-  const known = commonJs.get(id);
+  const known = commonJs[id];
   if (known !== undefined) return known.exports;
   const wrapper = host.commonJs(id);
   const module = { exports: {}, id, filename: id, loaded: false };
-  commonJs.set(id, module);
+  commonJs[id] = module;
   try {
     const directory = id.includes('/') ? id.slice(0, id.lastIndexOf('/')) : '';
-    Reflect.apply(wrapper, module.exports, [module.exports, requireFrom(id), module, id, directory]);
+    apply(wrapper, module.exports, [module.exports, requireFrom(id), module, id, directory]);
   } catch (error) {
-    commonJs.delete(id);
+    delete commonJs[id];
     throw error;
   }
   module.loaded = true;
@@ -22,23 +22,23 @@ function loadCommonJs(id) {
 
 /** An ES module seen through `require`: callable when its default export is, with its names as properties. */
 function loadEsModule(requirer, id) {
-  const known = esModules.get(id);
+  const known = esModules[id];
   if (known !== undefined) return known;
   const namespace = host.requireModule(requirer, id);
   const tool = 'default' in namespace && !('__esModule' in namespace) ? defaultOf(namespace) : undefined;
   let seen = namespace;
   if (typeof tool === 'function') {
     seen = function (...values) {
-      return new.target ? Reflect.construct(tool, values, new.target) : Reflect.apply(tool, this, values);
+      return new.target ? construct(tool, values, new.target) : apply(tool, this, values);
     };
-    defineProperty(seen, 'name', { value: tool.name, configurable: true });
-    defineProperty(seen, 'prototype', { value: tool.prototype, writable: true });
-    for (const name of Object.keys(namespace)) {
-      if (Object.hasOwn(seen, name)) continue;
-      defineProperty(seen, name, { get: () => namespace[name], enumerable: name !== 'default' });
+    defineProperty(seen, 'name', { __proto__: null, value: tool.name, configurable: true });
+    defineProperty(seen, 'prototype', { __proto__: null, value: tool.prototype, writable: true });
+    for (const name of keys(namespace)) {
+      if (hasOwn(seen, name)) continue;
+      defineProperty(seen, name, { __proto__: null, get: () => namespace[name], enumerable: name !== 'default' });
     }
   }
-  esModules.set(id, seen);
+  esModules[id] = seen;
   return seen;
 }
 

@@ -1,14 +1,16 @@
 // The `tgp` global: every call crosses to the kernel as JSON and comes back as a promise.
-const pendingCalls = new Map();
+const pendingCalls = table();
 
 function bridge(name, values, signal) {
   return new Promise((resolve, reject) => {
-    const text = stringify(values);
+    // Without a prototype the list has no toJSON that somebody may have put there.
+    const text = stringify(setPrototypeOf(values, null));
     const call = host.call(name, text === undefined ? 'null' : text);
-    pendingCalls.set(call, { resolve, reject, name });
+    pendingCalls[call] = { __proto__: null, resolve, reject };
     if (signal !== undefined && signal !== null) {
       const stop = () => {
-        if (!pendingCalls.delete(call)) return;
+        if (pendingCalls[call] === undefined) return;
+        delete pendingCalls[call];
         host.cancelCall(call);
         reject(signal.reason);
       };
@@ -20,15 +22,15 @@ function bridge(name, values, signal) {
 
 /** The kernel's loop calls this with the answer to a call. */
 function settle(call, code, text) {
-  const pending = pendingCalls.get(call);
+  const pending = pendingCalls[call];
   if (pending === undefined) return;
-  pendingCalls.delete(call);
+  delete pendingCalls[call];
   if (code === undefined) {
     pending.resolve(parse(text));
     return;
   }
   const error = new Error(text);
-  error.code = code;
+  defineProperty(error, 'code', { __proto__: null, value: code, writable: true, configurable: true, enumerable: true });
   pending.reject(error);
 }
 

@@ -62,7 +62,7 @@ function describe(thrown) {
     }
     message = `the tool threw ${shown.slice(0, MAX_ERROR_TEXT)}`.toWellFormed();
   }
-  return stringify({ name: isError ? ask('name') : '', message, stack: isError ? ask('stack') : '', code: isError ? ask('code') : '' });
+  return stringify({ __proto__: null, name: isError ? ask('name') : '', message, stack: isError ? ask('stack') : '', code: isError ? ask('code') : '' });
 }
 
 return { start, settle, fireTimer, describe, requireFrom, load: (id) => loadFor('', id) };

@@ -1,0 +1,2 @@
+// expect: ERUNTIME
+export default () => Promise.any([Promise.reject(new Error('a')), Promise.reject(null)]);

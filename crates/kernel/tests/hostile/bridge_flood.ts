@@ -1,0 +1,4 @@
+// expect: ERUNTIME
+export default async () => {
+  for (;;) await tgp.list_files('tools').catch(() => []);
+};

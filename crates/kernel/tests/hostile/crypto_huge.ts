@@ -1,0 +1,2 @@
+// expect: ERR_ISOLATE_MEMORY | ERUNTIME
+export default () => crypto.getRandomValues(new Uint8Array(2 ** 28)).length;

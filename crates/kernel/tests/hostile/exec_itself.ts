@@ -1,0 +1,2 @@
+// expect: ERUNTIME
+export default () => tgp.exec_tool('tools/hostile/exec_itself.ts');

@@ -1,0 +1,3 @@
+// expect: ECOMPILE | ESECURITY | ENOTFOUND
+import { load } from 'tgp:require';
+export default () => load('x');

@@ -1,0 +1,4 @@
+// expect: ERR_ISOLATE_TIMEOUT
+outer: while (true) {
+  for (;;) continue outer;
+}

@@ -1,0 +1,2 @@
+// expect: ERUNTIME
+export default () => console.log('x'.repeat(5_000_000));

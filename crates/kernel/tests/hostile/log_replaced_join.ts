@@ -1,0 +1,3 @@
+// expect: ERUNTIME
+Array.prototype.join = () => 'x'.repeat(1_000_000);
+export default () => console.log('short');

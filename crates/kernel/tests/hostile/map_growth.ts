@@ -1,0 +1,3 @@
+// expect: ERR_ISOLATE_MEMORY | ERR_ISOLATE_TIMEOUT
+const map = new Map<number, string>();
+for (let at = 0; ; at += 1) map.set(at, `value ${at}`);

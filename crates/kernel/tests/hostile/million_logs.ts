@@ -1,0 +1,2 @@
+// expect: ERUNTIME
+for (let at = 0; at < 1_000_000; at += 1) console.log('line', at);

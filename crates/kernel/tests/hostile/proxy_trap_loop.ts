@@ -1,0 +1,2 @@
+// expect: ERR_ISOLATE_TIMEOUT
+export default () => Object.keys(new Proxy({}, { ownKeys() { for (;;) {} } }));

@@ -1,0 +1,2 @@
+// expect: ERR_ISOLATE_TIMEOUT
+export default () => /^(a+)+$/.test(`${'a'.repeat(60)}!`);

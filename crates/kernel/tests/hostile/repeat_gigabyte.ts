@@ -1,0 +1,2 @@
+// expect: ERR_ISOLATE_MEMORY | ERUNTIME
+export default () => 'x'.repeat(2 ** 30).length;

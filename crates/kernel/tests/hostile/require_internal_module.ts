@@ -1,0 +1,2 @@
+// expect: ERUNTIME | ENOTFOUND | ECOMPILE | ESECURITY
+export default () => require(['tgp', 'require'].join(':'));

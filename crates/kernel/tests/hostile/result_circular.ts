@@ -1,0 +1,4 @@
+// expect: ERUNTIME
+const round: { self?: unknown } = {};
+round.self = round;
+export default () => round;

@@ -1,0 +1,5 @@
+// expect: ERUNTIME
+export default () => {
+  Object.defineProperty(String.prototype, 'length', { value: 1 });
+  return ['x'.repeat(5_000_000)];
+};

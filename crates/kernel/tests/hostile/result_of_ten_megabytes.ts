@@ -1,0 +1,2 @@
+// expect: ERUNTIME
+export default () => 'x'.repeat(10_000_000);

@@ -1,0 +1,2 @@
+// expect: ERUNTIME
+export default () => '\u20ac'.repeat(1_500_000);

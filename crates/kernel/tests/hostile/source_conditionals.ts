@@ -1,0 +1,3 @@
+// expect: ECOMPILE
+export default () => 1
+// source-repeat: ?1:1 60000

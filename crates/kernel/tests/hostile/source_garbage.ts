@@ -1,0 +1,2 @@
+// expect: ECOMPILE
+\u0000 \ud800 <<<<<<< HEAD ??? ===

@@ -1,0 +1,3 @@
+// expect: ECOMPILE
+// source-repeat: { 60000
+// source-repeat: } 60000

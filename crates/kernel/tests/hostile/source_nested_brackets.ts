@@ -1,0 +1,3 @@
+// expect: ECOMPILE
+// source-repeat: [ 150000
+// source-repeat: ] 150000

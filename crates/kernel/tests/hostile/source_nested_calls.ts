@@ -1,0 +1,3 @@
+// expect: ECOMPILE
+// source-repeat: f( 60000
+// source-repeat: ) 60000

@@ -1,0 +1,5 @@
+// expect: OK
+// result: {"real":true}
+JSON.stringify = () => '{"forged":true}';
+JSON.parse = () => ({ forged: true });
+export default () => ({ real: true });

@@ -1,0 +1,4 @@
+// expect: ERR_ISOLATE_MEMORY | ERR_ISOLATE_TIMEOUT
+const kept: Uint8Array[] = [];
+const text = 'x'.repeat(1_000_000);
+for (;;) kept.push(new TextEncoder().encode(text));

@@ -1,0 +1,3 @@
+// expect: ERUNTIME
+(tgp as never as Record<string, unknown>)['read_file'] = () => 'mine';
+export default () => 1;

@@ -1,0 +1,3 @@
+// expect: ERR_ISOLATE_TIMEOUT
+const again = { then(done: (value: unknown) => void) { done(again); } };
+export default () => again;

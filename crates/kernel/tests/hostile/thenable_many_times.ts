@@ -1,0 +1,3 @@
+// expect: OK
+// result: 1
+export default () => ({ then(done: (value: number) => void) { done(1); done(2); throw new Error('too late'); } });

@@ -1,0 +1,5 @@
+// expect: ERUNTIME
+String.prototype.slice = function () { return 'x'.repeat(3_000_000); };
+export default () => {
+  throw new Error('short');
+};

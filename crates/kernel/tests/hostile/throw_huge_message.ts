@@ -1,0 +1,4 @@
+// expect: ERUNTIME
+export default () => {
+  throw new Error('x'.repeat(20_000_000));
+};

@@ -1,0 +1,6 @@
+// expect: ERUNTIME
+export default () => {
+  const { proxy, revoke } = Proxy.revocable({}, {});
+  revoke();
+  throw proxy;
+};

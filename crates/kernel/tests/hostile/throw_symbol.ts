@@ -1,0 +1,4 @@
+// expect: ERUNTIME
+export default () => {
+  throw Symbol('odd');
+};

@@ -1,0 +1,3 @@
+// expect: ERR_ISOLATE_TIMEOUT
+const again = () => setTimeout(again, 0);
+export default () => new Promise(() => again());

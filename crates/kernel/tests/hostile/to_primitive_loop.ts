@@ -1,0 +1,3 @@
+// expect: ERR_ISOLATE_TIMEOUT
+const value = { [Symbol.toPrimitive]() { for (;;) {} } };
+export default () => `${value as never}`;

@@ -1,0 +1,3 @@
+// expect: ERUNTIME
+await new Promise(() => {});
+return 1;

@@ -1,0 +1,5 @@
+// expect: ERR_ISOLATE_MEMORY
+const kept: Uint8Array[] = [];
+export default () => {
+  for (;;) kept.push(new Uint8Array(1_000_000));
+};

@@ -1,0 +1,2 @@
+// expect: ERR_ISOLATE_TIMEOUT
+while (true) {}
