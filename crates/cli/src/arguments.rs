@@ -6,15 +6,18 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::commands;
 
-/// The kernel that an AI agent runs on: it forges typed tools, checks them, and runs them in a locked sandbox.
 #[derive(Debug, Parser)]
-#[command(name = "tgp", version, after_help = AFTER_HELP)]
+#[command(name = "tgp", version, about = ABOUT, after_help = AFTER_HELP)]
 pub struct Cli {
     #[command(flatten)]
     pub global: Global,
     #[command(subcommand)]
     pub command: Option<Command>,
 }
+
+const ABOUT: &str = "\
+The kernel that an AI agent runs on: it forges typed tools, checks them,
+and runs them in a locked sandbox";
 
 const AFTER_HELP: &str = "\
 Exit codes: 0 done, 1 failed, 2 usage or configuration, 3 refused by a gate,
@@ -40,14 +43,14 @@ pub struct Global {
     /// Print exactly one JSON document on standard output.
     #[arg(long, global = true)]
     pub json: bool,
-    /// Use this configuration file instead of tgp.config.{ts,js,json}.
+    /// Use this file instead of tgp.config.{ts,js,json}.
     #[arg(long, value_name = "FILE", global = true)]
     pub config: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Make this folder a project: configuration, tool repository, type declarations.
+    /// Make this folder a project.
     Init(commands::init::InitArgs),
     /// The whole story with no key, no network and no set-up.
     Demo(commands::demo::DemoArgs),
@@ -63,7 +66,7 @@ pub enum Command {
     Write(commands::write::WriteArgs),
     /// Replace one piece of text in a file.
     Patch(commands::patch::PatchArgs),
-    /// Check tools: syntax, forbidden globals, imports, standards, types.
+    /// Check tools: syntax, globals, imports, standards, types.
     Check(commands::check::CheckArgs),
     /// Run a tool in the sandbox and print its result.
     Exec(commands::exec::ExecArgs),

@@ -31,9 +31,9 @@ pub fn wrap(text: &str, width: Option<usize>) -> String {
             wrapped.push('\n');
         }
         let mut column = 0;
-        for word in line.split(' ') {
+        for (number, word) in line.split(' ').enumerate() {
             let length = console::measure_text_width(word);
-            if column > 0 {
+            if number > 0 {
                 let fits = column + 1 + length <= width;
                 wrapped.push(if fits { ' ' } else { '\n' });
                 column = if fits { column + 1 } else { 0 };
@@ -72,6 +72,7 @@ mod tests {
         assert_eq!(wrap("one two three", Some(8)), "one two\nthree");
         assert_eq!(wrap("one two\nthree four", Some(9)), "one two\nthree\nfour");
         assert_eq!(wrap("unbreakable on", Some(4)), "unbreakable\non");
+        assert_eq!(wrap("  two  spaces", Some(40)), "  two  spaces");
         assert_eq!(wrap("one two three", None), "one two three");
     }
 

@@ -71,7 +71,9 @@ fn run(step: &Step, folder: &Path, home: &Path) -> Vec<String> {
 fn matches(expected: &[String], actual: &[String]) -> bool {
     match expected.split_first() {
         None => actual.is_empty(),
-        Some((first, rest)) if first == "..." => (0..=actual.len()).any(|skip| matches(rest, &actual[skip..])),
+        Some((first, rest)) if first == "..." => {
+            (0..=actual.len()).any(|skip| matches(rest, &actual[skip..]))
+        }
         Some((first, rest)) => actual.split_first().is_some_and(|(line, others)| {
             let same = match first.strip_suffix("...") {
                 Some(start) => line.starts_with(start),

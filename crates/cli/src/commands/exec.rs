@@ -20,7 +20,7 @@ pub struct ExecArgs {
     /// Run it, show what it would change, and change nothing.
     #[arg(long)]
     dry_run: bool,
-    /// Print CPU time, wall-clock time and memory of the run on standard error.
+    /// Say on standard error what the run cost.
     #[arg(long)]
     stats: bool,
 }
@@ -41,7 +41,7 @@ pub async fn run(arguments: ExecArgs, global: &Global, printer: &Printer) -> Res
     for change in data.get("changes").and_then(Value::as_array).into_iter().flatten() {
         match text(change, "diff") {
             _ if change.get("removed").is_some() => {
-                printer.note(&format!("removes {}", text(change, "path")))
+                printer.note(&format!("removes {}", text(change, "path")));
             }
             diff if diff.is_empty() => printer.note(&format!("leaves {} as it is", text(change, "path"))),
             diff => printer.note(visible(&diff).trim_end()),

@@ -21,8 +21,8 @@ const MAX_INPUT_BYTES: u64 = 16 * 1024 * 1024;
 pub struct WriteArgs {
     /// A file of the tool repository, such as tools/math/fib.ts.
     path: String,
-    /// The content itself; without it the content is read from --file or standard input.
-    #[arg(long, allow_hyphen_values = true, conflicts_with = "file")]
+    /// The content; else --file or standard input gives it.
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, conflicts_with = "file")]
     content: Option<String>,
     /// A file on disk that holds the content.
     #[arg(long, value_name = "FILE")]

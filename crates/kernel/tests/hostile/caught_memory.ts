@@ -1,4 +1,5 @@
 // expect: ERR_ISOLATE_MEMORY
+// cpu: roomy
 const kept: unknown[] = [];
 export default () => {
   for (;;) {

@@ -1,4 +1,5 @@
-// expect: ERR_ISOLATE_MEMORY | ERR_ISOLATE_TIMEOUT
+// expect: ERR_ISOLATE_MEMORY
+// cpu: roomy
 let chain: () => unknown = () => 0;
 for (;;) {
   const inner = chain;

@@ -1,4 +1,5 @@
-// expect: ERR_ISOLATE_MEMORY | ERR_ISOLATE_TIMEOUT
+// expect: ERR_ISOLATE_MEMORY
+// cpu: roomy
 let list: number[] = [1];
 export default () => {
   for (;;) list = list.concat(list);

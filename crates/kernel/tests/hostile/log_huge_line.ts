@@ -1,2 +1,3 @@
 // expect: ERUNTIME
+// cpu: roomy
 export default () => console.log('x'.repeat(5_000_000));

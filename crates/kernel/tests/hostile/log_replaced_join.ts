@@ -1,3 +1,4 @@
 // expect: ERUNTIME
+// cpu: roomy
 Array.prototype.join = () => 'x'.repeat(1_000_000);
 export default () => console.log('short');

@@ -1,2 +1,3 @@
 // expect: ERUNTIME
+// cpu: roomy
 export default () => 'x'.repeat(10_000_000);

@@ -1,3 +1,3 @@
-// expect: ECOMPILE
+// expect: ECOMPILE | EVALIDATION
 // source-repeat: [ 150000
 // source-repeat: ] 150000

@@ -1,3 +1,3 @@
-// expect: ECOMPILE
+// expect: EVALIDATION
 export default () => 1;
 // source-repeat: /*-------------------------------------------------------------*/ 40000

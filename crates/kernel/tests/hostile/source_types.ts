@@ -1,5 +1,5 @@
 // expect: ECOMPILE
 let x:
-// source-repeat: Array< 50000
+// source-repeat: Array< 25000
 // source-repeat: number 1
-// source-repeat: > 50000
+// source-repeat: > 25000

@@ -12,10 +12,10 @@ const watch = (owner: object, name: PropertyKey) => {
   } });
 };
 const apply = Reflect.apply;
+const functions = Object.getPrototypeOf(() => 0);
 const ownKeys = Reflect.ownKeys;
-const text = JSON.stringify;
 export default async () => {
-  for (const owner of [Map.prototype, Set.prototype, WeakMap.prototype, Promise, Promise.prototype, Function.prototype, Reflect, JSON, Object, Array, Math, String, Symbol]) {
+  for (const owner of [Map.prototype, Set.prototype, WeakMap.prototype, Promise, Promise.prototype, functions, Reflect, JSON, Object, Array, Math, String, Symbol]) {
     for (const name of ownKeys(owner)) if (name !== 'constructor' && name !== Symbol.hasInstance && name !== Symbol.species) watch(owner, name);
   }
   console.log({ a: [1] }, new Map([[1, 2]]));
@@ -27,9 +27,8 @@ export default async () => {
     const value = seen[at] as Record<string, unknown> | null;
     if (value === null || (typeof value !== 'object' && typeof value !== 'function')) continue;
     for (let n = 0; n < names.length; n += 1) {
-      if (value !== Function.prototype && typeof value[names[n]] === 'function' && names[n] in value && value[names[n]] !== Function.prototype.call) found[found.length] = names[n];
+      if (value !== functions && typeof value[names[n]] === 'function' && names[n] in value && value[names[n]] !== functions.call) found[found.length] = names[n];
     }
   }
-  void text;
   return found;
 };

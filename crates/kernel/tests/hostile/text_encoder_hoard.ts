@@ -1,4 +1,5 @@
-// expect: ERR_ISOLATE_MEMORY | ERR_ISOLATE_TIMEOUT
+// expect: ERR_ISOLATE_MEMORY
+// cpu: roomy
 const kept: Uint8Array[] = [];
 const text = 'x'.repeat(1_000_000);
 for (;;) kept.push(new TextEncoder().encode(text));

@@ -1,4 +1,5 @@
 // expect: ERUNTIME
+// cpu: roomy
 String.prototype.slice = function () { return 'x'.repeat(3_000_000); };
 export default () => {
   throw new Error('short');

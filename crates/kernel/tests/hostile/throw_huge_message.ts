@@ -1,4 +1,5 @@
 // expect: ERUNTIME
+// cpu: roomy
 export default () => {
   throw new Error('x'.repeat(20_000_000));
 };

@@ -1,2 +1,3 @@
-// expect: ERUNTIME | ERR_ISOLATE_TIMEOUT | ERR_ISOLATE_MEMORY
+// expect: ERUNTIME
+// cpu: roomy
 export default () => tgp.write_file('/tmp/x', 'x'.repeat(8_000_000));

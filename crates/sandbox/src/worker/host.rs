@@ -28,9 +28,10 @@ pub(super) struct Host {
     pub(super) output_bytes: Cell<u64>,
 }
 
-/// CPU time this process has used.
+/// CPU time this process has used. It has one thread, and that thread's clock is exact where the process's clock only
+/// moves with the scheduler's tick once a CPU limit is set.
 fn cpu_now() -> Duration {
-    clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID).map_or(Duration::MAX, Duration::from)
+    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::MAX, Duration::from)
 }
 
 impl Host {

@@ -12,12 +12,13 @@ use tgp::{BootOptions, Kernel, RecentCalls};
 use super::done;
 use crate::exit::Failure;
 use crate::printer::Printer;
+use crate::text::{hang, wrap};
 use crate::{screen, session};
 
 const FIBONACCI: &str = include_str!("tools/fib.ts");
 const LEAKY: &str = include_str!("tools/leaky.ts");
 const FREEZE: &str = include_str!("tools/freeze.ts");
-const SERIES: &str = include_str!("tools/series.ts");
+const SUMS: &str = include_str!("tools/sums.ts");
 
 /// Runs of the timing step.
 const TIMED_RUNS: usize = 100;
@@ -48,7 +49,7 @@ pub async fn run(_arguments: &DemoArgs, printer: &Printer) -> Result<(), Failure
     if told.is_ok() {
         trail(&records, printer);
         if !printer.json() {
-            printer.line("\nThat was all in a temporary folder, which is gone now. `tgp init` makes a project of your own.");
+            printer.line("\nAll of it in a temporary folder that is gone now. `tgp init` starts your own.");
         }
     }
     kernel.shutdown().await;
@@ -102,7 +103,7 @@ impl Demo<'_> {
     }
 
     async fn refuse_a_bad_tool(&mut self) -> Result<(), Failure> {
-        self.chapter("A tool that reaches for the process and hides an address in its source is refused");
+        self.chapter("A tool that reaches for the process and hides an address is refused");
         self.write("tools/leaky.ts", LEAKY).await?;
         let report = self.check("tools/leaky.ts").await?;
         self.expect(!report.valid, "the refusal of tools/leaky.ts")?;
@@ -136,17 +137,16 @@ impl Demo<'_> {
 
     async fn compose_tools(&mut self) -> Result<(), Failure> {
         self.chapter("One tool imports another, and its file is kept because the run succeeds");
-        self.write("tools/math/series.ts", SERIES).await?;
-        self.source(SERIES);
-        let report = self.check("tools/math/series.ts").await?;
-        self.expect(report.valid, "the check of tools/math/series.ts")?;
+        self.write("tools/math/sums.ts", SUMS).await?;
+        self.source(SUMS);
+        let report = self.check("tools/math/sums.ts").await?;
+        self.expect(report.valid, "the check of tools/math/sums.ts")?;
         let (result, time) =
-            self.exec("tools/math/series.ts", json!({ "upTo": 10, "file": "tmp/series.csv" })).await?;
+            self.exec("tools/math/sums.ts", json!({ "upTo": 10, "file": "tmp/sums.csv" })).await?;
         self.say(&format!("exec_tool: {result} after {}", shown(time)));
-        let written =
-            std::fs::read_to_string(self.kernel.project().join("tmp/series.csv")).unwrap_or_default();
+        let written = std::fs::read_to_string(self.kernel.project().join("tmp/sums.csv")).unwrap_or_default();
         self.expect(written.contains("10,55"), "the committed file")?;
-        self.say(&format!("tmp/series.csv now has {} lines", written.lines().count()));
+        self.say(&format!("tmp/sums.csv now has {} lines", written.lines().count()));
         self.steps.push(json!({ "step": "compose", "result": result }));
         Ok(())
     }
@@ -198,20 +198,27 @@ impl Demo<'_> {
 
     fn say(&self, text: &str) {
         if !self.printer.json() {
-            self.printer.line(format!("{:INDENT$}{text}", "").trim_end());
+            let width = self.printer.look_out().width.map(|width| width.saturating_sub(INDENT));
+            self.indented(&hang(&wrap(text, width), INDENT));
+        }
+    }
+
+    fn indented(&self, line: &str) {
+        if !self.printer.json() {
+            self.printer.line(format!("{:INDENT$}{line}", "").trim_end());
         }
     }
 
     fn source(&self, text: &str) {
         let bar = self.printer.paint_out(&Style::new().dim(), "|");
         for line in text.lines() {
-            self.say(&format!("{bar} {line}"));
+            self.indented(&format!("{bar} {line}"));
         }
     }
 
     fn block(&self, text: &str) {
         for line in text.trim_end().lines() {
-            self.say(line);
+            self.indented(line);
         }
     }
 }
@@ -231,7 +238,7 @@ fn trail(records: &RecentCalls, printer: &Printer) {
         let outcome = record.result.error().map_or("ok", |error| error.code.as_str());
         let verdicts: Vec<String> =
             record.verdicts.iter().map(|verdict| format!("{}={}", verdict.gate, verdict.verdict)).collect();
-        let line = format!("{:<11} {path:<22} {:<30} {outcome}", record.call.tool, verdicts.join(" "));
+        let line = format!("{:<10} {path:<18} {:<28} {outcome}", record.call.tool, verdicts.join(" "));
         match lines.last_mut() {
             Some((last, count)) if *last == line => *count += 1,
             _ => lines.push((line, 1)),

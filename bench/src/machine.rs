@@ -1,0 +1,37 @@
+//! The machine and the build that the numbers belong to.
+
+use std::fs;
+
+use serde::Serialize;
+
+#[derive(Debug, Serialize)]
+pub struct Machine {
+    cpu: String,
+    cores: usize,
+    kernel: String,
+    /// Load averages when the measurement began: numbers from a busy machine are ratios at best.
+    load: String,
+    profile: &'static str,
+}
+
+pub fn describe() -> Machine {
+    let text = |path: &str| fs::read_to_string(path).unwrap_or_default();
+    let cpu = text("/proc/cpuinfo")
+        .lines()
+        .find_map(|line| Some(line.strip_prefix("model name")?.split_once(':')?.1.trim().to_owned()))
+        .unwrap_or_else(|| std::env::consts::ARCH.to_owned());
+    Machine {
+        cpu,
+        cores: std::thread::available_parallelism().map_or(1, usize::from),
+        kernel: format!("{} {}", std::env::consts::OS, text("/proc/sys/kernel/osrelease").trim()),
+        load: text("/proc/loadavg").split(' ').take(3).collect::<Vec<_>>().join(" "),
+        profile: if cfg!(debug_assertions) { "debug (no number counts)" } else { "release" },
+    }
+}
+
+impl std::fmt::Display for Machine {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { cpu, cores, kernel, load, profile } = self;
+        write!(formatter, "{cpu}, {cores} cores, {kernel}, load {load}, profile {profile}")
+    }
+}

@@ -1,0 +1,147 @@
+//! The peers, installed with npm into the target directory. What cannot be had is skipped with its reason.
+
+use std::fmt::{self, Display, Formatter};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result};
+
+/// Newest first. Each release of isolated-vm fits some versions of Node only; the first that loads is used.
+const ISOLATED_VM: [&str; 6] = ["7.0.1", "6.2.0", "6.1.2", "6.0.2", "5.0.4", "4.7.2"];
+const DENO: &str = "2.9.6";
+
+/// A program or package that is there, and how a report names it.
+#[derive(Clone, Debug)]
+pub struct Installed {
+    pub path: PathBuf,
+    pub name: String,
+}
+
+/// Why a peer is not there, in a few words.
+#[derive(Debug)]
+pub struct Missing(pub String);
+
+impl Display for Missing {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+type Found = std::result::Result<Installed, Missing>;
+
+/// The Node of this machine.
+pub fn node() -> Found {
+    let version = answer("node", &["--version"], Path::new("."))
+        .ok_or_else(|| Missing("node is not installed".to_owned()))?;
+    Ok(Installed { path: "node".into(), name: format!("node {}", version.trim_start_matches('v')) })
+}
+
+/// The newest isolated-vm that works with the Node of this machine; the path is that of the package.
+pub fn isolated_vm(node: &Installed) -> Result<Found> {
+    let mut reasons = Vec::new();
+    for version in ISOLATED_VM {
+        match isolated_vm_version(node, version)? {
+            Ok(installed) => return Ok(Ok(installed)),
+            Err(missing) => reasons.push(format!("{version}: {missing}")),
+        }
+    }
+    Ok(Err(Missing(reasons.join("; "))))
+}
+
+fn isolated_vm_version(node: &Installed, version: &str) -> Result<Found> {
+    let folder = folder(&format!("isolated-vm-{version}"))?;
+    let package = folder.join("node_modules/isolated-vm");
+    // A compiled addon belongs to one Node; another one has to try again.
+    let refusal = folder.join("refused");
+    let tried = fs::read_to_string(&refusal).unwrap_or_default();
+    if let Some(reason) = tried.strip_prefix(&format!("{}: ", node.name)) {
+        return Ok(Err(Missing(reason.to_owned())));
+    }
+    let loads = || {
+        let script = "new (require('isolated-vm').Isolate)().dispose(); console.log('works')";
+        answer("node", &["-e", script], &folder).as_deref() == Some("works")
+    };
+    let found = if loads() {
+        Ok(())
+    } else {
+        // An engine that does not fit is refused at once, instead of after minutes in the C++ compiler.
+        let installed = npm_install(
+            &folder,
+            &format!("isolated-vm@{version}"),
+            &["--engine-strict", "--allow-scripts=isolated-vm"],
+        );
+        match installed {
+            Ok(()) if loads() => Ok(()),
+            Ok(()) => Err(Missing("it does not load".to_owned())),
+            Err(missing) => Err(missing),
+        }
+    };
+    if let Err(missing) = &found {
+        fs::write(&refusal, format!("{}: {missing}", node.name))?;
+    }
+    Ok(found.map(|()| Installed { path: package, name: format!("isolated-vm {version}") }))
+}
+
+/// Deno, as the native binary that its npm package brings: going through the package's script would cost it a Node.
+pub fn deno() -> Result<Found> {
+    let folder = folder(&format!("deno-{DENO}"))?;
+    let architecture = if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" };
+    let binary = folder.join(format!("node_modules/@deno/linux-{architecture}-glibc/deno"));
+    let works = || answer(&binary.to_string_lossy(), &["--version"], &folder).is_some();
+    if !works()
+        && let Err(missing) = npm_install(&folder, &format!("deno@{DENO}"), &["--ignore-scripts"])
+    {
+        return Ok(Err(missing));
+    }
+    if !works() {
+        return Ok(Err(Missing("its npm package has no binary for this machine".to_owned())));
+    }
+    Ok(Ok(Installed { path: binary, name: format!("deno {DENO}") }))
+}
+
+/// A place of its own for each version, beside the build that is measured.
+fn folder(name: &str) -> Result<PathBuf> {
+    let program = std::env::current_exe().context("this program's own path is not known")?;
+    let target = program.ancestors().nth(2).context("this program stands in no target directory")?;
+    let folder = target.join("tgp-bench-peers").join(name);
+    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    Ok(folder)
+}
+
+fn npm_install(folder: &Path, package: &str, options: &[&str]) -> std::result::Result<(), Missing> {
+    eprintln!("bench: npm install {package}");
+    let missing = |error: std::io::Error| Missing(error.to_string());
+    fs::write(folder.join("package.json"), "{ \"private\": true }\n").map_err(missing)?;
+    let output = Command::new("npm")
+        .args(["install", "--no-save", "--no-package-lock", "--no-audit", "--no-fund"])
+        .args(options)
+        .arg(package)
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| Missing(format!("npm cannot be started: {error}")))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let log = folder.join("npm.log");
+    fs::write(&log, &output.stderr).map_err(missing)?;
+    let unfit = String::from_utf8_lossy(&output.stderr).contains("EBADENGINE");
+    Err(Missing(if unfit {
+        "is for another node".to_owned()
+    } else {
+        format!("npm could not install it, see {}", log.display())
+    }))
+}
+
+/// What a program prints, when it succeeds.
+fn answer(program: &str, arguments: &[&str], directory: &Path) -> Option<String> {
+    let output = Command::new(program)
+        .args(arguments)
+        .current_dir(directory)
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .output()
+        .ok()?;
+    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}

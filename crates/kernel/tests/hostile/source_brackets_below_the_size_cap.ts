@@ -1,0 +1,3 @@
+// expect: ECOMPILE
+// source-repeat: [ 100000
+// source-repeat: ] 100000

@@ -1,0 +1,31 @@
+//! The kernel through its public face, on real worker processes.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "skipped tests and measurements are told")]
+
+mod bridge;
+mod config;
+mod corpus;
+mod fetch_bridge;
+mod hostile;
+mod lifecycle;
+mod packages;
+mod processes;
+mod router;
+mod server;
+mod shapes;
+mod support;
+mod throws;
+mod transactions;
+mod worker_lock;
+
+/// A file that is not listed above would silently not be tested.
+#[test]
+fn no_test_file_is_forgotten() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernel");
+    let listed = include_str!("main.rs");
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let name = entry.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned();
+        assert!(name == "main" || listed.contains(&format!("mod {name};")), "`{name}.rs` is not a module");
+    }
+}

@@ -1,0 +1,51 @@
+//! The children of this process, as `/proc` shows them.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+/// The processes named `tgp-worker` that this process has started and that live, zombies included.
+pub fn workers() -> Vec<i32> {
+    let own = std::process::id();
+    let mut found: Vec<i32> = fs::read_dir("/proc")
+        .unwrap()
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok())
+        .filter(|pid| {
+            let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
+            // `pid (name) state ppid …`; a name may hold blanks and brackets.
+            let Some((name, rest)) = stat.rsplit_once(") ") else { return false };
+            let parent = rest.split(' ').nth(1).and_then(|text| text.parse().ok());
+            parent == Some(own) && name.ends_with("(tgp-worker")
+        })
+        .collect();
+    found.sort_unstable();
+    found
+}
+
+/// The command line of a process, without its zero bytes.
+pub fn arguments(pid: i32) -> Vec<String> {
+    let text = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    text.split_terminator('\0').map(str::to_owned).collect()
+}
+
+/// One field of a process's status.
+pub fn status(pid: &str, field: &str) -> Option<String> {
+    let text = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    text.lines().find_map(|line| Some(line.strip_prefix(field)?.strip_prefix(':')?.trim().to_owned()))
+}
+
+/// Resident memory of this process in kilobytes.
+pub fn own_memory() -> i64 {
+    status("self", "VmRSS").unwrap().trim_end_matches(" kB").parse().unwrap()
+}
+
+/// Waits until `condition` holds, and tells whether it ever did. The bound is for a machine that does other things.
+pub fn eventually(condition: impl Fn() -> bool) -> bool {
+    let patience = Instant::now() + Duration::from_secs(20);
+    while Instant::now() < patience {
+        if condition() {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    condition()
+}

@@ -1,0 +1,95 @@
+//! The lock of real workers, seen from outside. The system calls themselves are probed by native code under the same
+//! profile in `crates/jail/tests/jail`, and a worker that did not lock itself never gets a run.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use serde_json::json;
+
+use crate::processes::{arguments, eventually, status, workers};
+use crate::support::{Project, alone, exec, result};
+
+/// The workers of this process, by kind: `run` and `compile`.
+fn by_kind(kind: &str) -> Vec<i32> {
+    workers().into_iter().filter(|pid| arguments(*pid).get(2).is_some_and(|argument| argument == kind)).collect()
+}
+
+fn limit(pid: i32, name: &str) -> (String, String) {
+    let text = fs::read_to_string(format!("/proc/{pid}/limits")).unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+    let mut words = line.split_whitespace().map(str::to_owned);
+    (words.next().unwrap(), words.next().unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_worker_is_locked_before_its_first_run() {
+    if !alone("worker_lock::every_worker_is_locked_before_its_first_run") {
+        return;
+    }
+    let project = Project::new();
+    let kernel = project.kernel(json!({ "sandbox": { "memoryMb": 64, "pool": 2 } })).await;
+    assert_eq!(result(&exec_one(&kernel, &project).await), json!(1));
+    assert!(eventually(|| by_kind("run").len() >= 2 && by_kind("compile").len() == 1), "{:?}", workers());
+    let report = kernel.lock_report().await.unwrap();
+    println!("lock report: {report:?}");
+    // The report took one; wait until its place is filled and every worker waits for work.
+    assert!(eventually(|| by_kind("run").len() >= 2));
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    let found = workers();
+    for pid in found {
+        let kind = arguments(pid).get(2).cloned().unwrap_or_default();
+        let field = |name: &str| status(&pid.to_string(), name).unwrap();
+        assert_eq!(field("Seccomp"), "2", "{kind}: a filter is in place");
+        assert_eq!(field("NoNewPrivs"), "1", "{kind}");
+        assert_eq!(field("CapEff").trim_start_matches('0'), "", "{kind}: no capability");
+        assert_eq!(field("CapPrm").trim_start_matches('0'), "", "{kind}: none to be had");
+        assert_eq!(field("Threads"), "1", "{kind}");
+        assert_eq!(field("State").chars().next(), Some('S'), "{kind} waits");
+        descriptors_are_few(pid, &kind);
+        limits_are_set(pid, &kind);
+        namespaces_differ(pid, &kind, &report);
+    }
+    kernel.shutdown().await;
+    assert_eq!(workers(), Vec::<i32>::new());
+}
+
+async fn exec_one(kernel: &tgp::Kernel, project: &Project) -> tgp::contract::ToolResult {
+    project.tool("one.ts", "export default () => 1;");
+    exec(kernel, "tools/one.ts", json!({})).await
+}
+
+/// A worker is not traceable, so its own user may not even look at its descriptors; where somebody may (root), they
+/// are the connection and two null devices.
+fn descriptors_are_few(pid: i32, kind: &str) {
+    let Ok(entries) = fs::read_dir(format!("/proc/{pid}/fd")) else { return };
+    let open: BTreeSet<String> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    assert_eq!(open, ["0", "1", "2"].map(str::to_owned).into(), "{kind}: descriptors");
+    let target = |name: &str| fs::read_link(format!("/proc/{pid}/fd/{name}")).unwrap().to_string_lossy().into_owned();
+    assert!(target("0").starts_with("socket:"), "{kind}: {}", target("0"));
+    assert_eq!((target("1").as_str(), target("2").as_str()), ("/dev/null", "/dev/null"), "{kind}");
+}
+
+fn limits_are_set(pid: i32, kind: &str) {
+    let (soft, hard) = limit(pid, "Max core file size");
+    assert_eq!((soft.as_str(), hard.as_str()), ("0", "0"), "{kind}: no core dumps");
+    for name in ["Max address space", "Max open files", "Max processes", "Max file size"] {
+        let (soft, hard) = limit(pid, name);
+        println!("{kind}: {name}: {soft} {hard}");
+    }
+    let (_, address_space) = limit(pid, "Max address space");
+    let most: u64 = if kind == "run" { 64 * 2 + 192 } else { 1024 };
+    assert!(address_space.parse::<u64>().is_ok_and(|bytes| bytes <= most << 20), "{kind}: {address_space}");
+}
+
+/// Where the platform gives namespaces at all, the worker stands in others than we do.
+fn namespaces_differ(pid: i32, kind: &str, report: &tgp::LockReport) {
+    let told = format!("{report:?}").to_lowercase();
+    for name in ["user", "net", "ipc"] {
+        let ours = fs::read_link(format!("/proc/self/ns/{name}")).unwrap();
+        let Ok(theirs) = fs::read_link(format!("/proc/{pid}/ns/{name}")) else { continue };
+        if theirs == ours {
+            assert!(!told.contains(&format!("{name}: true")), "{kind}: {name} is ours although the report says otherwise");
+            println!("{kind}: no {name} namespace on this machine");
+        }
+    }
+}
