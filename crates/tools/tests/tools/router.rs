@@ -1,0 +1,267 @@
+//! Find, validate, gates, approval, execute, record.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+use tgp_contract::{
+    Actor, ApprovalAnswer, ApprovalRequest, Approver, CallContext, CallRecord, Code, Consent, Effect, ExecutionPath,
+    Gate, GateRequest, Recorder, Stage, ToolCall, ToolDefinition, ToolError, ToolName, ToolResult, Verdict,
+};
+use tgp_tools::{EffectGate, Invocation, Outcome, RecentCalls, RefuseAll, Router, RouterError, Tool, Workspace};
+
+struct Probe {
+    definition: ToolDefinition,
+    runs: Arc<AtomicUsize>,
+}
+
+#[async_trait]
+impl Tool for Probe {
+    fn definition(&self) -> &ToolDefinition {
+        &self.definition
+    }
+
+    async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
+        self.runs.fetch_add(1, Ordering::SeqCst);
+        Ok(invocation.arguments.clone().into())
+    }
+}
+
+fn definition(name: &str, effect: Effect) -> ToolDefinition {
+    ToolDefinition {
+        name: ToolName::new(name).unwrap(),
+        aliases: vec![format!("{name}.alias")],
+        description: "a probe".to_owned(),
+        input_schema: json!({
+            "type": "object",
+            "properties": { "n": { "type": "integer" } },
+            "required": ["n"],
+            "additionalProperties": false
+        }),
+        effect,
+        path: ExecutionPath::Fast,
+        dry_run: effect == Effect::Write,
+    }
+}
+
+/// A gate that says what it is told to, and remembers when it was asked.
+struct FixedGate {
+    stage: Stage,
+    name: &'static str,
+    verdict: Verdict,
+    asked: Arc<Mutex<Vec<&'static str>>>,
+}
+
+#[async_trait]
+impl Gate for FixedGate {
+    fn stage(&self) -> Stage {
+        self.stage
+    }
+
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    async fn judge(&self, _request: GateRequest<'_>) -> Verdict {
+        self.asked.lock().unwrap().push(self.name);
+        self.verdict.clone()
+    }
+}
+
+struct Answer(ApprovalAnswer);
+
+#[async_trait]
+impl Approver for Answer {
+    async fn ask(&self, _request: ApprovalRequest<'_>) -> ApprovalAnswer {
+        self.0.clone()
+    }
+}
+
+struct BrokenRecorder;
+
+#[async_trait]
+impl Recorder for BrokenRecorder {
+    async fn record(&self, _record: CallRecord) -> Result<(), ToolError> {
+        Err(ToolError::new(Code::Integrity, "the record cannot be kept"))
+    }
+}
+
+struct House {
+    router: Arc<Router>,
+    records: Arc<RecentCalls>,
+    runs: Arc<AtomicUsize>,
+    asked: Arc<Mutex<Vec<&'static str>>>,
+    _folder: tempfile::TempDir,
+}
+
+fn workspace() -> (Workspace, tempfile::TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join(".tgp")).unwrap();
+    let project = folder.path().canonicalize().unwrap();
+    (Workspace::open(&project, &project.join(".tgp"), &[], true).unwrap(), folder)
+}
+
+fn house(gates: &[(Stage, &'static str, Verdict)], approver: Arc<dyn Approver>) -> House {
+    let runs = Arc::new(AtomicUsize::new(0));
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let records = Arc::new(RecentCalls::new(3));
+    let tools: Vec<Arc<dyn Tool>> = [("reader", Effect::Read), ("writer", Effect::Write), ("runner", Effect::Execute)]
+        .map(|(name, effect)| Probe { definition: definition(name, effect), runs: Arc::clone(&runs) })
+        .map(|probe| Arc::new(probe) as Arc<dyn Tool>)
+        .to_vec();
+    let mut list: Vec<Arc<dyn Gate>> = vec![Arc::new(EffectGate)];
+    for (stage, name, verdict) in gates {
+        let gate =
+            FixedGate { stage: *stage, name, verdict: verdict.clone(), asked: Arc::clone(&asked) };
+        list.push(Arc::new(gate));
+    }
+    let (workspace, folder) = workspace();
+    let router = Router::new(tools, list, approver, Arc::clone(&records) as _, workspace).unwrap();
+    House { router: Arc::new(router), records, runs, asked, _folder: folder }
+}
+
+fn context(consent: Consent) -> CallContext {
+    CallContext {
+        actor: Actor::Agent("test".to_owned()),
+        session: "s".to_owned(),
+        consent,
+        dry_run: false,
+        depth: 0,
+    }
+}
+
+fn call(tool: &str, arguments: Value) -> ToolCall {
+    ToolCall { id: "1".to_owned(), tool: tool.to_owned(), arguments }
+}
+
+fn code(result: &ToolResult) -> Option<Code> {
+    result.error().map(|error| error.code)
+}
+
+fn allow() -> Verdict {
+    Verdict::Allow { rule: "ok".to_owned() }
+}
+
+fn deny(code: Code) -> Verdict {
+    Verdict::Deny { rule: "no".to_owned(), error: ToolError::new(code, "no") }
+}
+
+fn ask() -> Verdict {
+    Verdict::Ask { rule: "ask".to_owned(), reason: "because".to_owned() }
+}
+
+#[tokio::test]
+async fn a_valid_read_runs_and_is_recorded_under_its_own_name() {
+    let house = house(&[], Arc::new(RefuseAll));
+    let result = house.router.call(call("reader.alias", json!({ "n": 1 })), context(Consent::Ask)).await;
+    assert_eq!(result, ToolResult::Done(json!({ "n": 1 })));
+    let records = house.records.all();
+    assert_eq!(records.len(), 1);
+    assert_eq!(records[0].tool.as_deref(), Some("reader"));
+    assert_eq!(records[0].call.tool, "reader.alias");
+    assert_eq!(records[0].verdicts[0].verdict, "allow");
+}
+
+#[tokio::test]
+async fn nothing_runs_and_no_gate_is_asked_when_the_call_is_wrong() {
+    let house = house(&[(Stage::State, "state", allow())], Arc::new(RefuseAll));
+    for (tool, arguments, expected) in [
+        ("missing", json!({}), Code::NotFound),
+        ("reader", json!({}), Code::Validation),
+        ("reader", json!({ "n": "1" }), Code::Validation),
+        ("reader", json!({ "n": 1, "extra": true }), Code::Validation),
+        ("reader", json!([1]), Code::Validation),
+        ("reader", Value::Null, Code::Validation),
+    ] {
+        let result = house.router.call(call(tool, arguments.clone()), context(Consent::Given)).await;
+        assert_eq!(code(&result), Some(expected), "{tool} {arguments}");
+    }
+    assert_eq!(house.runs.load(Ordering::SeqCst), 0);
+    assert!(house.asked.lock().unwrap().is_empty());
+    assert_eq!(house.records.all().len(), 3, "refusals are recorded too, and the memory is bounded");
+}
+
+#[tokio::test]
+async fn gates_are_asked_in_order_and_the_first_denial_ends_the_call() {
+    let house = house(
+        &[
+            (Stage::Guardian, "guardian", allow()),
+            (Stage::Policy, "policy", deny(Code::Policy)),
+            (Stage::State, "state", allow()),
+        ],
+        Arc::new(RefuseAll),
+    );
+    let result = house.router.call(call("reader", json!({ "n": 1 })), context(Consent::Given)).await;
+    assert_eq!(code(&result), Some(Code::Policy), "consent does not overrule a denial");
+    assert_eq!(*house.asked.lock().unwrap(), ["state", "policy"]);
+    assert_eq!(house.runs.load(Ordering::SeqCst), 0);
+    let words: Vec<_> = house.records.all()[0].verdicts.iter().map(|verdict| verdict.verdict.clone()).collect();
+    assert_eq!(words, ["allow", "allow", "deny"]);
+}
+
+#[tokio::test]
+async fn approval_is_sought_where_a_gate_asks() {
+    for (consent, answer, expected) in [
+        (Consent::Given, ApprovalAnswer::Refused { reason: "not reached".to_owned() }, None),
+        (Consent::Ask, ApprovalAnswer::Approved { by: "ada".to_owned() }, None),
+        (Consent::Ask, ApprovalAnswer::Refused { reason: "no".to_owned() }, Some(Code::Approval)),
+    ] {
+        for tool in ["writer", "runner"] {
+            let house = house(&[], Arc::new(Answer(answer.clone())));
+            let result = house.router.call(call(tool, json!({ "n": 1 })), context(consent)).await;
+            assert_eq!(code(&result), expected, "{tool} {consent:?} {answer:?}");
+            assert_eq!(house.runs.load(Ordering::SeqCst), usize::from(expected.is_none()));
+            assert_eq!(house.records.all()[0].verdicts.last().unwrap().stage, Stage::Approval);
+        }
+    }
+    let house = house(&[(Stage::Guardian, "guardian", ask())], Arc::new(RefuseAll));
+    let result = house.router.call(call("reader", json!({ "n": 1 })), context(Consent::Ask)).await;
+    assert_eq!(code(&result), Some(Code::Approval), "a gate can ask for a read, too");
+}
+
+#[tokio::test]
+async fn a_dry_run_needs_no_approval_and_only_tools_that_have_one_take_it() {
+    let house = house(&[], Arc::new(RefuseAll));
+    let dry = CallContext { dry_run: true, ..context(Consent::Ask) };
+    assert!(house.router.call(call("writer", json!({ "n": 1 })), dry.clone()).await.is_ok());
+    let result = house.router.call(call("runner", json!({ "n": 1 })), dry).await;
+    assert_eq!(code(&result), Some(Code::Validation));
+    assert_eq!(house.runs.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn tools_that_call_tools_stop_at_the_depth_cap() {
+    let house = house(&[], Arc::new(RefuseAll));
+    let deep = CallContext { depth: 9, ..context(Consent::Given) };
+    assert_eq!(code(&house.router.call(call("reader", json!({ "n": 1 })), deep).await), Some(Code::Runtime));
+}
+
+#[tokio::test]
+async fn a_call_whose_record_cannot_be_kept_has_failed() {
+    let (workspace, _folder) = workspace();
+    let probe = Probe { definition: definition("reader", Effect::Read), runs: Arc::default() };
+    let router =
+        Router::new(vec![Arc::new(probe)], vec![], Arc::new(RefuseAll), Arc::new(BrokenRecorder), workspace).unwrap();
+    let result = Arc::new(router).call(call("reader", json!({ "n": 1 })), context(Consent::Given)).await;
+    assert_eq!(code(&result), Some(Code::Integrity));
+}
+
+#[test]
+fn names_and_schemas_are_checked_when_tools_are_registered() {
+    let probe = |name: &str, alias: &str, schema: Value| {
+        let mut definition = definition(name, Effect::Read);
+        definition.aliases = vec![alias.to_owned()];
+        definition.input_schema = schema;
+        Arc::new(Probe { definition, runs: Arc::default() }) as Arc<dyn Tool>
+    };
+    let build = |tools: Vec<Arc<dyn Tool>>| {
+        let (workspace, _folder) = workspace();
+        Router::new(tools, vec![], Arc::new(RefuseAll), Arc::new(RecentCalls::new(1)), workspace).map(|_| ())
+    };
+    let object = || json!({ "type": "object" });
+    assert!(matches!(build(vec![probe("a", "x", object()), probe("a", "y", object())]), Err(RouterError::Duplicate(_))));
+    assert!(matches!(build(vec![probe("a", "x", object()), probe("b", "x", object())]), Err(RouterError::Duplicate(_))));
+    assert!(matches!(build(vec![probe("a", "b", object()), probe("b", "y", object())]), Err(RouterError::Duplicate(_))));
+    assert!(matches!(build(vec![probe("a", "x", json!({ "type": 5 }))]), Err(RouterError::Schema { .. })));
+}
