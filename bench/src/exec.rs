@@ -137,10 +137,11 @@ fn latency_rows(section: &mut Section, ours: &[Run], contenders: &[Contender]) {
         });
         if contender.key.starts_with("isolated-vm") {
             let name = format!("{}, hot loop", contender.name);
-            section.row(Row::new("p50 against", Unit::Milliseconds).ours(median).peer(&name, contender.hot.median()));
+            section.row(
+                Row::new("p50 against", Unit::Milliseconds).ours(median).peer(&name, contender.hot.median()),
+            );
         }
     }
-    section.note(format!("ours: {}", times.tail()));
     for contender in contenders {
         let peer: Samples = contender.alternating.iter().copied().collect();
         section.note(format!("{}: {}", contender.name, peer.tail()));

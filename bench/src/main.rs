@@ -72,12 +72,12 @@ fn main() -> ExitCode {
 fn bench(arguments: &Arguments) -> Result<ExitCode> {
     // The shipped binary drives its kernel on one thread as well.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("no runtime")?;
-    let wanted = |measurement: &Measurement| {
-        arguments.sections.is_empty() || arguments.sections.contains(measurement)
-    };
+    let wanted =
+        |measurement: &Measurement| arguments.sections.is_empty() || arguments.sections.contains(measurement);
     let mut report = Report::new(machine::describe());
     for measurement in Measurement::value_variants().iter().filter(|measurement| wanted(measurement)) {
-        let name = measurement.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
+        let name =
+            measurement.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
         eprintln!("bench: measuring {name}");
         let mut section = Section::new(&name);
         let (runs, processes) = (usize::from(arguments.runs), usize::from(arguments.processes));

@@ -22,7 +22,8 @@ pub struct Project {
 
 impl Project {
     pub fn new() -> Result<Self> {
-        let folder = tempfile::Builder::new().prefix("tgp-bench-").tempdir().context("no temporary folder")?;
+        let folder =
+            tempfile::Builder::new().prefix("tgp-bench-").tempdir().context("no temporary folder")?;
         let project = Self { folder };
         fs::create_dir(project.directory())?;
         tgp::initialise(&project.directory()).context("`tgp init` failed")?;
@@ -66,7 +67,10 @@ pub fn shipped_binary() -> Result<PathBuf> {
     let program = std::env::current_exe().context("this program's own path is not known")?;
     let binary = program.with_file_name("tgp");
     if !binary.is_file() {
-        bail!("there is no {}; build it with `cargo build --release`, or run `cargo xtask bench`", binary.display());
+        bail!(
+            "there is no {}; build it with `cargo build --release`, or run `cargo xtask bench`",
+            binary.display()
+        );
     }
     Ok(binary)
 }

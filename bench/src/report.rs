@@ -109,7 +109,9 @@ impl Row {
             Unit::RunsPerSecond => format!("{value:.0} runs/s"),
         };
         let budget = match self.budget {
-            Some(Budget::Below(limit)) => format!("< {}", value(limit).replace(".000", "").replace(".500", ".5")),
+            Some(Budget::Below(limit)) => {
+                format!("< {}", value(limit).replace(".000", "").replace(".500", ".5"))
+            }
             Some(Budget::TimesBetter(times)) => format!(">= {times}x"),
             Some(Budget::Better) => "> 1x".to_owned(),
             None => String::new(),

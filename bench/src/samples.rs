@@ -17,6 +17,10 @@ impl Samples {
         self.percentile(50)
     }
 
+    pub fn fastest(&self) -> f64 {
+        self.0.first().copied().unwrap_or(f64::NAN)
+    }
+
     pub fn mean(&self) -> f64 {
         self.0.iter().sum::<f64>() / self.0.len() as f64
     }
@@ -48,7 +52,10 @@ mod tests {
     #[test]
     fn percentiles_are_nearest_rank() {
         let samples: Samples = (1..=200).rev().map(f64::from).collect();
-        assert_eq!([50, 95, 99, 100].map(|percent| samples.percentile(percent)), [100.0, 190.0, 198.0, 200.0]);
+        assert_eq!(
+            [50, 95, 99, 100].map(|percent| samples.percentile(percent)),
+            [100.0, 190.0, 198.0, 200.0]
+        );
         assert!(Samples::default().median().is_nan());
     }
 }

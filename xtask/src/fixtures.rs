@@ -20,7 +20,9 @@ pub fn prepare(root: &Path) -> Result<Vec<(String, String)>> {
     let mut environment = Vec::new();
     match npm_packages(root)? {
         Some(folder) => environment.push((NODE_MODULES_VARIABLE.to_owned(), folder.display().to_string())),
-        None => println!("xtask: skipped: tests with zod, date-fns and TypeScript 7 (npm could not install them)"),
+        None => {
+            println!("xtask: skipped: tests with zod, date-fns and TypeScript 7 (npm could not install them)");
+        }
     }
     Ok(environment)
 }
@@ -35,7 +37,9 @@ fn ensure_program(program: &str, package: &str) {
     let installed = quiet("apt-get", &["update"], here)
         && quiet("apt-get", &["install", "--yes", "--no-install-recommends", package], here);
     if !installed {
-        println!("xtask: skipped: what needs {program} (it is not installed and apt-get could not install it)");
+        println!(
+            "xtask: skipped: what needs {program} (it is not installed and apt-get could not install it)"
+        );
     }
 }
 
@@ -50,7 +54,8 @@ fn npm_packages(root: &Path) -> Result<Option<PathBuf>> {
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
     fs::write(folder.join("package.json"), "{ \"private\": true }\n")?;
     println!("xtask: npm install {wanted}");
-    let mut arguments = vec!["install", "--no-save", "--no-package-lock", "--no-audit", "--no-fund", "--ignore-scripts"];
+    let mut arguments =
+        vec!["install", "--no-save", "--no-package-lock", "--no-audit", "--no-fund", "--ignore-scripts"];
     arguments.extend(PACKAGES);
     if !quiet("npm", &arguments, &folder) {
         return Ok(None);

@@ -32,7 +32,7 @@ fn chore() -> Result<()> {
     match arguments.next().as_deref() {
         Some("test") => test(&root),
         Some("tidy") => tidy::check(&root),
-        Some("bench") => bench(&root, arguments.collect()),
+        Some("bench") => bench(&root, &arguments.collect::<Vec<_>>()),
         Some("help" | "--help" | "-h") | None => {
             println!("{HELP}");
             Ok(())
@@ -57,7 +57,7 @@ fn test(root: &std::path::Path) -> Result<()> {
     Ok(())
 }
 
-fn bench(root: &std::path::Path, arguments: Vec<String>) -> Result<()> {
+fn bench(root: &std::path::Path, arguments: &[String]) -> Result<()> {
     let environment = fixtures::prepare(root)?;
     run::cargo(root, &["build", "--release"], &[])?;
     let mut command = vec!["run", "--release", "--quiet", "--package", "tgp-bench", "--"];

@@ -60,7 +60,9 @@ fn floors(root: &Path, problems: &mut Vec<String>) -> Result<()> {
             let Some(target) = crate_folder(root, &manifest) else { continue };
             let below = floors.get(target.as_str()).is_some_and(|other| other < floor);
             if !below && !ALLOWED_ARROWS.contains(&(folder.as_str(), target.as_str())) {
-                problems.push(format!("crates/{folder} must not import crates/{target}: the arrow does not run down"));
+                problems.push(format!(
+                    "crates/{folder} must not import crates/{target}: the arrow does not run down"
+                ));
             }
         }
     }

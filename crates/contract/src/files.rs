@@ -70,7 +70,9 @@ impl FsError {
             Self::NotText { .. } | Self::IsDirectory(_) | Self::NotDirectory(_) | Self::TooLarge { .. } => {
                 Code::Validation
             }
-            Self::Io { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied => Code::Permission,
+            Self::Io { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied => {
+                Code::Permission
+            }
             Self::Io { .. } => Code::Internal,
         }
     }
@@ -80,7 +82,9 @@ impl From<FsError> for ToolError {
     fn from(error: FsError) -> Self {
         let help = match &error {
             FsError::NotFound(_) => "list the directory to see what is there",
-            FsError::Security { .. } | FsError::Path(_) => "name a file below the root, without links that leave it",
+            FsError::Security { .. } | FsError::Path(_) => {
+                "name a file below the root, without links that leave it"
+            }
             FsError::NotText { .. } => "only UTF-8 files can be read as text",
             FsError::IsDirectory(_) => "name a file inside it",
             FsError::NotDirectory(_) => "name the directory that holds it",
@@ -139,7 +143,9 @@ pub trait FileSystem: Send + Sync {
     /// # Errors
     /// `NotText` when the bytes are not UTF-8, else as [`FileSystem::read`].
     fn read_text(&self, path: &RelativePath) -> Result<String, FsError> {
-        String::from_utf8(self.read(path)?)
-            .map_err(|error| FsError::NotText { path: path.clone(), offset: error.utf8_error().valid_up_to() })
+        String::from_utf8(self.read(path)?).map_err(|error| FsError::NotText {
+            path: path.clone(),
+            offset: error.utf8_error().valid_up_to(),
+        })
     }
 }

@@ -122,7 +122,11 @@ impl RelativePath {
     /// # Errors
     /// See [`PathError`].
     pub fn join(&self, text: &str) -> Result<Self, PathError> {
-        if text.starts_with('/') || self.is_root() { Self::new(text) } else { Self::new(&format!("{}/{text}", self.0)) }
+        if text.starts_with('/') || self.is_root() {
+            Self::new(text)
+        } else {
+            Self::new(&format!("{}/{text}", self.0))
+        }
     }
 
     /// True when this path is `directory` or stands below it. Whole names are compared: `/x/.tgp-evil` is not

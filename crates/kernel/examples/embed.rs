@@ -33,9 +33,11 @@ fn main() -> ExitCode {
 
 async fn run(folder: String) -> Result<serde_json::Value, tgp::contract::ToolError> {
     let kernel = Kernel::boot(BootOptions::new(folder)).await?;
-    let source = "/** Adds. */\nexport default (args: { a: number; b: number }): number => args.a + args.b;\n";
+    let source =
+        "/** Adds. */\nexport default (args: { a: number; b: number }): number => args.a + args.b;\n";
     kernel.call("write_file", json!({ "path": "tools/add.ts", "content": source })).await.into_result()?;
-    let result = kernel.call("exec_tool", json!({ "path": "tools/add.ts", "args": { "a": 1, "b": 2 } })).await;
+    let result =
+        kernel.call("exec_tool", json!({ "path": "tools/add.ts", "args": { "a": 1, "b": 2 } })).await;
     kernel.shutdown().await;
     result.into_result()
 }

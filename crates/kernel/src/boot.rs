@@ -7,16 +7,21 @@ use serde_json::Value;
 use tgp_contract::{
     Actor, Approver, CallContext, Code, Consent, Recorder, ToolCall, ToolDefinition, ToolError, ToolResult,
 };
-use tgp_sandbox::{AllowList, FetchClient, FetchLimits, Sandbox, SandboxError, SandboxOptions, WorkerCommand};
+use tgp_sandbox::{
+    AllowList, FetchClient, FetchLimits, Sandbox, SandboxError, SandboxOptions, WorkerCommand,
+};
 use tgp_tools::{
-    BytecodeCache, EffectGate, Forge, ForgeError, ForgeOptions, RecentCalls, RefuseAll, Router, RouterError, Workspace,
-    WorkspaceError, kernel_tools,
+    BytecodeCache, EffectGate, Forge, ForgeError, ForgeOptions, RecentCalls, RefuseAll, Router, RouterError,
+    Workspace, WorkspaceError, kernel_tools,
 };
 
 use crate::config::{self, Config, ConfigError, ConfigSource};
 
 /// Calls the in-memory recorder keeps when the embedding program brings none of its own.
 const RECENT_CALLS: usize = 1_000;
+
+/// Looks an environment variable up by name.
+pub type Environment = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
 /// How to boot. Start from [`BootOptions::new`] and change what you need.
 pub struct BootOptions {
@@ -29,7 +34,7 @@ pub struct BootOptions {
     /// Where bytecode is cached on this machine; in memory only when there is none.
     pub cache_directory: Option<PathBuf>,
     /// What a configuration file sees of the environment, by name.
-    pub environment: Arc<dyn Fn(&str) -> Option<String> + Send + Sync>,
+    pub environment: Environment,
     pub approver: Arc<dyn Approver>,
     pub recorder: Arc<dyn Recorder>,
 }
@@ -84,10 +89,11 @@ impl From<BootError> for ToolError {
     fn from(error: BootError) -> Self {
         match error {
             BootError::Config(error) => error.into(),
-            BootError::NotInitialised(_) => ToolError::new(Code::Config, error.to_string()).help("run `tgp init` here"),
-            BootError::Workspace(_) => {
-                ToolError::new(Code::Config, error.to_string()).help("correct `rootDir` or `fs` in the configuration")
+            BootError::NotInitialised(_) => {
+                ToolError::new(Code::Config, error.to_string()).help("run `tgp init` here")
             }
+            BootError::Workspace(_) => ToolError::new(Code::Config, error.to_string())
+                .help("correct `rootDir` or `fs` in the configuration"),
             BootError::Directory { .. } => {
                 ToolError::new(Code::Config, error.to_string()).help("name a directory that exists")
             }
@@ -118,9 +124,8 @@ impl Kernel {
             .directory
             .canonicalize()
             .map_err(|source| BootError::Directory { path: options.directory.clone(), source })?;
-        let worker = options.worker.as_ref().map_or_else(WorkerCommand::this_binary, |program| WorkerCommand {
-            program: program.clone(),
-            arguments: Vec::new(),
+        let worker = options.worker.as_ref().map_or_else(WorkerCommand::this_binary, |program| {
+            WorkerCommand { program: program.clone(), arguments: Vec::new() }
         });
         let cache = Arc::new(BytecodeCache::new(options.cache_directory.clone()));
         let (config, sandbox) = configure(&options, &project, &worker, &cache).await?;
@@ -227,8 +232,11 @@ async fn configure(
 }
 
 fn start_sandbox(worker: &WorkerCommand, config: &Config) -> Result<Arc<Sandbox>, SandboxError> {
-    let options =
-        SandboxOptions { worker: worker.clone(), pool_size: config.sandbox.pool, limits: config.sandbox.limits };
+    let options = SandboxOptions {
+        worker: worker.clone(),
+        pool_size: config.sandbox.pool,
+        limits: config.sandbox.limits,
+    };
     Ok(Arc::new(Sandbox::new(options)?))
 }
 

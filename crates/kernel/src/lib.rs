@@ -14,11 +14,12 @@ mod boot;
 mod config;
 mod scaffold;
 
-pub use boot::{BootError, BootOptions, Kernel};
+pub use boot::{BootError, BootOptions, Environment, Kernel};
 pub use config::{
-    Config, ConfigError, ConfigProblem, FsConfig, GitAuth, GitConfig, GitProvider, SandboxConfig, WriteStrategy,
+    Config, ConfigError, ConfigProblem, FsConfig, GitAuth, GitConfig, GitProvider, SandboxConfig,
+    WriteStrategy,
 };
-pub use scaffold::{Scaffolded, ScaffoldError, initialise};
+pub use scaffold::{ScaffoldError, Scaffolded, initialise};
 pub use tgp_contract as contract;
 pub use tgp_jail::{LockReport, probe as probe_jail};
 pub use tgp_sandbox::WORKER_ARGUMENT;

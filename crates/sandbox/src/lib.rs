@@ -12,12 +12,12 @@ mod protocol;
 mod worker;
 
 pub use fetch::{
-    AllowList, AllowListError, FetchClient, FetchLimits, FetchRequest, FetchResponse, NameResolver, Redirects,
-    SystemResolver, UrlRefusal,
+    AllowList, AllowListError, FetchClient, FetchLimits, FetchRequest, FetchResponse, NameResolver,
+    Redirects, SystemResolver, UrlRefusal,
 };
 pub use host::{
-    Bridge, CompileFailure, CompiledSource, Limits, LogLine, Program, RunError, RunErrorKind, RunInput, RunOptions,
-    RunReport, RunStats, Sandbox, SandboxError, SandboxOptions, WorkerCommand,
+    Bridge, CompileFailure, CompiledSource, Limits, LogLine, Program, RunError, RunErrorKind, RunInput,
+    RunOptions, RunReport, RunStats, Sandbox, SandboxError, SandboxOptions, WorkerCommand,
 };
 pub use protocol::{EmitRequest, LogLevel, ModuleCode, ModuleKind};
 pub use worker::{Frontend, FrontendReply, WORKER_ARGUMENT, worker_main};

@@ -69,7 +69,9 @@ fn names_sort_by_utf16_units() {
 #[test]
 fn integers_that_would_be_rounded_are_refused() {
     assert!(canonical::to_string(&json!(9_007_199_254_740_992_u64)).is_ok());
-    for value in [json!(9_007_199_254_740_993_u64), json!(-9_007_199_254_740_993_i64), json!({ "a": [u64::MAX] })] {
+    for value in
+        [json!(9_007_199_254_740_993_u64), json!(-9_007_199_254_740_993_i64), json!({ "a": [u64::MAX] })]
+    {
         let error = canonical::to_string(&value).unwrap_err().to_string();
         assert!(error.contains("write it as a string"), "{error}");
     }
@@ -87,7 +89,9 @@ fn any_json() -> impl Strategy<Value = Value> {
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),
         any::<i32>().prop_map(Value::from),
-        any::<f64>().prop_filter("JSON has no such number", |number| number.is_finite()).prop_map(Value::from),
+        any::<f64>()
+            .prop_filter("JSON has no such number", |number| number.is_finite())
+            .prop_map(Value::from),
         any::<String>().prop_map(Value::from),
     ];
     leaf.prop_recursive(4, 32, 6, |inner| {

@@ -25,7 +25,18 @@ fn paths_are_normalised() {
 #[test]
 fn paths_that_leave_or_trick_are_violations() {
     for text in [
-        "..", "../x", "a/../../x", "./..", "/", "/etc/passwd", "//x", "a\0b", "a\nb", "a\\..\\b", "..\\x", "\u{1b}[31m",
+        "..",
+        "../x",
+        "a/../../x",
+        "./..",
+        "/",
+        "/etc/passwd",
+        "//x",
+        "a\0b",
+        "a\nb",
+        "a\\..\\b",
+        "..\\x",
+        "\u{1b}[31m",
     ] {
         assert_eq!(RelativePath::new(text).unwrap_err().code(), Code::Security, "{text:?}");
     }

@@ -6,14 +6,15 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tgp_contract::{
-    Actor, CallContext, CallRecord, CheckReport, ChronicleEvent, Code, Consent, Decision, Effect, Entry, EntryKind,
-    FileEffect, Finding, GateVerdict, Place, Plan, RelativePath, Severity, Stage, StreamEvent, ToolCall,
-    ToolDefinition, ToolError, ToolResult, TypeCheck, Usage,
+    Actor, CallContext, CallRecord, CheckReport, ChronicleEvent, Code, Consent, Decision, Effect, Entry,
+    EntryKind, FileEffect, Finding, GateVerdict, Place, Plan, RelativePath, Severity, Stage, StreamEvent,
+    ToolCall, ToolDefinition, ToolError, ToolResult, TypeCheck, Usage,
 };
 
 /// Writes `value`, compares it with the golden file, and reads the file back to the same value.
 fn check<T: Serialize + DeserializeOwned + PartialEq + std::fmt::Debug>(name: &str, value: &T) {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/contract/golden").join(format!("{name}.json"));
+    let path =
+        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/contract/golden").join(format!("{name}.json"));
     let written = format!("{}\n", serde_json::to_string_pretty(value).unwrap());
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         std::fs::write(&path, &written).unwrap();
@@ -66,7 +67,9 @@ fn calls_and_results_keep_their_shape() {
     check("tool_result_done", &ToolResult::Done(json!({ "b": 1, "a": [2] })));
     check("tool_result_failed", &ToolResult::Failed(error()));
     check("call_context", &context());
-    for (name, actor) in [("person", Actor::Person("ada".to_owned())), ("agent", Actor::Agent("gpt".to_owned()))] {
+    for (name, actor) in
+        [("person", Actor::Person("ada".to_owned())), ("agent", Actor::Agent("gpt".to_owned()))]
+    {
         check(&format!("actor_{name}"), &actor);
     }
 }
@@ -155,7 +158,12 @@ fn event_id_is_the_hash_of_the_event_without_it() {
     .unwrap();
     let id = event.compute_id().unwrap();
     // printf '%s' '{"actor":{"agent":"a","id":"i"},"n":1,"timestamp":"t","type":"T"}' | sha256sum
-    assert_eq!(id, tgp_contract::canonical::sha256_hex(br#"{"actor":{"agent":"a","id":"i"},"n":1,"timestamp":"t","type":"T"}"#));
+    assert_eq!(
+        id,
+        tgp_contract::canonical::sha256_hex(
+            br#"{"actor":{"agent":"a","id":"i"},"n":1,"timestamp":"t","type":"T"}"#
+        )
+    );
     event.event_id = Some(id.clone());
     assert_eq!(event.compute_id().unwrap(), id, "the id is not part of what it names");
 }

@@ -18,7 +18,8 @@ impl<'a> Fields<'a> {
             Value::Object(fields) => fields.clone(),
             other => {
                 let path = if path.is_empty() { "(the default export)".to_owned() } else { path.to_owned() };
-                problems.push(ConfigProblem { path, message: format!("must be an object, not {}", kind(other)) });
+                problems
+                    .push(ConfigProblem { path, message: format!("must be an object, not {}", kind(other)) });
                 Map::new()
             }
         };
@@ -66,7 +67,12 @@ impl<'a> Fields<'a> {
 
     pub(super) fn number(&mut self, name: &'static str, (least, most): (u64, u64)) -> Option<u64> {
         let value = self.take(name)?;
-        match value.as_u64().or_else(|| value.as_f64().filter(|number| number.fract() == 0.0 && *number >= 0.0).map(|number| number as u64)) {
+        match value.as_u64().or_else(|| {
+            value
+                .as_f64()
+                .filter(|number| number.fract() == 0.0 && *number >= 0.0)
+                .map(|number| number as u64)
+        }) {
             Some(number) if (least..=most).contains(&number) => Some(number),
             _ => {
                 self.problem(name, &format!("must be a whole number from {least} to {most}, not {value}"));
@@ -94,7 +100,9 @@ impl<'a> Fields<'a> {
                 for (index, item) in items.into_iter().enumerate() {
                     match item {
                         Value::String(text) if !text.is_empty() => texts.push(text),
-                        other => self.wrong(&format!("{name}[{index}]"), "a string that is not empty", &other),
+                        other => {
+                            self.wrong(&format!("{name}[{index}]"), "a string that is not empty", &other)
+                        }
                     }
                 }
                 Some(texts)

@@ -15,7 +15,10 @@ const NAMES: [&str; 3] = ["tgp.config.ts", "tgp.config.js", "tgp.config.json"];
 pub(crate) enum ConfigSource {
     /// To be evaluated in a worker.
     Script(Unit),
-    Json { file: String, value: Value },
+    Json {
+        file: String,
+        value: Value,
+    },
 }
 
 /// The configuration file of a project, if it has one.
@@ -31,7 +34,9 @@ pub(crate) fn find(project: &Path, named: Option<&Path>) -> Result<Option<Config
 }
 
 fn read(path: &PathBuf) -> Result<ConfigSource, ConfigError> {
-    let file = path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned());
+    let file = path
+        .file_name()
+        .map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned());
     let failed = |reason: String| ConfigError::Read { file: file.clone(), reason };
     let size = std::fs::metadata(path).map_err(|error| failed(error.to_string()))?.len();
     if size > MAX_SOURCE_BYTES as u64 {

@@ -126,7 +126,8 @@ pub enum ConfigError {
 }
 
 fn summary(problems: &[ConfigProblem]) -> String {
-    let lines: Vec<String> = problems.iter().map(|problem| format!("{}: {}", problem.path, problem.message)).collect();
+    let lines: Vec<String> =
+        problems.iter().map(|problem| format!("{}: {}", problem.path, problem.message)).collect();
     lines.join("; ")
 }
 
@@ -187,17 +188,25 @@ impl Config {
             config.sandbox = sandbox_config(sandbox);
         }
         if let Err(error) = AllowList::parse(&config.allowed_fetch_urls) {
-            root.problem(&format!("allowedFetchUrls[{}]", error.index()), &error.problem().to_string());
+            root.problem(&format!("allowedFetchUrls[{}]", error.index()), error.problem());
         }
         root.done();
-        if problems.is_empty() { Ok(config) } else { Err(ConfigError::Fields { file: file.to_owned(), problems }) }
+        if problems.is_empty() {
+            Ok(config)
+        } else {
+            Err(ConfigError::Fields { file: file.to_owned(), problems })
+        }
     }
 }
 
 fn git_config(mut git: Fields<'_>) -> GitConfig {
     let provider = git.choice(
         "provider",
-        &[("github", GitProvider::GitHub), ("gitlab", GitProvider::GitLab), ("bitbucket", GitProvider::Bitbucket)],
+        &[
+            ("github", GitProvider::GitHub),
+            ("gitlab", GitProvider::GitLab),
+            ("bitbucket", GitProvider::Bitbucket),
+        ],
     );
     let repo = git.text("repo");
     let url = git.text("url");
@@ -244,7 +253,9 @@ fn git_config(mut git: Fields<'_>) -> GitConfig {
 fn sandbox_config(mut sandbox: Fields<'_>) -> SandboxConfig {
     let defaults = SandboxConfig::default();
     let mut limits = defaults.limits;
-    if let Some(megabytes) = sandbox.number("memoryMb", (Limits::HEAP_BYTES.0 >> 20, Limits::HEAP_BYTES.1 >> 20)) {
+    if let Some(megabytes) =
+        sandbox.number("memoryMb", (Limits::HEAP_BYTES.0 >> 20, Limits::HEAP_BYTES.1 >> 20))
+    {
         limits.heap_bytes = megabytes << 20;
     }
     if let Some(milliseconds) = sandbox.number("cpuMs", Limits::CPU_MS) {
@@ -263,7 +274,8 @@ fn sandbox_config(mut sandbox: Fields<'_>) -> SandboxConfig {
             *slot = number;
         }
     }
-    let pool = sandbox.number("pool", (1, 64)).and_then(|size| usize::try_from(size).ok()).unwrap_or(defaults.pool);
+    let pool =
+        sandbox.number("pool", (1, 64)).and_then(|size| usize::try_from(size).ok()).unwrap_or(defaults.pool);
     let seed = sandbox.number("seed", (0, 1 << 53));
     let clock_ms = sandbox.moment("clock");
     sandbox.done();

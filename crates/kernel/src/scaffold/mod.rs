@@ -35,11 +35,14 @@ pub enum ScaffoldError {
 impl From<ScaffoldError> for ToolError {
     fn from(error: ScaffoldError) -> Self {
         let code = match &error {
-            ScaffoldError::Write { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => Code::Permission,
+            ScaffoldError::Write { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
+                Code::Permission
+            }
             ScaffoldError::Write { .. } => Code::Internal,
             ScaffoldError::PackageJson { .. } => Code::Config,
         };
-        ToolError::new(code, error.to_string()).help("correct that file or its permissions and run `tgp init` again")
+        ToolError::new(code, error.to_string())
+            .help("correct that file or its permissions and run `tgp init` again")
     }
 }
 
@@ -125,7 +128,10 @@ impl Work<'_> {
             .status();
         match made {
             Ok(status) if status.success() => self.done.created.push(label),
-            Ok(status) => self.done.warnings.push(format!("`git init` failed in {name} ({status}); tools have no history yet")),
+            Ok(status) => self
+                .done
+                .warnings
+                .push(format!("`git init` failed in {name} ({status}); tools have no history yet")),
             Err(_) => self.done.warnings.push("git is not installed; tools have no history yet".to_owned()),
         }
         Ok(())
@@ -150,7 +156,8 @@ impl Work<'_> {
         };
         let mut file =
             fs::OpenOptions::new().create(true).append(true).open(&path).map_err(self.wrong(name))?;
-        write!(file, "{gap}# The tool repository has a history of its own.\n/.tgp/\n").map_err(self.wrong(name))?;
+        write!(file, "{gap}# The tool repository has a history of its own.\n/.tgp/\n")
+            .map_err(self.wrong(name))?;
         let list = if old.is_some() { &mut self.done.updated } else { &mut self.done.created };
         list.push(name.to_owned());
         Ok(())
@@ -163,7 +170,8 @@ impl Work<'_> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(source) => return Err(ScaffoldError::Write { path, source }),
         };
-        let value = serde_json::from_str(&text).map_err(|source| ScaffoldError::PackageJson { path, source })?;
+        let value =
+            serde_json::from_str(&text).map_err(|source| ScaffoldError::PackageJson { path, source })?;
         Ok(Some((text, value)))
     }
 
@@ -184,14 +192,17 @@ impl Work<'_> {
                 return Ok(());
             }
             None => {
-                self.done.warnings.push("`scripts` in package.json is not an object; it was left alone".to_owned());
+                self.done
+                    .warnings
+                    .push("`scripts` in package.json is not an object; it was left alone".to_owned());
                 return Ok(());
             }
         }
         let indent: String = text
             .lines()
             .find_map(|line| {
-                let blank: String = line.chars().take_while(|character| matches!(character, ' ' | '\t')).collect();
+                let blank: String =
+                    line.chars().take_while(|character| matches!(character, ' ' | '\t')).collect();
                 (!blank.is_empty()).then_some(blank)
             })
             .unwrap_or_else(|| "  ".to_owned());

@@ -48,7 +48,8 @@ impl Case {
         for (number, line) in text.lines().enumerate() {
             let header = |key: &str| line.strip_prefix("// ")?.strip_prefix(key)?.strip_prefix(": ");
             if number == 0 {
-                let codes = header("expect").unwrap_or_else(|| panic!("{name}.ts must begin with `// expect: CODE`"));
+                let codes =
+                    header("expect").unwrap_or_else(|| panic!("{name}.ts must begin with `// expect: CODE`"));
                 case.expected = codes.split('|').map(|code| code.trim().to_owned()).collect();
             } else if let Some(json) = header("result") {
                 case.result = Some(serde_json::from_str(json).unwrap());

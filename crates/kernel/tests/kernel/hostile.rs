@@ -38,7 +38,11 @@ fn judge(case: &Case, answer: &ToolResult, took: Duration) -> Option<String> {
     };
     let details: String = details.chars().take(300).collect();
     if !case.expected.iter().any(|expected| expected == ending) {
-        return Some(format!("{}: expected {}, got {ending}: {details}", case.name, case.expected.join(" | ")));
+        return Some(format!(
+            "{}: expected {}, got {ending}: {details}",
+            case.name,
+            case.expected.join(" | ")
+        ));
     }
     if took > OUTER_BOUND {
         return Some(format!("{}: took {took:?}", case.name));
@@ -106,8 +110,10 @@ async fn five_hundred_hostile_runs_leave_nothing_behind() {
     let kernel = project.kernel(config).await;
     project.tool("good.ts", GOOD);
     // Sources that are refused never reach a worker of their own, and so prove nothing here.
-    let cases: Vec<Case> =
-        corpus::all().into_iter().filter(|case| !case.expected.iter().any(|code| code == "ECOMPILE")).collect();
+    let cases: Vec<Case> = corpus::all()
+        .into_iter()
+        .filter(|case| !case.expected.iter().any(|code| code == "ECOMPILE"))
+        .collect();
     for case in &cases {
         case.install(&project);
     }
@@ -119,7 +125,12 @@ async fn five_hundred_hostile_runs_leave_nothing_behind() {
     good_call_works(&kernel, "warm-up").await;
     let before = own_memory();
     for case in runs.take(RUNS) {
+        let m = own_memory();
         let _ = exec(&kernel, &case.path(), case.args.clone()).await;
+        let n = own_memory();
+        if (n - m).abs() > 1000 {
+            println!("{} {m} -> {n}", case.name);
+        }
     }
     good_call_works(&kernel, "500 runs").await;
     let after = own_memory();

@@ -120,17 +120,24 @@ pub fn code(answer: &ToolResult) -> &'static str {
 #[track_caller]
 pub fn place(answer: &ToolResult) -> String {
     let error = error(answer);
-    error.place_of().map_or_else(|| panic!("no place in {error}: {:?}", error.details), |place| place.to_string())
+    error
+        .place_of()
+        .map_or_else(|| panic!("no place in {error}: {:?}", error.details), |place| place.to_string())
 }
 
 /// Levels and texts of the logs, in order.
 pub fn logs(value: &Value) -> Vec<(String, String)> {
     let lines = value["logs"].as_array().unwrap();
-    lines.iter().map(|line| (line["level"].as_str().unwrap().to_owned(), line["text"].as_str().unwrap().to_owned())).collect()
+    lines
+        .iter()
+        .map(|line| (line["level"].as_str().unwrap().to_owned(), line["text"].as_str().unwrap().to_owned()))
+        .collect()
 }
 
 /// An environment for configuration files.
-pub fn environment(pairs: &'static [(&'static str, &'static str)]) -> Arc<dyn Fn(&str) -> Option<String> + Send + Sync> {
+pub fn environment(
+    pairs: &'static [(&'static str, &'static str)],
+) -> Arc<dyn Fn(&str) -> Option<String> + Send + Sync> {
     Arc::new(move |name| pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned()))
 }
 
@@ -147,6 +154,10 @@ pub fn alone(name: &str) -> bool {
         .unwrap();
     let told = String::from_utf8_lossy(&status.stdout);
     assert!(told.contains("1 passed") || !status.status.success(), "there is no test `{name}`");
-    assert!(status.status.success(), "`{name}` failed alone:\n{told}\n{}", String::from_utf8_lossy(&status.stderr));
+    assert!(
+        status.status.success(),
+        "`{name}` failed alone:\n{told}\n{}",
+        String::from_utf8_lossy(&status.stderr)
+    );
     false
 }

@@ -11,7 +11,10 @@ use crate::support::{Project, alone, exec, result};
 
 /// The workers of this process, by kind: `run` and `compile`.
 fn by_kind(kind: &str) -> Vec<i32> {
-    workers().into_iter().filter(|pid| arguments(*pid).get(2).is_some_and(|argument| argument == kind)).collect()
+    workers()
+        .into_iter()
+        .filter(|pid| arguments(*pid).get(2).is_some_and(|argument| argument == kind))
+        .collect()
 }
 
 fn limit(pid: i32, name: &str) -> (String, String) {
@@ -62,9 +65,11 @@ async fn exec_one(kernel: &tgp::Kernel, project: &Project) -> tgp::contract::Too
 /// are the connection and two null devices.
 fn descriptors_are_few(pid: i32, kind: &str) {
     let Ok(entries) = fs::read_dir(format!("/proc/{pid}/fd")) else { return };
-    let open: BTreeSet<String> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    let open: BTreeSet<String> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     assert_eq!(open, ["0", "1", "2"].map(str::to_owned).into(), "{kind}: descriptors");
-    let target = |name: &str| fs::read_link(format!("/proc/{pid}/fd/{name}")).unwrap().to_string_lossy().into_owned();
+    let target =
+        |name: &str| fs::read_link(format!("/proc/{pid}/fd/{name}")).unwrap().to_string_lossy().into_owned();
     assert!(target("0").starts_with("socket:"), "{kind}: {}", target("0"));
     assert_eq!((target("1").as_str(), target("2").as_str()), ("/dev/null", "/dev/null"), "{kind}");
 }
@@ -88,7 +93,10 @@ fn namespaces_differ(pid: i32, kind: &str, report: &tgp::LockReport) {
         let ours = fs::read_link(format!("/proc/self/ns/{name}")).unwrap();
         let Ok(theirs) = fs::read_link(format!("/proc/{pid}/ns/{name}")) else { continue };
         if theirs == ours {
-            assert!(!told.contains(&format!("{name}: true")), "{kind}: {name} is ours although the report says otherwise");
+            assert!(
+                !told.contains(&format!("{name}: true")),
+                "{kind}: {name} is ours although the report says otherwise"
+            );
             println!("{kind}: no {name} namespace on this machine");
         }
     }

@@ -73,7 +73,10 @@ impl Compiler {
         Ok(Self { jobs: Some(jobs), thread: Some(thread) })
     }
 
-    pub(super) async fn compile(self: &Arc<Self>, request: Vec<u8>) -> Result<CompiledSource, CompileFailure> {
+    pub(super) async fn compile(
+        self: &Arc<Self>,
+        request: Vec<u8>,
+    ) -> Result<CompiledSource, CompileFailure> {
         let (answer, result) = oneshot::channel();
         let Some(jobs) = self.jobs.clone() else { return Err(SandboxError::Closed.into()) };
         let job = Job { request, answer };

@@ -150,7 +150,11 @@ fn thread(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle
     std::thread::Builder::new().name(name.to_owned()).spawn(work).map_err(SandboxError::Start)
 }
 
-fn start_warm(command: &WorkerCommand, heap_bytes: u64, warm_set: &WarmSet) -> Result<WarmWorker, SandboxError> {
+fn start_warm(
+    command: &WorkerCommand,
+    heap_bytes: u64,
+    warm_set: &WarmSet,
+) -> Result<WarmWorker, SandboxError> {
     let mut process = WorkerProcess::start(command, RUN_WORKER, heap_bytes)?;
     let modules = warm_set.current();
     let warm_up = WarmUp {

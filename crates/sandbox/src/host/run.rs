@@ -21,7 +21,8 @@ use super::process::WorkerProcess;
 use super::watch::{Overrun, Watch};
 use super::{Limits, SandboxError};
 use crate::protocol::{
-    CallReply, Failure, FailureKind, FrameError, FromWorker, LogLevel, ModuleCode, RunRequest, ToWorker, encode, read,
+    CallReply, Failure, FailureKind, FrameError, FromWorker, LogLevel, ModuleCode, RunRequest, ToWorker,
+    encode, read,
 };
 
 /// Bytes of answers a worker may leave unread before further answers become errors.
@@ -162,8 +163,11 @@ pub(super) async fn run(
             (Err(crash_error(&error, status)), stats)
         }
     };
-    let stats =
-        RunStats { wall_ms: started.elapsed().as_secs_f64() * 1000.0, bridge_calls: conversation.calls, ..stats };
+    let stats = RunStats {
+        wall_ms: started.elapsed().as_secs_f64() * 1000.0,
+        bridge_calls: conversation.calls,
+        ..stats
+    };
     let result = result.and_then(|json| parse_result(&json, &options.limits));
     Ok((RunReport { result, logs: conversation.logs, stats }, process))
 }
@@ -171,7 +175,10 @@ pub(super) async fn run(
 /// The worker has made sure of the size, unless somebody has taken it over.
 fn parse_result(json: &str, limits: &Limits) -> Result<Value, RunError> {
     if json.len() as u64 > limits.output_bytes {
-        return Err(RunError::new(RunErrorKind::Crashed, "the worker's result is larger than its cap".to_owned()));
+        return Err(RunError::new(
+            RunErrorKind::Crashed,
+            "the worker's result is larger than its cap".to_owned(),
+        ));
     }
     serde_json::from_str(json).map_err(|error| match error.to_string() {
         text if text.starts_with("recursion limit") => {
@@ -186,7 +193,9 @@ fn request(program: &Program, input: RunInput, options: RunOptions, worker: &War
     let modules = program
         .modules
         .iter()
-        .filter(|module| !worker.modules.get(&module.id).is_some_and(|warm| Arc::ptr_eq(warm, module) || warm == *module))
+        .filter(|module| {
+            !worker.modules.get(&module.id).is_some_and(|warm| Arc::ptr_eq(warm, module) || warm == *module)
+        })
         .map(|module| ModuleCode::clone(module))
         .collect();
     RunRequest {
@@ -370,9 +379,10 @@ async fn answer(bridge: &dyn Bridge, name: &str, arguments: &str) -> Result<Stri
 
 fn explain(failure: Failure, limits: &Limits) -> RunError {
     let (kind, message) = match failure.kind {
-        FailureKind::Memory => {
-            (RunErrorKind::Memory, format!("the tool used more than its {} MB of memory", limits.heap_bytes >> 20))
-        }
+        FailureKind::Memory => (
+            RunErrorKind::Memory,
+            format!("the tool used more than its {} MB of memory", limits.heap_bytes >> 20),
+        ),
         FailureKind::CpuTime => return overrun_error(Overrun::CpuTime, limits),
         FailureKind::Thrown => (RunErrorKind::Thrown, failure.message),
         FailureKind::Cap => (RunErrorKind::Cap, failure.message),

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use tgp_jail::LockReport;
 use tokio::sync::OnceCell;
 
+use super::Limits;
 use super::compile::{CompileFailure, CompiledSource, Compiler};
 use super::pool::Pool;
 use super::process::WorkerCommand;
 use super::run::{self, Bridge, Program, RunInput, RunOptions, RunReport};
-use super::Limits;
 use crate::protocol::ModuleCode;
 
 /// Why there is no worker to be had.

@@ -25,7 +25,9 @@ pub(crate) enum FrameError {
 impl From<io::Error> for FrameError {
     fn from(error: io::Error) -> Self {
         match error.kind() {
-            io::ErrorKind::UnexpectedEof | io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => Self::Closed,
+            io::ErrorKind::UnexpectedEof | io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => {
+                Self::Closed
+            }
             _ => Self::Io(error),
         }
     }
@@ -48,7 +50,11 @@ pub(crate) fn encode<T: Serialize>(message: &T) -> Result<Vec<u8>, FrameError> {
 /// The message in a frame's body.
 fn decode<T: DeserializeOwned>(body: &[u8]) -> Result<T, FrameError> {
     let (message, rest) = postcard::take_from_bytes(body)?;
-    if rest.is_empty() { Ok(message) } else { Err(FrameError::Malformed(postcard::Error::DeserializeUnexpectedEnd)) }
+    if rest.is_empty() {
+        Ok(message)
+    } else {
+        Err(FrameError::Malformed(postcard::Error::DeserializeUnexpectedEnd))
+    }
 }
 
 fn checked_length(prefix: [u8; PREFIX_BYTES]) -> Result<usize, FrameError> {

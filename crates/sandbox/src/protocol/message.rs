@@ -148,9 +148,18 @@ pub(crate) enum FromWorker {
     Locked(LockReport),
     /// Warmed up, and waiting for its run.
     Warm,
-    Log { level: LogLevel, text: String },
-    Call { call: u32, name: String, arguments: String },
+    Log {
+        level: LogLevel,
+        text: String,
+    },
+    Call {
+        call: u32,
+        name: String,
+        arguments: String,
+    },
     /// The tool aborted a call it had made.
-    Cancel { call: u32 },
+    Cancel {
+        call: u32,
+    },
     Done(RunOutcome),
 }

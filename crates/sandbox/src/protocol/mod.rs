@@ -8,7 +8,7 @@ mod message;
 
 pub(crate) use frame::{FrameError, encode, read, read_blocking, write_blocking};
 pub(crate) use message::{
-    CallReply, CompileAnswer, CompileJob, Failure, FailureKind, FromWorker, RunOutcome, RunRequest, ToWorker, WarmUp,
-    WorkerStats,
+    CallReply, CompileAnswer, CompileJob, Failure, FailureKind, FromWorker, RunOutcome, RunRequest, ToWorker,
+    WarmUp, WorkerStats,
 };
 pub use message::{EmitRequest, LogLevel, ModuleCode, ModuleKind};

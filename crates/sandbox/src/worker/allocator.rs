@@ -17,7 +17,12 @@ pub(super) struct HeapMeter {
 
 impl HeapMeter {
     pub(super) fn new(limit: usize) -> Rc<Self> {
-        Rc::new(Self { used: Cell::new(0), peak: Cell::new(0), limit: Cell::new(limit), exceeded: Cell::new(false) })
+        Rc::new(Self {
+            used: Cell::new(0),
+            peak: Cell::new(0),
+            limit: Cell::new(limit),
+            exceeded: Cell::new(false),
+        })
     }
 
     /// A run may ask for less than its worker was made for, never for more.

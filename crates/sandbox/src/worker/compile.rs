@@ -5,7 +5,9 @@ use std::os::unix::net::UnixStream;
 
 use rquickjs::{Context, Ctx, Runtime, qjs};
 
-use crate::protocol::{CompileAnswer, CompileJob, EmitRequest, FrameError, ModuleKind, read_blocking, write_blocking};
+use crate::protocol::{
+    CompileAnswer, CompileJob, EmitRequest, FrameError, ModuleKind, read_blocking, write_blocking,
+};
 
 /// What turns a request into an answer and, perhaps, into code for the engine. The kernel plugs its compiler in
 /// here, so that a source that crashes the compiler only takes this process with it.
@@ -41,7 +43,13 @@ fn bytecode(request: &EmitRequest) -> Result<Vec<u8>, String> {
         // SAFETY: the runtime is alive and the callbacks have the signatures the engine expects.
         unsafe {
             let raw = qjs::JS_GetRuntime(ctx.as_raw().as_ptr());
-            qjs::JS_SetModuleLoaderFunc2(raw, Some(same_name), Some(empty_module), None, std::ptr::null_mut());
+            qjs::JS_SetModuleLoaderFunc2(
+                raw,
+                Some(same_name),
+                Some(empty_module),
+                None,
+                std::ptr::null_mut(),
+            );
         }
         compile(&ctx, request)
     })
@@ -88,8 +96,7 @@ fn compile(ctx: &Ctx<'_>, request: &EmitRequest) -> Result<Vec<u8>, String> {
     // buffer belongs to us until js_free.
     unsafe {
         let flags = (kind | qjs::JS_EVAL_FLAG_COMPILE_ONLY) as i32;
-        let value =
-            qjs::JS_Eval(raw, source.as_ptr(), source.as_bytes().len() as _, name.as_ptr(), flags);
+        let value = qjs::JS_Eval(raw, source.as_ptr(), source.as_bytes().len() as _, name.as_ptr(), flags);
         if qjs::JS_IsException(value) {
             return Err(exception_text(ctx));
         }
@@ -107,5 +114,8 @@ fn compile(ctx: &Ctx<'_>, request: &EmitRequest) -> Result<Vec<u8>, String> {
 
 fn exception_text(ctx: &Ctx<'_>) -> String {
     let value = ctx.catch();
-    value.as_exception().and_then(rquickjs::Exception::message).unwrap_or_else(|| "the engine refused the code".to_owned())
+    value
+        .as_exception()
+        .and_then(rquickjs::Exception::message)
+        .unwrap_or_else(|| "the engine refused the code".to_owned())
 }

@@ -4,7 +4,9 @@ use std::rc::Rc;
 
 use rquickjs::context::intrinsic;
 use rquickjs::module::{Declarations, Exports, ModuleDef};
-use rquickjs::{Context, Ctx, Error, Exception, Function, Module, Object, Persistent, Result, Runtime, Value, qjs};
+use rquickjs::{
+    Context, Ctx, Error, Exception, Function, Module, Object, Persistent, Result, Runtime, Value, qjs,
+};
 
 use super::allocator::{CountingAllocator, HeapMeter};
 use super::host::Host;
@@ -126,7 +128,12 @@ impl Engine {
 }
 
 /// The natives that need the host: logs, bridge calls, timers, modules.
-fn install_natives<'js>(ctx: &Ctx<'js>, natives: &Object<'js>, host: &Rc<Host>, timers: &Rc<Timers>) -> Result<()> {
+fn install_natives<'js>(
+    ctx: &Ctx<'js>,
+    natives: &Object<'js>,
+    host: &Rc<Host>,
+    timers: &Rc<Timers>,
+) -> Result<()> {
     use crate::protocol::{FromWorker, LogLevel, ModuleKind};
 
     let owner = Rc::clone(host);
@@ -161,7 +168,8 @@ fn install_natives<'js>(ctx: &Ctx<'js>, natives: &Object<'js>, host: &Rc<Host>, 
     natives.set("violate", Function::new(ctx.clone(), move |text: String| owner.violate(text))?)?;
 
     let armed = Rc::clone(timers);
-    natives.set("armTimer", Function::new(ctx.clone(), move |id: f64, wait: f64| armed.arm(id as u64, wait))?)?;
+    natives
+        .set("armTimer", Function::new(ctx.clone(), move |id: f64, wait: f64| armed.arm(id as u64, wait))?)?;
     let armed = Rc::clone(timers);
     natives.set("disarmTimer", Function::new(ctx.clone(), move |id: f64| armed.disarm(id as u64))?)?;
 
@@ -179,18 +187,26 @@ fn install_natives<'js>(ctx: &Ctx<'js>, natives: &Object<'js>, host: &Rc<Host>, 
         "commonJs",
         Function::new(ctx.clone(), |ctx: Ctx<'js>, id: String| modules::common_js(&ctx, &id))?,
     )?;
-    natives.set("evaluate", Function::new(ctx.clone(), |ctx: Ctx<'js>, id: String| modules::evaluate(&ctx, &id))?)?;
-    natives.set("namespace", Function::new(ctx.clone(), |ctx: Ctx<'js>, id: String| modules::namespace(&ctx, &id))?)?;
+    natives.set(
+        "evaluate",
+        Function::new(ctx.clone(), |ctx: Ctx<'js>, id: String| modules::evaluate(&ctx, &id))?,
+    )?;
+    natives.set(
+        "namespace",
+        Function::new(ctx.clone(), |ctx: Ctx<'js>, id: String| modules::namespace(&ctx, &id))?,
+    )?;
     natives.set("requireModule", Function::new(ctx.clone(), require_module)?)?;
     Ok(())
 }
 
 /// The namespace of an ES module for a synchronous `require`.
+#[expect(clippy::needless_pass_by_value, reason = "the engine hands natives owned values")]
 fn require_module<'js>(ctx: Ctx<'js>, requirer: String, id: String) -> Result<Value<'js>> {
     match modules::readiness(&requirer, &id) {
         Readiness::InProgress => {}
         Readiness::Circular => {
-            let text = format!("`require` of `{id}` from `{requirer}` is circular; use `import` in one of the two");
+            let text =
+                format!("`require` of `{id}` from `{requirer}` is circular; use `import` in one of the two");
             return Err(Exception::throw_message(&ctx, &text));
         }
         Readiness::Evaluate => {
@@ -201,7 +217,9 @@ fn require_module<'js>(ctx: Ctx<'js>, requirer: String, id: String) -> Result<Va
                         done?;
                     }
                     None => {
-                        let text = format!("`{id}` uses top-level await; load it with `import` instead of `require`");
+                        let text = format!(
+                            "`{id}` uses top-level await; load it with `import` instead of `require`"
+                        );
                         return Err(Exception::throw_message(&ctx, &text));
                     }
                 }

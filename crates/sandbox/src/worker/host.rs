@@ -158,7 +158,9 @@ pub(super) fn without_lone_surrogates(json: String) -> String {
     while let Some((before, escape)) = rest.find('\\').map(|at| rest.split_at(at)) {
         repaired.push_str(before);
         let lone = escape.get(..4).is_some_and(|start| {
-            start.strip_prefix("\\ud").is_some_and(|digit| digit.starts_with(|digit: char| matches!(digit, '8'..='9' | 'a'..='f')))
+            start
+                .strip_prefix("\\ud")
+                .is_some_and(|digit| digit.starts_with(|digit: char| matches!(digit, '8'..='9' | 'a'..='f')))
         });
         let (kept, length) = if lone { ("\\ufffd", 6) } else { (escape.get(..2).unwrap_or(escape), 2) };
         repaired.push_str(kept);

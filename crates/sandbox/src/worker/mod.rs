@@ -62,6 +62,7 @@ pub fn worker_main(frontend: &dyn Frontend) -> Option<ExitCode> {
 
 fn serve(kind: &str, heap_bytes: u64, frontend: &dyn Frontend) -> Option<()> {
     let mut connection = connection()?;
+    close_the_rest()?;
     let report = lock(kind, heap_bytes)?;
     write_blocking(&mut connection, &FromWorker::Locked(report)).ok()?;
     match kind {
@@ -77,8 +78,25 @@ fn connection() -> Option<UnixStream> {
     let descriptor = unsafe { OwnedFd::from_raw_fd(std::io::stdin().as_raw_fd()) };
     let stream = UnixStream::from(descriptor);
     let peer = getsockopt(&stream, PeerCredentials).ok()?;
-    let from_parent = peer.pid() == nix::unistd::getppid().as_raw() && peer.uid() == nix::unistd::getuid().as_raw();
+    let from_parent =
+        peer.pid() == nix::unistd::getppid().as_raw() && peer.uid() == nix::unistd::getuid().as_raw();
     from_parent.then_some(stream)
+}
+
+/// Closes every descriptor but the standard ones: what the embedding program left open is none of a worker's business.
+fn close_the_rest() -> Option<()> {
+    const FIRST: libc::c_uint = 3;
+    // SAFETY: the call takes numbers only, and nothing in this process has opened a descriptor yet.
+    if unsafe { libc::syscall(libc::SYS_close_range, FIRST, libc::c_uint::MAX, 0) } == 0 {
+        return Some(());
+    }
+    // Kernels before 5.9 do not know the call.
+    let (_, most) = nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_NOFILE).ok()?;
+    for descriptor in 3..libc::c_int::try_from(most.min(1 << 20)).ok()? {
+        // SAFETY: as above; closing what is not open does nothing.
+        unsafe { libc::close(descriptor) };
+    }
+    Some(())
 }
 
 fn lock(kind: &str, heap_bytes: u64) -> Option<LockReport> {
@@ -99,10 +117,7 @@ fn lock(kind: &str, heap_bytes: u64) -> Option<LockReport> {
 }
 
 fn serve_run(mut connection: UnixStream, heap_bytes: usize) -> Option<()> {
-    let warm_up = match read_blocking(&mut connection).ok()? {
-        ToWorker::WarmUp(warm_up) => warm_up,
-        _ => return None,
-    };
+    let ToWorker::WarmUp(warm_up) = read_blocking(&mut connection).ok()? else { return None };
     let heap = allocator::HeapMeter::new(heap_bytes);
     let host = Host::new(connection, std::rc::Rc::clone(&heap));
     let engine = Engine::new(&host, &heap, warm_up.prelude).ok()?;

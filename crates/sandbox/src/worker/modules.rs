@@ -77,7 +77,11 @@ pub(super) fn run_script<'js>(ctx: &Ctx<'js>, bytecode: &'static [u8]) -> Result
             return Err(Error::Exception);
         }
         let value = qjs::JS_EvalFunction(raw, function);
-        if qjs::JS_IsException(value) { Err(Error::Exception) } else { Ok(Value::from_raw(ctx.clone(), value)) }
+        if qjs::JS_IsException(value) {
+            Err(Error::Exception)
+        } else {
+            Ok(Value::from_raw(ctx.clone(), value))
+        }
     }
 }
 
@@ -110,7 +114,11 @@ pub(super) fn evaluate<'js>(ctx: &Ctx<'js>, id: &str) -> Result<Value<'js>> {
     TABLE.with_borrow_mut(|table| table.evaluating.pop());
     // SAFETY: the result is owned by the returned Value.
     unsafe {
-        if qjs::JS_IsException(promise) { Err(Error::Exception) } else { Ok(Value::from_raw(ctx.clone(), promise)) }
+        if qjs::JS_IsException(promise) {
+            Err(Error::Exception)
+        } else {
+            Ok(Value::from_raw(ctx.clone(), promise))
+        }
     }
 }
 
@@ -121,7 +129,11 @@ pub(super) fn namespace<'js>(ctx: &Ctx<'js>, id: &str) -> Result<Value<'js>> {
     let value = unsafe { qjs::JS_GetModuleNamespace(ctx.as_raw().as_ptr(), module.as_ptr()) };
     // SAFETY: the result is owned by the returned Value.
     unsafe {
-        if qjs::JS_IsException(value) { Err(Error::Exception) } else { Ok(Value::from_raw(ctx.clone(), value)) }
+        if qjs::JS_IsException(value) {
+            Err(Error::Exception)
+        } else {
+            Ok(Value::from_raw(ctx.clone(), value))
+        }
     }
 }
 
@@ -182,7 +194,11 @@ fn closure(table: &Table, start: &str) -> BTreeSet<String> {
 /// The engine's module for `id`, read from bytecode the first time.
 fn load(ctx: &Ctx<'_>, id: &str) -> Result<NonNull<qjs::JSModuleDef>> {
     let known = TABLE.with_borrow(|table| {
-        table.entries.get(id).filter(|entry| entry.kind == ModuleKind::Module).map(|entry| (entry.module, entry.bytecode))
+        table
+            .entries
+            .get(id)
+            .filter(|entry| entry.kind == ModuleKind::Module)
+            .map(|entry| (entry.module, entry.bytecode))
     });
     let Some((module, bytecode)) = known else {
         return Err(Exception::throw_message(ctx, &format!("module `{id}` is not part of this program")));

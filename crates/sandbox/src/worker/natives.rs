@@ -1,4 +1,5 @@
 //! Natives that need nothing but their arguments: UTF-8, URLs, random bytes.
+#![expect(clippy::needless_pass_by_value, reason = "the engine hands natives owned values")]
 
 use rquickjs::{Ctx, Function, Object, Result, TypedArray};
 use serde_json::json;
@@ -9,13 +10,17 @@ pub(super) fn install<'js>(ctx: &Ctx<'js>, natives: &Object<'js>) -> Result<()> 
     natives.set(
         "utf8Encode",
         // A copy, so that the engine owns the bytes and its cap counts them.
-        Function::new(ctx.clone(), |ctx: Ctx<'js>, text: String| TypedArray::<u8>::new_copy(ctx, text.as_bytes()))?,
+        Function::new(ctx.clone(), |ctx: Ctx<'js>, text: String| {
+            TypedArray::<u8>::new_copy(ctx, text.as_bytes())
+        })?,
     )?;
     natives.set("utf8Decode", Function::new(ctx.clone(), utf8_decode)?)?;
     natives.set("utf8Tail", Function::new(ctx.clone(), utf8_tail)?)?;
     natives.set(
         "randomBytes",
-        Function::new(ctx.clone(), |ctx: Ctx<'js>, count: usize| TypedArray::<u8>::new_copy(ctx, random_bytes(count)))?,
+        Function::new(ctx.clone(), |ctx: Ctx<'js>, count: usize| {
+            TypedArray::<u8>::new_copy(ctx, random_bytes(count))
+        })?,
     )?;
     natives.set("urlParse", Function::new(ctx.clone(), url_parse)?)?;
     natives.set("urlSet", Function::new(ctx.clone(), url_set)?)?;

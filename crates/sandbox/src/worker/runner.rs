@@ -41,10 +41,14 @@ fn failure(kind: FailureKind, message: String) -> Failure {
     Failure { kind, name: String::new(), message, stack: String::new(), code: None }
 }
 
-fn drive(ctx: &Ctx<'_>, engine: &Engine, host: &Rc<Host>, request: &RunRequest) -> std::result::Result<String, Failure> {
-    let promise = match start(ctx, engine, request) {
-        Ok(promise) => promise,
-        Err(_) => return Err(thrown(ctx, engine, ctx.catch())),
+fn drive(
+    ctx: &Ctx<'_>,
+    engine: &Engine,
+    host: &Rc<Host>,
+    request: &RunRequest,
+) -> std::result::Result<String, Failure> {
+    let Ok(promise) = start(ctx, engine, request) else {
+        return Err(thrown(ctx, engine, ctx.catch()));
     };
     loop {
         while ctx.execute_pending_job() {
@@ -88,7 +92,12 @@ fn start<'js>(ctx: &Ctx<'js>, engine: &Engine, request: &RunRequest) -> Result<P
         "environment": environment,
     });
     let start = engine.prelude.start.clone().restore(ctx)?;
-    start.call((request.entry.as_str(), request.arguments.as_str(), request.call_default, options.to_string()))
+    start.call((
+        request.entry.as_str(),
+        request.arguments.as_str(),
+        request.call_default,
+        options.to_string(),
+    ))
 }
 
 /// The result as it is sent, measured where no tool code can reach: what it made of `length` does not count.
@@ -182,7 +191,14 @@ fn thrown<'js>(ctx: &Ctx<'js>, engine: &Engine, error: Value<'js>) -> Failure {
         ctx.catch();
         return failure(FailureKind::Thrown, "the tool threw something that cannot be shown".to_owned());
     };
-    let text = |key: &str| clipped(described.get(key).and_then(serde_json::Value::as_str).unwrap_or_default());
+    let text =
+        |key: &str| clipped(described.get(key).and_then(serde_json::Value::as_str).unwrap_or_default());
     let code = Some(text("code")).filter(|code| !code.is_empty());
-    Failure { kind: FailureKind::Thrown, name: text("name"), message: text("message"), stack: text("stack"), code }
+    Failure {
+        kind: FailureKind::Thrown,
+        name: text("name"),
+        message: text("message"),
+        stack: text("stack"),
+        code,
+    }
 }

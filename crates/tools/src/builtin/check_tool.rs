@@ -53,7 +53,8 @@ impl Tool for CheckTool {
         let arguments: Arguments = invocation.parse()?;
         let path = RelativePath::new(&arguments.path)?;
         let report = self.forge.check(invocation.workspace.tools.as_ref(), &path).await?;
-        let data = serde_json::to_value(report).map_err(|error| ToolError::new(Code::Internal, error.to_string()))?;
+        let data = serde_json::to_value(report)
+            .map_err(|error| ToolError::new(Code::Internal, error.to_string()))?;
         Ok(data.into())
     }
 }

@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use tgp_contract::{
-    Code, Effect, ExecutionPath, FileEffect, FileSystem, FsError, RelativePath, ToolDefinition, ToolError, ToolName,
-    canonical,
+    Code, Effect, ExecutionPath, FileEffect, FileSystem, FsError, RelativePath, ToolDefinition, ToolError,
+    ToolName, canonical,
 };
 
 use crate::Forge;

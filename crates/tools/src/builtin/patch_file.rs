@@ -65,12 +65,17 @@ fn patch(path: &RelativePath, text: &str, search: &str, replace: &str) -> Result
             let after = rest.get(search.len()..).unwrap_or_default();
             Ok([before, replace, after].concat())
         }
-        [] => Err(ToolError::new(Code::Validation, format!("the search text does not occur in `{path}` (0 matches)"))
-            .detail("matches", 0)
-            .help("read the file again and copy the text exactly, with its white space")),
+        [] => Err(ToolError::new(
+            Code::Validation,
+            format!("the search text does not occur in `{path}` (0 matches)"),
+        )
+        .detail("matches", 0)
+        .help("read the file again and copy the text exactly, with its white space")),
         many => {
-            let lines: Vec<usize> =
-                many.iter().map(|&start| text.get(..start).unwrap_or_default().matches('\n').count() + 1).collect();
+            let lines: Vec<usize> = many
+                .iter()
+                .map(|&start| text.get(..start).unwrap_or_default().matches('\n').count() + 1)
+                .collect();
             Err(ToolError::new(
                 Code::Validation,
                 format!("the search text is ambiguous in `{path}`: {} matches", many.len()),

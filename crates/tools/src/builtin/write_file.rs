@@ -48,6 +48,11 @@ impl Tool for WriteFile {
     async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
         let arguments: Arguments = invocation.parse()?;
         let path = RelativePath::new(&arguments.path)?;
-        replace_text(invocation.workspace.tools.as_ref(), &path, &arguments.content, invocation.context.dry_run)
+        replace_text(
+            invocation.workspace.tools.as_ref(),
+            &path,
+            &arguments.content,
+            invocation.context.dry_run,
+        )
     }
 }

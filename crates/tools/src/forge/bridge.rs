@@ -8,9 +8,9 @@ use tgp_contract::{Actor, CallContext, Code, Consent, RelativePath, ToolCall, To
 use tgp_sandbox::{Bridge, FetchClient, FetchRequest};
 use tokio::sync::Semaphore;
 
+use crate::Workspace;
 use crate::files::Mounts;
 use crate::router::{Invocation, Router};
-use crate::Workspace;
 
 /// How many tools one run may have running at a time; those may run one each. Every one is a process with a heap of
 /// its own, so a tool that starts a thousand must not have them all at once.
@@ -95,7 +95,8 @@ impl Bridge for ToolBridge {
                     ));
                 }
                 let response = self.fetch.fetch(request).await?;
-                serde_json::to_value(response).map_err(|error| ToolError::new(Code::Internal, error.to_string()))
+                serde_json::to_value(response)
+                    .map_err(|error| ToolError::new(Code::Internal, error.to_string()))
             }
             "exec_sql" => Err(ToolError::new(Code::Sql, "no database is configured")
                 .help("this kernel has no database; pass the rows as arguments")),
@@ -112,7 +113,10 @@ fn text(function: &str, name: &str, value: Option<Value>) -> Result<String, Tool
                 None | Some(Value::Null) => "nothing".to_owned(),
                 Some(value) => value.to_string(),
             };
-            Err(ToolError::new(Code::Validation, format!("tgp.{function} takes a string as `{name}`, not {got}")))
+            Err(ToolError::new(
+                Code::Validation,
+                format!("tgp.{function} takes a string as `{name}`, not {got}"),
+            ))
         }
     }
 }
@@ -123,6 +127,9 @@ pub(super) struct NoBridge;
 #[async_trait]
 impl Bridge for NoBridge {
     async fn call(&self, name: &str, _arguments: Vec<Value>) -> Result<Value, ToolError> {
-        Err(ToolError::new(Code::Permission, format!("tgp.{name} is not there while a configuration is read")))
+        Err(ToolError::new(
+            Code::Permission,
+            format!("tgp.{name} is not there while a configuration is read"),
+        ))
     }
 }

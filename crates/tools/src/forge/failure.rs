@@ -20,11 +20,13 @@ pub(super) fn crash_finding(id: &str, failure: &CompileFailure) -> Finding {
     }
 }
 
-pub(super) fn explain(error: RunError, prepared: &Prepared) -> ToolError {
-    let code = carried_code(&error).unwrap_or_else(|| error.code());
+pub(super) fn explain(error: &RunError, prepared: &Prepared) -> ToolError {
+    let code = carried_code(error).unwrap_or_else(|| error.code());
     let frames = map_stack(&error.stack, &prepared.graph);
     let message = match (&error.kind, error.name.as_str()) {
-        (RunErrorKind::Thrown, name) if !name.is_empty() && name != "Error" => format!("{name}: {}", error.message),
+        (RunErrorKind::Thrown, name) if !name.is_empty() && name != "Error" => {
+            format!("{name}: {}", error.message)
+        }
         _ => error.message.clone(),
     };
     let mut tool_error = ToolError::new(code, message).help(help(error.kind));
@@ -60,11 +62,15 @@ fn help(kind: RunErrorKind) -> &'static str {
     match kind {
         RunErrorKind::Memory => "work on smaller pieces, or raise sandbox.memoryMb in tgp.config.ts",
         RunErrorKind::CpuTime => "look for a loop that does not end, or raise sandbox.cpuMs in tgp.config.ts",
-        RunErrorKind::WallTime => "look for a wait that does not end, or raise sandbox.wallMs in tgp.config.ts",
+        RunErrorKind::WallTime => {
+            "look for a wait that does not end, or raise sandbox.wallMs in tgp.config.ts"
+        }
         RunErrorKind::Thrown => "read the place and the logs, patch the tool, and check it again",
         RunErrorKind::Cap => "return, log or call less; the caps are in the sandbox section of tgp.config.ts",
         RunErrorKind::NeverSettles => "make sure that every promise the tool awaits is resolved",
-        RunErrorKind::BadProgram | RunErrorKind::Crashed => "run it again; if it stays, please report the tool",
+        RunErrorKind::BadProgram | RunErrorKind::Crashed => {
+            "run it again; if it stays, please report the tool"
+        }
     }
 }
 

@@ -8,10 +8,20 @@ use tgp_sandbox::{EmitRequest, Frontend, FrontendReply, ModuleKind};
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum FrontendRequest {
-    Compile { unit: Unit },
-    Check { unit: Unit, options: CheckOptions },
+    Compile {
+        unit: Unit,
+    },
+    Check {
+        unit: Unit,
+        options: CheckOptions,
+    },
     /// JavaScript that needs no front end.
-    Script { id: String, common_js: bool, code: String, keep_debug_info: bool },
+    Script {
+        id: String,
+        common_js: bool,
+        code: String,
+        keep_debug_info: bool,
+    },
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -43,7 +53,9 @@ impl Frontend for ForgeFrontend {
                 }
                 Err(error) => (FrontendAnswer::Refused(error), None),
             },
-            Ok(FrontendRequest::Check { unit, options }) => (FrontendAnswer::Checked(check(&unit, &options)), None),
+            Ok(FrontendRequest::Check { unit, options }) => {
+                (FrontendAnswer::Checked(check(&unit, &options)), None)
+            }
             Ok(FrontendRequest::Script { id, common_js, code, keep_debug_info }) => {
                 let kind = if common_js { ModuleKind::CommonJs } else { ModuleKind::Module };
                 (FrontendAnswer::Emitted, Some(EmitRequest { id, kind, code, keep_debug_info }))

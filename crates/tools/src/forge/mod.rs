@@ -54,11 +54,12 @@ pub enum ForgeError {
 impl From<ForgeError> for ToolError {
     fn from(error: ForgeError) -> Self {
         match error {
-            ForgeError::Compile(CompileFailure::Crashed | CompileFailure::TooSlow | CompileFailure::Refused(_)) => {
-                ToolError::new(Code::Compile, error.to_string())
-                    .help("flatten the expression or split the source into several tools")
-            }
-            _ => ToolError::new(Code::Internal, error.to_string()).help("`tgp doctor` shows what this machine lacks"),
+            ForgeError::Compile(
+                CompileFailure::Crashed | CompileFailure::TooSlow | CompileFailure::Refused(_),
+            ) => ToolError::new(Code::Compile, error.to_string())
+                .help("flatten the expression or split the source into several tools"),
+            _ => ToolError::new(Code::Internal, error.to_string())
+                .help("`tgp doctor` shows what this machine lacks"),
         }
     }
 }
@@ -150,7 +151,11 @@ impl Forge {
     }
 
     /// The program of a tool, from memory when nothing of it has changed.
-    async fn program(&self, tools: &Arc<dyn FileSystem>, entry: &RelativePath) -> Result<Arc<Prepared>, ToolError> {
+    async fn program(
+        &self,
+        tools: &Arc<dyn FileSystem>,
+        entry: &RelativePath,
+    ) -> Result<Arc<Prepared>, ToolError> {
         let known = self.programs().get(entry.as_str()).cloned();
         if let Some(known) = known
             && known.is_current(tools.as_ref())
@@ -211,7 +216,9 @@ impl Forge {
                 }
                 Ok(Execution { data: json!({ "result": result, "logs": logs, "stats": stats }), changes })
             }
-            Err(error) => Err(failure::explain(error, &prepared).detail("logs", logs).detail("stats", stats)),
+            Err(error) => {
+                Err(failure::explain(&error, &prepared).detail("logs", logs).detail("stats", stats))
+            }
         }
     }
 
@@ -240,14 +247,17 @@ impl Forge {
         let input = RunInput {
             arguments: Value::Null,
             call_default: false,
-            environment: named.into_iter().filter_map(|name| environment(&name).map(|value| (name, value))).collect(),
+            environment: named
+                .into_iter()
+                .filter_map(|name| environment(&name).map(|value| (name, value)))
+                .collect(),
         };
         let report = self
             .sandbox
             .run(&prepared.program, input, RunOptions::default(), &bridge::NoBridge)
             .await
             .map_err(ForgeError::from)?;
-        report.result.map_err(|error| failure::explain(error, &prepared))
+        report.result.map_err(|error| failure::explain(&error, &prepared))
     }
 
     /// How the workers are locked.
@@ -266,7 +276,10 @@ pub(crate) struct Execution {
     pub(crate) changes: Vec<(Change, Option<String>)>,
 }
 
-fn with_hashes(changes: Vec<Change>, workspace: &Workspace) -> Result<Vec<(Change, Option<String>)>, ToolError> {
+fn with_hashes(
+    changes: Vec<Change>,
+    workspace: &Workspace,
+) -> Result<Vec<(Change, Option<String>)>, ToolError> {
     changes
         .into_iter()
         .map(|change| match workspace.host.read(change.path()) {

@@ -37,8 +37,11 @@ impl Prepared {
     pub(super) fn must_be_runnable(&self, path: &RelativePath) -> Result<(), ToolError> {
         let shape = self.graph.modules.get(&self.graph.entry).map(|module| module.shape);
         if shape == Some(ToolShape::NamedExportsOnly) {
-            return Err(ToolError::new(Code::Validation, format!("`{path}` has no default export to execute"))
-                .help("add `export default function (args) { … }`, or import it from another tool"));
+            return Err(ToolError::new(
+                Code::Validation,
+                format!("`{path}` has no default export to execute"),
+            )
+            .help("add `export default function (args) { … }`, or import it from another tool"));
         }
         Ok(())
     }

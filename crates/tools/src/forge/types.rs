@@ -38,7 +38,16 @@ impl TypeChecker {
         let mut command = Command::new(compiler);
         command
             .args(["--noEmit", "--pretty", "false", "--ignoreConfig", "--strict", "--skipLibCheck"])
-            .args(["--target", "es2023", "--lib", "es2023", "--module", "esnext", "--moduleResolution", "bundler"])
+            .args([
+                "--target",
+                "es2023",
+                "--lib",
+                "es2023",
+                "--module",
+                "esnext",
+                "--moduleResolution",
+                "bundler",
+            ])
             .args(["--moduleDetection", "force", "--allowImportingTsExtensions", "--types", ""])
             .arg(&unit.id)
             .current_dir(&self.tool_root)

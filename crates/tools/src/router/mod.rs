@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use tgp_contract::{
-    ApprovalAnswer, ApprovalRequest, Approver, CallContext, CallRecord, Code, Consent, FileEffect, Gate, GateRequest,
-    GateVerdict, Recorder, Stage, ToolCall, ToolDefinition, ToolError, ToolResult, Verdict,
+    ApprovalAnswer, ApprovalRequest, Approver, CallContext, CallRecord, Code, Consent, FileEffect, Gate,
+    GateRequest, GateVerdict, Recorder, Stage, ToolCall, ToolDefinition, ToolError, ToolResult, Verdict,
 };
 
 use crate::Workspace;
@@ -146,8 +146,11 @@ impl Router {
         trail.definition = Some(definition.clone());
         registered.schema.check(definition.name.as_str(), &call.arguments)?;
         if context.depth > MAX_DEPTH {
-            return Err(ToolError::new(Code::Runtime, format!("tools call tools more than {MAX_DEPTH} levels deep"))
-                .help("call the inner tool directly, or import it instead of executing it"));
+            return Err(ToolError::new(
+                Code::Runtime,
+                format!("tools call tools more than {MAX_DEPTH} levels deep"),
+            )
+            .help("call the inner tool directly, or import it instead of executing it"));
         }
         if context.dry_run && !definition.dry_run {
             return Err(ToolError::new(Code::Validation, format!("`{}` has no dry run", definition.name))
@@ -156,13 +159,8 @@ impl Router {
         let request = GateRequest { call, definition, context };
         let reasons = self.pass_gates(request, trail).await?;
         self.seek_approval(request, reasons, trail).await?;
-        let invocation = Invocation {
-            call_id: &call.id,
-            arguments: &call.arguments,
-            context,
-            workspace,
-            router: self,
-        };
+        let invocation =
+            Invocation { call_id: &call.id, arguments: &call.arguments, context, workspace, router: self };
         let outcome = registered.tool.run(invocation).await?;
         trail.files = outcome.files;
         Ok(outcome.data)
@@ -178,7 +176,11 @@ impl Router {
     }
 
     /// Asks every gate, in order; the first denial ends the call. Returns why somebody must be asked, if so.
-    async fn pass_gates(&self, request: GateRequest<'_>, trail: &mut Trail) -> Result<Vec<String>, ToolError> {
+    async fn pass_gates(
+        &self,
+        request: GateRequest<'_>,
+        trail: &mut Trail,
+    ) -> Result<Vec<String>, ToolError> {
         let mut reasons = Vec::new();
         for gate in &self.gates {
             let (word, rule, denial) = match gate.judge(request).await {
@@ -229,8 +231,11 @@ impl Router {
             }
             ApprovalAnswer::Refused { reason } => {
                 trail.verdicts.push(approval("refused", &reason));
-                Err(ToolError::new(Code::Approval, format!("`{}` was not approved: {reason}", definition.name))
-                    .help("run it with --yes, or from a terminal where somebody can be asked"))
+                Err(ToolError::new(
+                    Code::Approval,
+                    format!("`{}` was not approved: {reason}", definition.name),
+                )
+                .help("run it with --yes, or from a terminal where somebody can be asked"))
             }
         }
     }

@@ -30,9 +30,12 @@ impl Schema {
             .into_iter()
             .map(|(field, message)| serde_json::json!({ "field": field, "message": message }))
             .collect();
-        Err(ToolError::new(Code::Validation, format!("the arguments of `{tool}` do not fit{place}: {message}"))
-            .detail("field", field)
-            .detail("problems", all)
-            .help(format!("`tgp tools --format json` shows the schema of `{tool}`")))
+        Err(ToolError::new(
+            Code::Validation,
+            format!("the arguments of `{tool}` do not fit{place}: {message}"),
+        )
+        .detail("field", field)
+        .detail("problems", all)
+        .help(format!("`tgp tools --format json` shows the schema of `{tool}`")))
     }
 }

@@ -6,10 +6,13 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use tgp_contract::{
-    Actor, ApprovalAnswer, ApprovalRequest, Approver, CallContext, CallRecord, Code, Consent, Effect, ExecutionPath,
-    Gate, GateRequest, Recorder, Stage, ToolCall, ToolDefinition, ToolError, ToolName, ToolResult, Verdict,
+    Actor, ApprovalAnswer, ApprovalRequest, Approver, CallContext, CallRecord, Code, Consent, Effect,
+    ExecutionPath, Gate, GateRequest, Recorder, Stage, ToolCall, ToolDefinition, ToolError, ToolName,
+    ToolResult, Verdict,
 };
-use tgp_tools::{EffectGate, Invocation, Outcome, RecentCalls, RefuseAll, Router, RouterError, Tool, Workspace};
+use tgp_tools::{
+    EffectGate, Invocation, Outcome, RecentCalls, RefuseAll, Router, RouterError, Tool, Workspace,
+};
 
 struct Probe {
     definition: ToolDefinition,
@@ -106,14 +109,14 @@ fn house(gates: &[(Stage, &'static str, Verdict)], approver: Arc<dyn Approver>) 
     let runs = Arc::new(AtomicUsize::new(0));
     let asked = Arc::new(Mutex::new(Vec::new()));
     let records = Arc::new(RecentCalls::new(3));
-    let tools: Vec<Arc<dyn Tool>> = [("reader", Effect::Read), ("writer", Effect::Write), ("runner", Effect::Execute)]
-        .map(|(name, effect)| Probe { definition: definition(name, effect), runs: Arc::clone(&runs) })
-        .map(|probe| Arc::new(probe) as Arc<dyn Tool>)
-        .to_vec();
+    let tools: Vec<Arc<dyn Tool>> =
+        [("reader", Effect::Read), ("writer", Effect::Write), ("runner", Effect::Execute)]
+            .map(|(name, effect)| Probe { definition: definition(name, effect), runs: Arc::clone(&runs) })
+            .map(|probe| Arc::new(probe) as Arc<dyn Tool>)
+            .to_vec();
     let mut list: Vec<Arc<dyn Gate>> = vec![Arc::new(EffectGate)];
     for (stage, name, verdict) in gates {
-        let gate =
-            FixedGate { stage: *stage, name, verdict: verdict.clone(), asked: Arc::clone(&asked) };
+        let gate = FixedGate { stage: *stage, name, verdict: verdict.clone(), asked: Arc::clone(&asked) };
         list.push(Arc::new(gate));
     }
     let (workspace, folder) = workspace();
@@ -196,7 +199,8 @@ async fn gates_are_asked_in_order_and_the_first_denial_ends_the_call() {
     assert_eq!(code(&result), Some(Code::Policy), "consent does not overrule a denial");
     assert_eq!(*house.asked.lock().unwrap(), ["state", "policy"]);
     assert_eq!(house.runs.load(Ordering::SeqCst), 0);
-    let words: Vec<_> = house.records.all()[0].verdicts.iter().map(|verdict| verdict.verdict.clone()).collect();
+    let words: Vec<_> =
+        house.records.all()[0].verdicts.iter().map(|verdict| verdict.verdict.clone()).collect();
     assert_eq!(words, ["allow", "allow", "deny"]);
 }
 
@@ -242,7 +246,8 @@ async fn a_call_whose_record_cannot_be_kept_has_failed() {
     let (workspace, _folder) = workspace();
     let probe = Probe { definition: definition("reader", Effect::Read), runs: Arc::default() };
     let router =
-        Router::new(vec![Arc::new(probe)], vec![], Arc::new(RefuseAll), Arc::new(BrokenRecorder), workspace).unwrap();
+        Router::new(vec![Arc::new(probe)], vec![], Arc::new(RefuseAll), Arc::new(BrokenRecorder), workspace)
+            .unwrap();
     let result = Arc::new(router).call(call("reader", json!({ "n": 1 })), context(Consent::Given)).await;
     assert_eq!(code(&result), Some(Code::Integrity));
 }
@@ -260,8 +265,17 @@ fn names_and_schemas_are_checked_when_tools_are_registered() {
         Router::new(tools, vec![], Arc::new(RefuseAll), Arc::new(RecentCalls::new(1)), workspace).map(|_| ())
     };
     let object = || json!({ "type": "object" });
-    assert!(matches!(build(vec![probe("a", "x", object()), probe("a", "y", object())]), Err(RouterError::Duplicate(_))));
-    assert!(matches!(build(vec![probe("a", "x", object()), probe("b", "x", object())]), Err(RouterError::Duplicate(_))));
-    assert!(matches!(build(vec![probe("a", "b", object()), probe("b", "y", object())]), Err(RouterError::Duplicate(_))));
+    assert!(matches!(
+        build(vec![probe("a", "x", object()), probe("a", "y", object())]),
+        Err(RouterError::Duplicate(_))
+    ));
+    assert!(matches!(
+        build(vec![probe("a", "x", object()), probe("b", "x", object())]),
+        Err(RouterError::Duplicate(_))
+    ));
+    assert!(matches!(
+        build(vec![probe("a", "b", object()), probe("b", "y", object())]),
+        Err(RouterError::Duplicate(_))
+    ));
     assert!(matches!(build(vec![probe("a", "x", json!({ "type": 5 }))]), Err(RouterError::Schema { .. })));
 }

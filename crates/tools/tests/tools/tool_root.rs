@@ -31,7 +31,8 @@ fn hidden_names_are_out_of_reach_at_any_depth_and_in_any_case() {
     ];
     assert!(root.apply(&batch).is_err());
     assert!(root.entry(&path("tools/b.ts")).unwrap().is_none(), "a refused batch leaves nothing");
-    let listed: Vec<String> = root.list(&RelativePath::root()).unwrap().iter().map(|e| e.path.to_string()).collect();
+    let listed: Vec<String> =
+        root.list(&RelativePath::root()).unwrap().iter().map(|e| e.path.to_string()).collect();
     assert_eq!(listed, ["tools", "tools/a.ts"]);
     assert!(root.read(&path("tools/.gitignore")).is_err_and(|error| error.code() == Code::NotFound));
 }
