@@ -21,7 +21,9 @@ pub fn prepare(root: &Path) -> Result<Vec<(String, String)>> {
     match npm_packages(root)? {
         Some(folder) => environment.push((NODE_MODULES_VARIABLE.to_owned(), folder.display().to_string())),
         None => {
-            println!("xtask: skipped: tests with zod, date-fns and TypeScript 7 (npm could not install them)");
+            println!(
+                "xtask: skipped: tests with zod, date-fns and TypeScript 7 (npm could not install them)"
+            );
         }
     }
     Ok(environment)

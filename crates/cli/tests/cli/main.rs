@@ -1,0 +1,14 @@
+//! The command line from end to end: the built program, in folders of its own, with a clean environment.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+mod bootstrap;
+mod demo;
+mod golden;
+mod json;
+mod pipes;
+mod processes;
+mod project;
+mod pty;
+mod scenarios;
+mod signals;
+mod terminal;

@@ -1,0 +1,199 @@
+//! A folder to run the program in, with nothing of the machine's own environment.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use tempfile::TempDir;
+
+/// The tools that tests copy into a project.
+pub fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/tools")
+}
+
+/// `work` is where commands run; `home`, `cache`, `tmp` and `bin` stand beside it.
+pub struct Project {
+    root: TempDir,
+    path: PathBuf,
+}
+
+/// What a command left behind.
+#[derive(Debug)]
+pub struct Ran {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl From<Output> for Ran {
+    fn from(output: Output) -> Self {
+        let text = |bytes| String::from_utf8(bytes).expect("the program prints UTF-8");
+        Self { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+    }
+}
+
+impl Project {
+    /// An empty folder.
+    pub fn empty() -> Self {
+        let root = TempDir::new().unwrap();
+        let path = root.path().canonicalize().unwrap();
+        for name in ["work", "home", "cache", "tmp", "bin"] {
+            fs::create_dir(path.join(name)).unwrap();
+        }
+        std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_tgp"), path.join("bin/tgp")).unwrap();
+        Self { root, path }
+    }
+
+    /// A folder after `tgp init`.
+    pub fn initialised() -> Self {
+        let project = Self::empty();
+        project.run(&["init"]).expect_code(0);
+        project
+    }
+
+    /// The same with all fixture tools.
+    pub fn with_fixtures() -> Self {
+        let project = Self::initialised();
+        copy(&fixtures(), &project.path("work/.tgp/tools"));
+        project
+    }
+
+    /// A path beside `work`.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// A path in the folder where commands run.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.path("work").join(name)
+    }
+
+    pub fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.file(name)).unwrap()
+    }
+
+    pub fn write(&self, name: &str, content: &str) {
+        fs::create_dir_all(self.file(name).parent().unwrap()).unwrap();
+        fs::write(self.file(name), content).unwrap();
+    }
+
+    /// A program in the clean environment.
+    pub fn program(&self, program: &str) -> Command {
+        let path = std::env::join_paths(
+            [self.path("bin")].into_iter().chain(std::env::split_paths(&std::env::var_os("PATH").unwrap())),
+        );
+        let mut command = Command::new(program);
+        command
+            .current_dir(self.path("work"))
+            .env_clear()
+            .env("PATH", path.unwrap())
+            .env("HOME", self.path("home"))
+            .env("TGP_CACHE_DIR", self.path("cache"))
+            .env("TMPDIR", self.path("tmp"))
+            .env("TOOLS", fixtures())
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// `tgp` with these arguments.
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = self.program(env!("CARGO_BIN_EXE_tgp"));
+        command.args(arguments);
+        command
+    }
+
+    /// Runs `tgp` to its end.
+    pub fn run(&self, arguments: &[&str]) -> Ran {
+        self.finish(self.command(arguments))
+    }
+
+    /// Runs `tgp` with something on standard input.
+    pub fn run_with_input(&self, arguments: &[&str], input: &str) -> Ran {
+        let mut command = self.command(arguments);
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        let ran = child.wait_with_output().unwrap().into();
+        self.assert_clean();
+        ran
+    }
+
+    /// Runs a line of shell.
+    pub fn shell(&self, line: &str) -> Ran {
+        let mut command = self.program("sh");
+        command.args(["-c", line]);
+        self.finish(command)
+    }
+
+    fn finish(&self, mut command: Command) -> Ran {
+        let ran = command.output().unwrap().into();
+        self.assert_clean();
+        ran
+    }
+
+    /// Nothing temporary and no lock is left, whatever was run.
+    pub fn assert_clean(&self) {
+        let left: Vec<String> = self
+            .all_files()
+            .into_iter()
+            .filter(|name| {
+                name.starts_with("tmp/") || name.contains(".tgp-tmp-") || name.ends_with(".lock") || name.ends_with(".tmp")
+            })
+            .collect();
+        assert!(left.is_empty(), "left behind: {left:?}");
+    }
+
+    /// Every file and directory below the root, by its path from there.
+    pub fn all_files(&self) -> Vec<String> {
+        let mut names = Vec::new();
+        let mut open = vec![self.path.clone()];
+        while let Some(directory) = open.pop() {
+            for entry in fs::read_dir(&directory).unwrap().flatten() {
+                names.push(entry.path().strip_prefix(&self.path).unwrap().to_str().unwrap().to_owned());
+                if entry.file_type().unwrap().is_dir() {
+                    open.push(entry.path());
+                }
+            }
+        }
+        names.sort();
+        names
+    }
+
+    /// The content of every file of `work`, to see that nothing changed.
+    pub fn contents(&self) -> Vec<(String, Option<Vec<u8>>)> {
+        let names = self.all_files().into_iter().filter(|name| name.starts_with("work/"));
+        names.map(|name| (name.clone(), fs::read(self.path(&name)).ok())).collect()
+    }
+
+    /// Keeps the folder as long as the project lives.
+    pub fn root(&self) -> &Path {
+        debug_assert!(self.root.path().exists());
+        &self.path
+    }
+}
+
+impl Ran {
+    pub fn expect_code(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "{self:#?}");
+        self
+    }
+
+    /// The one JSON document on standard output.
+    pub fn document(&self) -> serde_json::Value {
+        assert!(self.stdout.ends_with('\n'), "{self:#?}");
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:#?}"))
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap().flatten() {
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}

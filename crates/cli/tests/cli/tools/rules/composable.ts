@@ -1,0 +1,2 @@
+/** Not a function. */
+export default { answer: 1 };

@@ -1,0 +1,3 @@
+export default function same(args: { value: string }): string {
+  return args.value;
+}

@@ -1,0 +1,4 @@
+/** The same value. */
+export default function same(args: { value: any }): unknown {
+  return args.value;
+}

@@ -1,0 +1,4 @@
+/** The same value. */
+export default function same(args) {
+  return args;
+}
