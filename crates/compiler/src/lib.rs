@@ -8,6 +8,8 @@
 mod builtin;
 mod check;
 mod graph;
+mod names;
+mod places;
 mod source;
 mod transpile;
 

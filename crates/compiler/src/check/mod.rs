@@ -16,7 +16,6 @@ mod constant;
 mod globals;
 mod imports;
 mod intl;
-mod lines;
 mod report;
 mod shape;
 mod specifier;

@@ -3,7 +3,7 @@
 use oxc::span::Span;
 use tgp_contract::{Finding, Severity};
 
-use super::lines::LineIndex;
+use crate::places::LineTable;
 
 /// A hostile source can break a rule in every other byte; beyond this many findings of one severity nobody reads on.
 const MAX_FINDINGS: usize = 200;
@@ -19,8 +19,7 @@ pub(super) struct Rule {
 
 /// Collects findings.
 pub(super) struct Report<'s> {
-    file: &'s str,
-    lines: LineIndex<'s>,
+    lines: LineTable<'s>,
     findings: Vec<Finding>,
     errors: usize,
     warnings: usize,
@@ -28,7 +27,7 @@ pub(super) struct Report<'s> {
 
 impl<'s> Report<'s> {
     pub(super) fn new(file: &'s str, source: &'s str) -> Self {
-        Self { file, lines: LineIndex::new(source), findings: Vec::new(), errors: 0, warnings: 0 }
+        Self { lines: LineTable::new(file, source), findings: Vec::new(), errors: 0, warnings: 0 }
     }
 
     /// Adds a finding with the severity of its rule.
@@ -60,8 +59,8 @@ impl<'s> Report<'s> {
         }
         *count += 1;
         self.findings.push(Finding {
-            place: self.lines.place(self.file, span.start),
-            end: self.lines.place(self.file, span.end),
+            place: self.lines.place(span.start),
+            end: self.lines.place(span.end),
             rule: rule.name.to_owned(),
             severity,
             message: message.into(),

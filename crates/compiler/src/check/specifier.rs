@@ -1,63 +1,7 @@
 //! Which module a specifier names, and whether a tool may have it.
 
 use crate::builtin::{CORE, STANDARD};
-
-/// Modules that Node.js brings along. None of them exists in the sandbox.
-const NODE_MODULES: [&str; 53] = [
-    "assert",
-    "async_hooks",
-    "buffer",
-    "child_process",
-    "cluster",
-    "console",
-    "constants",
-    "crypto",
-    "dgram",
-    "diagnostics_channel",
-    "dns",
-    "domain",
-    "events",
-    "fs",
-    "http",
-    "http2",
-    "https",
-    "inspector",
-    "module",
-    "net",
-    "os",
-    "path",
-    "perf_hooks",
-    "process",
-    "punycode",
-    "querystring",
-    "readline",
-    "repl",
-    "sea",
-    "sqlite",
-    "stream",
-    "string_decoder",
-    "sys",
-    "test",
-    "timers",
-    "tls",
-    "trace_events",
-    "tty",
-    "url",
-    "util",
-    "v8",
-    "vm",
-    "wasi",
-    "worker_threads",
-    "zlib",
-    "bun",
-    "deno",
-    "electron",
-    "std",
-    "qjs",
-    "ffi",
-    "bjson",
-    "quickjs",
-];
+use crate::names::{is_listed, is_node_module};
 
 /// Why a specifier is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,20 +52,14 @@ pub(super) fn refusal(specifier: &str, importer: &str, allowed: &[String]) -> Op
     if specifier.split('/').any(|segment| matches!(segment, "" | "." | "..")) {
         return Some(Refusal::Malformed);
     }
-    if allowed.iter().any(|entry| is_at_or_below(specifier, entry.trim_end_matches('/'))) {
+    if allowed.iter().any(|entry| is_listed(specifier, entry)) {
         return None;
     }
-    let head = specifier.split('/').next().unwrap_or(specifier);
-    Some(if NODE_MODULES.contains(&head) { Refusal::NodeModule } else { Refusal::NotListed })
+    Some(if is_node_module(specifier) { Refusal::NodeModule } else { Refusal::NotListed })
 }
 
 fn is_relative(specifier: &str) -> bool {
     matches!(specifier, "." | "..") || specifier.starts_with("./") || specifier.starts_with("../")
-}
-
-fn is_at_or_below(specifier: &str, entry: &str) -> bool {
-    !entry.is_empty()
-        && specifier.strip_prefix(entry).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 fn leaves_root<'a>(segments: impl Iterator<Item = &'a str>) -> bool {

@@ -1,5 +1,6 @@
 //! Files of packages, found as Node finds them and never outside a `node_modules`.
 
+use crate::names::is_node_module;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -82,7 +83,7 @@ impl Packages {
 fn explain(request: &ModuleRequest, directory: &Path, error: &ResolveError) -> ToolError {
     let specifier = request.specifier.as_str();
     // An installed package of the same name (`events`, `buffer`) stands in for Node's; without one it is Node's.
-    if is_node_builtin(specifier) {
+    if is_node_module(specifier) {
         return refused(request, Refusal::NodeBuiltin);
     }
     let is_relative = specifier.starts_with('.');
@@ -129,54 +130,3 @@ fn package_name(specifier: &str) -> String {
     let parts = if specifier.starts_with('@') { 2 } else { 1 };
     specifier.split('/').take(parts).collect::<Vec<_>>().join("/")
 }
-
-/// True for modules of Node itself, with and without `node:`.
-pub(super) fn is_node_builtin(specifier: &str) -> bool {
-    let name = specifier.split('/').next().unwrap_or(specifier);
-    specifier.starts_with("node:") || NODE_BUILTINS.contains(&name)
-}
-
-const NODE_BUILTINS: &[&str] = &[
-    "assert",
-    "async_hooks",
-    "buffer",
-    "child_process",
-    "cluster",
-    "console",
-    "constants",
-    "crypto",
-    "dgram",
-    "diagnostics_channel",
-    "dns",
-    "domain",
-    "events",
-    "fs",
-    "http",
-    "http2",
-    "https",
-    "inspector",
-    "module",
-    "net",
-    "os",
-    "path",
-    "perf_hooks",
-    "process",
-    "punycode",
-    "querystring",
-    "readline",
-    "repl",
-    "stream",
-    "string_decoder",
-    "sys",
-    "timers",
-    "tls",
-    "trace_events",
-    "tty",
-    "url",
-    "util",
-    "v8",
-    "vm",
-    "wasi",
-    "worker_threads",
-    "zlib",
-];

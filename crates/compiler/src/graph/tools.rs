@@ -4,8 +4,8 @@ use tgp_contract::{Code, EntryKind, FileSystem, FsError, PathError, Place, Relat
 
 use super::GraphHost;
 use super::nearest::nearest;
-use super::packages::is_node_builtin;
 use super::refusal::{Refusal, refused};
+use crate::names::{is_listed, is_node_module};
 use crate::{MAX_SOURCE_BYTES, ModuleRequest, Role, Unit};
 
 /// The read-only mount of the tools, and the folder it shows.
@@ -34,10 +34,10 @@ pub(super) fn refuse_foreign(host: &GraphHost, request: &ModuleRequest) -> Resul
     if is_odd {
         return Err(refused(request, Refusal::Outside));
     }
-    if host.allowed_imports.iter().any(|allowed| is_below(specifier, allowed)) {
+    if host.allowed_imports.iter().any(|allowed| is_listed(specifier, allowed)) {
         return Ok(());
     }
-    if is_node_builtin(specifier) {
+    if is_node_module(specifier) {
         return Err(refused(request, Refusal::NodeBuiltin));
     }
     let mut error = refused(request, Refusal::NotAllowed(&host.allowed_imports));
@@ -53,13 +53,6 @@ pub(super) fn refuse_foreign(host: &GraphHost, request: &ModuleRequest) -> Resul
         error = error.help(format!("did you mean `{name}`?"));
     }
     Err(error)
-}
-
-/// True when `specifier` is `allowed` or goes on with a `/`: `zod/v4` is below `zod`, `zod-evil` is not.
-fn is_below(specifier: &str, allowed: &str) -> bool {
-    let allowed = allowed.trim_end_matches('/');
-    !allowed.is_empty()
-        && specifier.strip_prefix(allowed).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// The file a tool's specifier means.

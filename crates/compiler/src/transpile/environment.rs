@@ -11,8 +11,8 @@ use oxc::semantic::Scoping;
 use oxc::span::Span;
 use tgp_contract::Finding;
 
-use super::places::LineTable;
 use super::shape::is_free;
+use crate::places::LineTable;
 
 /// The names read from `process.env`, sorted.
 ///

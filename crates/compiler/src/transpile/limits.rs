@@ -7,7 +7,7 @@
 use oxc::span::Span;
 use tgp_contract::Finding;
 
-use super::places::LineTable;
+use crate::places::LineTable;
 use crate::{MAX_SOURCE_BYTES, Role};
 
 /// Larger files of packages are refused.

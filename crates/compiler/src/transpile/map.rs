@@ -3,7 +3,7 @@
 use oxc_sourcemap::Token;
 use serde::{Deserialize, Serialize};
 
-use super::places::{LineTable, is_basic};
+use crate::places::{LineTable, is_basic};
 
 /// From emitted places back to places in the TypeScript.
 ///

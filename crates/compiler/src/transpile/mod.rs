@@ -6,7 +6,6 @@ mod environment;
 mod helpers;
 mod limits;
 mod map;
-mod places;
 mod problems;
 mod refused;
 mod script;
@@ -34,9 +33,9 @@ use self::emit::Wrapping;
 pub(crate) use self::emit::quoted;
 pub(crate) use self::limits::MAX_LIBRARY_BYTES;
 pub use self::map::SourceMap;
-use self::places::LineTable;
 use self::script::ScriptResult;
 use self::shape::Outline;
+use crate::places::LineTable;
 use crate::{CompileError, Role, Unit};
 
 /// How the engine must load the emitted code.

@@ -4,7 +4,7 @@ use oxc::diagnostics::OxcDiagnostic;
 use oxc::span::Span;
 use tgp_contract::Finding;
 
-use super::places::LineTable;
+use crate::places::LineTable;
 
 /// A hostile source can have as many errors as bytes; nobody reads more than these.
 const MAX_FINDINGS: usize = 20;

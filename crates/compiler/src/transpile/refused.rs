@@ -6,7 +6,7 @@ use oxc::semantic::ScopeFlags;
 use oxc::span::Span;
 use tgp_contract::Finding;
 
-use super::places::LineTable;
+use crate::places::LineTable;
 
 /// Finds what is refused. `text` gates the walk: most sources have none of it.
 pub(super) fn refused(program: &Program<'_>, table: &LineTable<'_>) -> Vec<Finding> {

@@ -8,9 +8,9 @@ use oxc::semantic::{Scoping, SymbolId};
 use oxc::span::Span;
 
 use super::commonjs::CommonJsNames;
-use super::places::LineTable;
 use super::shape::is_free;
 use super::{ModuleRequest, RequestKind};
+use crate::places::LineTable;
 
 /// What the walk found.
 #[derive(Debug, Default)]

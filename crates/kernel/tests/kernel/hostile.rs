@@ -1,14 +1,15 @@
 //! Whatever a tool does, its run ends with a typed error, and the kernel answers the next call.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use tgp::Kernel;
 use tgp::contract::ToolResult;
+use tgp::{BootOptions, Kernel};
 
 use crate::corpus::{self, Case};
 use crate::processes::{eventually, own_memory, workers};
-use crate::support::{Project, alone, error, exec, result};
+use crate::support::{Forgetful, Project, alone, error, exec, result};
 
 /// No case may take longer than this, however busy the machine is: limits are 50 ms of CPU and 2 s of wall clock.
 const OUTER_BOUND: Duration = Duration::from_secs(60);
@@ -106,8 +107,9 @@ async fn five_hundred_hostile_runs_leave_nothing_behind() {
         return;
     }
     let project = Project::new();
-    let config = json!({ "sandbox": { "cpuMs": 15, "wallMs": 400, "pool": 2 } });
-    let kernel = project.kernel(config).await;
+    project.put("tgp.config.json", &json!({ "sandbox": { "cpuMs": 15, "wallMs": 400, "pool": 2 } }).to_string());
+    // The memory of the recorder is not what is measured here.
+    let kernel = Kernel::boot(BootOptions { recorder: Arc::new(Forgetful), ..project.options() }).await.unwrap();
     project.tool("good.ts", GOOD);
     // Sources that are refused never reach a worker of their own, and so prove nothing here.
     let cases: Vec<Case> = corpus::all()

@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tgp::contract::{ToolError, ToolResult};
+use tgp::contract::{CallRecord, Recorder, ToolError, ToolResult};
 use tgp::{BootError, BootOptions, Kernel};
 
 /// The worker program of this build.
@@ -132,6 +132,34 @@ pub fn logs(value: &Value) -> Vec<(String, String)> {
         .iter()
         .map(|line| (line["level"].as_str().unwrap().to_owned(), line["text"].as_str().unwrap().to_owned()))
         .collect()
+}
+
+/// A recorder that keeps nothing.
+pub struct Forgetful;
+
+#[async_trait::async_trait]
+impl Recorder for Forgetful {
+    async fn record(&self, _record: CallRecord) -> Result<(), ToolError> {
+        Ok(())
+    }
+}
+
+/// A recorder that keeps everything.
+#[derive(Default)]
+pub struct Records(Mutex<Vec<CallRecord>>);
+
+impl Records {
+    pub fn take(&self) -> Vec<CallRecord> {
+        std::mem::take(&mut self.0.lock().unwrap())
+    }
+}
+
+#[async_trait::async_trait]
+impl Recorder for Records {
+    async fn record(&self, record: CallRecord) -> Result<(), ToolError> {
+        self.0.lock().unwrap().push(record);
+        Ok(())
+    }
 }
 
 /// An environment for configuration files.

@@ -4,8 +4,6 @@ use tgp_compiler::ModuleGraph;
 use tgp_contract::{Code, Finding, Place, Severity, ToolError};
 use tgp_sandbox::{CompileFailure, RunError, RunErrorKind};
 
-use super::program::Prepared;
-
 /// A source that killed or stalled the compiler, as a finding at its first line.
 pub(super) fn crash_finding(id: &str, failure: &CompileFailure) -> Finding {
     let place = Place { file: id.to_owned(), line: 1, column: 1 };
@@ -20,9 +18,9 @@ pub(super) fn crash_finding(id: &str, failure: &CompileFailure) -> Finding {
     }
 }
 
-pub(super) fn explain(error: &RunError, prepared: &Prepared) -> ToolError {
+pub(super) fn explain(error: &RunError, graph: &ModuleGraph) -> ToolError {
     let code = carried_code(error).unwrap_or_else(|| error.code());
-    let frames = map_stack(&error.stack, &prepared.graph);
+    let frames = map_stack(&error.stack, graph);
     let message = match (&error.kind, error.name.as_str()) {
         (RunErrorKind::Thrown, name) if !name.is_empty() && name != "Error" => {
             format!("{name}: {}", error.message)

@@ -217,7 +217,7 @@ impl Forge {
                 Ok(Execution { data: json!({ "result": result, "logs": logs, "stats": stats }), changes })
             }
             Err(error) => {
-                Err(failure::explain(&error, &prepared).detail("logs", logs).detail("stats", stats))
+                Err(failure::explain(&error, &prepared.graph).detail("logs", logs).detail("stats", stats))
             }
         }
     }
@@ -257,7 +257,7 @@ impl Forge {
             .run(&prepared.program, input, RunOptions::default(), &bridge::NoBridge)
             .await
             .map_err(ForgeError::from)?;
-        report.result.map_err(|error| failure::explain(&error, &prepared))
+        report.result.map_err(|error| failure::explain(&error, &prepared.graph))
     }
 
     /// How the workers are locked.
