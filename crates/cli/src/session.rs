@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::Value;
-use tgp::contract::{Actor, Approver, CallContext, Consent, ToolCall, ToolError};
+use tgp::contract::{Actor, Approver, CallContext, Code, Consent, ToolCall, ToolError};
 use tgp::{BootOptions, Kernel, RefuseAll};
 
 use crate::arguments::Global;
@@ -14,8 +14,14 @@ use crate::exit::{Failure, ShownError};
 const CACHE_VARIABLE: &str = "TGP_CACHE_DIR";
 
 /// The directory a command works in.
-pub fn directory(global: &Global) -> PathBuf {
-    global.directory.clone().unwrap_or_else(|| PathBuf::from("."))
+pub fn directory(global: &Global) -> Result<PathBuf, Failure> {
+    let directory = global.directory.clone().unwrap_or_else(|| PathBuf::from("."));
+    if directory.is_dir() {
+        return Ok(directory);
+    }
+    Err(ToolError::new(Code::Config, format!("`{}` is not a directory", directory.display()))
+        .help("make it first, or name another with -C")
+        .into())
 }
 
 pub fn cache_directory() -> Option<PathBuf> {
@@ -35,7 +41,7 @@ pub fn boot_options(directory: PathBuf) -> BootOptions {
 
 /// Boots the kernel of the command's directory.
 pub async fn boot(global: &Global, approver: Option<Arc<dyn Approver>>) -> Result<Kernel, Failure> {
-    let directory = directory(global);
+    let directory = directory(global)?;
     let options = BootOptions {
         config_file: global.config.clone(),
         approver: approver.unwrap_or_else(|| Arc::new(RefuseAll)),

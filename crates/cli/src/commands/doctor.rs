@@ -36,7 +36,7 @@ struct Row {
 }
 
 pub async fn run(_arguments: &DoctorArgs, global: &Global, printer: &Printer) -> Result<(), Failure> {
-    let directory = session::directory(global);
+    let directory = session::directory(global)?;
     let mut rows =
         vec![Row { name: "version", health: Health::Good, text: env!("CARGO_PKG_VERSION").to_owned() }];
     let mut broken = None;

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use serde_json::json;
-use tgp::contract::{Code, ToolError};
+use tgp::contract::ToolError;
 
 use super::done;
 use crate::arguments::Global;
@@ -21,13 +21,7 @@ next: write a tool, check it, run it
 pub struct InitArgs {}
 
 pub fn run(_arguments: &InitArgs, global: &Global, printer: &Printer) -> Result<(), Failure> {
-    let directory = session::directory(global);
-    if !directory.is_dir() {
-        return Err(ToolError::new(Code::Config, format!("`{}` is not a directory", directory.display()))
-            .help("make it first, or name another with -C")
-            .into());
-    }
-    let made = tgp::initialise(&directory).map_err(ToolError::from)?;
+    let made = tgp::initialise(&session::directory(global)?).map_err(ToolError::from)?;
     if printer.json() {
         printer.document(&done(json!({
             "created": made.created,

@@ -36,7 +36,7 @@ pub async fn run(arguments: WriteArgs, global: &Global, printer: &Printer) -> Re
     let content = match (arguments.content, &arguments.file) {
         (Some(content), _) => content,
         (None, Some(file)) => {
-            let opened = std::fs::File::open(session::directory(global).join(file))
+            let opened = std::fs::File::open(session::directory(global)?.join(file))
                 .map_err(|error| input_error(&format!("cannot open `{}`: {error}", file.display())))?;
             read_text(opened)?
         }

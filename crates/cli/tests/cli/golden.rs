@@ -18,7 +18,19 @@ macro_rules! screens {
 }
 
 screens!(
-    call, check, check_findings, config, directory, doctor, exec, exec_failures, files, greeting, help, init, tools,
+    call,
+    check,
+    check_findings,
+    config,
+    directory,
+    doctor,
+    exec,
+    exec_failures,
+    files,
+    greeting,
+    help,
+    init,
+    tools,
 );
 
 #[test]
@@ -90,8 +102,12 @@ fn session(script: &str) -> String {
 
 /// Leaves out what differs between machines and runs.
 fn filtered(project: &Project, text: &str) -> String {
-    let text = text.replace(project.root().to_str().unwrap(), "[ROOT]").replace(env!("CARGO_PKG_VERSION"), "[VERSION]");
-    let text = ["\"cpu_ms\":", "\"wall_ms\":", "\"heap_peak_bytes\":"].iter().fold(text, |text, key| number_after(&text, key));
+    let text = text
+        .replace(project.root().to_str().unwrap(), "[ROOT]")
+        .replace(env!("CARGO_PKG_VERSION"), "[VERSION]");
+    let text = ["\"cpu_ms\":", "\"wall_ms\":", "\"heap_peak_bytes\":"]
+        .iter()
+        .fold(text, |text, key| number_after(&text, key));
     [" ms", " MB"].iter().fold(text, |text, unit| decimal_before(&text, unit))
 }
 
@@ -102,17 +118,19 @@ fn number_after(text: &str, key: &str) -> String {
     for piece in pieces {
         kept += key;
         kept += "[N]";
-        kept += piece.trim_start_matches(|character: char| character.is_ascii_digit() || ".e-".contains(character));
+        kept += piece
+            .trim_start_matches(|character: char| character.is_ascii_digit() || ".e-".contains(character));
     }
     kept
 }
 
 /// `0.53 ms` becomes `[N] ms`; whole numbers are settings and stay.
-fn decimal_before(text: &str, unit: &str) -> String {
+pub fn decimal_before(text: &str, unit: &str) -> String {
     let mut pieces: Vec<String> = text.split(unit).map(str::to_owned).collect();
     let last = pieces.len() - 1;
     for piece in &mut pieces[..last] {
-        let start = piece.trim_end_matches(|character: char| character.is_ascii_digit() || character == '.').len();
+        let start =
+            piece.trim_end_matches(|character: char| character.is_ascii_digit() || character == '.').len();
         if piece[start..].contains('.') {
             piece.replace_range(start.., "[N]");
         }

@@ -14,8 +14,9 @@ pub fn fixtures() -> PathBuf {
 
 /// `work` is where commands run; `home`, `cache`, `tmp` and `bin` stand beside it.
 pub struct Project {
-    root: TempDir,
     path: PathBuf,
+    /// Removes everything when the project is dropped.
+    _root: TempDir,
 }
 
 /// What a command left behind.
@@ -42,7 +43,7 @@ impl Project {
             fs::create_dir(path.join(name)).unwrap();
         }
         std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_tgp"), path.join("bin/tgp")).unwrap();
-        Self { root, path }
+        Self { path, _root: root }
     }
 
     /// A folder after `tgp init`.
@@ -138,7 +139,10 @@ impl Project {
             .all_files()
             .into_iter()
             .filter(|name| {
-                name.starts_with("tmp/") || name.contains(".tgp-tmp-") || name.ends_with(".lock") || name.ends_with(".tmp")
+                name.starts_with("tmp/")
+                    || name.contains(".tgp-tmp-")
+                    || name.ends_with(".lock")
+                    || name.ends_with(".tmp")
             })
             .collect();
         assert!(left.is_empty(), "left behind: {left:?}");
@@ -166,9 +170,8 @@ impl Project {
         names.map(|name| (name.clone(), fs::read(self.path(&name)).ok())).collect()
     }
 
-    /// Keeps the folder as long as the project lives.
+    /// The folder that holds everything.
     pub fn root(&self) -> &Path {
-        debug_assert!(self.root.path().exists());
         &self.path
     }
 }

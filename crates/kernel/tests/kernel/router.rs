@@ -1,1 +1,240 @@
-//! Not yet.
+//! Every tool passes every stage of the router and leaves one record.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+use tgp::contract::{
+    Actor, ApprovalAnswer, ApprovalRequest, Approver, CallContext, Code, Consent, Effect, Gate, GateRequest,
+    Stage, ToolCall, ToolError, Verdict,
+};
+use tgp::{BootOptions, Kernel};
+use tgp_sandbox::{AllowList, FetchClient, FetchLimits, Limits, Sandbox, SandboxOptions, WorkerCommand};
+use tgp_tools::{BytecodeCache, Forge, ForgeOptions, Router, Workspace, kernel_tools};
+
+use crate::support::{Project, Records, WORKER, code, error};
+
+/// Arguments that every kernel tool takes; a new tool must be added here.
+fn arguments(tool: &str) -> Value {
+    match tool {
+        "list_files" => json!({ "dir": "tools" }),
+        "read_file" | "check_tool" | "exec_tool" => json!({ "path": "tools/one.ts" }),
+        "write_file" => json!({ "path": "tools/two.ts", "content": "export default () => 2;" }),
+        "patch_file" => json!({ "path": "tools/one.ts", "search": "1", "replace": "3" }),
+        other => panic!("`{other}` is new: say here how it is called"),
+    }
+}
+
+fn context(consent: Consent) -> CallContext {
+    CallContext {
+        actor: Actor::Agent("a".to_owned()),
+        session: "s".to_owned(),
+        consent,
+        dry_run: false,
+        depth: 0,
+    }
+}
+
+fn call(tool: &str, arguments: Value) -> ToolCall {
+    ToolCall { id: format!("call-{tool}"), tool: tool.to_owned(), arguments }
+}
+
+/// Says how often it was asked, and denies what it is told to deny.
+struct Counting {
+    stage: Stage,
+    asked: Mutex<Vec<String>>,
+    deny: bool,
+}
+
+impl Counting {
+    fn new(stage: Stage, deny: bool) -> Arc<Self> {
+        Arc::new(Self { stage, asked: Mutex::default(), deny })
+    }
+}
+
+#[async_trait]
+impl Gate for Counting {
+    fn stage(&self) -> Stage {
+        self.stage
+    }
+
+    fn name(&self) -> &str {
+        "counting"
+    }
+
+    async fn judge(&self, request: GateRequest<'_>) -> Verdict {
+        self.asked.lock().unwrap().push(request.call.tool.clone());
+        let rule = "counted".to_owned();
+        if self.deny {
+            return Verdict::Deny { rule, error: ToolError::new(Code::Policy, "no") };
+        }
+        Verdict::Allow { rule }
+    }
+}
+
+/// Agrees to everything, and counts.
+#[derive(Default)]
+struct Agreeable(AtomicUsize);
+
+#[async_trait]
+impl Approver for Agreeable {
+    async fn ask(&self, _request: ApprovalRequest<'_>) -> ApprovalAnswer {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        ApprovalAnswer::Approved { by: "a test".to_owned() }
+    }
+}
+
+async fn router(project: &Project, gates: Vec<Arc<dyn Gate>>, records: &Arc<Records>) -> Arc<Router> {
+    let worker = WorkerCommand { program: PathBuf::from(WORKER), arguments: Vec::new() };
+    let limits = Limits { cpu: std::time::Duration::from_secs(5), ..Limits::default() };
+    let sandbox = Arc::new(Sandbox::new(SandboxOptions { worker, pool_size: 1, limits }).unwrap());
+    let root = project.file(".tgp");
+    let options = ForgeOptions {
+        project: project.path().to_owned(),
+        tool_root: root.clone(),
+        allowed_imports: Vec::new(),
+        limits,
+        seed: None,
+        frozen_clock_ms: None,
+    };
+    let fetch = Arc::new(FetchClient::new(AllowList::default(), FetchLimits::default()));
+    let forge =
+        Arc::new(Forge::start(sandbox, Arc::new(BytecodeCache::new(None)), fetch, options).await.unwrap());
+    let workspace = Workspace::open(project.path(), &root, &["tmp".to_owned()], true).unwrap();
+    let approver = Arc::new(Agreeable::default());
+    Arc::new(
+        Router::new(kernel_tools(&forge).unwrap(), gates, approver, Arc::clone(records) as _, workspace)
+            .unwrap(),
+    )
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_tool_passes_every_gate_and_is_recorded_once() {
+    let project = Project::new();
+    project.tool("one.ts", "export default () => 1;");
+    let records = Arc::new(Records::default());
+    let gates = [
+        Counting::new(Stage::Guardian, false),
+        Counting::new(Stage::State, false),
+        Counting::new(Stage::Policy, false),
+    ];
+    let router =
+        router(&project, gates.iter().map(|gate| Arc::clone(gate) as Arc<dyn Gate>).collect(), &records)
+            .await;
+    let definitions: Vec<_> = router.definitions().cloned().collect();
+    assert!(definitions.len() >= 6);
+    for definition in &definitions {
+        let name = definition.name.as_str();
+        for spelling in std::iter::once(name).chain(definition.aliases.iter().map(String::as_str)) {
+            project.tool("one.ts", "export default () => 1;");
+            let answer = router.call(call(spelling, arguments(name)), context(Consent::Ask)).await;
+            assert!(answer.is_ok(), "{spelling}: {answer:?}");
+            for gate in &gates {
+                assert_eq!(std::mem::take(&mut *gate.asked.lock().unwrap()), [spelling], "{:?}", gate.stage);
+            }
+            let left = records.take();
+            assert_eq!(left.len(), 1, "{spelling}");
+            assert_eq!((left[0].tool.as_deref(), left[0].effect), (Some(name), Some(definition.effect)));
+            let stages: Vec<Stage> = left[0].verdicts.iter().map(|verdict| verdict.stage).collect();
+            assert_eq!(stages, [Stage::State, Stage::Policy, Stage::Guardian], "in the order of the design");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_denied_call_changes_nothing_and_is_recorded() {
+    let project = Project::new();
+    project.tool("one.ts", "export default () => 1;");
+    let records = Arc::new(Records::default());
+    let gates = [Counting::new(Stage::State, true), Counting::new(Stage::Policy, false)];
+    let router =
+        router(&project, gates.iter().map(|gate| Arc::clone(gate) as Arc<dyn Gate>).collect(), &records)
+            .await;
+    for name in router.definitions().map(|definition| definition.name.to_string()).collect::<Vec<_>>() {
+        let answer = router.call(call(&name, arguments(&name)), context(Consent::Given)).await;
+        assert_eq!(code(&answer), "EPOLICY", "{name}: consent does not lift a denial");
+        let left = records.take();
+        assert_eq!(left.len(), 1, "{name}");
+        assert_eq!(left[0].verdicts.last().unwrap().verdict, "deny", "{name}");
+        assert!(gates[1].asked.lock().unwrap().is_empty(), "{name}: the first denial ends the call");
+    }
+    assert!(!project.file(".tgp/tools/two.ts").exists());
+    assert_eq!(project.text(".tgp/tools/one.ts").as_deref(), Some("export default () => 1;"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_kernel_asks_before_effects_and_records_inner_calls() {
+    let project = Project::new();
+    let (records, approver) = (Arc::new(Records::default()), Arc::new(Agreeable::default()));
+    project.put("tgp.config.json", &json!({ "sandbox": { "cpuMs": 5_000 } }).to_string());
+    let options = BootOptions {
+        recorder: Arc::clone(&records) as _,
+        approver: Arc::clone(&approver) as _,
+        ..project.options()
+    };
+    let kernel = Kernel::boot(options).await.unwrap();
+    for definition in kernel.definitions().cloned().collect::<Vec<_>>() {
+        project.tool("one.ts", "export default () => 1;");
+        let asked = approver.0.load(Ordering::Relaxed);
+        let name = definition.name.as_str();
+        let answer = kernel.call_with(call(name, arguments(name)), context(Consent::Ask)).await;
+        assert!(answer.is_ok(), "{name}: {answer:?}");
+        let expected = usize::from(definition.effect != Effect::Read);
+        assert_eq!(approver.0.load(Ordering::Relaxed) - asked, expected, "{name}");
+        let left = records.take();
+        assert_eq!((left.len(), left[0].tool.as_deref()), (1, Some(name)));
+        assert!(
+            left[0].verdicts.iter().any(|verdict| verdict.stage == Stage::Policy),
+            "{name}: no policy verdict"
+        );
+    }
+    project.tool("inner.ts", "export default () => tgp.write_file('tmp/x', 'x');");
+    project.tool("outer.ts", "export default () => tgp.exec_tool('tools/inner.ts');");
+    let answer = kernel.call("exec_tool", json!({ "path": "tools/outer.ts" })).await;
+    assert!(answer.is_ok(), "{answer:?}");
+    let left = records.take();
+    let depths: Vec<u32> = left.iter().map(|record| record.context.depth).collect();
+    assert_eq!(depths, [1, 0], "the inner call has a record of its own, and ends first");
+    assert!(matches!(&left[0].context.actor, Actor::Tool(path) if path.as_str() == "tools/outer.ts"));
+    assert_eq!(left[1].files.len(), 1, "the outer run changed one file: {:?}", left[1].files);
+    kernel.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bad_calls_run_nothing_and_are_recorded() {
+    let project = Project::new();
+    let records = Arc::new(Records::default());
+    let kernel =
+        Kernel::boot(BootOptions { recorder: Arc::clone(&records) as _, ..project.options() }).await.unwrap();
+    for (tool, arguments, expected) in [
+        ("no_such_tool", json!({}), "ENOTFOUND"),
+        ("exec_tool", json!({}), "EVALIDATION"),
+        ("exec_tool", json!({ "path": 5 }), "EVALIDATION"),
+        ("exec_tool", json!({ "path": "tools/x.ts", "extra": 1 }), "EVALIDATION"),
+        ("exec_tool", json!("tools/x.ts"), "EVALIDATION"),
+        ("exec_tool", json!({ "path": "tools/none.ts" }), "ENOTFOUND"),
+        ("exec_tool", json!({ "path": "../x.ts" }), "ESECURITY"),
+        ("read_file", json!({ "path": "none.txt" }), "ENOTFOUND"),
+        ("read_file", json!({ "path": ".git/config" }), "ESECURITY"),
+        ("write_file", json!({ "path": "tools/x.ts" }), "EVALIDATION"),
+        ("write_file", json!({ "path": ".git/hooks/pre-commit", "content": "x" }), "ESECURITY"),
+        ("write_file", json!({ "path": "/etc/x", "content": "x" }), "ESECURITY"),
+        ("patch_file", json!({ "path": "meta.json", "search": "absent", "replace": "" }), "EVALIDATION"),
+        ("check_tool", json!({ "path": "tools/none.ts" }), "ENOTFOUND"),
+        ("list_files", json!({ "dir": "none" }), "ENOTFOUND"),
+    ] {
+        let answer = kernel.call(tool, arguments.clone()).await;
+        assert_eq!(code(&answer), expected, "{tool} {arguments}");
+        assert!(error(&answer).help_of().is_some(), "{tool} {arguments}: no help");
+        assert_eq!(records.take().len(), 1, "{tool} {arguments}");
+    }
+    // Nobody can be asked, so nothing but a read happens.
+    let refused = kernel
+        .call_with(call("write_file", json!({ "path": "x", "content": "x" })), context(Consent::Ask))
+        .await;
+    assert_eq!(code(&refused), "EAPPROVAL");
+    assert!(!project.file(".tgp/x").exists());
+    kernel.shutdown().await;
+}

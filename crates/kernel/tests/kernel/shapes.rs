@@ -60,12 +60,24 @@ async fn results_are_json() {
     all_give(&[
         ("export default () => undefined;", json!({}), json!(null)),
         ("export default () => {};", json!({}), json!(null)),
-        ("export default () => new Date(Date.UTC(2026, 0, 2, 3, 4, 5));", json!({}), json!("2026-01-02T03:04:05.000Z")),
-        ("export default () => ({ a: undefined, b: () => 1, c: NaN, d: [undefined] });", json!({}), json!({ "c": null, "d": [null] })),
+        (
+            "export default () => new Date(Date.UTC(2026, 0, 2, 3, 4, 5));",
+            json!({}),
+            json!("2026-01-02T03:04:05.000Z"),
+        ),
+        (
+            "export default () => ({ a: undefined, b: () => 1, c: NaN, d: [undefined] });",
+            json!({}),
+            json!({ "c": null, "d": [null] }),
+        ),
         ("export default () => ({ toJSON: () => 'mine' });", json!({}), json!("mine")),
         ("export default () => new Map([[1, 2]]);", json!({}), json!({})),
         ("export default () => 9007199254740991;", json!({}), json!(9_007_199_254_740_991_u64)),
-        ("export default () => [0.1 + 0.2, 1e21, -0, 1e-7];", json!({}), json!([0.300_000_000_000_000_04, 1e21, 0, 1e-7])),
+        (
+            "export default () => [0.1 + 0.2, 1e21, -0, 1e-7];",
+            json!({}),
+            json!([0.300_000_000_000_000_04, 1e21, 0, 1e-7]),
+        ),
         ("export default () => 'ä€😀\\u0000\\n';", json!({}), json!("ä€😀\u{0}\n")),
     ])
     .await;
@@ -86,7 +98,8 @@ async fn results_that_are_not_json_are_told() {
         let message = error(&answer).message.to_lowercase();
         assert!(message.contains(&word.to_lowercase()), "{source}: {message}");
     }
-    let ordered = run(&kernel, &project, "export default () => ({ z: 1, a: 2, m: { y: 1, b: 2 } });", json!({})).await;
+    let ordered =
+        run(&kernel, &project, "export default () => ({ z: 1, a: 2, m: { y: 1, b: 2 } });", json!({})).await;
     assert_eq!(result(&ordered).to_string(), r#"{"z":1,"a":2,"m":{"y":1,"b":2}}"#, "keys keep their order");
     kernel.shutdown().await;
 }
@@ -149,7 +162,13 @@ async fn unit_plan_2_compilation() {
 async fn unit_plan_2_memory_limit() {
     let project = Project::new();
     let kernel = project.kernel(json!({})).await;
-    let answer = run(&kernel, &project, "export default () => new Uint8Array(100 * 1024 * 1024).fill(1).length;", json!({})).await;
+    let answer = run(
+        &kernel,
+        &project,
+        "export default () => new Uint8Array(100 * 1024 * 1024).fill(1).length;",
+        json!({}),
+    )
+    .await;
     assert_eq!(code(&answer), "ERR_ISOLATE_MEMORY");
     assert!(error(&answer).message.contains("64 MB"), "{}", error(&answer).message);
     kernel.shutdown().await;
@@ -178,7 +197,11 @@ async fn unit_plan_2_determinism() {
     assert_eq!((&first[4], &first[5]), (&json!(1_767_225_600_000_u64), &json!("2026-01-01T00:00:00.000Z")));
     seeded.shutdown().await;
     let other = project.kernel(json!({ "sandbox": { "seed": 8 } })).await;
-    assert_ne!(result(&run(&other, &project, SOURCE, json!({})).await)[0], first[0], "another seed, another sequence");
+    assert_ne!(
+        result(&run(&other, &project, SOURCE, json!({})).await)[0],
+        first[0],
+        "another seed, another sequence"
+    );
     other.shutdown().await;
     let free = project.kernel(json!({})).await;
     let first = result(&run(&free, &project, SOURCE, json!({})).await);

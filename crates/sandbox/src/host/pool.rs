@@ -6,18 +6,21 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, mpsc as blocking};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc as blocking};
 use std::thread::JoinHandle;
 
 use tokio::sync::{Mutex as AsyncMutex, mpsc};
 
 use super::SandboxError;
 use super::process::{WorkerCommand, WorkerProcess};
+use super::run::Program;
 use crate::protocol::{FromWorker, ModuleCode, ToWorker, WarmUp, read_blocking, write_blocking};
 use crate::worker::RUN_WORKER;
 
 /// Library modules a worker gets ahead are capped, so that warming stays cheap.
 const MAX_WARM_BYTES: usize = 8 * 1024 * 1024;
+/// Bytecode grows several times when it is loaded.
+const HEAP_SHARE: u64 = 16;
 /// After this many failed starts in a row the pool reports the failure instead of a worker.
 const MAX_START_ATTEMPTS: u32 = 3;
 
@@ -28,39 +31,64 @@ pub(super) struct WarmWorker {
     pub(super) modules: Arc<BTreeMap<String, Arc<ModuleCode>>>,
 }
 
+impl WarmWorker {
+    /// False when it was warmed with another version of a module: what it has evaluated cannot be taken back.
+    pub(super) fn fits(&self, program: &Program) -> bool {
+        program.modules.iter().all(|module| {
+            self.modules.get(&module.id).is_none_or(|warm| Arc::ptr_eq(warm, module) || warm == module)
+        })
+    }
+}
+
 /// What the next workers are warmed with.
 #[derive(Debug, Default)]
 pub(super) struct WarmSet {
     prelude: Vec<u8>,
+    max_bytes: usize,
     modules: Mutex<Arc<BTreeMap<String, Arc<ModuleCode>>>>,
 }
 
 impl WarmSet {
-    pub(super) fn new(prelude: Vec<u8>) -> Self {
-        Self { prelude, modules: Mutex::default() }
+    /// What is warm takes from the heap of every run, needed or not, so a small heap gets little.
+    pub(super) fn new(prelude: Vec<u8>, heap_bytes: u64) -> Self {
+        let share = usize::try_from(heap_bytes / HEAP_SHARE).unwrap_or(MAX_WARM_BYTES);
+        Self { prelude, max_bytes: share.min(MAX_WARM_BYTES), modules: Mutex::default() }
     }
 
-    /// Learns the library modules a program used: the next program is likely to use them too.
+    /// Learns the library modules that a program has loaded well: the next program is likely to use them too.
     pub(super) fn learn(&self, libraries: impl Iterator<Item = Arc<ModuleCode>>) {
-        let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut modules = self.lock();
         let fresh: Vec<_> = libraries.filter(|module| !modules.contains_key(&module.id)).collect();
         if fresh.is_empty() {
             return;
         }
-        let mut grown = BTreeMap::clone(&modules);
-        let mut bytes: usize = grown.values().map(|module| module.bytecode.len()).sum();
-        for module in fresh {
-            bytes += module.bytecode.len();
-            if bytes > MAX_WARM_BYTES {
-                return;
-            }
-            grown.insert(module.id.clone(), module);
+        let size = |module: &Arc<ModuleCode>| module.bytecode.len();
+        let bytes = modules.values().map(size).sum::<usize>() + fresh.iter().map(size).sum::<usize>();
+        if bytes <= self.max_bytes {
+            let mut grown = BTreeMap::clone(&modules);
+            grown.extend(fresh.into_iter().map(|module| (module.id.clone(), module)));
+            *modules = Arc::new(grown);
         }
-        *modules = Arc::new(grown);
+    }
+
+    /// Forgets every other version of these modules: the package has changed on disk.
+    pub(super) fn forget_others(&self, libraries: impl Iterator<Item = Arc<ModuleCode>>) {
+        let mut modules = self.lock();
+        let other = |module: &Arc<ModuleCode>| modules.get(&module.id).is_some_and(|known| known != module);
+        let stale: Vec<_> = libraries.filter(other).collect();
+        if !stale.is_empty() {
+            let mut rest = BTreeMap::clone(&modules);
+            rest.retain(|id, _| !stale.iter().any(|module| module.id == *id));
+            *modules = Arc::new(rest);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Arc<BTreeMap<String, Arc<ModuleCode>>>> {
+        self.modules.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn current(&self) -> Arc<BTreeMap<String, Arc<ModuleCode>>> {
-        Arc::clone(&self.modules.lock().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.lock())
     }
 }
 
@@ -80,7 +108,7 @@ impl Pool {
         heap_bytes: u64,
         prelude: Vec<u8>,
     ) -> Result<Self, SandboxError> {
-        let warm_set = Arc::new(WarmSet::new(prelude));
+        let warm_set = Arc::new(WarmSet::new(prelude, heap_bytes));
         let closing = Arc::new(AtomicBool::new(false));
         // The thread holds one finished worker in its hands while the channel is full.
         let (sender, ready) = mpsc::channel(size.saturating_sub(1).max(1));

@@ -127,7 +127,7 @@ pub struct RunReport {
     pub stats: RunStats,
 }
 
-/// Runs `program` on `worker`. The worker is used up whatever happens; the process comes back to be ended.
+/// Runs `program` on `worker`, which must fit it. The worker is used up whatever happens; the process comes back to be ended.
 pub(super) async fn run(
     worker: WarmWorker,
     program: &Program,
@@ -193,9 +193,7 @@ fn request(program: &Program, input: RunInput, options: RunOptions, worker: &War
     let modules = program
         .modules
         .iter()
-        .filter(|module| {
-            !worker.modules.get(&module.id).is_some_and(|warm| Arc::ptr_eq(warm, module) || warm == *module)
-        })
+        .filter(|module| !worker.modules.contains_key(&module.id))
         .map(|module| ModuleCode::clone(module))
         .collect();
     RunRequest {

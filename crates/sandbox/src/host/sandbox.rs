@@ -8,7 +8,7 @@ use tokio::sync::OnceCell;
 
 use super::Limits;
 use super::compile::{CompileFailure, CompiledSource, Compiler};
-use super::pool::Pool;
+use super::pool::{Pool, WarmWorker};
 use super::process::WorkerCommand;
 use super::run::{self, Bridge, Program, RunInput, RunOptions, RunReport};
 use crate::protocol::ModuleCode;
@@ -103,16 +103,37 @@ impl Sandbox {
     ) -> Result<RunReport, SandboxError> {
         let pool = self.pool.get().ok_or(SandboxError::Closed)?;
         let options = RunOptions { limits: options.limits.within(&self.options.limits), ..options };
-        let worker = pool.take().await?;
+        let worker = self.fitting_worker(pool, program).await?;
         let (report, process) = run::run(worker, program, input, options, bridge).await?;
         pool.discard(process);
         Ok(report)
     }
 
-    /// Lets the next workers have these library modules ahead of their run.
+    /// A worker that was not warmed with other versions of the program's modules. After a package has changed, those
+    /// that were warm already are of no use.
+    async fn fitting_worker(&self, pool: &Pool, program: &Program) -> Result<WarmWorker, SandboxError> {
+        for _ in 0..self.options.pool_size + 2 {
+            let worker = pool.take().await?;
+            if worker.fits(program) {
+                return Ok(worker);
+            }
+            pool.discard(worker.process);
+        }
+        Err(SandboxError::NotReady("the packages of this program keep changing".to_owned()))
+    }
+
+    /// Lets the next workers have these library modules ahead of their run. Only what a run has loaded well may come
+    /// here: a module that hangs would keep every worker from getting ready.
     pub fn learn(&self, libraries: impl Iterator<Item = Arc<ModuleCode>>) {
         if let Some(pool) = self.pool.get() {
             pool.warm_set.learn(libraries);
+        }
+    }
+
+    /// Keeps the next workers from having any other version of these library modules.
+    pub fn forget_others(&self, libraries: impl Iterator<Item = Arc<ModuleCode>>) {
+        if let Some(pool) = self.pool.get() {
+            pool.warm_set.forget_others(libraries);
         }
     }
 

@@ -164,7 +164,7 @@ impl Forge {
         }
         let builder = GraphBuilder::new(self.graph_host(tools), entry).map_err(|error| error.0)?;
         let prepared = Arc::new(prepare(self, builder).await?);
-        self.sandbox.learn(prepared.libraries());
+        self.sandbox.forget_others(prepared.libraries());
         let mut programs = self.programs();
         if programs.len() >= MAX_PROGRAMS {
             programs.pop_first();
@@ -209,6 +209,9 @@ impl Forge {
         let stats = serde_json::to_value(report.stats).unwrap_or_default();
         match report.result {
             Ok(result) => {
+                if prepared.proves_itself() {
+                    self.sandbox.learn(prepared.libraries());
+                }
                 let changes = with_hashes(overlay.changes(), invocation.workspace)?;
                 // An inner run writes into the outer one's overlay, which a preview never commits.
                 if !invocation.context.dry_run || invocation.context.depth > 0 {

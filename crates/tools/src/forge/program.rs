@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
 use tgp_compiler::{Compiled, GraphBuilder, ModuleGraph, Role, ToolShape, Unit};
@@ -22,6 +23,7 @@ pub(super) struct Prepared {
     tools: Vec<(RelativePath, String)>,
     /// Size and time of each package file.
     packages: Vec<(PathBuf, Option<(u64, SystemTime)>)>,
+    proven: AtomicBool,
 }
 
 impl Prepared {
@@ -48,6 +50,11 @@ impl Prepared {
 
     pub(super) fn environment(&self, entry: &str) -> Vec<String> {
         self.graph.modules.get(entry).map(|module| module.environment.clone()).unwrap_or_default()
+    }
+
+    /// True after its first good run, once.
+    pub(super) fn proves_itself(&self) -> bool {
+        !self.proven.swap(true, Ordering::Relaxed)
     }
 
     /// The modules that other tools are likely to share.
@@ -110,7 +117,7 @@ pub(super) async fn prepare(forge: &Forge, mut builder: GraphBuilder) -> Result<
         }));
     }
     let program = Program { entry: graph.entry.clone(), modules };
-    Ok(Prepared { program, graph, tools, packages })
+    Ok(Prepared { program, graph, tools, packages, proven: AtomicBool::new(false) })
 }
 
 /// One source, compiled now or before.

@@ -1,0 +1,128 @@
+//! `e2e_5`: what `tgp init` makes of a folder, and what it leaves alone.
+
+use crate::project::Project;
+
+#[test]
+fn e2e_5_cli_bootstrap() {
+    let project = Project::empty();
+    project.run(&["init"]).expect_code(0);
+    for name in ["tgp.config.ts", ".tgp/meta.json", ".tgp/tgp.d.ts", ".tgp/tsconfig.json", ".gitignore"] {
+        assert!(project.file(name).is_file(), "{name}");
+    }
+    for name in [".tgp/tools", ".tgp/bin"] {
+        assert!(project.file(name).is_dir(), "{name}");
+    }
+    assert!(!project.file("package.json").exists(), "there was none to update");
+    // What it wrote is a configuration that works.
+    project.run(&["list"]).expect_code(0);
+}
+
+#[test]
+fn e2e_5_run_twice_changes_nothing() {
+    let project = Project::empty();
+    project.write("package.json", "{\n    \"name\": \"app\"\n}\n");
+    project.write(".gitignore", "node_modules");
+    project.run(&["init"]).expect_code(0);
+    let before = project.contents();
+    let again = project.run(&["init"]).expect_code(0);
+    assert_eq!(again.stdout, "nothing to do: this folder is a TGP project already\n");
+    assert_eq!(project.contents(), before);
+}
+
+#[test]
+fn e2e_5_a_package_json_keeps_order_and_indentation() {
+    for (before, after) in [
+        (
+            "{\n\t\"zebra\": 1,\n\t\"name\": \"app\",\n\t\"scripts\": {\n\t\t\"z\": \"1\",\n\t\t\"a\": \"2\"\n\t}\n}\n",
+            "{\n\t\"zebra\": 1,\n\t\"name\": \"app\",\n\t\"scripts\": {\n\t\t\"z\": \"1\",\n\t\t\"a\": \"2\",\n\t\t\"tgp\": \"tgp\"\n\t}\n}\n",
+        ),
+        (
+            "{\n    \"name\": \"app\",\n    \"version\": 1.50\n}",
+            "{\n    \"name\": \"app\",\n    \"version\": 1.5,\n    \"scripts\": {\n        \"tgp\": \"tgp\"\n    }\n}",
+        ),
+        // One that has the script, and one whose scripts are not what they should be, stay as they are.
+        ("{ \"scripts\": { \"tgp\": \"mine\" } }", "{ \"scripts\": { \"tgp\": \"mine\" } }"),
+        ("{ \"scripts\": [] }", "{ \"scripts\": [] }"),
+    ] {
+        let project = Project::empty();
+        project.write("package.json", before);
+        project.run(&["init"]).expect_code(0);
+        assert_eq!(project.read("package.json"), after);
+    }
+}
+
+#[test]
+fn e2e_5_a_gitignore_without_a_final_newline_keeps_its_last_line() {
+    let project = Project::empty();
+    project.write(".gitignore", "dist\nnode_modules");
+    project.run(&["init"]).expect_code(0);
+    let text = project.read(".gitignore");
+    let rules: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
+    assert_eq!(rules, ["dist", "node_modules", "/.tgp/"]);
+    assert!(text.ends_with('\n'));
+}
+
+#[test]
+fn e2e_5_a_broken_package_json_is_refused_before_anything_is_written() {
+    let project = Project::empty();
+    project.write("package.json", "{ \"name\": ");
+    let before = project.contents();
+    let refused = project.run(&["init"]).expect_code(2);
+    assert!(refused.stderr.contains("package.json` is not valid JSON"), "{refused:#?}");
+    assert_eq!(project.contents(), before);
+    // Corrected, the same command goes through.
+    project.write("package.json", "{ \"name\": \"app\" }");
+    project.run(&["init"]).expect_code(0);
+}
+
+#[test]
+fn e2e_5_what_was_there_is_kept() {
+    let project = Project::empty();
+    project.write("tgp.config.ts", "export default { sandbox: { cpuMs: 20 } };\n");
+    project.write(".tgp/tools/mine.ts", "args.n");
+    project.write(".tgp/meta.json", "{\"tools\":{\"mine\":{}}}");
+    project.run(&["init"]).expect_code(0);
+    assert_eq!(project.read("tgp.config.ts"), "export default { sandbox: { cpuMs: 20 } };\n");
+    assert_eq!(project.read(".tgp/meta.json"), "{\"tools\":{\"mine\":{}}}");
+    assert_eq!(project.run(&["exec", "tools/mine.ts", "--args", r#"{"n": 3}"#]).stdout, "3\n");
+}
+
+#[test]
+fn e2e_5_the_tool_repository_is_a_git_repository() {
+    let project = Project::empty();
+    if project.shell("git --version").code != Some(0) {
+        return;
+    }
+    project.run(&["init"]).expect_code(0);
+    let status = project.shell("git -C .tgp status --porcelain --branch").expect_code(0);
+    assert!(status.stdout.starts_with("## No commits yet on main\n"), "{status:#?}");
+    assert!(status.stdout.contains("?? tools/"), "{status:#?}");
+    // The project's own repository does not see it.
+    let outer =
+        project.shell("git init --quiet . && git status --porcelain --untracked-files=all").expect_code(0);
+    assert_eq!(outer.stdout, "?? .gitignore\n?? tgp.config.ts\n");
+}
+
+#[test]
+fn e2e_5_without_git_it_warns_and_goes_on() {
+    let project = Project::empty();
+    let mut command = project.command(&["init"]);
+    let output = command.env("PATH", project.path("bin")).output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    let notes = String::from_utf8_lossy(&output.stderr);
+    assert!(notes.starts_with("warning: git is not installed; tools have no history yet\n"), "{notes}");
+    assert!(project.file(".tgp/tools").is_dir());
+}
+
+#[test]
+fn e2e_5_a_folder_that_cannot_be_written_is_told() {
+    let project = Project::empty();
+    project.write("file", "");
+    let refused = project.run(&["-C", "file", "init"]).expect_code(2);
+    assert!(refused.stderr.contains("`file` is not a directory"), "{refused:#?}");
+    project.write(".tgp", "in the way");
+    let refused = project.run(&["init"]);
+    assert!(matches!(refused.code, Some(1..=3)), "{refused:#?}");
+    assert!(refused.stderr.contains(".tgp/tools"), "{refused:#?}");
+    assert_eq!(project.read(".tgp"), "in the way");
+}

@@ -1,0 +1,54 @@
+//! `tgp demo`: green whenever it runs, and the same story every time.
+
+use crate::golden::decimal_before;
+use crate::project::Project;
+
+#[test]
+fn the_demo_tells_the_same_story_twice() {
+    let project = Project::empty();
+    let told: Vec<String> = (0..2)
+        .map(|_| {
+            let ran = project.run(&["demo"]).expect_code(0);
+            assert_eq!(ran.stderr, "");
+            decimal_before(&ran.stdout, " ms")
+        })
+        .collect();
+    assert_eq!(told[0], told[1]);
+    for line in [
+        "check_tool: valid",
+        "exec_tool {\"n\":10}: 55",
+        "Global 'process' is forbidden",
+        "ERR_ISOLATE_TIMEOUT",
+        "fib(20): 6765",
+        "tmp/sums.csv now has 10 lines",
+    ] {
+        assert!(told[0].contains(line), "{line} is not in\n{}", told[0]);
+    }
+    assert!(project.contents().is_empty(), "the demo has left something in the folder");
+}
+
+#[test]
+fn the_demo_is_one_document_with_json() {
+    let project = Project::empty();
+    let ran = project.run(&["demo", "--json"]).expect_code(0);
+    let document = ran.document();
+    let steps: Vec<&str> = document["data"]["steps"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|step| step["step"].as_str().unwrap())
+        .collect();
+    assert_eq!(steps, ["forge", "refuse", "stop", "compose"]);
+    assert_eq!(document["data"]["steps"][0]["result"], 55);
+    assert_eq!(document["data"]["steps"][2]["code"], "ERR_ISOLATE_TIMEOUT");
+    assert_eq!(ran.stderr, "");
+}
+
+#[test]
+fn the_demo_needs_neither_home_nor_git() {
+    let project = Project::empty();
+    let mut command = project.command(&["demo"]);
+    let output =
+        command.env_remove("HOME").env_remove("TGP_CACHE_DIR").env("PATH", "/nonexistent").output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+}

@@ -1,0 +1,86 @@
+//! The end-to-end scenarios of the test plan, and what must hold from an empty folder to a result.
+
+use std::time::{Duration, Instant};
+
+use crate::processes::{assert_gone, start_session};
+use crate::project::{Project, fixtures};
+
+#[test]
+fn fibonacci_from_init_to_55() {
+    let project = Project::empty();
+    project.run(&["init"]).expect_code(0);
+    let source = std::fs::read_to_string(fixtures().join("math/fib.ts")).unwrap();
+    let written = project.run_with_input(&["write", "tools/math/fib.ts"], &source).expect_code(0);
+    assert_eq!(written.stdout, "");
+    let checked = project.run(&["check"]).expect_code(0);
+    assert_eq!(checked.stdout, "tools/math/fib.ts: valid (0 errors, 0 warnings; types: skipped)\n");
+    let ran = project.run(&["exec", "tools/math/fib.ts", "--args", r#"{"n":10}"#]).expect_code(0);
+    assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("55\n", ""));
+    // A new process finds what the first one wrote, byte for byte.
+    assert_eq!(project.run(&["read", "tools/math/fib.ts"]).stdout, source);
+}
+
+#[test]
+fn the_next_steps_of_init_work_as_printed() {
+    let project = Project::empty();
+    let screen = project.run(&["init"]).expect_code(0).stderr;
+    let steps: Vec<&str> = screen.lines().filter_map(|line| line.strip_prefix("  ")).collect();
+    assert_eq!(steps.len(), 3, "{screen}");
+    let outputs: Vec<String> = steps.iter().map(|step| project.shell(step).expect_code(0).stdout).collect();
+    assert_eq!(outputs[2], "42\n", "{outputs:?}");
+}
+
+#[test]
+fn e2e_2_refactor_scenario() {
+    let project = Project::initialised();
+    project.run(&["write", "tools/legacy.ts", "--content", "console.log(\"old\")"]).expect_code(0);
+    let before = project.run(&["exec", "tools/legacy.ts"]).expect_code(0);
+    assert_eq!((before.stdout.as_str(), before.stderr.as_str()), ("null\n", "[info] old\n"));
+    assert_eq!(project.run(&["read", "tools/legacy.ts"]).stdout, "console.log(\"old\")");
+    project
+        .run(&["patch", "tools/legacy.ts", "--search", "console.log(\"old\")", "--replace", "return \"old\""])
+        .expect_code(0);
+    assert_eq!(project.run(&["exec", "tools/legacy.ts"]).expect_code(0).stdout, "old\n");
+    assert_eq!(project.read(".tgp/tools/legacy.ts"), "return \"old\"");
+}
+
+#[test]
+fn e2e_3_infinite_loop_self_defense() {
+    let project = Project::initialised();
+    project.run(&["write", "tools/freeze.ts", "--content", "while(true){}"]).expect_code(0);
+    project.run(&["write", "tools/fine.ts", "--content", "args.n + 1"]).expect_code(0);
+    let started = Instant::now();
+    let mut command = project.command(&["--json", "exec", "tools/freeze.ts"]);
+    let child = start_session(command.stdout(std::process::Stdio::piped()));
+    let id = child.id();
+    let frozen = child.wait_with_output().unwrap();
+    // The limit is 50 ms of CPU time; the rest is patience with a loaded machine.
+    assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
+    assert_eq!(frozen.status.code(), Some(1));
+    let document: serde_json::Value = serde_json::from_slice(&frozen.stdout).unwrap();
+    assert_eq!(document["error"]["code"], "ERR_ISOLATE_TIMEOUT", "{document}");
+    assert_gone(&[], id);
+    let next = project.run(&["exec", "tools/fine.ts", "--args", r#"{"n": 1}"#]).expect_code(0);
+    assert_eq!(next.stdout, "2\n");
+}
+
+#[test]
+fn exit_codes_say_who_refused() {
+    let project = Project::with_fixtures();
+    for (code, arguments) in [
+        (0, &["list"][..]),
+        (1, &["exec", "tools/throws.ts"]),
+        (1, &["exec", "tools/nothing.ts"]),
+        (1, &["check", "tools/rules/no-any.ts"]),
+        (2, &["exec"]),
+        (2, &["exec", "tools/math/fib.ts", "--args", "{"]),
+        (2, &["-C", "nowhere", "list"]),
+        (3, &["call", "write_file", r#"{"path": "tools/x.ts", "content": ""}"#]),
+        (3, &["read", "../tgp.config.ts"]),
+        (3, &["write", "../../outside.txt", "--content", "x"]),
+    ] {
+        let ran = project.run(arguments);
+        assert_eq!(ran.code, Some(code), "{arguments:?}: {ran:#?}");
+    }
+    assert!(!project.path("outside.txt").exists());
+}
