@@ -89,9 +89,11 @@ impl From<BootError> for ToolError {
     fn from(error: BootError) -> Self {
         match error {
             BootError::Config(error) => error.into(),
-            BootError::NotInitialised(_) => {
+            BootError::NotInitialised(ref root) if root.ends_with(".tgp") => {
                 ToolError::new(Code::Config, error.to_string()).help("run `tgp init` here")
             }
+            BootError::NotInitialised(_) => ToolError::new(Code::Config, error.to_string())
+                .help("make that directory, or correct `rootDir` in the configuration"),
             BootError::Workspace(_) => ToolError::new(Code::Config, error.to_string())
                 .help("correct `rootDir` or `fs` in the configuration"),
             BootError::Directory { .. } => {

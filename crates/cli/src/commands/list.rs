@@ -25,10 +25,7 @@ pub async fn run(arguments: ListArgs, global: &Global, printer: &Printer) -> Res
         printer.document(&done(data));
         return Ok(());
     }
-    // What keeps an empty directory in git tells a person nothing.
-    let is_shown = |name: &&str| !name.ends_with("/.gitkeep");
-    let names: Vec<&str> =
-        data.as_array().into_iter().flatten().filter_map(Value::as_str).filter(is_shown).collect();
+    let names: Vec<&str> = data.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     if names.is_empty() {
         printer.note(&format!("there are no files in {} yet", arguments.path));
     }

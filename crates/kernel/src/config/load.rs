@@ -44,7 +44,8 @@ fn read(path: &PathBuf) -> Result<ConfigSource, ConfigError> {
     }
     let source = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
     if path.extension().is_some_and(|extension| extension == "json") {
-        let value = serde_json::from_str(&source).map_err(|error| failed(error.to_string()))?;
+        let value = serde_json::from_str(&source)
+            .map_err(|error| ConfigError::Json { file: file.clone(), reason: error.to_string() })?;
         return Ok(ConfigSource::Json { file, value });
     }
     Ok(ConfigSource::Script(Unit { id: file, source, role: Role::Config }))

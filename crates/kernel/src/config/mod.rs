@@ -117,12 +117,21 @@ pub struct ConfigProblem {
 /// Why a configuration cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    #[error("{file} has {} wrong field(s): {}", .problems.len(), summary(.problems))]
+    #[error("{file} has {}: {}", count(.problems), summary(.problems))]
     Fields { file: String, problems: Vec<ConfigProblem> },
     #[error("{file} cannot be evaluated: {error}")]
     Evaluate { file: String, error: Box<ToolError> },
     #[error("{file} cannot be read: {reason}")]
     Read { file: String, reason: String },
+    #[error("{file} is not valid JSON: {reason}")]
+    Json { file: String, reason: String },
+}
+
+fn count(problems: &[ConfigProblem]) -> String {
+    match problems.len() {
+        1 => "a wrong field".to_owned(),
+        number => format!("{number} wrong fields"),
+    }
 }
 
 fn summary(problems: &[ConfigProblem]) -> String {
@@ -145,8 +154,13 @@ impl From<ConfigError> for ToolError {
             ConfigError::Evaluate { error, .. } => {
                 let mut tool_error = tool_error;
                 tool_error.details = error.details;
-                tool_error
+                match error.code {
+                    // A syntax error brings its own advice.
+                    Code::Compile | Code::Security => tool_error,
+                    _ => tool_error.help("correct the file; it runs in a sandbox and must give an object"),
+                }
             }
+            ConfigError::Json { .. } => tool_error.help("correct the JSON at that line and column"),
             ConfigError::Read { .. } => tool_error.help("check the file and its permissions"),
         }
     }

@@ -84,7 +84,7 @@ async fn writes_stay_inside_the_allowed_directories() {
     }
     assert_eq!(project.text("tgp.config.json"), before);
     for directory in [outside.path().to_owned(), project.file("tmp-evil"), project.file(".tgp/tools/x.ts")] {
-        let left = std::fs::read_dir(&directory).map_or(0, |entries| entries.count());
+        let left = std::fs::read_dir(&directory).map_or(0, Iterator::count);
         assert_eq!(left, 0, "something was written to {}", directory.display());
     }
     assert!(!project.file("x").exists() && !project.file("tmpx").exists() && !project.file("out").exists());

@@ -162,10 +162,10 @@ impl Recorder for Records {
     }
 }
 
+type Environment = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+
 /// An environment for configuration files.
-pub fn environment(
-    pairs: &'static [(&'static str, &'static str)],
-) -> Arc<dyn Fn(&str) -> Option<String> + Send + Sync> {
+pub fn environment(pairs: &'static [(&'static str, &'static str)]) -> Environment {
     Arc::new(move |name| pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned()))
 }
 

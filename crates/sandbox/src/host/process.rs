@@ -59,6 +59,8 @@ impl WorkerProcess {
         setsockopt(&ours, sockopt::ReceiveTimeout, &timeout).map_err(errno)?;
         let mut child = Command::new(&command.program)
             .arg0("tgp-worker")
+            // Ctrl-C at a terminal is the kernel's to handle; its workers end by the kernel's hand.
+            .process_group(0)
             .args(&command.arguments)
             .arg(WORKER_ARGUMENT)
             .arg(kind)

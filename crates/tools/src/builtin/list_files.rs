@@ -3,9 +3,10 @@
 use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::json;
-use tgp_contract::{Effect, EntryKind, ExecutionPath, RelativePath, ToolDefinition, ToolError};
+use tgp_contract::{Effect, ExecutionPath, RelativePath, ToolDefinition, ToolError};
 
 use super::Definition;
+use crate::files::is_listed;
 use crate::router::{Invocation, Outcome, Tool};
 
 pub(super) struct ListFiles(ToolDefinition);
@@ -51,7 +52,7 @@ impl Tool for ListFiles {
             .tools
             .list(&directory)?
             .into_iter()
-            .filter(|entry| entry.kind == EntryKind::File)
+            .filter(is_listed)
             .map(|entry| entry.path.to_string())
             .collect();
         Ok(json!(files).into())

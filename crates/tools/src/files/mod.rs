@@ -6,7 +6,7 @@ mod tool_root;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use tgp_contract::{FileSystem, RelativePath};
+use tgp_contract::{Entry, EntryKind, FileSystem, RelativePath};
 use tgp_vfs::{DiskFs, OpenError, OverlayFs};
 
 pub(crate) use mounts::Mounts;
@@ -84,6 +84,11 @@ impl Workspace {
         let overlay = Arc::new(OverlayFs::new(Arc::clone(&self.host)));
         (Self { host: Arc::clone(&overlay) as Arc<dyn FileSystem>, ..self.clone() }, overlay)
     }
+}
+
+/// Whether a listing shows an entry: files, but not those that only keep an empty directory in git.
+pub(crate) fn is_listed(entry: &Entry) -> bool {
+    entry.kind == EntryKind::File && entry.path.name() != Some(".gitkeep")
 }
 
 /// Resolves `.` and `..` by text alone. Links are the file system's business, which never follows one.

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use tgp_contract::{Code, EntryKind, FileSystem, FsError, RelativePath, ToolError};
+use tgp_contract::{Code, FileSystem, FsError, RelativePath, ToolError};
 use tgp_vfs::MemoryFs;
 
-use super::{UpwardTraversal, Workspace};
+use super::{UpwardTraversal, Workspace, is_listed};
 
 const TOOLS_DIRECTORY: &str = "tools";
 
@@ -86,7 +86,7 @@ impl Mounts {
         let skip = if directory.is_root() { 0 } else { directory.as_str().len() + 1 };
         Ok(entries
             .into_iter()
-            .filter(|entry| entry.kind == EntryKind::File)
+            .filter(is_listed)
             .map(|entry| {
                 let rest = entry.path.as_str().get(skip..).unwrap_or_default().to_owned();
                 if prefix.is_empty() || prefix == "." { rest } else { format!("{prefix}/{rest}") }

@@ -72,6 +72,36 @@ fn help(kind: RunErrorKind) -> &'static str {
     }
 }
 
+/// A log line whose stack frames, if it shows an error, are places of the TypeScript.
+pub(super) fn map_log(text: &str, graph: &ModuleGraph) -> String {
+    if !text.contains("\n    at ") && !text.starts_with("    at ") {
+        return text.to_owned();
+    }
+    let map = |line: &str| match (line.trim_start().starts_with("at "), map_frame(line.trim(), graph)) {
+        (true, Some(frame)) => Some(format!("    {frame}")),
+        // A frame that is not the tool's own tells nobody anything.
+        (true, None) => None,
+        (false, _) => Some(line.to_owned()),
+    };
+    text.lines().filter_map(map).collect::<Vec<_>>().join("\n")
+}
+
+/// A module that the tool asks for and cannot have, as a finding at the import.
+pub(super) fn import_finding(id: &str, error: &ToolError) -> Finding {
+    let elsewhere = || Place { file: id.to_owned(), line: 1, column: 1 };
+    let place = error.place_of().filter(|place| place.file == id).unwrap_or_else(elsewhere);
+    let message = error.message.strip_prefix(&format!("{place}: ")).unwrap_or(&error.message).to_owned();
+    Finding {
+        end: place.clone(),
+        place,
+        rule: "unresolved-import".to_owned(),
+        severity: Severity::Error,
+        message,
+        reason: "a tool whose imports are not there cannot run".to_owned(),
+        fix: error.help_of().unwrap_or("correct the import").to_owned(),
+    }
+}
+
 struct Frame {
     function: String,
     place: Option<Place>,

@@ -14,9 +14,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::{Value, json};
 use tgp_compiler::{CheckOptions, GraphBuilder, GraphHost, Role, Unit};
 use tgp_contract::{
-    Change, CheckReport, Code, FileSystem, Finding, FsError, RelativePath, ToolError, TypeCheck, canonical,
+    Change, CheckReport, Code, FileSystem, Finding, FsError, Place, RelativePath, Severity, ToolError,
+    TypeCheck, canonical,
 };
-use tgp_sandbox::{CompileFailure, FetchClient, Limits, RunInput, RunOptions, Sandbox, SandboxError};
+use tgp_sandbox::{
+    CompileFailure, FetchClient, Limits, LogLine, RunInput, RunOptions, Sandbox, SandboxError,
+};
 
 use crate::Workspace;
 use crate::router::Invocation;
@@ -123,14 +126,30 @@ impl Forge {
     ///
     /// # Errors
     /// When the file cannot be read or no worker can be had; findings are no errors.
-    pub async fn check(&self, tools: &dyn FileSystem, path: &RelativePath) -> Result<CheckReport, ToolError> {
+    pub async fn check(
+        &self,
+        tools: &Arc<dyn FileSystem>,
+        path: &RelativePath,
+    ) -> Result<CheckReport, ToolError> {
         let unit = Unit { id: path.to_string(), source: tools.read_text(path)?, role: Role::Tool };
         let options = CheckOptions { allowed_imports: self.options.allowed_imports.clone() };
         let mut findings = self.findings(unit.clone(), options).await?;
-        let broken = findings.iter().any(|finding| finding.rule == "syntax");
+        let broken =
+            |findings: &[Finding]| findings.iter().any(|finding| finding.severity == Severity::Error);
+        if !broken(&findings)
+            && let Err(error) = self.program(tools, path).await
+        {
+            if error.code == Code::Internal {
+                return Err(error);
+            }
+            findings.push(failure::import_finding(&unit.id, &error));
+        }
+        let unparsed = findings.iter().any(|finding| finding.rule == "syntax");
         let mut checked = TypeCheck::Skipped;
-        if !broken && let Some(found) = self.types.check(&unit).await? {
-            findings.extend(found);
+        if !unparsed && let Some(found) = self.types.check(&unit).await? {
+            // What a rule has said of a place already is said once.
+            let said: Vec<Place> = findings.iter().map(|finding| finding.place.clone()).collect();
+            findings.extend(found.into_iter().filter(|finding| !said.contains(&finding.place)));
             checked = TypeCheck::Checked;
         }
         Ok(CheckReport::new(findings, checked))
@@ -205,7 +224,12 @@ impl Forge {
             .run(&prepared.program, input, self.run_options(), &bridge)
             .await
             .map_err(ForgeError::from)?;
-        let logs = serde_json::to_value(&report.logs).unwrap_or_default();
+        let logs: Vec<LogLine> = report
+            .logs
+            .into_iter()
+            .map(|line| LogLine { text: failure::map_log(&line.text, &prepared.graph), ..line })
+            .collect();
+        let logs = serde_json::to_value(logs).unwrap_or_default();
         let stats = serde_json::to_value(report.stats).unwrap_or_default();
         match report.result {
             Ok(result) => {

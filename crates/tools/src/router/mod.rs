@@ -235,7 +235,7 @@ impl Router {
                     Code::Approval,
                     format!("`{}` was not approved: {reason}", definition.name),
                 )
-                .help("run it with --yes, or from a terminal where somebody can be asked"))
+                .help("nothing was changed; agree when asked at a terminal, or pass --yes"))
             }
         }
     }

@@ -6,7 +6,9 @@ function bridge(name, values, signal) {
     // Without a prototype the list has no toJSON that somebody may have put there.
     const text = stringify(setPrototypeOf(values, null));
     const call = host.call(name, text === undefined ? 'null' : text);
-    pendingCalls[call] = { __proto__: null, resolve, reject };
+    // Made here, so that its stack says where the tool made the call.
+    const error = new Error();
+    pendingCalls[call] = { __proto__: null, resolve, reject, error };
     if (signal !== undefined && signal !== null) {
       const stop = () => {
         if (pendingCalls[call] === undefined) return;
@@ -29,7 +31,8 @@ function settle(call, code, text) {
     pending.resolve(parse(text));
     return;
   }
-  const error = new Error(text);
+  const { error } = pending;
+  defineProperty(error, 'message', { __proto__: null, value: text, writable: true, configurable: true, enumerable: false });
   defineProperty(error, 'code', { __proto__: null, value: code, writable: true, configurable: true, enumerable: true });
   pending.reject(error);
 }
