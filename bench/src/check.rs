@@ -93,7 +93,7 @@ fn as_processes(section: &mut Section, project: &Project, rounds: usize) -> Resu
         name: format!("{} lint", deno.name),
         program: deno.path,
         arguments: vec!["lint".into(), file.into()],
-        environment: deno_environment(project),
+        environment: deno_environment(project.beside("deno")),
         forget: None,
         expected: None,
     };

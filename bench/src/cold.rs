@@ -114,14 +114,17 @@ pub fn measure(section: &mut Section, rounds: usize) -> Result<()> {
             let script = project.beside("fib.ts");
             let print = "console.log(fib(JSON.parse(Deno.args[0])));";
             fs::write(&script, format!("{TYPESCRIPT}\n{print}\n"))?;
-            contenders.push(Contender {
-                name: format!("{} run fib.ts", deno.name),
-                program: deno.path,
-                arguments: vec!["run".into(), script.into(), ARGUMENTS.into()],
-                environment: deno_environment(&project),
-                forget: None,
-                expected,
-            });
+            let run = |name: String, cache: PathBuf, forget: Option<PathBuf>| Contender {
+                name,
+                program: deno.path.clone(),
+                arguments: vec!["run".into(), script.clone().into(), ARGUMENTS.into()],
+                environment: deno_environment(cache),
+                forget,
+                expected: expected.clone(),
+            };
+            let empty = project.beside("deno-empty-cache");
+            contenders.push(run(format!("{} run fib.ts", deno.name), project.beside("deno"), None));
+            contenders.push(run(format!("{} run, empty cache", deno.name), empty.clone(), Some(empty)));
         }
         Err(missing) => section.skipped("deno", &missing.0),
     }
@@ -129,17 +132,17 @@ pub fn measure(section: &mut Section, rounds: usize) -> Result<()> {
     let measured: Vec<_> = contenders.iter().zip(&samples).collect();
     let (ours, peers) = measured.split_at_checked(2).context("no contender was measured")?;
     for (contender, times) in ours {
-        let budget = contender.forget.is_none().then_some(Budget::Better);
-        if peers.is_empty() {
-            section.row(Row::new(&contender.name, Unit::Milliseconds).ours(times.median()));
+        let row = || Row::new(&contender.name, Unit::Milliseconds).ours(times.median());
+        // An empty cache meets an empty cache; node has none.
+        let fair = |peer: &Contender| {
+            peer.forget.is_some() == contender.forget.is_some() || peer.environment.is_empty()
+        };
+        let rivals: Vec<_> = peers.iter().filter(|(peer, _)| fair(peer)).collect();
+        if rivals.is_empty() {
+            section.row(row());
         }
-        for (peer, peer_times) in peers {
-            let row = Row::new(&contender.name, Unit::Milliseconds).ours(times.median());
-            let row = row.peer(&peer.name, peer_times.median());
-            section.row(match budget {
-                Some(budget) => row.budget(budget),
-                None => row,
-            });
+        for (peer, peer_times) in rivals {
+            section.row(row().peer(&peer.name, peer_times.median()).budget(Budget::Better));
         }
     }
     for (contender, times) in &measured {
@@ -151,7 +154,7 @@ pub fn measure(section: &mut Section, rounds: usize) -> Result<()> {
     Ok(())
 }
 
-/// A cache of its own, kept over the rounds, and no question to the network whether there is a newer version.
-pub fn deno_environment(project: &Project) -> Vec<(&'static str, OsString)> {
-    vec![("DENO_DIR", project.beside("deno").into()), ("DENO_NO_UPDATE_CHECK", "1".into())]
+/// A cache of its own, and no question to the network whether there is a newer version.
+pub fn deno_environment(cache: PathBuf) -> Vec<(&'static str, OsString)> {
+    vec![("DENO_DIR", cache.into()), ("DENO_NO_UPDATE_CHECK", "1".into())]
 }

@@ -179,7 +179,7 @@ async fn a_config_that_goes_wrong_is_told() {
         ("tgp.config.ts", "export default { rootDir: await tgp.read_file('/etc/passwd') };", "configuration"),
         ("tgp.config.js", "module.exports = require('child_process');", "child_process"),
         ("tgp.config.json", "{ \"rootDir\": }", "line 1 column"),
-        ("tgp.config.json", "", "cannot be read"),
+        ("tgp.config.json", "", "column 0"),
     ] {
         let project = Project::new();
         project.put(name, source);

@@ -129,12 +129,7 @@ async fn five_hundred_hostile_runs_leave_nothing_behind() {
     good_call_works(&kernel, "warm-up").await;
     let before = own_memory();
     for case in runs.take(RUNS) {
-        let m = own_memory();
         let _ = exec(&kernel, &case.path(), case.args.clone()).await;
-        let n = own_memory();
-        if (n - m).abs() > 1000 {
-            println!("{} {m} -> {n}", case.name);
-        }
     }
     good_call_works(&kernel, "500 runs").await;
     let after = own_memory();

@@ -2,11 +2,9 @@
 
 use std::time::Duration;
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
 use serde_json::json;
 
-use crate::processes::{arguments, eventually, workers};
+use crate::processes::{arguments, eventually, kill_all, workers};
 use crate::support::{Project, alone, exec, result, run};
 
 fn of_kind(kind: &str) -> Vec<i32> {
@@ -73,11 +71,7 @@ async fn killed_workers_are_replaced() {
     assert_eq!(result(&run(&kernel, &project, DOUBLE, json!({ "n": 1 })).await), json!(2));
     for round in 2..6 {
         assert!(eventually(|| of_kind("run").len() >= 2 && of_kind("compile").len() == 1), "{:?}", workers());
-        for pid in of_kind("run").into_iter().chain(of_kind("compile")) {
-            kill(Pid::from_raw(pid), Signal::SIGKILL).unwrap();
-        }
-        // They are dead when their state is that of a zombie.
-        tokio::time::sleep(Duration::from_millis(50)).await;
+        kill_all(&[of_kind("run"), of_kind("compile")].concat());
         // Another source, so that the compile worker is needed, too.
         let source = format!("// {round}\n{DOUBLE}");
         assert_eq!(
@@ -102,9 +96,7 @@ async fn a_worker_killed_in_its_run_is_a_typed_error() {
     let killer = async {
         // Every worker there is when the run is under way; the one that runs is among them.
         tokio::time::sleep(Duration::from_millis(1_000)).await;
-        for pid in of_kind("run") {
-            let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
-        }
+        kill_all(&of_kind("run"));
     };
     let (answer, ()) = tokio::join!(call, killer);
     assert_eq!(crate::support::code(&answer), "ERUNTIME");

@@ -49,3 +49,13 @@ pub fn eventually(condition: impl Fn() -> bool) -> bool {
     }
     condition()
 }
+
+/// Kills these processes and waits until they are dead, be it that nobody has looked after their remains yet.
+pub fn kill_all(processes: &[i32]) {
+    for pid in processes {
+        let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(*pid), nix::sys::signal::Signal::SIGKILL);
+    }
+    let dead =
+        |pid: &i32| status(&pid.to_string(), "State").is_none_or(|state| state.starts_with(['Z', 'X']));
+    assert!(eventually(|| processes.iter().all(dead)), "they live on: {processes:?}");
+}

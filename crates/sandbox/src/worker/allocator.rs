@@ -6,6 +6,10 @@ use std::rc::Rc;
 
 use rquickjs::allocator::Allocator;
 
+/// After the cap was crossed only pieces of this size are given out. A tool that catches the error and goes on gets
+/// nothing that takes time to fill, so the engine soon comes to its next check and stops it.
+const LAST_BYTES: usize = 4096;
+
 /// What the engine has allocated. Shared between the allocator and the run that reads it.
 #[derive(Debug)]
 pub(super) struct HeapMeter {
@@ -39,7 +43,8 @@ impl HeapMeter {
     }
 
     fn admits(&self, more: usize) -> bool {
-        let fits = self.used.get().checked_add(more).is_some_and(|total| total <= self.limit.get());
+        let fits = self.used.get().checked_add(more).is_some_and(|total| total <= self.limit.get())
+            && (more <= LAST_BYTES || !self.exceeded.get());
         if !fits {
             self.exceeded.set(true);
         }

@@ -49,8 +49,6 @@ impl ToolBridge {
 
     /// Another tool, through the router like any other call, on this run's view of the files.
     async fn exec_tool(&self, path: &str, arguments: Value) -> Result<Value, ToolError> {
-        // It is never closed, so there always is a permit to wait for.
-        let _permit = self.running.acquire().await;
         let call = ToolCall {
             id: format!("{}/{}", self.call_id, path),
             tool: "exec_tool".to_owned(),
@@ -84,6 +82,9 @@ impl Bridge for ToolBridge {
             "exec_tool" => {
                 let path = text(name, "path", arguments.next())?;
                 let values = arguments.next().unwrap_or_else(|| json!({}));
+                // It is never closed, so there always is a permit to wait for. Only then the large future is made: a
+                // thousand calls may wait.
+                let _permit = self.running.acquire().await;
                 Box::pin(self.exec_tool(&path, values)).await
             }
             "fetch" => {
@@ -94,7 +95,7 @@ impl Bridge for ToolBridge {
                         format!("a dry run changes nothing, so it sends no {} request", request.method),
                     ));
                 }
-                let response = self.fetch.fetch(request).await?;
+                let response = Box::pin(self.fetch.fetch(request)).await?;
                 serde_json::to_value(response)
                     .map_err(|error| ToolError::new(Code::Internal, error.to_string()))
             }
