@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use tgp_contract::{
-    Actor, Approver, CallContext, Code, Consent, Recorder, ToolCall, ToolDefinition, ToolError, ToolResult,
+    Actor, Approver, CallContext, Code, Consent, Gate, Recorder, ToolCall, ToolDefinition, ToolError,
+    ToolResult,
 };
 use tgp_sandbox::{
     AllowList, FetchClient, FetchLimits, Sandbox, SandboxError, SandboxOptions, WorkerCommand,
@@ -35,6 +36,8 @@ pub struct BootOptions {
     pub cache_directory: Option<PathBuf>,
     /// What a configuration file sees of the environment, by name.
     pub environment: Environment,
+    /// Gates besides the kernel's own. The strictest verdict wins, so a gate can only tighten.
+    pub gates: Vec<Arc<dyn Gate>>,
     pub approver: Arc<dyn Approver>,
     pub recorder: Arc<dyn Recorder>,
 }
@@ -48,6 +51,7 @@ impl BootOptions {
             worker: None,
             cache_directory: None,
             environment: Arc::new(|_| None),
+            gates: Vec::new(),
             approver: Arc::new(RefuseAll),
             recorder: Arc::new(RecentCalls::new(RECENT_CALLS)),
         }
@@ -137,20 +141,18 @@ impl Kernel {
         }
         let workspace =
             Workspace::open(&project, &root, &config.fs.allowed_dirs, config.fs.block_upward_traversal)?;
+        let wanted = sandbox_options(&worker, &config);
         let sandbox = match sandbox {
             // Most configurations leave the sandbox as it is; its workers are warm already.
-            Some(sandbox) if *sandbox.limits() == config.sandbox.limits => sandbox,
-            _ => start_sandbox(&worker, &config)?,
+            Some(sandbox) if *sandbox.options() == wanted => sandbox,
+            _ => Arc::new(Sandbox::new(wanted)?),
         };
         let forge = start_forge(sandbox, &cache, &project, &root, &config).await?;
         let forge = Arc::new(forge);
-        let router = Router::new(
-            kernel_tools(&forge)?,
-            vec![Arc::new(EffectGate)],
-            options.approver,
-            options.recorder,
-            workspace,
-        )?;
+        let mut gates: Vec<Arc<dyn Gate>> = vec![Arc::new(EffectGate)];
+        gates.extend(options.gates);
+        let router =
+            Router::new(kernel_tools(&forge)?, gates, options.approver, options.recorder, workspace)?;
         Ok(Self { config, project, root, router: Arc::new(router), forge })
     }
 
@@ -221,7 +223,7 @@ async fn configure(
         Some(ConfigSource::Json { file, value }) => Ok((Config::from_value(&file, &value)?, None)),
         Some(ConfigSource::Script(unit)) => {
             let defaults = Config::default();
-            let sandbox = start_sandbox(worker, &defaults)?;
+            let sandbox = Arc::new(Sandbox::new(sandbox_options(worker, &defaults))?);
             let forge = start_forge(Arc::clone(&sandbox), cache, project, project, &defaults).await?;
             let file = unit.id.clone();
             let value = forge
@@ -233,13 +235,8 @@ async fn configure(
     }
 }
 
-fn start_sandbox(worker: &WorkerCommand, config: &Config) -> Result<Arc<Sandbox>, SandboxError> {
-    let options = SandboxOptions {
-        worker: worker.clone(),
-        pool_size: config.sandbox.pool,
-        limits: config.sandbox.limits,
-    };
-    Ok(Arc::new(Sandbox::new(options)?))
+fn sandbox_options(worker: &WorkerCommand, config: &Config) -> SandboxOptions {
+    SandboxOptions { worker: worker.clone(), pool_size: config.sandbox.pool, limits: config.sandbox.limits }
 }
 
 async fn start_forge(

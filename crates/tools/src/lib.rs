@@ -11,6 +11,6 @@ mod forge;
 mod router;
 
 pub use builtin::kernel_tools;
-pub use files::{ToolRoot, Workspace, WorkspaceError};
+pub use files::{Guarded, Workspace, WorkspaceError};
 pub use forge::{BytecodeCache, Forge, ForgeError, ForgeFrontend, ForgeOptions, native_type_checker};
 pub use router::{EffectGate, Invocation, Outcome, RecentCalls, RefuseAll, Router, RouterError, Tool};

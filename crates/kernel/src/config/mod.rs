@@ -201,8 +201,10 @@ impl Config {
         if let Some(sandbox) = root.section("sandbox") {
             config.sandbox = sandbox_config(sandbox);
         }
-        if let Err(error) = AllowList::parse(&config.allowed_fetch_urls) {
-            root.problem(&format!("allowedFetchUrls[{}]", error.index()), error.problem());
+        for (index, entry) in config.allowed_fetch_urls.iter().enumerate() {
+            if let Err(error) = AllowList::parse(std::slice::from_ref(entry)) {
+                root.problem(&format!("allowedFetchUrls[{index}]"), error.problem());
+            }
         }
         root.done();
         if problems.is_empty() {

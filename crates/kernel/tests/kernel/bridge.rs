@@ -226,3 +226,34 @@ async fn only_json_crosses() {
     assert_eq!(result(&answer), expected);
     kernel.shutdown().await;
 }
+
+/// With the whole project writable, a tool could once plant a git hook or rewrite the kernel's configuration.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bug_a_writable_project_does_not_open_git_the_tools_or_the_configuration() {
+    let project = Project::new();
+    let kernel = project.kernel(json!({ "fs": { "allowedDirs": ["."] } })).await;
+    project.put(".git/config", "secret");
+    for path in [
+        ".tgp/.git/hooks/pre-commit",
+        ".git/hooks/pre-commit",
+        ".GIT/config",
+        ".tgp/tools/other.ts",
+        "sub/.git/config",
+        "tgp.config.ts",
+        "tgp.config.json",
+        "TGP.config.json",
+    ] {
+        let source = format!("export default async () => {{ await tgp.write_file('{path}', 'x'); }};");
+        let answer = run(&kernel, &project, &source, json!({})).await;
+        assert_eq!(code(&answer), "ESECURITY", "{path}: {:?}", error(&answer));
+    }
+    let answer =
+        run(&kernel, &project, "export default () => tgp.read_file('.git/config');", json!({})).await;
+    assert_eq!(code(&answer), "ESECURITY");
+    let source =
+        "export default async () => { await tgp.write_file('notes.txt', 'x'); return tgp.list_files('.'); };";
+    let listed = result(&run(&kernel, &project, source, json!({})).await);
+    assert_eq!(listed, json!([".gitignore", "notes.txt"]), "what is out of reach is not listed either");
+    assert_eq!(project.text("notes.txt").as_deref(), Some("x"));
+    kernel.shutdown().await;
+}

@@ -26,7 +26,7 @@ const START_TIMEOUT: Duration = Duration::from_secs(10);
 const DEATH_GRACE: Duration = Duration::from_millis(200);
 
 /// How to start a worker.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkerCommand {
     pub program: PathBuf,
     pub arguments: Vec<OsString>,

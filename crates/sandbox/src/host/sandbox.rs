@@ -26,7 +26,7 @@ pub enum SandboxError {
     Closed,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SandboxOptions {
     pub worker: WorkerCommand,
     /// Warm workers kept ready.
@@ -54,8 +54,8 @@ impl Sandbox {
     }
 
     #[must_use]
-    pub fn limits(&self) -> &Limits {
-        &self.options.limits
+    pub fn options(&self) -> &SandboxOptions {
+        &self.options
     }
 
     /// The source of the prelude, to be compiled as CommonJS by whoever owns the bytecode cache.

@@ -1,7 +1,7 @@
 //! Which files a call may see.
 
+mod guarded;
 mod mounts;
-mod tool_root;
 
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -9,8 +9,11 @@ use std::sync::Arc;
 use tgp_contract::{Entry, EntryKind, FileSystem, RelativePath};
 use tgp_vfs::{DiskFs, OpenError, OverlayFs};
 
+pub use guarded::Guarded;
 pub(crate) use mounts::Mounts;
-pub use tool_root::ToolRoot;
+
+/// Files of the project that configure the kernel.
+const CONFIGURATION: [&str; 3] = ["tgp.config.ts", "tgp.config.js", "tgp.config.json"];
 
 /// The files of one kernel, or of one run on top of it.
 #[derive(Clone)]
@@ -70,9 +73,18 @@ impl Workspace {
             let rest = path.strip_prefix(&root).unwrap_or(path);
             Ok(RelativePath::new(&rest.to_string_lossy())?)
         };
+        // Whatever a project lets its tools write to, they do not write the tools, nor what configures the kernel.
+        let mut kept = CONFIGURATION
+            .iter()
+            .map(|name| below(&project.join(name)))
+            .collect::<Result<Vec<RelativePath>, WorkspaceError>>()?;
+        let lexical_root = lexical(tool_root);
+        if lexical_root.starts_with(&root) {
+            kept.push(below(&lexical_root)?);
+        }
         Ok(Self {
-            tools: Arc::new(ToolRoot::new(Arc::new(open(tool_root)?))),
-            host: Arc::new(open(&root)?),
+            tools: Arc::new(Guarded::new(Arc::new(open(tool_root)?), Vec::new())),
+            host: Arc::new(Guarded::new(Arc::new(open(&root)?), kept)),
             project: below(project)?,
             allowed: directories.iter().map(|directory| below(directory)).collect::<Result<_, _>>()?,
             upward: if block_upward_traversal { UpwardTraversal::Blocked } else { UpwardTraversal::Allowed },

@@ -4,13 +4,17 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
+use serde_json::Value;
 use tgp_contract::{CallRecord, Recorder, ToolError};
 
-/// The last calls, oldest first, never more than a fixed number.
+/// Bytes of arguments and results that are kept at most; older records go first.
+const MAX_BYTES: usize = 32 * 1024 * 1024;
+
+/// The last calls, oldest first, never more than a fixed number nor more than a fixed size.
 #[derive(Debug)]
 pub struct RecentCalls {
     capacity: usize,
-    records: Mutex<VecDeque<CallRecord>>,
+    records: Mutex<VecDeque<(usize, CallRecord)>>,
 }
 
 impl RecentCalls {
@@ -21,18 +25,36 @@ impl RecentCalls {
 
     #[must_use]
     pub fn all(&self) -> Vec<CallRecord> {
-        self.records.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+        self.records
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .iter()
+            .map(|(_, record)| record.clone())
+            .collect()
     }
 }
 
 #[async_trait]
 impl Recorder for RecentCalls {
     async fn record(&self, record: CallRecord) -> Result<(), ToolError> {
+        let size = weight(&record.call.arguments) + record.result.data().map_or(0, weight);
         let mut records = self.records.lock().unwrap_or_else(PoisonError::into_inner);
-        if records.len() >= self.capacity {
-            records.pop_front();
+        let mut held: usize = records.iter().map(|(size, _)| size).sum();
+        while records.len() >= self.capacity || (held + size > MAX_BYTES && !records.is_empty()) {
+            held -= records.pop_front().map_or(held, |(size, _)| size);
         }
-        records.push_back(record);
+        records.push_back((size, record));
         Ok(())
     }
+}
+
+/// About how many bytes a value takes in memory.
+fn weight(value: &Value) -> usize {
+    let inside = match value {
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(weight).sum(),
+        Value::Object(fields) => fields.iter().map(|(name, item)| name.len() + weight(item)).sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+    };
+    size_of::<Value>() + inside
 }

@@ -1,0 +1,63 @@
+//! A file system without what no call may touch: git's own files, the kernel's state, and what it is told to keep.
+
+use std::sync::Arc;
+
+use tgp_contract::{Change, Entry, FileSystem, FsError, RelativePath};
+
+/// Names that no call may read or write at any depth. Compared without case, because some disks do.
+const HIDDEN: [&str; 2] = [".git", ".state"];
+
+/// Keeps hidden names and whole trees out of reach.
+pub struct Guarded {
+    inner: Arc<dyn FileSystem>,
+    kept: Vec<RelativePath>,
+}
+
+impl Guarded {
+    /// `kept` are files and directories that are out of reach besides the hidden names.
+    #[must_use]
+    pub fn new(inner: Arc<dyn FileSystem>, kept: Vec<RelativePath>) -> Self {
+        Self { inner, kept }
+    }
+
+    fn is_out_of_reach(&self, path: &RelativePath) -> bool {
+        path.parts().any(|part| HIDDEN.iter().any(|hidden| part.eq_ignore_ascii_case(hidden)))
+            || self.kept.iter().any(|kept| is_at_or_below(path, kept))
+    }
+
+    fn check(&self, path: &RelativePath) -> Result<(), FsError> {
+        if self.is_out_of_reach(path) {
+            let reason = "git's own files, the kernel's state and its configuration are out of reach";
+            return Err(FsError::Security { path: path.to_string(), reason });
+        }
+        Ok(())
+    }
+}
+
+fn is_at_or_below(path: &RelativePath, directory: &RelativePath) -> bool {
+    let mut parts = path.parts();
+    directory.parts().all(|name| parts.next().is_some_and(|part| part.eq_ignore_ascii_case(name)))
+}
+
+impl FileSystem for Guarded {
+    fn read(&self, path: &RelativePath) -> Result<Vec<u8>, FsError> {
+        self.check(path)?;
+        self.inner.read(path)
+    }
+
+    fn entry(&self, path: &RelativePath) -> Result<Option<Entry>, FsError> {
+        self.check(path)?;
+        self.inner.entry(path)
+    }
+
+    fn list(&self, directory: &RelativePath) -> Result<Vec<Entry>, FsError> {
+        self.check(directory)?;
+        let entries = self.inner.list(directory)?;
+        Ok(entries.into_iter().filter(|entry| !self.is_out_of_reach(&entry.path)).collect())
+    }
+
+    fn apply(&self, changes: &[Change]) -> Result<(), FsError> {
+        changes.iter().try_for_each(|change| self.check(change.path()))?;
+        self.inner.apply(changes)
+    }
+}
