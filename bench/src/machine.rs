@@ -32,6 +32,12 @@ pub fn describe() -> Machine {
 impl std::fmt::Display for Machine {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { cpu, cores, kernel, load, profile } = self;
-        write!(formatter, "{cpu}, {cores} cores, {kernel}, load {load}, profile {profile}")
+        write!(formatter, "{cpu}, {cores} cores, {kernel}, load {load}, profile {profile}")?;
+        // A contender that needs two processors at once loses more to company than one that needs one.
+        let latest: f64 = load.split(' ').next().and_then(|load| load.parse().ok()).unwrap_or_default();
+        if latest > *cores as f64 / 2.0 {
+            write!(formatter, "\nthe machine is busy with something else: no verdict below is final")?;
+        }
+        Ok(())
     }
 }

@@ -16,7 +16,7 @@ pub enum CanonicalError {
 /// # Errors
 /// When an integer is too large to be written exactly: canonical JSON would round it without a word.
 pub fn to_string(value: &Value) -> Result<String, CanonicalError> {
-    refuse_inexact_integers(value)?;
+    check(value)?;
     Ok(serde_json_canonicalizer::to_string(value)?)
 }
 
@@ -34,7 +34,11 @@ pub fn sha256_hex(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn refuse_inexact_integers(value: &Value) -> Result<(), CanonicalError> {
+/// Whether every integer in `value` survives being a double.
+///
+/// # Errors
+/// As [`to_string`].
+pub fn check(value: &Value) -> Result<(), CanonicalError> {
     match value {
         Value::Number(number) if number.is_f64() => Ok(()),
         Value::Number(number) => {
@@ -44,8 +48,8 @@ fn refuse_inexact_integers(value: &Value) -> Result<(), CanonicalError> {
             let canonical = serde_json_canonicalizer::to_string(&double)?;
             if canonical == text { Ok(()) } else { Err(CanonicalError::InexactInteger(text)) }
         }
-        Value::Array(items) => items.iter().try_for_each(refuse_inexact_integers),
-        Value::Object(fields) => fields.values().try_for_each(refuse_inexact_integers),
+        Value::Array(items) => items.iter().try_for_each(check),
+        Value::Object(fields) => fields.values().try_for_each(check),
         Value::Null | Value::Bool(_) | Value::String(_) => Ok(()),
     }
 }

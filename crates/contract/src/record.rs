@@ -45,4 +45,7 @@ pub trait Recorder: Send + Sync {
     /// # Errors
     /// When the record cannot be kept.
     async fn record(&self, record: CallRecord) -> Result<(), ToolError>;
+
+    /// Keeps the record of a call that was cancelled: its future was dropped, so nobody can wait. Must return at once.
+    fn record_cancelled(&self, record: CallRecord);
 }

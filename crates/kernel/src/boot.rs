@@ -133,14 +133,19 @@ impl Kernel {
         let worker = options.worker.as_ref().map_or_else(WorkerCommand::this_binary, |program| {
             WorkerCommand { program: program.clone(), arguments: Vec::new() }
         });
-        let cache = Arc::new(BytecodeCache::new(options.cache_directory.clone()));
+        let cache = Arc::new(BytecodeCache::new(options.cache_directory.clone(), &worker.program));
         let (config, sandbox) = configure(&options, &project, &worker, &cache).await?;
         let root: PathBuf = project.join(&config.root_dir).components().collect();
         if !root.is_dir() {
             return Err(BootError::NotInitialised(root));
         }
-        let workspace =
-            Workspace::open(&project, &root, &config.fs.allowed_dirs, config.fs.block_upward_traversal)?;
+        let workspace = Workspace::open(
+            &project,
+            &root,
+            &config.fs.allowed_dirs,
+            config.fs.block_upward_traversal,
+            &config::kept_files(options.config_file.as_deref()),
+        )?;
         let wanted = sandbox_options(&worker, &config);
         let sandbox = match sandbox {
             // Most configurations leave the sandbox as it is; its workers are warm already.
@@ -149,10 +154,12 @@ impl Kernel {
         };
         let forge = start_forge(sandbox, &cache, &project, &root, &config).await?;
         let forge = Arc::new(forge);
+        let allow_list = AllowList::parse(&config.allowed_fetch_urls).unwrap_or_default();
+        let fetch = Arc::new(FetchClient::new(allow_list, FetchLimits::default()));
         let mut gates: Vec<Arc<dyn Gate>> = vec![Arc::new(EffectGate)];
         gates.extend(options.gates);
         let router =
-            Router::new(kernel_tools(&forge)?, gates, options.approver, options.recorder, workspace)?;
+            Router::new(kernel_tools(&forge, &fetch)?, gates, options.approver, options.recorder, workspace)?;
         Ok(Self { config, project, root, router: Arc::new(router), forge })
     }
 
@@ -246,8 +253,6 @@ async fn start_forge(
     root: &Path,
     config: &Config,
 ) -> Result<Forge, BootError> {
-    let allow_list = AllowList::parse(&config.allowed_fetch_urls).unwrap_or_default();
-    let fetch = Arc::new(FetchClient::new(allow_list, FetchLimits::default()));
     let options = ForgeOptions {
         project: project.to_owned(),
         tool_root: root.to_owned(),
@@ -256,5 +261,5 @@ async fn start_forge(
         seed: config.sandbox.seed,
         frozen_clock_ms: config.sandbox.clock_ms,
     };
-    Ok(Forge::start(sandbox, Arc::clone(cache), fetch, options).await?)
+    Ok(Forge::start(sandbox, Arc::clone(cache), options).await?)
 }

@@ -1,5 +1,6 @@
 //! Finding the configuration file and getting its value.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -33,16 +34,34 @@ pub(crate) fn find(project: &Path, named: Option<&Path>) -> Result<Option<Config
     read(&path).map(Some)
 }
 
+/// What no tool may write, wherever else it may: what configures the kernel, and the packages it loads.
+pub(crate) fn kept_files(named: Option<&Path>) -> Vec<PathBuf> {
+    NAMES
+        .iter()
+        .copied()
+        .chain(["node_modules"])
+        .map(PathBuf::from)
+        .chain(named.map(Path::to_owned))
+        .collect()
+}
+
 fn read(path: &PathBuf) -> Result<ConfigSource, ConfigError> {
     let file = path
         .file_name()
         .map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned());
     let failed = |reason: String| ConfigError::Read { file: file.clone(), reason };
-    let size = std::fs::metadata(path).map_err(|error| failed(error.to_string()))?.len();
-    if size > MAX_SOURCE_BYTES as u64 {
-        return Err(failed(format!("it has {size} bytes, more than {MAX_SOURCE_BYTES}")));
+    let metadata = std::fs::metadata(path).map_err(|error| failed(error.to_string()))?;
+    // Opening a pipe or a device could wait for ever, or never end.
+    if !metadata.is_file() {
+        return Err(failed("it is not a regular file".to_owned()));
     }
-    let source = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
+    if metadata.len() > MAX_SOURCE_BYTES as u64 {
+        return Err(failed(format!("it has {} bytes, more than {MAX_SOURCE_BYTES}", metadata.len())));
+    }
+    let mut source = String::new();
+    std::fs::File::open(path)
+        .and_then(|file| file.take(MAX_SOURCE_BYTES as u64).read_to_string(&mut source))
+        .map_err(|error| failed(error.to_string()))?;
     if path.extension().is_some_and(|extension| extension == "json") {
         let value = serde_json::from_str(&source)
             .map_err(|error| ConfigError::Json { file: file.clone(), reason: error.to_string() })?;

@@ -10,7 +10,7 @@ use tgp_contract::{Code, ToolError};
 use tgp_sandbox::{AllowList, Limits};
 
 use fields::Fields;
-pub(crate) use load::{ConfigSource, find};
+pub(crate) use load::{ConfigSource, find, kept_files};
 
 /// The configuration of one kernel.
 #[derive(Clone, Debug, PartialEq)]

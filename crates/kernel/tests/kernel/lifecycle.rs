@@ -154,3 +154,67 @@ async fn a_tool_cannot_have_many_workers_at_once() {
     assert!((2..=14).contains(&most), "{most} workers at once");
     kernel.shutdown().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_package_that_cannot_be_warmed_does_not_stop_the_pool() {
+    for (name, hostile) in [
+        ("hangs", "if (typeof args === 'undefined') for (;;) {}"),
+        ("throws", "if (typeof args === 'undefined') throw new Error('not yet');"),
+        (
+            "hoards",
+            "if (typeof args === 'undefined') { const all = []; for (;;) all.push(new Array(1000)); }",
+        ),
+        ("calls", "if (typeof args === 'undefined') tgp.read_file('x').catch(() => 0);"),
+        ("speaks", "if (typeof args === 'undefined') console.log('hello');"),
+        ("loses", "if (typeof args === 'undefined') Promise.reject(new Error('lost'));"),
+    ] {
+        let project = Project::new();
+        project
+            .put("node_modules/odd/package.json", "{\"name\":\"odd\",\"type\":\"module\"}")
+            .put("node_modules/odd/index.js", &format!("{hostile}\nexport const z = 1;\n"));
+        let kernel = project.kernel(json!({ "allowedImports": ["odd"], "sandbox": { "pool": 1 } })).await;
+        let source = "import { z } from 'odd';\nexport default ({ n }: { n: number }) => n + z;";
+        for round in 0..8 {
+            let started = std::time::Instant::now();
+            assert_eq!(
+                result(&run(&kernel, &project, source, json!({ "n": round })).await),
+                json!(round + 1),
+                "{name}, round {round}"
+            );
+            assert_eq!(
+                result(&run(&kernel, &project, DOUBLE, json!({ "n": round })).await),
+                json!(round * 2),
+                "{name}, round {round}"
+            );
+            let took = started.elapsed();
+            assert!(took < Duration::from_secs(8), "{name}, round {round}: {took:?}");
+        }
+        let started = std::time::Instant::now();
+        kernel.shutdown().await;
+        assert!(started.elapsed() < Duration::from_secs(3), "{name}: {:?}", started.elapsed());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_shutdown_does_not_wait_for_a_worker_that_hangs() {
+    if !alone("lifecycle::a_shutdown_does_not_wait_for_a_worker_that_hangs") {
+        return;
+    }
+    let project = Project::new();
+    let kernel = project.kernel(json!({ "sandbox": { "pool": 1 } })).await;
+    assert_eq!(result(&run(&kernel, &project, DOUBLE, json!({ "n": 1 })).await), json!(2));
+    assert!(eventually(|| of_kind("compile").len() == 1), "{:?}", workers());
+    // A compile worker that is stopped in its job is as slow as one can be.
+    for pid in of_kind("compile") {
+        nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), nix::sys::signal::Signal::SIGSTOP).unwrap();
+    }
+    let source = format!("// another\n{DOUBLE}");
+    let cut =
+        tokio::time::timeout(Duration::from_millis(500), run(&kernel, &project, &source, json!({ "n": 1 })))
+            .await;
+    assert!(cut.is_err(), "it waits for the compile worker");
+    let started = std::time::Instant::now();
+    kernel.shutdown().await;
+    assert!(started.elapsed() < Duration::from_secs(3), "{:?}", started.elapsed());
+    assert_eq!(workers(), Vec::<i32>::new());
+}

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 use tgp::contract::{
     Actor, ApprovalAnswer, ApprovalRequest, Approver, CallContext, Code, Consent, Effect, Gate, GateRequest,
-    Stage, ToolCall, ToolError, Verdict,
+    Stage, ToolCall, ToolError, ToolResult, Verdict,
 };
 use tgp::{BootOptions, Kernel};
 use tgp_sandbox::{AllowList, FetchClient, FetchLimits, Limits, Sandbox, SandboxOptions, WorkerCommand};
@@ -22,9 +22,15 @@ fn arguments(tool: &str) -> Value {
         "list_files" => json!({ "dir": "tools" }),
         "read_file" | "check_tool" | "exec_tool" => json!({ "path": "tools/one.ts" }),
         "write_file" => json!({ "path": "tools/two.ts", "content": "export default () => 2;" }),
+        // Nothing is listed, so it runs as far as the list.
+        "fetch" => json!({ "url": "http://127.0.0.1:9/" }),
         "patch_file" => json!({ "path": "tools/one.ts", "search": "1", "replace": "3" }),
         other => panic!("`{other}` is new: say here how it is called"),
     }
+}
+
+fn went_well(tool: &str, answer: &ToolResult) -> bool {
+    if tool == "fetch" { code(answer) == "ESECURITY" } else { answer.is_ok() }
 }
 
 fn context(consent: Consent) -> CallContext {
@@ -100,13 +106,19 @@ async fn router(project: &Project, gates: Vec<Arc<dyn Gate>>, records: &Arc<Reco
         frozen_clock_ms: None,
     };
     let fetch = Arc::new(FetchClient::new(AllowList::default(), FetchLimits::default()));
-    let forge =
-        Arc::new(Forge::start(sandbox, Arc::new(BytecodeCache::new(None)), fetch, options).await.unwrap());
-    let workspace = Workspace::open(project.path(), &root, &["tmp".to_owned()], true).unwrap();
+    let cache = Arc::new(BytecodeCache::new(None, std::path::Path::new(WORKER)));
+    let forge = Arc::new(Forge::start(sandbox, cache, options).await.unwrap());
+    let workspace = Workspace::open(project.path(), &root, &["tmp".to_owned()], true, &[]).unwrap();
     let approver = Arc::new(Agreeable::default());
     Arc::new(
-        Router::new(kernel_tools(&forge).unwrap(), gates, approver, Arc::clone(records) as _, workspace)
-            .unwrap(),
+        Router::new(
+            kernel_tools(&forge, &fetch).unwrap(),
+            gates,
+            approver,
+            Arc::clone(records) as _,
+            workspace,
+        )
+        .unwrap(),
     )
 }
 
@@ -130,7 +142,7 @@ async fn every_tool_passes_every_gate_and_is_recorded_once() {
         for spelling in std::iter::once(name).chain(definition.aliases.iter().map(String::as_str)) {
             project.tool("one.ts", "export default () => 1;");
             let answer = router.call(call(spelling, arguments(name)), context(Consent::Ask)).await;
-            assert!(answer.is_ok(), "{spelling}: {answer:?}");
+            assert!(went_well(name, &answer), "{spelling}: {answer:?}");
             for gate in &gates {
                 assert_eq!(std::mem::take(&mut *gate.asked.lock().unwrap()), [spelling], "{:?}", gate.stage);
             }
@@ -180,7 +192,7 @@ async fn a_kernel_asks_before_effects_and_records_inner_calls() {
         let asked = approver.0.load(Ordering::Relaxed);
         let name = definition.name.as_str();
         let answer = kernel.call_with(call(name, arguments(name)), context(Consent::Ask)).await;
-        assert!(answer.is_ok(), "{name}: {answer:?}");
+        assert!(went_well(name, &answer), "{name}: {answer:?}");
         let expected = usize::from(definition.effect != Effect::Read);
         assert_eq!(approver.0.load(Ordering::Relaxed) - asked, expected, "{name}");
         let left = records.take();

@@ -142,6 +142,8 @@ impl Recorder for Forgetful {
     async fn record(&self, _record: CallRecord) -> Result<(), ToolError> {
         Ok(())
     }
+
+    fn record_cancelled(&self, _record: CallRecord) {}
 }
 
 /// A recorder that keeps everything.
@@ -159,6 +161,10 @@ impl Recorder for Records {
     async fn record(&self, record: CallRecord) -> Result<(), ToolError> {
         self.0.lock().unwrap().push(record);
         Ok(())
+    }
+
+    fn record_cancelled(&self, record: CallRecord) {
+        self.0.lock().unwrap().push(record);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{Project, code, error, exec, place, run};
+use crate::support::{Project, code, error, exec, place, result, run};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_throw_names_its_line_and_column() {
@@ -128,5 +128,116 @@ async fn messages_and_codes_are_the_tools_own() {
         assert!(error(&answer).message.contains(message), "{source}: {}", error(&answer).message);
         assert!(error(&answer).help_of().is_some(), "{source}: no help");
     }
+    kernel.shutdown().await;
+}
+
+const LOST: &str = "a promise was rejected and nobody handled it: ";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_failure_nobody_awaited_fails_the_run() {
+    let project = Project::new();
+    let kernel = project.kernel(json!({})).await;
+    for (source, expected, message, line) in [
+        (
+            "export default () => {\n  Promise.reject(new Error('lost'));\n  return 'ok';\n};",
+            "ERUNTIME",
+            "lost",
+            2,
+        ),
+        (
+            "const later = async (): Promise<void> => {\n  await Promise.resolve();\n  throw new TypeError('lost');\n};\nexport default () => {\n  void later();\n  return 'ok';\n};",
+            "ERUNTIME",
+            "lost",
+            3,
+        ),
+        // Only one of two is handled; the first that is not is told.
+        (
+            "export default () => {\n  Promise.reject(new Error('handled')).catch(() => 0);\n  Promise.reject(new Error('lost'));\n  Promise.reject(new Error('second'));\n  return 'ok';\n};",
+            "ERUNTIME",
+            "lost",
+            3,
+        ),
+        (
+            "export default () => {\n  queueMicrotask(() => {\n    throw new Error('lost');\n  });\n  return 'ok';\n};",
+            "ERUNTIME",
+            "lost",
+            3,
+        ),
+        // It says more than that the tool waits for ever.
+        (
+            "export default () => new Promise(() => {\n  queueMicrotask(() => {\n    throw new Error('lost');\n  });\n});",
+            "ERUNTIME",
+            "lost",
+            3,
+        ),
+        (
+            "export default () => {\n  void tgp.read_file('../../etc/passwd');\n  return 'ok';\n};",
+            "ESECURITY",
+            "upward",
+            2,
+        ),
+        // What happens after a call that nobody awaits belongs to the run, too.
+        (
+            "export default () => {\n  void tgp.list_files('tools').then(() => {\n    throw new Error('lost');\n  });\n  return 'ok';\n};",
+            "ERUNTIME",
+            "lost",
+            3,
+        ),
+        // Scripts and CommonJS.
+        ("Promise.reject(new Error('lost'));\nreturn 'ok';", "ERUNTIME", "lost", 1),
+        (
+            "module.exports = () => {\n  Promise.reject(new Error('lost'));\n  return 'ok';\n};",
+            "ERUNTIME",
+            "lost",
+            2,
+        ),
+    ] {
+        let answer = run(&kernel, &project, source, json!({})).await;
+        assert_eq!(code(&answer), expected, "{source}");
+        let told = &error(&answer).message;
+        assert!(told.contains(LOST) && told.contains(message), "{source}: {told}");
+        assert!(place(&answer).starts_with(&format!("tools/under_test.ts:{line}:")), "{source}: {answer:?}");
+    }
+    // What is no error has no place, but it is told all the same.
+    let answer = run(&kernel, &project, "export default () => {\n  Promise.reject(5);\n};", json!({})).await;
+    assert!(error(&answer).message.contains(&format!("{LOST}the tool threw 5")), "{answer:?}");
+    kernel.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_rejection_that_is_handled_late_is_fine() {
+    let project = Project::new();
+    let kernel = project.kernel(json!({})).await;
+    project.tool("throws.ts", "throw new Error('while it loads');\nexport default () => 1;");
+    for source in [
+        "export default async () => {\n  const lost = Promise.reject(new Error('x'));\n  await new Promise((resolve) => setTimeout(resolve, 5));\n  await lost.catch(() => 0);\n  return 'ok';\n};",
+        // Handled only while the calls that are still open are waited for.
+        "export default () => {\n  const lost = Promise.reject(new Error('x'));\n  void tgp.list_files('tools').then(() => lost.catch(() => 0));\n  return 'ok';\n};",
+        "export default async () => {\n  const calls = [tgp.read_file('a'), tgp.read_file('b')];\n  await tgp.list_files('tools');\n  await Promise.allSettled(calls);\n  return 'ok';\n};",
+        "export default async () => {\n  await Promise.race([Promise.resolve(1), tgp.read_file('missing')]);\n  return 'ok';\n};",
+        "export default async () => {\n  try {\n    await tgp.fetch('https://example.com/');\n  } catch {\n    return 'ok';\n  }\n};",
+        "module.exports = () => {\n  try {\n    return require('./throws.ts');\n  } catch {\n    return 'ok';\n  }\n};",
+        // A timer is not waited for.
+        "export default () => {\n  setTimeout(() => Promise.reject(new Error('x')), 60_000);\n  return 'ok';\n};",
+    ] {
+        let answer = run(&kernel, &project, source, json!({})).await;
+        assert_eq!(result(&answer), json!("ok"), "{source}");
+    }
+    kernel.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn writes_nobody_awaited_belong_to_the_run() {
+    let project = Project::new();
+    let kernel = project.kernel(json!({})).await;
+    let source = "export default () => {\n  void tgp.write_file('tmp/a', 'a').then(() => tgp.write_file('tmp/b', 'b'));\n  return 'ok';\n};";
+    assert_eq!(result(&run(&kernel, &project, source, json!({})).await), json!("ok"));
+    assert_eq!((project.text("tmp/a").as_deref(), project.text("tmp/b").as_deref()), (Some("a"), Some("b")));
+    let source = "export default () => {\n  void tgp.write_file('tmp/c', 'c');\n  void tgp.write_file('/etc/x', 'y');\n  return 'ok';\n};";
+    let answer = run(&kernel, &project, source, json!({})).await;
+    assert_eq!(code(&answer), "ESECURITY", "{answer:?}");
+    assert!(error(&answer).message.contains(LOST), "{answer:?}");
+    assert!(place(&answer).starts_with("tools/under_test.ts:3:"), "{answer:?}");
+    assert!(!project.file("tmp/c").exists(), "nothing was committed");
     kernel.shutdown().await;
 }

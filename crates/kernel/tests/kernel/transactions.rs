@@ -92,7 +92,7 @@ fn dry(tool: &str, arguments: Value) -> (ToolCall, CallContext) {
     let context = CallContext {
         actor: Actor::Agent("test".to_owned()),
         session: "test".to_owned(),
-        consent: Consent::Ask,
+        consent: Consent::Given,
         dry_run: true,
         depth: 0,
     };

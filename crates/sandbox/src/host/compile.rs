@@ -11,7 +11,7 @@ use nix::sys::time::TimeVal;
 use tokio::sync::oneshot;
 
 use super::SandboxError;
-use super::process::{WorkerCommand, WorkerProcess};
+use super::process::{Reach, WorkerCommand, WorkerProcess};
 use crate::protocol::{CompileAnswer, CompileJob, FrameError, read_blocking, write_blocking};
 use crate::worker::COMPILE_WORKER;
 
@@ -51,6 +51,7 @@ struct Job {
 pub(super) struct Compiler {
     jobs: Option<blocking::SyncSender<Job>>,
     thread: Option<JoinHandle<()>>,
+    reach: Reach,
 }
 
 /// Jobs that may wait; a caller beyond that waits for room.
@@ -59,18 +60,20 @@ const MAX_WAITING_JOBS: usize = 64;
 impl Compiler {
     pub(super) fn start(command: WorkerCommand) -> Result<Self, SandboxError> {
         let (jobs, inbox) = blocking::sync_channel::<Job>(MAX_WAITING_JOBS);
+        let reach = Reach::default();
+        let reached = reach.clone();
         let thread = std::thread::Builder::new()
             .name("tgp-compiler".to_owned())
             .spawn(move || {
                 let mut worker = None;
                 for job in inbox {
-                    let result = compile(&command, &mut worker, job.request);
+                    let result = compile(&command, &mut worker, job.request, &reached);
                     // Nobody waits any more: the answer is of no use.
                     let _ = job.answer.send(result);
                 }
             })
             .map_err(SandboxError::Start)?;
-        Ok(Self { jobs: Some(jobs), thread: Some(thread) })
+        Ok(Self { jobs: Some(jobs), thread: Some(thread), reach })
     }
 
     pub(super) async fn compile(
@@ -96,6 +99,7 @@ impl Compiler {
 
 impl Drop for Compiler {
     fn drop(&mut self) {
+        self.reach.close();
         self.jobs = None;
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -107,19 +111,23 @@ fn compile(
     command: &WorkerCommand,
     slot: &mut Option<WorkerProcess>,
     request: Vec<u8>,
+    reach: &Reach,
 ) -> Result<CompiledSource, CompileFailure> {
     let mut worker = match slot.take().map(|mut worker| (worker.is_alive(), worker)) {
         Some((true, worker)) => worker,
         // There is none yet, or it was killed while it waited.
         _ => {
-            let worker = WorkerProcess::start(command, COMPILE_WORKER, 0)?;
+            let worker = WorkerProcess::start(command, COMPILE_WORKER, 0, reach)?;
             let timeout = TimeVal::new(COMPILE_TIMEOUT.as_secs().cast_signed(), 0);
             setsockopt(&worker.connection, sockopt::ReceiveTimeout, &timeout)
                 .map_err(|error| SandboxError::Start(error.into()))?;
             worker
         }
     };
-    let answer = exchange(&mut worker.connection, request)?;
+    let held = reach.hold(worker.pid());
+    let answer = exchange(&mut worker.connection, request);
+    drop(held);
+    let answer = answer?;
     *slot = Some(worker);
     match answer.bytecode {
         Some(Err(text)) => Err(CompileFailure::Refused(text)),

@@ -5,14 +5,13 @@
 //! so that nobody waits for the operating system to take a process apart.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc as blocking};
 use std::thread::JoinHandle;
 
 use tokio::sync::{Mutex as AsyncMutex, mpsc};
 
 use super::SandboxError;
-use super::process::{WorkerCommand, WorkerProcess};
+use super::process::{Reach, WorkerCommand, WorkerProcess};
 use super::run::Program;
 use crate::protocol::{FromWorker, ModuleCode, ToWorker, WarmUp, read_blocking, write_blocking};
 use crate::worker::RUN_WORKER;
@@ -23,12 +22,14 @@ const MAX_WARM_BYTES: usize = 8 * 1024 * 1024;
 const HEAP_SHARE: u64 = 16;
 /// After this many failed starts in a row the pool reports the failure instead of a worker.
 const MAX_START_ATTEMPTS: u32 = 3;
+/// A module that was part of this many failed warm-ups in a row is not learned again.
+const MAX_STRIKES: u32 = 2;
 
 /// A warm worker and the modules it has.
 #[derive(Debug)]
 pub(super) struct WarmWorker {
     pub(super) process: WorkerProcess,
-    pub(super) modules: Arc<BTreeMap<String, Arc<ModuleCode>>>,
+    pub(super) modules: Modules,
 }
 
 impl WarmWorker {
@@ -40,55 +41,92 @@ impl WarmWorker {
     }
 }
 
+type Modules = Arc<BTreeMap<String, Arc<ModuleCode>>>;
+
 /// What the next workers are warmed with.
 #[derive(Debug, Default)]
 pub(super) struct WarmSet {
     prelude: Vec<u8>,
     max_bytes: usize,
-    modules: Mutex<Arc<BTreeMap<String, Arc<ModuleCode>>>>,
+    learned: Mutex<Learned>,
+}
+
+#[derive(Debug, Default)]
+struct Learned {
+    modules: Modules,
+    /// How many warm-ups in a row have failed that a module was part of.
+    strikes: BTreeMap<String, (Arc<ModuleCode>, u32)>,
+}
+
+impl Learned {
+    fn is_struck_out(&self, module: &Arc<ModuleCode>) -> bool {
+        self.strikes.get(&module.id).is_some_and(|(known, count)| *count >= MAX_STRIKES && known == module)
+    }
 }
 
 impl WarmSet {
     /// What is warm takes from the heap of every run, needed or not, so a small heap gets little.
     pub(super) fn new(prelude: Vec<u8>, heap_bytes: u64) -> Self {
         let share = usize::try_from(heap_bytes / HEAP_SHARE).unwrap_or(MAX_WARM_BYTES);
-        Self { prelude, max_bytes: share.min(MAX_WARM_BYTES), modules: Mutex::default() }
+        Self { prelude, max_bytes: share.min(MAX_WARM_BYTES), learned: Mutex::default() }
     }
 
     /// Learns the library modules that a program has loaded well: the next program is likely to use them too.
     pub(super) fn learn(&self, libraries: impl Iterator<Item = Arc<ModuleCode>>) {
-        let mut modules = self.lock();
-        let fresh: Vec<_> = libraries.filter(|module| !modules.contains_key(&module.id)).collect();
-        if fresh.is_empty() {
+        let mut learned = self.lock();
+        let fresh: Vec<_> = libraries.filter(|module| !learned.modules.contains_key(&module.id)).collect();
+        // All or none, because they import each other.
+        if fresh.is_empty() || fresh.iter().any(|module| learned.is_struck_out(module)) {
             return;
         }
         let size = |module: &Arc<ModuleCode>| module.bytecode.len();
-        let bytes = modules.values().map(size).sum::<usize>() + fresh.iter().map(size).sum::<usize>();
+        let bytes = learned.modules.values().map(size).sum::<usize>() + fresh.iter().map(size).sum::<usize>();
         if bytes <= self.max_bytes {
-            let mut grown = BTreeMap::clone(&modules);
+            let mut grown = BTreeMap::clone(&learned.modules);
             grown.extend(fresh.into_iter().map(|module| (module.id.clone(), module)));
-            *modules = Arc::new(grown);
+            learned.modules = Arc::new(grown);
         }
     }
 
     /// Forgets every other version of these modules: the package has changed on disk.
     pub(super) fn forget_others(&self, libraries: impl Iterator<Item = Arc<ModuleCode>>) {
-        let mut modules = self.lock();
-        let other = |module: &Arc<ModuleCode>| modules.get(&module.id).is_some_and(|known| known != module);
+        let mut learned = self.lock();
+        let other =
+            |module: &Arc<ModuleCode>| learned.modules.get(&module.id).is_some_and(|known| known != module);
         let stale: Vec<_> = libraries.filter(other).collect();
         if !stale.is_empty() {
-            let mut rest = BTreeMap::clone(&modules);
+            let mut rest = BTreeMap::clone(&learned.modules);
             rest.retain(|id, _| !stale.iter().any(|module| module.id == *id));
-            *modules = Arc::new(rest);
+            learned.modules = Arc::new(rest);
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Arc<BTreeMap<String, Arc<ModuleCode>>>> {
-        self.modules.lock().unwrap_or_else(PoisonError::into_inner)
+    /// A worker did not get ready with these modules: the next one starts without any.
+    fn failed(&self, modules: &Modules) {
+        let mut learned = self.lock();
+        learned.modules = Modules::default();
+        for module in modules.values() {
+            let (known, count) =
+                learned.strikes.entry(module.id.clone()).or_insert_with(|| (Arc::clone(module), 0));
+            *count = if known == module { *count + 1 } else { 1 };
+            *known = Arc::clone(module);
+        }
     }
 
-    fn current(&self) -> Arc<BTreeMap<String, Arc<ModuleCode>>> {
-        Arc::clone(&self.lock())
+    /// A worker got ready with these modules.
+    fn succeeded(&self, modules: &Modules) {
+        let mut learned = self.lock();
+        if !learned.strikes.is_empty() {
+            learned.strikes.retain(|id, _| !modules.contains_key(id));
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Learned> {
+        self.learned.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn current(&self) -> Modules {
+        Arc::clone(&self.lock().modules)
     }
 }
 
@@ -97,7 +135,7 @@ pub(super) struct Pool {
     ready: AsyncMutex<mpsc::Receiver<Result<WarmWorker, SandboxError>>>,
     used: Option<blocking::Sender<WorkerProcess>>,
     threads: Vec<JoinHandle<()>>,
-    closing: Arc<AtomicBool>,
+    reach: Reach,
     pub(super) warm_set: Arc<WarmSet>,
 }
 
@@ -109,16 +147,16 @@ impl Pool {
         prelude: Vec<u8>,
     ) -> Result<Self, SandboxError> {
         let warm_set = Arc::new(WarmSet::new(prelude, heap_bytes));
-        let closing = Arc::new(AtomicBool::new(false));
+        let reach = Reach::default();
         // The thread holds one finished worker in its hands while the channel is full.
         let (sender, ready) = mpsc::channel(size.saturating_sub(1).max(1));
         let (used, to_end) = blocking::channel::<WorkerProcess>();
         let starter = {
-            let (warm_set, closing) = (Arc::clone(&warm_set), Arc::clone(&closing));
+            let (warm_set, reach) = (Arc::clone(&warm_set), reach.clone());
             thread("tgp-starter", move || {
                 let mut failures = 0;
-                while !closing.load(Ordering::Acquire) {
-                    let worker = start_warm(&command, heap_bytes, &warm_set);
+                while !reach.is_closed() {
+                    let worker = start_warm(&command, heap_bytes, &warm_set, &reach);
                     failures = if worker.is_ok() { 0 } else { failures + 1 };
                     if failures > 0 && failures < MAX_START_ATTEMPTS {
                         continue;
@@ -135,7 +173,7 @@ impl Pool {
             ready: AsyncMutex::new(ready),
             used: Some(used),
             threads: vec![starter, ender],
-            closing,
+            reach,
             warm_set,
         })
     }
@@ -161,7 +199,8 @@ impl Pool {
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        self.closing.store(true, Ordering::Release);
+        // A starter that waits for a worker to get ready stops waiting.
+        self.reach.close();
         self.used = None;
         // Closing the channel frees a starter that waits for room; the workers in it are dropped and so ended.
         let ready = self.ready.get_mut();
@@ -182,17 +221,43 @@ fn start_warm(
     command: &WorkerCommand,
     heap_bytes: u64,
     warm_set: &WarmSet,
+    reach: &Reach,
 ) -> Result<WarmWorker, SandboxError> {
-    let mut process = WorkerProcess::start(command, RUN_WORKER, heap_bytes)?;
     let modules = warm_set.current();
+    let mut process = WorkerProcess::start(command, RUN_WORKER, heap_bytes, reach)?;
+    match warm_up(&mut process, warm_set, &modules, reach) {
+        Ok(()) => {
+            warm_set.succeeded(&modules);
+            Ok(WarmWorker { process, modules })
+        }
+        Err(_) if !modules.is_empty() && !reach.is_closed() => {
+            // It may be a package's fault, and no package may keep workers from getting ready.
+            warm_set.failed(&modules);
+            drop(process);
+            let mut process = WorkerProcess::start(command, RUN_WORKER, heap_bytes, reach)?;
+            let modules = Modules::default();
+            warm_up(&mut process, warm_set, &modules, reach)?;
+            Ok(WarmWorker { process, modules })
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn warm_up(
+    process: &mut WorkerProcess,
+    warm_set: &WarmSet,
+    modules: &Modules,
+    reach: &Reach,
+) -> Result<(), SandboxError> {
     let warm_up = WarmUp {
         prelude: warm_set.prelude.clone(),
         modules: modules.values().map(|module| ModuleCode::clone(module)).collect(),
     };
     let not_ready = |error: crate::protocol::FrameError| SandboxError::NotReady(error.to_string());
+    let _held = reach.hold(process.pid());
     write_blocking(&mut process.connection, &ToWorker::WarmUp(warm_up)).map_err(not_ready)?;
     match read_blocking(&mut process.connection).map_err(not_ready)? {
-        FromWorker::Warm => Ok(WarmWorker { process, modules }),
+        FromWorker::Warm => Ok(()),
         _ => Err(SandboxError::NotReady("it answered its warm-up with something else".to_owned())),
     }
 }

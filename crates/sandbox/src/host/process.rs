@@ -7,8 +7,10 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use nix::sys::signal::{Signal, kill};
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg, setsockopt, sockopt};
 use nix::sys::time::TimeVal;
 use nix::time::ClockId;
@@ -40,6 +42,56 @@ impl WorkerCommand {
     }
 }
 
+/// The worker that a thread waits for, within reach of whoever shuts that thread down.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Reach(Arc<Mutex<Reached>>);
+
+#[derive(Debug, Default)]
+struct Reached {
+    closed: bool,
+    /// Set only while its process is not reaped, so that no other process can have the number.
+    pid: Option<Pid>,
+}
+
+impl Reach {
+    /// Ends the wait by killing the worker; from now on every other one is killed as soon as it is waited for.
+    pub(super) fn close(&self) {
+        let mut reached = self.lock();
+        reached.closed = true;
+        if let Some(pid) = reached.pid {
+            // The only failure is that it has ended already.
+            let _ = kill(pid, Signal::SIGKILL);
+        }
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.lock().closed
+    }
+
+    /// Puts a worker within reach until the guard is dropped, which must be before the worker is reaped.
+    pub(super) fn hold(&self, pid: Pid) -> Held<'_> {
+        let mut reached = self.lock();
+        reached.pid = Some(pid);
+        if reached.closed {
+            let _ = kill(pid, Signal::SIGKILL);
+        }
+        Held(self)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Reached> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[must_use]
+pub(super) struct Held<'a>(&'a Reach);
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.0.lock().pid = None;
+    }
+}
+
 /// A started and locked worker.
 #[derive(Debug)]
 pub(super) struct WorkerProcess {
@@ -52,7 +104,15 @@ impl WorkerProcess {
     /// Starts a worker of `kind` and waits until it has locked itself.
     ///
     /// Call it from a thread that lives as long as the worker may: the worker dies with that thread.
-    pub(super) fn start(command: &WorkerCommand, kind: &str, heap_bytes: u64) -> Result<Self, SandboxError> {
+    pub(super) fn start(
+        command: &WorkerCommand,
+        kind: &str,
+        heap_bytes: u64,
+        reach: &Reach,
+    ) -> Result<Self, SandboxError> {
+        if reach.is_closed() {
+            return Err(SandboxError::Closed);
+        }
         let (mut ours, theirs) = UnixStream::pair().map_err(SandboxError::Start)?;
         setsockopt(&ours, sockopt::PassCred, &true).map_err(errno)?;
         let timeout = TimeVal::new(START_TIMEOUT.as_secs().cast_signed(), 0);
@@ -72,7 +132,10 @@ impl WorkerProcess {
             .stderr(Stdio::null())
             .spawn()
             .map_err(SandboxError::Start)?;
-        match greet(&mut ours, child.id()) {
+        let held = reach.hold(Pid::from_raw(child.id().cast_signed()));
+        let greeted = greet(&mut ours, child.id());
+        drop(held);
+        match greeted {
             Ok(lock) => Ok(Self { child, connection: ours, lock }),
             Err(error) => {
                 let _ = child.kill();

@@ -299,9 +299,13 @@ impl Conversation<'_> {
         tokio::pin!(reading, writing);
         let (mut reading_ended, mut writing_ended) = (false, false);
         let mut open = FuturesUnordered::new();
-        let mut handles = BTreeMap::<u32, AbortHandle>::new();
+        let mut handles = BTreeMap::<u32, (AbortHandle, usize)>::new();
         post(frame);
         loop {
+            // Looked at in every turn: a tool that keeps the kernel busy with calls must not outrun its limits.
+            if let Some(overrun) = watch.overrun() {
+                return Ending::Overrun(overrun);
+            }
             let look = tokio::time::Instant::from_std(watch.next_look());
             tokio::select! {
                 biased;
@@ -326,14 +330,20 @@ impl Conversation<'_> {
                         if u64::from(self.calls) > bridge_calls || arguments.len() as u64 > output_bytes {
                             return Ending::Lost(FrameError::Closed);
                         }
+                        let held: usize = handles.values().map(|(_, size)| size).sum();
+                        if held + arguments.len() > MAX_WAITING_BYTES {
+                            let text = "too many calls with large arguments are open; await some first";
+                            post(reply(call, Err((Code::Runtime, text.to_owned()))));
+                            continue;
+                        }
                         let bridge = self.bridge;
                         let (handle, registration) = AbortHandle::new_pair();
-                        handles.insert(call, handle);
+                        handles.insert(call, (handle, arguments.len()));
                         let work = async move { (call, answer(bridge, &name, &arguments).await) };
                         open.push(Abortable::new(work, registration));
                     }
                     Some(Ok(FromWorker::Cancel { call })) => {
-                        if let Some(handle) = handles.remove(&call) {
+                        if let Some((handle, _)) = handles.remove(&call) {
                             handle.abort();
                         }
                     }
@@ -351,19 +361,20 @@ impl Conversation<'_> {
                     } else {
                         result
                     };
-                    match encode(&ToWorker::Reply(CallReply { call, result })) {
-                        Ok(frame) => post(frame),
-                        Err(error) => return Ending::Lost(error),
-                    }
+                    post(reply(call, result));
                 }
-                () = tokio::time::sleep_until(look) => {
-                    if let Some(overrun) = watch.overrun() {
-                        return Ending::Overrun(overrun);
-                    }
-                }
+                () = tokio::time::sleep_until(look) => {}
             }
         }
     }
+}
+
+/// The frame of an answer. One that is too large becomes an error the tool can catch.
+fn reply(call: u32, result: Result<String, (Code, String)>) -> Vec<u8> {
+    encode(&ToWorker::Reply(CallReply { call, result })).unwrap_or_else(|error| {
+        let result = Err((Code::Validation, format!("the answer cannot be handed to the tool: {error}")));
+        encode(&ToWorker::Reply(CallReply { call, result })).unwrap_or_default()
+    })
 }
 
 async fn answer(bridge: &dyn Bridge, name: &str, arguments: &str) -> Result<String, (Code, String)> {
@@ -409,5 +420,12 @@ fn crash_error(error: &FrameError, status: Option<std::process::ExitStatus>) -> 
         Some((None, Some(code))) => format!("with exit status {code}"),
         _ => error.to_string(),
     };
+    if status.and_then(|status| status.signal()) == Some(nix::libc::SIGABRT) {
+        // Native code aborts when the address space is used up, which the heap's own cap does not see.
+        return RunError::new(
+            RunErrorKind::Memory,
+            "the engine ran out of memory outside the tool's heap".to_owned(),
+        );
+    }
     RunError::new(RunErrorKind::Crashed, format!("the worker ended before the tool did: {how}"))
 }

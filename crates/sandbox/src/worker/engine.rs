@@ -1,6 +1,7 @@
 //! One engine: a runtime under a counting allocator, a context that cannot compile text, and the prelude.
 
 use std::rc::Rc;
+use std::time::Duration;
 
 use rquickjs::context::intrinsic;
 use rquickjs::module::{Declarations, Exports, ModuleDef};
@@ -11,6 +12,7 @@ use rquickjs::{
 use super::allocator::{CountingAllocator, HeapMeter};
 use super::host::Host;
 use super::modules::{self, Readiness};
+use super::rejections::Rejections;
 use super::{natives, timers::Timers};
 
 /// Everything but `Eval`: code arrives as bytecode only, so every route from text to code is a dead end.
@@ -28,6 +30,9 @@ type Intrinsics = (
     intrinsic::DOMException,
 );
 
+/// CPU time that all warm-up modules together may take.
+const WARM_UP_CPU: Duration = Duration::from_millis(250);
+
 /// What the prelude hands back to the worker.
 pub(super) struct Prelude {
     pub(super) start: Persistent<Function<'static>>,
@@ -39,6 +44,7 @@ pub(super) struct Prelude {
 pub(super) struct Engine {
     // Fields drop in this order: what holds JavaScript values goes before what owns them.
     pub(super) prelude: Prelude,
+    pub(super) rejections: Rejections,
     pub(super) timers: Rc<Timers>,
     pub(super) context: Context,
     runtime: Runtime,
@@ -80,6 +86,8 @@ impl Engine {
         let runtime = Runtime::new_with_alloc(CountingAllocator(Rc::clone(heap)))?;
         let watched = Rc::clone(host);
         runtime.set_interrupt_handler(Some(Box::new(move || watched.must_stop())));
+        let rejections = Rejections::default();
+        rejections.watch(&runtime);
         let context = Context::custom::<Intrinsics>(&runtime)?;
         let timers = Rc::new(Timers::default());
         let prelude = context.with(|ctx| {
@@ -89,7 +97,7 @@ impl Engine {
             let make = modules::run_script(&ctx, prelude_bytecode.leak())?;
             let make = make.into_function().ok_or(Error::Unknown)?;
             let natives = Object::new(ctx.clone())?;
-            install_natives(&ctx, &natives, host, &timers)?;
+            install_natives(&ctx, &natives, host, &timers, &rejections)?;
             natives::install(&ctx, &natives)?;
             let made: Object = make.call((natives,))?;
             let keep = |name: &str| -> Result<Persistent<Function<'static>>> {
@@ -105,25 +113,33 @@ impl Engine {
                 describe: keep("describe")?,
             })
         })?;
-        Ok(Self { prelude, timers, context, runtime })
+        Ok(Self { prelude, rejections, timers, context, runtime })
     }
 
     pub(super) fn set_stack_bytes(&self, bytes: usize) {
         self.runtime.set_max_stack_size(bytes);
     }
 
-    /// Loads and evaluates warm-up modules. One that fails is left for the run that needs it, which then reports it.
-    pub(super) fn evaluate_ahead(&self, ids: &[String]) {
+    /// Loads and evaluates warm-up modules. False when that left a mark no run should start with: a module failed,
+    /// took too long, or left a rejected promise behind.
+    pub(super) fn evaluate_ahead(&self, host: &Host, ids: &[String]) -> bool {
+        host.begin_warm_up(WARM_UP_CPU);
         self.context.with(|ctx| {
             for id in ids {
                 if modules::kind_of(id) == Some(crate::protocol::ModuleKind::Module)
                     && modules::evaluate(&ctx, id).is_err()
                 {
-                    ctx.catch();
+                    return false;
                 }
             }
-            while ctx.execute_pending_job() {}
-        });
+            while ctx.execute_pending_job() {
+                if host.must_stop() {
+                    return false;
+                }
+            }
+            // A module that failed has left its promise rejected.
+            !host.must_stop() && self.rejections.is_empty()
+        })
     }
 }
 
@@ -133,6 +149,7 @@ fn install_natives<'js>(
     natives: &Object<'js>,
     host: &Rc<Host>,
     timers: &Rc<Timers>,
+    rejections: &Rejections,
 ) -> Result<()> {
     use crate::protocol::{FromWorker, LogLevel, ModuleKind};
 
@@ -195,22 +212,34 @@ fn install_natives<'js>(
         "namespace",
         Function::new(ctx.clone(), |ctx: Ctx<'js>, id: String| modules::namespace(&ctx, &id))?,
     )?;
-    natives.set("requireModule", Function::new(ctx.clone(), require_module)?)?;
+    let rejections = rejections.clone();
+    natives.set(
+        "requireModule",
+        Function::new(ctx.clone(), move |ctx: Ctx<'js>, requirer: String, id: String| {
+            require_module(&ctx, &rejections, &requirer, &id)
+        })?,
+    )?;
     Ok(())
 }
 
 /// The namespace of an ES module for a synchronous `require`.
-#[expect(clippy::needless_pass_by_value, reason = "the engine hands natives owned values")]
-fn require_module<'js>(ctx: Ctx<'js>, requirer: String, id: String) -> Result<Value<'js>> {
-    match modules::readiness(&requirer, &id) {
+fn require_module<'js>(
+    ctx: &Ctx<'js>,
+    rejections: &Rejections,
+    requirer: &str,
+    id: &str,
+) -> Result<Value<'js>> {
+    match modules::readiness(requirer, id) {
         Readiness::InProgress => {}
         Readiness::Circular => {
             let text =
                 format!("`require` of `{id}` from `{requirer}` is circular; use `import` in one of the two");
-            return Err(Exception::throw_message(&ctx, &text));
+            return Err(Exception::throw_message(ctx, &text));
         }
         Readiness::Evaluate => {
-            let promise = modules::evaluate(&ctx, &id)?;
+            let promise = modules::evaluate(ctx, id)?;
+            // Its failure is thrown to whoever requires it.
+            rejections.forgive(&promise);
             if let Some(promise) = promise.into_promise() {
                 match promise.result::<Value>() {
                     Some(done) => {
@@ -220,11 +249,11 @@ fn require_module<'js>(ctx: Ctx<'js>, requirer: String, id: String) -> Result<Va
                         let text = format!(
                             "`{id}` uses top-level await; load it with `import` instead of `require`"
                         );
-                        return Err(Exception::throw_message(&ctx, &text));
+                        return Err(Exception::throw_message(ctx, &text));
                     }
                 }
             }
         }
     }
-    modules::namespace(&ctx, &id)
+    modules::namespace(ctx, id)
 }

@@ -63,6 +63,12 @@ impl Host {
         self.cpu_limit.set(Duration::from_micros(request.cpu_us));
     }
 
+    /// Starts the clock of a warm-up. A worker that exceeds it is marked for good.
+    pub(super) fn begin_warm_up(&self, cpu: Duration) {
+        self.cpu_start.set(cpu_now());
+        self.cpu_limit.set(cpu);
+    }
+
     pub(super) fn cpu_used(&self) -> Duration {
         cpu_now().saturating_sub(self.cpu_start.get())
     }

@@ -11,6 +11,7 @@ mod host;
 mod modules;
 mod natives;
 mod prelude;
+mod rejections;
 mod runner;
 mod timers;
 
@@ -123,7 +124,10 @@ fn serve_run(mut connection: UnixStream, heap_bytes: usize) -> Option<()> {
     let engine = Engine::new(&host, &heap, warm_up.prelude).ok()?;
     let ahead: Vec<String> = warm_up.modules.iter().map(|module| module.id.clone()).collect();
     modules::register(warm_up.modules);
-    engine.evaluate_ahead(&ahead);
+    // A worker that is not as good as new is of no use to any run; the kernel sees that it did not get ready.
+    if !engine.evaluate_ahead(&host, &ahead) {
+        leave();
+    }
     host.send(&FromWorker::Warm).ok()?;
     let request = match read_blocking(&mut *host.connection.borrow_mut()).ok()? {
         ToWorker::Run(request) => *request,

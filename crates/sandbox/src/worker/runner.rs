@@ -51,20 +51,19 @@ fn drive(
         return Err(thrown(ctx, engine, ctx.catch()));
     };
     loop {
-        while ctx.execute_pending_job() {
-            if host.must_stop() {
-                return Err(failure(FailureKind::CpuTime, String::new()));
-            }
-        }
-        if host.must_stop() {
-            return Err(failure(FailureKind::CpuTime, String::new()));
-        }
+        run_jobs(ctx, host)?;
         match promise.state() {
             PromiseState::Resolved => {
-                return match promise.result::<String>() {
-                    Some(Ok(json)) => within_cap(json, host),
-                    _ => Err(failure(FailureKind::Thrown, "the result is not valid text".to_owned())),
+                let json = match promise.result::<String>() {
+                    Some(Ok(json)) => within_cap(json, host)?,
+                    _ => return Err(failure(FailureKind::Thrown, "the result is not valid text".to_owned())),
                 };
+                // What the tool has set going belongs to its run, awaited or not. Timers are not waited for.
+                while host.has_open_calls() {
+                    take_reply(ctx, engine, host, None);
+                    run_jobs(ctx, host)?;
+                }
+                return lost(ctx, engine).map_or(Ok(json), Err);
             }
             PromiseState::Rejected => {
                 let error = match promise.result::<Value>() {
@@ -76,10 +75,32 @@ fn drive(
             PromiseState::Pending => {}
         }
         if !wait_for_something(ctx, engine, host)? {
+            // The error that keeps it waiting says more than that it waits.
+            if let Some(failure) = lost(ctx, engine) {
+                return Err(failure);
+            }
             let message = "the tool waits for a promise that nothing can settle".to_owned();
             return Err(failure(FailureKind::NeverSettles, message));
         }
     }
+}
+
+fn run_jobs(ctx: &Ctx<'_>, host: &Host) -> std::result::Result<(), Failure> {
+    while ctx.execute_pending_job() {
+        if host.must_stop() {
+            break;
+        }
+    }
+    // The mark that the limit has left says which one it was.
+    if host.must_stop() { Err(failure(FailureKind::CpuTime, String::new())) } else { Ok(()) }
+}
+
+/// The first failure that nobody awaited.
+fn lost(ctx: &Ctx<'_>, engine: &Engine) -> Option<Failure> {
+    let error = engine.rejections.first(ctx)?;
+    let failure = thrown(ctx, engine, error);
+    let message = format!("a promise was rejected and nobody handled it: {}", failure.message);
+    Some(Failure { message, ..failure })
 }
 
 fn start<'js>(ctx: &Ctx<'js>, engine: &Engine, request: &RunRequest) -> Result<Promise<'js>> {
@@ -121,6 +142,12 @@ fn wait_for_something(ctx: &Ctx<'_>, engine: &Engine, host: &Rc<Host>) -> std::r
     if wait.is_none() && !host.has_open_calls() {
         return Ok(false);
     }
+    take_reply(ctx, engine, host, wait);
+    Ok(true)
+}
+
+/// Waits for a bridge reply and hands it to the tool.
+fn take_reply(ctx: &Ctx<'_>, engine: &Engine, host: &Rc<Host>, wait: Option<Duration>) {
     if readable_within(host, wait) {
         let reply = read_blocking::<ToWorker>(&mut *host.connection.borrow_mut());
         match reply {
@@ -129,7 +156,6 @@ fn wait_for_something(ctx: &Ctx<'_>, engine: &Engine, host: &Rc<Host>) -> std::r
             _ => super::leave(),
         }
     }
-    Ok(true)
 }
 
 fn readable_within(host: &Host, wait: Option<Duration>) -> bool {

@@ -2,6 +2,7 @@
 
 mod check_tool;
 mod exec_tool;
+mod fetch;
 mod list_files;
 mod patch_file;
 mod read_file;
@@ -15,6 +16,8 @@ use tgp_contract::{
     ToolName, canonical,
 };
 
+use tgp_sandbox::FetchClient;
+
 use crate::Forge;
 use crate::router::{Outcome, Tool};
 
@@ -22,7 +25,7 @@ use crate::router::{Outcome, Tool};
 ///
 /// # Errors
 /// Never in practice: the names are constants.
-pub fn kernel_tools(forge: &Arc<Forge>) -> Result<Vec<Arc<dyn Tool>>, ToolError> {
+pub fn kernel_tools(forge: &Arc<Forge>, fetch: &Arc<FetchClient>) -> Result<Vec<Arc<dyn Tool>>, ToolError> {
     Ok(vec![
         Arc::new(list_files::ListFiles::new()?),
         Arc::new(read_file::ReadFile::new()?),
@@ -30,6 +33,7 @@ pub fn kernel_tools(forge: &Arc<Forge>) -> Result<Vec<Arc<dyn Tool>>, ToolError>
         Arc::new(patch_file::PatchFile::new()?),
         Arc::new(check_tool::CheckTool::new(Arc::clone(forge))?),
         Arc::new(exec_tool::ExecTool::new(Arc::clone(forge))?),
+        Arc::new(fetch::Fetch::new(Arc::clone(fetch))?),
     ])
 }
 

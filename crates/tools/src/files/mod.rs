@@ -12,9 +12,6 @@ use tgp_vfs::{DiskFs, OpenError, OverlayFs};
 pub use guarded::Guarded;
 pub(crate) use mounts::Mounts;
 
-/// Files of the project that configure the kernel.
-const CONFIGURATION: [&str; 3] = ["tgp.config.ts", "tgp.config.js", "tgp.config.json"];
-
 /// The files of one kernel, or of one run on top of it.
 #[derive(Clone)]
 pub struct Workspace {
@@ -27,6 +24,8 @@ pub struct Workspace {
     /// The directories of `host` that tools may write to.
     pub(crate) allowed: Vec<RelativePath>,
     pub(crate) upward: UpwardTraversal,
+    /// True for a run's own view, whose writes wait for the run's end.
+    pub(crate) overlaid: bool,
 }
 
 /// Whether a path may name its parent directories.
@@ -40,6 +39,10 @@ pub(crate) enum UpwardTraversal {
 pub enum WorkspaceError {
     #[error("`{0}` leaves the project; set fs.blockUpwardTraversal to false to allow that")]
     Outside(String),
+    #[error("`{0}` is inside the tool root, which tools do not write")]
+    InsideRoot(String),
+    #[error("the tool root must be a directory of its own, not one that holds the project")]
+    RootHoldsProject,
     #[error("cannot open `{path}`: {source}")]
     Open { path: PathBuf, source: OpenError },
     #[error(transparent)]
@@ -47,15 +50,18 @@ pub enum WorkspaceError {
 }
 
 impl Workspace {
-    /// Opens the tool root and the directories tools may write to. `project` must be absolute.
+    /// Opens the tool root and the directories tools may write to. `project` must be absolute. `kept_files` of the
+    /// project, and the tool root itself, stay out of a tool's reach even in a directory it may write to.
     ///
     /// # Errors
-    /// When a directory cannot be opened, or leaves the project while upward traversal is blocked.
+    /// When a directory cannot be opened, overlaps the tool root, or leaves the project while upward traversal is
+    /// blocked.
     pub fn open(
         project: &Path,
         tool_root: &Path,
         allowed_directories: &[String],
         block_upward_traversal: bool,
+        kept_files: &[PathBuf],
     ) -> Result<Self, WorkspaceError> {
         let open = |path: &Path| {
             DiskFs::open(path).map_err(|source| WorkspaceError::Open { path: path.to_owned(), source })
@@ -73,14 +79,23 @@ impl Workspace {
             let rest = path.strip_prefix(&root).unwrap_or(path);
             Ok(RelativePath::new(&rest.to_string_lossy())?)
         };
-        // Whatever a project lets its tools write to, they do not write the tools, nor what configures the kernel.
-        let mut kept = CONFIGURATION
-            .iter()
-            .map(|name| below(&project.join(name)))
-            .collect::<Result<Vec<RelativePath>, WorkspaceError>>()?;
-        let lexical_root = lexical(tool_root);
-        if lexical_root.starts_with(&root) {
-            kept.push(below(&lexical_root)?);
+        // Whatever a project lets its tools write to, they do not write the tools, nor what the kernel itself loads.
+        let real_root = tool_root.canonicalize().unwrap_or_else(|_| lexical(tool_root));
+        if project.starts_with(&real_root) {
+            return Err(WorkspaceError::RootHoldsProject);
+        }
+        if let Some(text) = allowed_directories.iter().zip(&directories).find_map(|(text, directory)| {
+            (directory.starts_with(&real_root) || directory.starts_with(lexical(tool_root))).then_some(text)
+        }) {
+            return Err(WorkspaceError::InsideRoot(text.clone()));
+        }
+        let mut kept = Vec::new();
+        for path in
+            kept_files.iter().map(|file| lexical(&project.join(file))).chain([lexical(tool_root), real_root])
+        {
+            if path.starts_with(&root) {
+                kept.push(below(&path)?);
+            }
         }
         Ok(Self {
             tools: Arc::new(Guarded::new(Arc::new(open(tool_root)?), Vec::new())),
@@ -88,13 +103,15 @@ impl Workspace {
             project: below(project)?,
             allowed: directories.iter().map(|directory| below(directory)).collect::<Result<_, _>>()?,
             upward: if block_upward_traversal { UpwardTraversal::Blocked } else { UpwardTraversal::Allowed },
+            overlaid: false,
         })
     }
 
     /// The same files with every write held back in an overlay, which is returned to be committed or dropped.
-    pub(crate) fn overlaid(&self) -> (Self, Arc<OverlayFs>) {
+    pub(crate) fn overlay(&self) -> (Self, Arc<OverlayFs>) {
         let overlay = Arc::new(OverlayFs::new(Arc::clone(&self.host)));
-        (Self { host: Arc::clone(&overlay) as Arc<dyn FileSystem>, ..self.clone() }, overlay)
+        let host = Arc::clone(&overlay) as Arc<dyn FileSystem>;
+        (Self { host, overlaid: true, ..self.clone() }, overlay)
     }
 }
 

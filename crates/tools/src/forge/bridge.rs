@@ -1,12 +1,13 @@
 //! The kernel functions a running tool can call.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex as BlockingMutex, PoisonError};
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use tgp_contract::{Actor, CallContext, Code, Consent, RelativePath, ToolCall, ToolError};
-use tgp_sandbox::{Bridge, FetchClient, FetchRequest};
-use tokio::sync::Semaphore;
+use tgp_sandbox::Bridge;
+use tokio::sync::{Mutex, Semaphore};
 
 use crate::Workspace;
 use crate::files::Mounts;
@@ -19,41 +20,38 @@ const PARALLEL_TOOLS: usize = 4;
 /// One run's bridge.
 pub(super) struct ToolBridge {
     tool: RelativePath,
-    mounts: Mounts,
+    mounts: Arc<Mutex<Mounts>>,
     workspace: Workspace,
     context: CallContext,
     call_id: String,
     router: Arc<Router>,
-    fetch: Arc<FetchClient>,
     running: Semaphore,
+    /// The codes this bridge has really answered with.
+    answered: BlockingMutex<BTreeSet<Code>>,
 }
 
 impl ToolBridge {
-    pub(super) fn new(
-        tool: RelativePath,
-        workspace: Workspace,
-        invocation: Invocation<'_>,
-        fetch: Arc<FetchClient>,
-    ) -> Self {
+    pub(super) fn new(tool: RelativePath, workspace: Workspace, invocation: Invocation<'_>) -> Self {
         Self {
             tool,
-            mounts: Mounts::new(workspace.clone()),
+            mounts: Arc::new(Mutex::new(Mounts::new(workspace.clone()))),
             workspace,
             context: invocation.context.clone(),
             call_id: invocation.call_id.to_owned(),
             router: Arc::clone(invocation.router),
-            fetch,
             running: Semaphore::new(if invocation.context.depth == 0 { PARALLEL_TOOLS } else { 1 }),
+            answered: BlockingMutex::default(),
         }
     }
 
-    /// Another tool, through the router like any other call, on this run's view of the files.
-    async fn exec_tool(&self, path: &str, arguments: Value) -> Result<Value, ToolError> {
-        let call = ToolCall {
-            id: format!("{}/{}", self.call_id, path),
-            tool: "exec_tool".to_owned(),
-            arguments: json!({ "path": path, "args": arguments }),
-        };
+    /// Whether an error with this code came from the kernel, and was not made up by the tool.
+    pub(super) fn has_answered(&self, code: Code) -> bool {
+        self.answered.lock().unwrap_or_else(PoisonError::into_inner).contains(&code)
+    }
+
+    /// A call of another tool, through the router like any other, on this run's view of the files.
+    async fn inner_call(&self, tool: &str, arguments: Value) -> Result<Value, ToolError> {
+        let call = ToolCall { id: format!("{}/{tool}", self.call_id), tool: tool.to_owned(), arguments };
         let context = CallContext {
             actor: Actor::Tool(self.tool.clone()),
             // Whoever agreed to run the outer tool agreed to what it does.
@@ -61,48 +59,61 @@ impl ToolBridge {
             depth: self.context.depth + 1,
             ..self.context.clone()
         };
-        let data = self.router.call_within(call, context, &self.workspace).await.into_result()?;
-        Ok(data.get("result").cloned().unwrap_or_default())
+        Box::pin(self.router.call_within(call, context, &self.workspace)).await.into_result()
     }
-}
 
-#[async_trait]
-impl Bridge for ToolBridge {
-    async fn call(&self, name: &str, arguments: Vec<Value>) -> Result<Value, ToolError> {
+    /// Work on files, one piece after the other in the order of the calls, and off the threads that serve others.
+    async fn on_files(
+        &self,
+        work: impl FnOnce(&Mounts) -> Result<Value, ToolError> + Send + 'static,
+    ) -> Result<Value, ToolError> {
+        let mounts = Arc::clone(&self.mounts).lock_owned().await;
+        tokio::task::spawn_blocking(move || work(&mounts))
+            .await
+            .unwrap_or_else(|_| Err(ToolError::new(Code::Internal, "the file work was broken off")))
+    }
+
+    async fn answer(&self, name: &str, arguments: Vec<Value>) -> Result<Value, ToolError> {
         let mut arguments = arguments.into_iter();
         match name {
-            "read_file" => Ok(json!(self.mounts.read(&text(name, "path", arguments.next())?)?)),
+            "read_file" => {
+                let path = text(name, "path", arguments.next())?;
+                self.on_files(move |mounts| Ok(json!(mounts.read(&path)?))).await
+            }
             "write_file" => {
                 let path = text(name, "path", arguments.next())?;
                 let content = text(name, "content", arguments.next())?;
-                self.mounts.write(&path, &content)?;
-                Ok(Value::Null)
+                self.on_files(move |mounts| mounts.write(&path, &content).map(|()| Value::Null)).await
             }
-            "list_files" => Ok(json!(self.mounts.list(&text(name, "dir", arguments.next())?)?)),
+            "list_files" => {
+                let directory = text(name, "dir", arguments.next())?;
+                self.on_files(move |mounts| Ok(json!(mounts.list(&directory)?))).await
+            }
             "exec_tool" => {
                 let path = text(name, "path", arguments.next())?;
                 let values = arguments.next().unwrap_or_else(|| json!({}));
                 // It is never closed, so there always is a permit to wait for. Only then the large future is made: a
                 // thousand calls may wait.
                 let _permit = self.running.acquire().await;
-                Box::pin(self.exec_tool(&path, values)).await
+                let data = self.inner_call("exec_tool", json!({ "path": path, "args": values })).await?;
+                Ok(data.get("result").cloned().unwrap_or_default())
             }
-            "fetch" => {
-                let request = FetchRequest::from_json(arguments.next().unwrap_or_default())?;
-                if self.context.dry_run && !["GET", "HEAD"].contains(&request.method.as_str()) {
-                    return Err(ToolError::new(
-                        Code::Permission,
-                        format!("a dry run changes nothing, so it sends no {} request", request.method),
-                    ));
-                }
-                let response = Box::pin(self.fetch.fetch(request)).await?;
-                serde_json::to_value(response)
-                    .map_err(|error| ToolError::new(Code::Internal, error.to_string()))
-            }
+            "fetch" => self.inner_call("fetch", arguments.next().unwrap_or_default()).await,
             "exec_sql" => Err(ToolError::new(Code::Sql, "no database is configured")
                 .help("this kernel has no database; pass the rows as arguments")),
             other => Err(ToolError::new(Code::NotFound, format!("tgp.{other} does not exist"))),
         }
+    }
+}
+
+#[async_trait]
+impl Bridge for ToolBridge {
+    async fn call(&self, name: &str, arguments: Vec<Value>) -> Result<Value, ToolError> {
+        let result = self.answer(name, arguments).await;
+        if let Err(error) = &result {
+            self.answered.lock().unwrap_or_else(PoisonError::into_inner).insert(error.code);
+        }
+        result
     }
 }
 

@@ -42,14 +42,14 @@ pub struct BytecodeCache {
 }
 
 impl BytecodeCache {
-    /// `directory` is made when it is missing; when it is not safe to use, the cache lives in memory only.
+    /// `worker` is the program that makes and loads the bytecode. `directory` is made when it is missing; when it is not safe to use, the cache lives in memory only.
     #[must_use]
-    pub fn new(directory: Option<PathBuf>) -> Self {
+    pub fn new(directory: Option<PathBuf>, worker: &Path) -> Self {
         let directory = directory.filter(|directory| is_private(directory));
         if let Some(directory) = &directory {
             evict(directory);
         }
-        Self { build: build_id(), directory, memory: Mutex::default() }
+        Self { build: build_id(worker), directory, memory: Mutex::default() }
     }
 
     /// The key of some parts. Another build of the engine gives other keys.
@@ -180,10 +180,10 @@ fn evict(directory: &Path) {
     }
 }
 
-/// Names this very binary: bytecode of another build must never be loaded.
-fn build_id() -> String {
-    let metadata = fs::metadata("/proc/self/exe").ok();
-    let (size, seconds, nanoseconds) =
-        metadata.map_or((0, 0, 0), |file| (file.size(), file.mtime(), file.mtime_nsec()));
-    format!("tgp-{}-{size}-{seconds}-{nanoseconds}", env!("CARGO_PKG_VERSION"))
+/// Names the worker's binary, which writes and loads bytecode: that of another build must never be loaded.
+fn build_id(worker: &Path) -> String {
+    let metadata = fs::metadata(worker).ok();
+    let (size, seconds, nanoseconds, inode) =
+        metadata.map_or((0, 0, 0, 0), |file| (file.size(), file.mtime(), file.mtime_nsec(), file.ino()));
+    format!("tgp-{}-{size}-{seconds}-{nanoseconds}-{inode}", env!("CARGO_PKG_VERSION"))
 }

@@ -18,8 +18,9 @@ pub(super) fn crash_finding(id: &str, failure: &CompileFailure) -> Finding {
     }
 }
 
-pub(super) fn explain(error: &RunError, graph: &ModuleGraph) -> ToolError {
-    let code = carried_code(error).unwrap_or_else(|| error.code());
+pub(super) fn explain(error: &RunError, graph: &ModuleGraph, answered: impl Fn(Code) -> bool) -> ToolError {
+    let carried = carried_code(error).filter(|code| answered(*code));
+    let code = carried.unwrap_or_else(|| error.code());
     let frames = map_stack(&error.stack, graph);
     let message = match (&error.kind, error.name.as_str()) {
         (RunErrorKind::Thrown, name) if !name.is_empty() && name != "Error" => {

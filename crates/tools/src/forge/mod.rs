@@ -17,9 +17,8 @@ use tgp_contract::{
     Change, CheckReport, Code, FileSystem, Finding, FsError, Place, RelativePath, Severity, ToolError,
     TypeCheck, canonical,
 };
-use tgp_sandbox::{
-    CompileFailure, FetchClient, Limits, LogLine, RunInput, RunOptions, Sandbox, SandboxError,
-};
+use tgp_sandbox::{CompileFailure, Limits, LogLine, RunInput, RunOptions, Sandbox, SandboxError};
+use tokio::sync::Semaphore;
 
 use crate::Workspace;
 use crate::router::Invocation;
@@ -73,12 +72,15 @@ pub struct Forge {
     sandbox: Arc<Sandbox>,
     cache: Arc<BytecodeCache>,
     options: ForgeOptions,
-    fetch: Arc<FetchClient>,
     types: TypeChecker,
     programs: Mutex<BTreeMap<String, Arc<Prepared>>>,
+    running: Semaphore,
 }
 
-/// Programs kept ready; the oldest name goes first when there are more.
+/// Tools that run at a time; each is a process with a heap of its own. A call beyond that waits for a place.
+const MAX_RUNNING: usize = 32;
+
+/// Programs kept ready; when there are more, one of them goes.
 const MAX_PROGRAMS: usize = 256;
 
 impl Forge {
@@ -89,11 +91,17 @@ impl Forge {
     pub async fn start(
         sandbox: Arc<Sandbox>,
         cache: Arc<BytecodeCache>,
-        fetch: Arc<FetchClient>,
         options: ForgeOptions,
     ) -> Result<Self, ForgeError> {
         let types = TypeChecker::new(&options.project, &options.tool_root);
-        let forge = Self { sandbox, cache, options, fetch, types, programs: Mutex::default() };
+        let forge = Self {
+            sandbox,
+            cache,
+            options,
+            types,
+            programs: Mutex::default(),
+            running: Semaphore::new(MAX_RUNNING),
+        };
         let prelude = forge.prelude().await?;
         forge.sandbox.warm(prelude).await?;
         Ok(forge)
@@ -216,8 +224,12 @@ impl Forge {
     ) -> Result<Execution, ToolError> {
         let prepared = self.program(&invocation.workspace.tools, path).await?;
         prepared.must_be_runnable(path)?;
-        let (workspace, overlay) = invocation.workspace.overlaid();
-        let bridge = bridge::ToolBridge::new(path.clone(), workspace, invocation, Arc::clone(&self.fetch));
+        refuse_inexact(&arguments)?;
+        let inner = invocation.workspace.overlaid;
+        // An inner run must not wait for a place that its outer run holds.
+        let _place = if inner { None } else { self.running.acquire().await.ok() };
+        let (workspace, overlay) = invocation.workspace.overlay();
+        let bridge = bridge::ToolBridge::new(path.clone(), workspace, invocation);
         let input = RunInput { arguments, call_default: true, environment: Vec::new() };
         let report = self
             .sandbox
@@ -236,16 +248,17 @@ impl Forge {
                 if prepared.proves_itself() {
                     self.sandbox.learn(prepared.libraries());
                 }
-                let changes = with_hashes(overlay.changes(), invocation.workspace)?;
-                // An inner run writes into the outer one's overlay, which a preview never commits.
-                if !invocation.context.dry_run || invocation.context.depth > 0 {
+                // What an inner run writes goes into the outer one's overlay, and is the outer one's to report.
+                let changes =
+                    if inner { Vec::new() } else { with_hashes(overlay.changes(), invocation.workspace)? };
+                if inner || !invocation.context.dry_run {
                     overlay.commit()?;
                 }
                 Ok(Execution { data: json!({ "result": result, "logs": logs, "stats": stats }), changes })
             }
-            Err(error) => {
-                Err(failure::explain(&error, &prepared.graph).detail("logs", logs).detail("stats", stats))
-            }
+            Err(error) => Err(failure::explain(&error, &prepared.graph, |code| bridge.has_answered(code))
+                .detail("logs", logs)
+                .detail("stats", stats)),
         }
     }
 
@@ -284,7 +297,7 @@ impl Forge {
             .run(&prepared.program, input, RunOptions::default(), &bridge::NoBridge)
             .await
             .map_err(ForgeError::from)?;
-        report.result.map_err(|error| failure::explain(&error, &prepared.graph))
+        report.result.map_err(|error| failure::explain(&error, &prepared.graph, |_| false))
     }
 
     /// How the workers are locked.
@@ -301,6 +314,13 @@ pub(crate) struct Execution {
     pub(crate) data: Value,
     /// Each change with the hash of what stood there before.
     pub(crate) changes: Vec<(Change, Option<String>)>,
+}
+
+/// JavaScript would round an integer beyond 2^53 without a word.
+fn refuse_inexact(arguments: &Value) -> Result<(), ToolError> {
+    canonical::check(arguments).map_err(|error| {
+        ToolError::new(Code::Validation, format!("the tool's arguments: {error}")).help("pass it as a string")
+    })
 }
 
 fn with_hashes(

@@ -49,7 +49,8 @@ impl TypeChecker {
                 "bundler",
             ])
             .args(["--moduleDetection", "force", "--allowImportingTsExtensions", "--types", ""])
-            .arg(&unit.id)
+            // With its directory in front, no file name can pass for an option.
+            .arg(format!("./{}", unit.id))
             .current_dir(&self.tool_root)
             .env_clear()
             .stdin(Stdio::null())

@@ -1,21 +1,22 @@
 //! One door for every call.
 
 mod gates;
+mod open_call;
 mod recent;
 mod schema;
 mod tool;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use tgp_contract::{
-    ApprovalAnswer, ApprovalRequest, Approver, CallContext, CallRecord, Code, Consent, FileEffect, Gate,
-    GateRequest, GateVerdict, Recorder, Stage, ToolCall, ToolDefinition, ToolError, ToolResult, Verdict,
+    ApprovalAnswer, ApprovalRequest, Approver, CallContext, Code, Consent, Effect, Gate, GateRequest,
+    GateVerdict, Recorder, Stage, ToolCall, ToolDefinition, ToolError, ToolResult, Verdict,
 };
 
 use crate::Workspace;
 pub use gates::{EffectGate, RefuseAll};
+use open_call::{OpenCall, Trail};
 pub use recent::RecentCalls;
 use schema::Schema;
 pub use tool::{Invocation, Outcome, Tool};
@@ -51,14 +52,6 @@ impl std::fmt::Debug for Router {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("Router").field("tools", &self.tools.keys()).finish_non_exhaustive()
     }
-}
-
-/// What happened on the way, for the record.
-#[derive(Default)]
-struct Trail {
-    definition: Option<ToolDefinition>,
-    verdicts: Vec<GateVerdict>,
-    files: Vec<FileEffect>,
 }
 
 impl Router {
@@ -111,23 +104,10 @@ impl Router {
         context: CallContext,
         workspace: &Workspace,
     ) -> ToolResult {
-        let started = Instant::now();
-        let started_ms = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX));
-        let mut trail = Trail::default();
-        let result = ToolResult::from(self.take_through(&call, &context, workspace, &mut trail).await);
-        let record = CallRecord {
-            tool: trail.definition.as_ref().map(|definition| definition.name.to_string()),
-            effect: trail.definition.as_ref().map(|definition| definition.effect),
-            call,
-            context,
-            verdicts: trail.verdicts,
-            files: trail.files,
-            result: result.clone(),
-            started_ms,
-            duration_us: u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX),
-        };
+        let mut open = OpenCall::new(call, context, self.recorder.as_ref());
+        let OpenCall { call, context, trail, .. } = &mut open;
+        let result = ToolResult::from(self.take_through(call, context, workspace, trail).await);
+        let record = open.close(result.clone());
         match self.recorder.record(record).await {
             Ok(()) => result,
             Err(error) => ToolResult::Failed(error),
@@ -213,8 +193,9 @@ impl Router {
         if reasons.is_empty() {
             return Ok(());
         }
-        // A preview changes nothing, so there is nothing to agree to.
-        if request.context.dry_run {
+        // A preview of a write changes nothing, so there is nothing to agree to. One of a tool still runs the tool.
+        let previews = matches!(request.definition.effect, Effect::Read | Effect::Write);
+        if request.context.dry_run && previews {
             trail.verdicts.push(approval("approved", "dry-run"));
             return Ok(());
         }

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
 use serde_json::Value;
-use tgp_contract::{CallRecord, Recorder, ToolError};
+use tgp_contract::{CallRecord, Recorder, ToolError, ToolResult};
 
 /// Bytes of arguments and results that are kept at most; older records go first.
 const MAX_BYTES: usize = 32 * 1024 * 1024;
@@ -34,17 +34,34 @@ impl RecentCalls {
     }
 }
 
-#[async_trait]
-impl Recorder for RecentCalls {
-    async fn record(&self, record: CallRecord) -> Result<(), ToolError> {
-        let size = weight(&record.call.arguments) + record.result.data().map_or(0, weight);
+impl RecentCalls {
+    fn keep(&self, record: CallRecord) {
+        if self.capacity == 0 {
+            return;
+        }
+        let result = match &record.result {
+            ToolResult::Done(data) => weight(data),
+            ToolResult::Failed(error) => error.details.values().map(weight).sum(),
+        };
+        let size = weight(&record.call.arguments) + result;
         let mut records = self.records.lock().unwrap_or_else(PoisonError::into_inner);
         let mut held: usize = records.iter().map(|(size, _)| size).sum();
-        while records.len() >= self.capacity || (held + size > MAX_BYTES && !records.is_empty()) {
+        while !records.is_empty() && (records.len() >= self.capacity || held + size > MAX_BYTES) {
             held -= records.pop_front().map_or(held, |(size, _)| size);
         }
         records.push_back((size, record));
+    }
+}
+
+#[async_trait]
+impl Recorder for RecentCalls {
+    async fn record(&self, record: CallRecord) -> Result<(), ToolError> {
+        self.keep(record);
         Ok(())
+    }
+
+    fn record_cancelled(&self, record: CallRecord) {
+        self.keep(record);
     }
 }
 

@@ -88,6 +88,8 @@ impl Recorder for BrokenRecorder {
     async fn record(&self, _record: CallRecord) -> Result<(), ToolError> {
         Err(ToolError::new(Code::Integrity, "the record cannot be kept"))
     }
+
+    fn record_cancelled(&self, _record: CallRecord) {}
 }
 
 struct House {
@@ -102,7 +104,7 @@ fn workspace() -> (Workspace, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join(".tgp")).unwrap();
     let project = folder.path().canonicalize().unwrap();
-    (Workspace::open(&project, &project.join(".tgp"), &[], true).unwrap(), folder)
+    (Workspace::open(&project, &project.join(".tgp"), &[], true, &[]).unwrap(), folder)
 }
 
 fn house(gates: &[(Stage, &'static str, Verdict)], approver: Arc<dyn Approver>) -> House {
@@ -250,6 +252,63 @@ async fn a_call_whose_record_cannot_be_kept_has_failed() {
             .unwrap();
     let result = Arc::new(router).call(call("reader", json!({ "n": 1 })), context(Consent::Given)).await;
     assert_eq!(code(&result), Some(Code::Integrity));
+}
+
+/// A tool that never comes back.
+struct Endless(ToolDefinition);
+
+#[async_trait]
+impl Tool for Endless {
+    fn definition(&self) -> &ToolDefinition {
+        &self.0
+    }
+
+    async fn run(&self, _invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
+        std::future::pending().await
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_is_cancelled_leaves_a_record_all_the_same() {
+    let (workspace, _folder) = workspace();
+    let records = Arc::new(RecentCalls::new(3));
+    let tool = Arc::new(Endless(definition("endless", Effect::Read)));
+    let gates: Vec<Arc<dyn Gate>> = vec![Arc::new(EffectGate)];
+    let router =
+        Router::new(vec![tool], gates, Arc::new(RefuseAll), Arc::clone(&records) as _, workspace).unwrap();
+    let router = Arc::new(router);
+    let mut pending = Box::pin(router.call(call("endless", json!({ "n": 1 })), context(Consent::Given)));
+    assert!(futures_poll(&mut pending).is_none());
+    drop(pending);
+    let kept = records.all();
+    assert_eq!(kept.len(), 1);
+    assert_eq!(code(&kept[0].result), Some(Code::Runtime));
+    assert_eq!(kept[0].verdicts.len(), 1, "what the gates had said is kept too");
+}
+
+/// One poll of a future, without waiting.
+fn futures_poll<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    match std::pin::Pin::new(future).poll(&mut context) {
+        std::task::Poll::Ready(output) => Some(output),
+        std::task::Poll::Pending => None,
+    }
+}
+
+#[tokio::test]
+async fn a_dry_run_of_a_tool_that_runs_something_still_asks() {
+    let house = house(&[], Arc::new(RefuseAll));
+    let mut dry = definition("dry", Effect::Execute);
+    dry.dry_run = true;
+    let (workspace, _folder) = workspace();
+    let probe = Arc::new(Probe { definition: dry, runs: Arc::clone(&house.runs) });
+    let gates: Vec<Arc<dyn Gate>> = vec![Arc::new(EffectGate)];
+    let router =
+        Router::new(vec![probe], gates, Arc::new(RefuseAll), Arc::new(RecentCalls::new(0)), workspace)
+            .unwrap();
+    let context = CallContext { dry_run: true, ..context(Consent::Ask) };
+    let result = Arc::new(router).call(call("dry", json!({ "n": 1 })), context).await;
+    assert_eq!(code(&result), Some(Code::Approval));
 }
 
 #[test]

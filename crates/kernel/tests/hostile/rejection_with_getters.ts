@@ -1,0 +1,3 @@
+// expect: ERR_ISOLATE_TIMEOUT
+Promise.reject({ get message() { for (;;) {} } });
+return 1;

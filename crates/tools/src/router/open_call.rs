@@ -1,0 +1,67 @@
+//! A call that is under way, and the record it leaves whatever becomes of it.
+
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use tgp_contract::{
+    CallContext, CallRecord, Code, FileEffect, GateVerdict, Recorder, ToolCall, ToolDefinition, ToolError,
+    ToolResult,
+};
+
+/// What happened on the way, for the record.
+#[derive(Default)]
+pub(super) struct Trail {
+    pub(super) definition: Option<ToolDefinition>,
+    pub(super) verdicts: Vec<GateVerdict>,
+    pub(super) files: Vec<FileEffect>,
+}
+
+/// A call between its entry and its record. When it is dropped in between, the caller has gone away: that is recorded.
+pub(super) struct OpenCall<'a> {
+    pub(super) call: ToolCall,
+    pub(super) context: CallContext,
+    pub(super) trail: Trail,
+    recorder: &'a dyn Recorder,
+    started: Instant,
+    started_ms: u64,
+    closed: bool,
+}
+
+impl<'a> OpenCall<'a> {
+    pub(super) fn new(call: ToolCall, context: CallContext, recorder: &'a dyn Recorder) -> Self {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let started_ms = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
+        let trail = Trail::default();
+        Self { call, context, trail, recorder, started: Instant::now(), started_ms, closed: false }
+    }
+
+    /// The record of a call that ended with `result`.
+    pub(super) fn close(mut self, result: ToolResult) -> CallRecord {
+        self.closed = true;
+        self.record(result)
+    }
+
+    fn record(&mut self, result: ToolResult) -> CallRecord {
+        let trail = std::mem::take(&mut self.trail);
+        CallRecord {
+            tool: trail.definition.as_ref().map(|definition| definition.name.to_string()),
+            effect: trail.definition.as_ref().map(|definition| definition.effect),
+            call: self.call.clone(),
+            context: self.context.clone(),
+            verdicts: trail.verdicts,
+            files: trail.files,
+            result,
+            started_ms: self.started_ms,
+            duration_us: u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX),
+        }
+    }
+}
+
+impl Drop for OpenCall<'_> {
+    fn drop(&mut self) {
+        if !self.closed {
+            let error = ToolError::new(Code::Runtime, "the call was cancelled before it ended");
+            let record = self.record(ToolResult::Failed(error));
+            self.recorder.record_cancelled(record);
+        }
+    }
+}
