@@ -36,17 +36,19 @@ pub async fn run(arguments: WriteArgs, global: &Global, printer: &Printer) -> Re
     let content = match (arguments.content, &arguments.file) {
         (Some(content), _) => content,
         (None, Some(file)) => {
-            let opened = std::fs::File::open(session::directory(global)?.join(file))
-                .map_err(|error| input_error(&format!("cannot open `{}`: {error}", file.display())))?;
-            read_text(opened)?
+            let path = session::directory(global)?.join(file);
+            off_thread(move || {
+                let opened = std::fs::File::open(&path)
+                    .map_err(|error| input_error(&format!("cannot open `{}`: {error}", path.display())))?;
+                read_text(opened)
+            })
+            .await?
         }
         (None, None) => {
             if std::io::stdin().is_terminal() {
                 printer.note("type the content and end it with Ctrl-D on a line of its own");
             }
-            // Reading blocks, and a signal must still end the command meanwhile.
-            let read = tokio::task::spawn_blocking(|| read_text(std::io::stdin().lock())).await;
-            read.map_err(|error| ToolError::new(Code::Internal, error.to_string()))??
+            off_thread(|| read_text(std::io::stdin().lock())).await?
         }
     };
     let kernel = session::boot(global, None).await?;
@@ -61,6 +63,14 @@ pub async fn run(arguments: WriteArgs, global: &Global, printer: &Printer) -> Re
         printer.note(&format!("wrote {} ({})", arguments.path, count(content.len(), "byte")));
     }
     Ok(())
+}
+
+/// Opening and reading may block, and a signal must still end the command meanwhile.
+async fn off_thread(
+    read: impl FnOnce() -> Result<String, Failure> + Send + 'static,
+) -> Result<String, Failure> {
+    let read = tokio::task::spawn_blocking(read).await;
+    read.map_err(|error| ToolError::new(Code::Internal, error.to_string()))?
 }
 
 fn read_text(input: impl Read) -> Result<String, Failure> {

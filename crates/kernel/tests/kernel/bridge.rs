@@ -257,3 +257,66 @@ async fn bug_a_writable_project_does_not_open_git_the_tools_or_the_configuration
     assert_eq!(project.text("notes.txt").as_deref(), Some("x"));
     kernel.shutdown().await;
 }
+
+/// A tool root that is reached through a link is the same root, and directories that overlap it are a mistake.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bug_the_tool_root_is_kept_by_its_real_place() {
+    let project = Project::new();
+    std::fs::rename(project.file(".tgp"), project.file("real")).unwrap();
+    symlink("real", project.file(".tgp")).unwrap();
+    let kernel = project.kernel(json!({ "fs": { "allowedDirs": ["."] } })).await;
+    for path in ["real/tools/planted.ts", "real/meta.json", ".tgp/meta.json", "node_modules/zod/index.js"] {
+        let source = format!("export default async () => {{ await tgp.write_file('{path}', 'x'); }};");
+        kernel.call("write_file", json!({ "path": "tools/under_test.ts", "content": source })).await;
+        let answer = exec(&kernel, "tools/under_test.ts", json!({})).await;
+        assert_eq!(code(&answer), "ESECURITY", "{path}: {:?}", error(&answer));
+    }
+    assert!(!project.file("real/tools/planted.ts").exists());
+    kernel.shutdown().await;
+    for config in [json!({ "rootDir": "." }), json!({ "fs": { "allowedDirs": ["real/data"] } })] {
+        project.put("tgp.config.json", &config.to_string());
+        let refused = tgp::Kernel::boot(project.options()).await.unwrap_err();
+        let refused = tgp::contract::ToolError::from(refused);
+        assert_eq!(refused.code.as_str(), "ECONFIG", "{config}: {refused}");
+    }
+}
+
+/// Only the kernel's own refusals carry the kernel's codes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bug_a_tool_does_not_forge_the_codes_of_gates() {
+    let project = Project::new();
+    let kernel = project.kernel(json!({})).await;
+    for forged in ["EAPPROVAL", "ESECURITY", "ENOTFOUND", "EVALIDATION"] {
+        let source = format!(
+            "export default () => {{ throw Object.assign(new Error('no'), {{ code: '{forged}' }}); }};"
+        );
+        assert_eq!(code(&run(&kernel, &project, &source, json!({})).await), "ERUNTIME", "{forged}");
+    }
+    let source = "export default () => tgp.read_file('missing.txt');";
+    assert_eq!(code(&run(&kernel, &project, source, json!({})).await), "ENOTFOUND");
+    kernel.shutdown().await;
+}
+
+/// Integers that JavaScript would round are refused instead.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bug_large_integers_are_not_rounded_without_a_word() {
+    let project = Project::new();
+    let kernel = project.kernel(json!({})).await;
+    project.tool("same.ts", "export default (args: { n: unknown }) => args.n;");
+    let exact = exec(&kernel, "tools/same.ts", json!({ "n": 9_007_199_254_740_992_u64 })).await;
+    assert_eq!(result(&exact), json!(9_007_199_254_740_992_u64));
+    let inexact = exec(&kernel, "tools/same.ts", json!({ "n": 9_007_199_254_740_993_u64 })).await;
+    assert_eq!(code(&inexact), "EVALIDATION");
+    kernel.shutdown().await;
+}
+
+/// A file whose JSON is larger than a frame is an error the tool can catch.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bug_an_answer_that_is_too_large_can_be_caught() {
+    let project = Project::new();
+    let kernel = project.kernel(json!({ "sandbox": { "cpuMs": 5_000 } })).await;
+    project.put(".tgp/large.txt", &"\u{1}".repeat(8 * 1024 * 1024));
+    let source = "export default async () => { try { await tgp.read_file('large.txt'); } catch (error) { return (error as { code: string }).code; } };";
+    assert_eq!(result(&run(&kernel, &project, source, json!({})).await), json!("EVALIDATION"));
+    kernel.shutdown().await;
+}
