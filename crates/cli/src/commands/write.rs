@@ -37,9 +37,10 @@ pub async fn run(arguments: WriteArgs, global: &Global, printer: &Printer) -> Re
         (Some(content), _) => content,
         (None, Some(file)) => {
             let path = session::directory(global)?.join(file);
+            let shown = file.display().to_string();
             off_thread(move || {
-                let opened = std::fs::File::open(&path)
-                    .map_err(|error| input_error(&format!("cannot open `{}`: {error}", path.display())))?;
+                let opened = std::fs::File::open(path)
+                    .map_err(|error| input_error(&format!("cannot open `{shown}`: {error}")))?;
                 read_text(opened)
             })
             .await?
