@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use async_trait::async_trait;
-use futures_util::future::{AbortHandle, Abortable, FutureExt};
+use futures_util::future::{AbortHandle, Abortable};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use serde::Serialize;
 use serde_json::Value;
@@ -310,11 +310,7 @@ impl Conversation<'_> {
             tokio::select! {
                 biased;
                 message = inbox.recv() => match message {
-                    Some(Ok(FromWorker::Done(outcome))) => {
-                        // A call that needs no waiting is done even when the tool did not wait for it.
-                        while let Some(Some(_)) = open.next().now_or_never() {}
-                        return Ending::Done(outcome);
-                    }
+                    Some(Ok(FromWorker::Done(outcome))) => return Ending::Done(outcome),
                     Some(Ok(FromWorker::Log { level, text })) => {
                         // The worker keeps these caps itself, unless somebody has taken it over.
                         self.log_bytes = self.log_bytes.saturating_add(text.len() as u64);

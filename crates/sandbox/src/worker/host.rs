@@ -1,7 +1,7 @@
 //! What the engine's native functions may touch: the connection, the counters and the limits of the run.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::rc::Rc;
@@ -11,6 +11,9 @@ use nix::time::{ClockId, clock_gettime};
 
 use super::allocator::HeapMeter;
 use crate::protocol::{FailureKind, FrameError, FromWorker, LogLevel, RunRequest, encode};
+
+/// Calls whose effect is part of the run's transaction and whose answer never has to be waited for.
+const PROMPT_CALLS: [&str; 3] = ["read_file", "write_file", "list_files"];
 
 /// The connection and the books of one worker. A worker is single-threaded, so cells suffice.
 pub(super) struct Host {
@@ -24,7 +27,8 @@ pub(super) struct Host {
     log_bytes_left: Cell<u64>,
     calls_left: Cell<u64>,
     next_call: Cell<u32>,
-    open_calls: RefCell<BTreeSet<u32>>,
+    /// Calls without an answer yet; true for those that are answered at once.
+    open_calls: RefCell<BTreeMap<u32, bool>>,
     pub(super) output_bytes: Cell<u64>,
 }
 
@@ -131,13 +135,18 @@ impl Host {
         self.calls_left.set(left - 1);
         let call = self.next_call.get();
         self.next_call.set(call.saturating_add(1));
-        self.open_calls.borrow_mut().insert(call);
+        self.open_calls.borrow_mut().insert(call, PROMPT_CALLS.contains(&name.as_str()));
         self.send_or_die(&FromWorker::Call { call, name, arguments });
         call
     }
 
     pub(super) fn has_open_calls(&self) -> bool {
         !self.open_calls.borrow().is_empty()
+    }
+
+    /// Whether a call is open that belongs to the run even when the tool did not await it.
+    pub(super) fn has_open_prompt_calls(&self) -> bool {
+        self.open_calls.borrow().values().any(|prompt| *prompt)
     }
 
     /// A call is answered or cancelled, whichever comes first.

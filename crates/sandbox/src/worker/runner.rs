@@ -58,8 +58,9 @@ fn drive(
                     Some(Ok(json)) => within_cap(json, host)?,
                     _ => return Err(failure(FailureKind::Thrown, "the result is not valid text".to_owned())),
                 };
-                // What the tool has set going belongs to its run, awaited or not. Timers are not waited for.
-                while host.has_open_calls() {
+                // Files that the tool has written belong to its run, awaited or not. A request or a tool that lost a
+                // race against a timer does not: it is dropped with the run.
+                while host.has_open_prompt_calls() {
                     take_reply(ctx, engine, host, None);
                     run_jobs(ctx, host)?;
                 }
