@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use nix::time::{ClockId, clock_gettime};
 
-use super::allocator::HeapMeter;
+use super::quickjs::HeapMeter;
 use crate::protocol::{FailureKind, FrameError, FromWorker, LogLevel, RunRequest, encode};
 
 /// Calls whose effect is part of the run's transaction and whose answer never has to be waited for.

@@ -4,16 +4,10 @@
 //! made by the kernel; it has no other descriptor of use. A run worker serves one run and ends; a compile worker
 //! serves until the kernel closes the connection.
 
-mod allocator;
 mod compile;
 mod engine;
 mod host;
-mod modules;
-mod natives;
-mod prelude;
-mod rejections;
-mod runner;
-mod timers;
+mod quickjs;
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -26,7 +20,8 @@ use crate::protocol::{FromWorker, ToWorker, read_blocking, write_blocking};
 pub use compile::{Frontend, FrontendReply};
 use engine::Engine;
 use host::Host;
-pub(crate) use prelude::{PRELUDE_ID, source as prelude_source};
+use quickjs::{HeapMeter, QuickJs};
+pub(crate) use quickjs::{PRELUDE_ID, prelude_source};
 
 /// The first argument that turns the binary into a worker.
 pub const WORKER_ARGUMENT: &str = "__worker";
@@ -119,13 +114,11 @@ fn lock(kind: &str, heap_bytes: u64) -> Option<LockReport> {
 
 fn serve_run(mut connection: UnixStream, heap_bytes: usize) -> Option<()> {
     let ToWorker::WarmUp(warm_up) = read_blocking(&mut connection).ok()? else { return None };
-    let heap = allocator::HeapMeter::new(heap_bytes);
+    let heap = HeapMeter::new(heap_bytes);
     let host = Host::new(connection, std::rc::Rc::clone(&heap));
-    let engine = Engine::new(&host, &heap, warm_up.prelude).ok()?;
-    let ahead: Vec<String> = warm_up.modules.iter().map(|module| module.id.clone()).collect();
-    modules::register(warm_up.modules);
+    let engine = QuickJs::new(&host, &heap, warm_up.prelude).ok()?;
     // A worker that is not as good as new is of no use to any run; the kernel sees that it did not get ready.
-    if !engine.evaluate_ahead(&host, &ahead) {
+    if !engine.warm_up(&host, warm_up.modules) {
         leave();
     }
     host.send(&FromWorker::Warm).ok()?;
@@ -133,7 +126,7 @@ fn serve_run(mut connection: UnixStream, heap_bytes: usize) -> Option<()> {
         ToWorker::Run(request) => *request,
         _ => return None,
     };
-    let outcome = runner::run(&engine, &host, request);
+    let outcome = engine.run(&host, request);
     host.send_or_die(&FromWorker::Done(outcome));
     leave()
 }

@@ -9,14 +9,14 @@ use rquickjs::promise::PromiseState;
 use rquickjs::{Ctx, Error, Function, Promise, Result, Value};
 use serde_json::json;
 
-use super::engine::Engine;
-use super::host::{Host, without_lone_surrogates};
+use super::QuickJs;
 use super::modules;
 use crate::protocol::{
     CallReply, Failure, FailureKind, RunOutcome, RunRequest, ToWorker, WorkerStats, read_blocking,
 };
+use crate::worker::host::{Host, without_lone_surrogates};
 
-pub(super) fn run(engine: &Engine, host: &Rc<Host>, mut request: RunRequest) -> RunOutcome {
+pub(super) fn run(engine: &QuickJs, host: &Rc<Host>, mut request: RunRequest) -> RunOutcome {
     host.begin(&request);
     engine.set_stack_bytes(usize::try_from(request.stack_bytes).unwrap_or(usize::MAX));
     modules::register(std::mem::take(&mut request.modules));
@@ -43,7 +43,7 @@ fn failure(kind: FailureKind, message: String) -> Failure {
 
 fn drive(
     ctx: &Ctx<'_>,
-    engine: &Engine,
+    engine: &QuickJs,
     host: &Rc<Host>,
     request: &RunRequest,
 ) -> std::result::Result<String, Failure> {
@@ -97,14 +97,14 @@ fn run_jobs(ctx: &Ctx<'_>, host: &Host) -> std::result::Result<(), Failure> {
 }
 
 /// The first failure that nobody awaited.
-fn lost(ctx: &Ctx<'_>, engine: &Engine) -> Option<Failure> {
+fn lost(ctx: &Ctx<'_>, engine: &QuickJs) -> Option<Failure> {
     let error = engine.rejections.first(ctx)?;
     let failure = thrown(ctx, engine, error);
     let message = format!("a promise was rejected and nobody handled it: {}", failure.message);
     Some(Failure { message, ..failure })
 }
 
-fn start<'js>(ctx: &Ctx<'js>, engine: &Engine, request: &RunRequest) -> Result<Promise<'js>> {
+fn start<'js>(ctx: &Ctx<'js>, engine: &QuickJs, request: &RunRequest) -> Result<Promise<'js>> {
     let environment: Option<serde_json::Map<String, serde_json::Value>> = (!request.call_default)
         .then(|| request.environment.iter().map(|(name, value)| (name.clone(), json!(value))).collect());
     let options = json!({
@@ -134,7 +134,11 @@ fn within_cap(json: String, host: &Host) -> std::result::Result<String, Failure>
 }
 
 /// Waits for a bridge reply or a due timer and hands it to the tool. False when there is nothing to wait for.
-fn wait_for_something(ctx: &Ctx<'_>, engine: &Engine, host: &Rc<Host>) -> std::result::Result<bool, Failure> {
+fn wait_for_something(
+    ctx: &Ctx<'_>,
+    engine: &QuickJs,
+    host: &Rc<Host>,
+) -> std::result::Result<bool, Failure> {
     if let Some(timer) = engine.timers.take_due() {
         fire(ctx, engine, host, timer)?;
         return Ok(true);
@@ -148,13 +152,13 @@ fn wait_for_something(ctx: &Ctx<'_>, engine: &Engine, host: &Rc<Host>) -> std::r
 }
 
 /// Waits for a bridge reply and hands it to the tool.
-fn take_reply(ctx: &Ctx<'_>, engine: &Engine, host: &Rc<Host>, wait: Option<Duration>) {
+fn take_reply(ctx: &Ctx<'_>, engine: &QuickJs, host: &Rc<Host>, wait: Option<Duration>) {
     if readable_within(host, wait) {
         let reply = read_blocking::<ToWorker>(&mut *host.connection.borrow_mut());
         match reply {
             Ok(ToWorker::Reply(reply)) => settle(ctx, engine, host, reply),
             // Anything else from the kernel at this point, or its end, means the run is over.
-            _ => super::leave(),
+            _ => crate::worker::leave(),
         }
     }
 }
@@ -170,7 +174,7 @@ fn readable_within(host: &Host, wait: Option<Duration>) -> bool {
     matches!(poll(&mut descriptors, timeout), Ok(ready) if ready > 0)
 }
 
-fn settle(ctx: &Ctx<'_>, engine: &Engine, host: &Host, reply: CallReply) {
+fn settle(ctx: &Ctx<'_>, engine: &QuickJs, host: &Host, reply: CallReply) {
     host.close_call(reply.call);
     let called = engine.prelude.settle.clone().restore(ctx).and_then(|settle: Function| match reply.result {
         Ok(json) => settle.call::<_, ()>((reply.call, None::<String>, json)),
@@ -182,7 +186,7 @@ fn settle(ctx: &Ctx<'_>, engine: &Engine, host: &Host, reply: CallReply) {
 }
 
 /// An exception in a timer's callback ends the run, as it ends a process elsewhere.
-fn fire(ctx: &Ctx<'_>, engine: &Engine, host: &Host, timer: u64) -> std::result::Result<(), Failure> {
+fn fire(ctx: &Ctx<'_>, engine: &QuickJs, host: &Host, timer: u64) -> std::result::Result<(), Failure> {
     let called = engine
         .prelude
         .fire_timer
@@ -205,7 +209,7 @@ fn clipped(text: &str) -> String {
     text.get(..text.floor_char_boundary(MAX_ERROR_TEXT)).unwrap_or(text).to_owned()
 }
 
-fn thrown<'js>(ctx: &Ctx<'js>, engine: &Engine, error: Value<'js>) -> Failure {
+fn thrown<'js>(ctx: &Ctx<'js>, engine: &QuickJs, error: Value<'js>) -> Failure {
     let described = engine
         .prelude
         .describe

@@ -73,7 +73,7 @@ fn random_bytes(count: usize) -> Vec<u8> {
         let got = unsafe { libc::getrandom(rest.as_mut_ptr().cast(), rest.len(), 0) };
         match usize::try_from(got) {
             Ok(got) => filled += got,
-            Err(_) => super::leave(),
+            Err(_) => crate::worker::leave(),
         }
     }
     bytes

@@ -12,7 +12,7 @@ const LAST_BYTES: usize = 4096;
 
 /// What the engine has allocated. Shared between the allocator and the run that reads it.
 #[derive(Debug)]
-pub(super) struct HeapMeter {
+pub(in crate::worker) struct HeapMeter {
     used: Cell<usize>,
     peak: Cell<usize>,
     limit: Cell<usize>,
@@ -20,7 +20,7 @@ pub(super) struct HeapMeter {
 }
 
 impl HeapMeter {
-    pub(super) fn new(limit: usize) -> Rc<Self> {
+    pub(in crate::worker) fn new(limit: usize) -> Rc<Self> {
         Rc::new(Self {
             used: Cell::new(0),
             peak: Cell::new(0),
@@ -30,15 +30,15 @@ impl HeapMeter {
     }
 
     /// A run may ask for less than its worker was made for, never for more.
-    pub(super) fn lower_limit(&self, limit: usize) {
+    pub(in crate::worker) fn lower_limit(&self, limit: usize) {
         self.limit.set(self.limit.get().min(limit));
     }
 
-    pub(super) fn exceeded(&self) -> bool {
+    pub(in crate::worker) fn exceeded(&self) -> bool {
         self.exceeded.get()
     }
 
-    pub(super) fn peak(&self) -> usize {
+    pub(in crate::worker) fn peak(&self) -> usize {
         self.peak.get()
     }
 
@@ -64,7 +64,7 @@ impl HeapMeter {
     }
 }
 
-pub(super) struct CountingAllocator(pub(super) Rc<HeapMeter>);
+pub(in crate::worker) struct CountingAllocator(pub(in crate::worker) Rc<HeapMeter>);
 
 fn usable(pointer: *mut u8) -> usize {
     // SAFETY: every pointer that reaches this comes from the malloc family below and is still allocated.
