@@ -1,8 +1,8 @@
 //! Warm workers ahead of demand.
 //!
 //! One thread starts workers and lives as long as the pool, because a worker dies with the thread that started it.
-//! It keeps a bounded channel full; taking a worker out makes room for the next. A second thread ends used workers,
-//! so that nobody waits for the operating system to take a process apart.
+//! It keeps a bounded channel full: a worker that was used up is replaced when its run is over, or at once when it was
+//! the last. A second thread ends used workers, so that nobody waits for the operating system to take a process apart.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc as blocking};
@@ -134,6 +134,7 @@ impl WarmSet {
 pub(super) struct Pool {
     ready: AsyncMutex<mpsc::Receiver<Result<WarmWorker, SandboxError>>>,
     used: Option<blocking::Sender<WorkerProcess>>,
+    wanted: Option<blocking::SyncSender<()>>,
     threads: Vec<JoinHandle<()>>,
     reach: Reach,
     pub(super) warm_set: Arc<WarmSet>,
@@ -148,43 +149,65 @@ impl Pool {
     ) -> Result<Self, SandboxError> {
         let warm_set = Arc::new(WarmSet::new(prelude, heap_bytes));
         let reach = Reach::default();
-        // The thread holds one finished worker in its hands while the channel is full.
-        let (sender, ready) = mpsc::channel(size.saturating_sub(1).max(1));
+        let (sender, ready) = mpsc::channel(size.max(1));
         let (used, to_end) = blocking::channel::<WorkerProcess>();
+        // One wish that waits is as good as many: the starter fills the pool for it.
+        let (wanted, wishes) = blocking::sync_channel::<()>(1);
         let starter = {
             let (warm_set, reach) = (Arc::clone(&warm_set), reach.clone());
             thread("tgp-starter", move || {
                 let mut failures = 0;
-                while !reach.is_closed() {
-                    let worker = start_warm(&command, heap_bytes, &warm_set, &reach);
-                    failures = if worker.is_ok() { 0 } else { failures + 1 };
-                    if failures > 0 && failures < MAX_START_ATTEMPTS {
-                        continue;
-                    }
-                    if sender.blocking_send(worker).is_err() {
-                        break;
+                for () in wishes {
+                    while sender.capacity() > 0 && !reach.is_closed() {
+                        let worker = start_warm(&command, heap_bytes, &warm_set, &reach);
+                        failures = if worker.is_ok() { 0 } else { failures + 1 };
+                        if failures > 0 && failures < MAX_START_ATTEMPTS {
+                            continue;
+                        }
+                        if sender.blocking_send(worker).is_err() {
+                            return;
+                        }
                     }
                 }
             })?
         };
         // A worker that is dropped is killed and reaped.
         let ender = thread("tgp-ender", move || to_end.into_iter().for_each(drop))?;
-        Ok(Self {
+        let pool = Self {
             ready: AsyncMutex::new(ready),
             used: Some(used),
+            wanted: Some(wanted),
             threads: vec![starter, ender],
             reach,
             warm_set,
-        })
+        };
+        pool.refill();
+        Ok(pool)
+    }
+
+    /// Has the pool filled up in the background.
+    fn refill(&self) {
+        if let Some(wanted) = &self.wanted {
+            // A wish that waits already is enough.
+            let _ = wanted.try_send(());
+        }
     }
 
     pub(super) async fn take(&self) -> Result<WarmWorker, SandboxError> {
         loop {
-            let mut worker = self.ready.lock().await.recv().await.unwrap_or(Err(SandboxError::Closed))?;
+            let mut ready = self.ready.lock().await;
+            // While another worker is ready the next one is started after this run, not beside it: starting a process
+            // takes a core, and the run wants it.
+            if ready.len() <= 1 {
+                self.refill();
+            }
+            let mut worker = ready.recv().await.unwrap_or(Err(SandboxError::Closed))?;
+            drop(ready);
             // Somebody may have killed it while it waited: the system short of memory, or a person.
             if worker.process.is_alive() {
                 return Ok(worker);
             }
+            self.refill();
         }
     }
 
@@ -194,6 +217,7 @@ impl Pool {
             // When the ending thread is gone the worker comes back in the error and is dropped here instead.
             let _ = used.send(process);
         }
+        self.refill();
     }
 }
 
@@ -202,6 +226,7 @@ impl Drop for Pool {
         // A starter that waits for a worker to get ready stops waiting.
         self.reach.close();
         self.used = None;
+        self.wanted = None;
         // Closing the channel frees a starter that waits for room; the workers in it are dropped and so ended.
         let ready = self.ready.get_mut();
         ready.close();

@@ -128,6 +128,8 @@ fn serve_run(mut connection: UnixStream, heap_bytes: usize) -> Option<()> {
     };
     let outcome = engine.run(&host, request);
     host.send_or_die(&FromWorker::Done(outcome));
+    // The kernel ends this process when it has time to; taking it apart now would slow down what the kernel does next.
+    let _ = std::io::Read::read(&mut *host.connection.borrow_mut(), &mut [0]);
     leave()
 }
 
