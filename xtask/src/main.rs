@@ -52,8 +52,7 @@ fn test(root: &std::path::Path) -> Result<()> {
     run::cargo(root, &["fmt", "--all", "--check"], &[])?;
     run::cargo(root, &["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"], &[])?;
     let environment = fixtures::prepare(root)?;
-    run::cargo(root, &["test", "--workspace", "--quiet", "--no-fail-fast"], &environment)?;
-    println!("xtask: everything holds");
+    run::cargo_test(root, &["test", "--workspace", "--quiet", "--no-fail-fast"], &environment)?;
     Ok(())
 }
 
