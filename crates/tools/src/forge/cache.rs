@@ -8,6 +8,7 @@ use std::fs;
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
@@ -16,7 +17,7 @@ use tgp_contract::canonical;
 
 /// Bytes kept in memory before everything is forgotten and built anew from disk or source.
 const MAX_MEMORY_BYTES: usize = 64 * 1024 * 1024;
-/// Bytes kept on disk; when a kernel starts with more, the oldest files go.
+/// Bytes kept on disk, give or take a quarter; beyond that the oldest files go.
 const MAX_DISK_BYTES: u64 = 128 * 1024 * 1024;
 
 /// A compiled source with its bytecode.
@@ -39,6 +40,8 @@ pub struct BytecodeCache {
     build: String,
     directory: Option<PathBuf>,
     memory: Mutex<Memory>,
+    /// Bytes written since the directory was last looked over, so that a long-lived kernel keeps its bound too.
+    written: AtomicU64,
 }
 
 impl BytecodeCache {
@@ -49,7 +52,7 @@ impl BytecodeCache {
         if let Some(directory) = &directory {
             evict(directory);
         }
-        Self { build: build_id(worker), directory, memory: Mutex::default() }
+        Self { build: build_id(worker), directory, memory: Mutex::default(), written: AtomicU64::new(0) }
     }
 
     /// The key of some parts. Another build of the engine gives other keys.
@@ -122,6 +125,11 @@ impl BytecodeCache {
     fn write(&self, key: &str, parts: &[&[u8]]) {
         let Some(directory) = &self.directory else { return };
         let content = parts.concat();
+        let written = self.written.fetch_add(content.len() as u64, Ordering::Relaxed) + content.len() as u64;
+        if written > MAX_DISK_BYTES / 4 {
+            self.written.store(0, Ordering::Relaxed);
+            evict(directory);
+        }
         let temporary = directory.join(format!("tgp-{key}.{}", std::process::id()));
         let written = fs::OpenOptions::new()
             .write(true)
