@@ -9,12 +9,15 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 /// Each crate's folder and floor. A crate imports only from floors below its own.
-const FLOORS: [(&str, u32); 8] = [
+const FLOORS: [(&str, u32); 11] = [
     ("contract", 0),
     ("vfs", 1),
     ("compiler", 1),
     ("jail", 1),
     ("sandbox", 1),
+    ("git", 1),
+    ("registry", 1),
+    ("sql", 1),
     ("tools", 2),
     ("kernel", 4),
     ("cli", 5),

@@ -1,0 +1,110 @@
+//! What a database is to the rest of the kernel: transactions that take one statement at a time.
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::{Code, ToolError};
+
+/// The parameters of a statement.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum SqlParams {
+    #[default]
+    None,
+    /// For `?` (SQLite, MySQL), `?1` (SQLite) and `$1` (PostgreSQL, SQLite).
+    Positional(Vec<Value>),
+    /// For `:name`, in every dialect.
+    Named(Map<String, Value>),
+}
+
+impl SqlParams {
+    /// Reads the `params` of a call.
+    ///
+    /// # Errors
+    /// `EVALIDATION` when they are neither a list nor an object.
+    pub fn from_value(value: Value) -> Result<Self, ToolError> {
+        match value {
+            Value::Null => Ok(Self::None),
+            Value::Array(values) => Ok(Self::Positional(values)),
+            Value::Object(values) => Ok(Self::Named(values)),
+            _ => Err(ToolError::new(Code::Validation, "`params` must be a list or an object")
+                .detail("field", "params")
+                .help("give [1, \"a\"] for ? and $1, or {\"id\": 1} for :id")),
+        }
+    }
+}
+
+/// One statement.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SqlStatement {
+    pub sql: String,
+    pub params: SqlParams,
+}
+
+/// What a statement gave. Values are exact: a 64-bit integer outside ±2^53 and every decimal is a string, bytes are
+/// base64, times are ISO 8601, JSON is JSON.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SqlAnswer {
+    pub columns: Vec<String>,
+    /// One object a row, by column name.
+    pub rows: Vec<Map<String, Value>>,
+    /// Rows that were inserted, updated or deleted.
+    pub changed: u64,
+    /// True when there were more rows than the caps allow; the rest was not read.
+    pub truncated: bool,
+}
+
+/// Whether a transaction may change anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SqlAccess {
+    ReadOnly,
+    ReadWrite,
+}
+
+/// A database. An embedding program can bring its own.
+#[async_trait]
+pub trait Database: Send + Sync {
+    /// The SQL it speaks: `sqlite`, `postgresql`, `mysql`, or another name.
+    fn dialect(&self) -> &str;
+
+    /// # Errors
+    /// `ESQL` when there is no connection to be had in time.
+    async fn begin(&self, access: SqlAccess) -> Result<Box<dyn SqlTransaction>, ToolError>;
+}
+
+/// A transaction. Dropped without a commit, it is rolled back.
+#[async_trait]
+pub trait SqlTransaction: Send {
+    /// Runs one statement. One that fails changes nothing, and the transaction goes on.
+    ///
+    /// # Errors
+    /// `ESQL` with the database's own code as `details.sqlCode`, and the place where there is one.
+    async fn execute(&mut self, statement: &SqlStatement) -> Result<SqlAnswer, ToolError>;
+
+    /// Marks a point to return to. Points nest.
+    ///
+    /// # Errors
+    /// `ESQL`.
+    async fn mark(&mut self) -> Result<(), ToolError>;
+
+    /// Forgets the last mark and keeps what was done since.
+    ///
+    /// # Errors
+    /// `ESQL`.
+    async fn keep(&mut self) -> Result<(), ToolError>;
+
+    /// Undoes everything since the last mark, and forgets it.
+    ///
+    /// # Errors
+    /// `ESQL`.
+    async fn undo(&mut self) -> Result<(), ToolError>;
+
+    /// # Errors
+    /// `ESQL`; then nothing of the transaction stays.
+    async fn commit(self: Box<Self>) -> Result<(), ToolError>;
+
+    /// Undoes everything and waits until the database has done so.
+    async fn rollback(self: Box<Self>);
+}

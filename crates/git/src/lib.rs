@@ -1,0 +1,2 @@
+//! The tool repository: hydrate, persist, rebase, pull requests.
+#![forbid(unsafe_code)]

@@ -1,0 +1,2 @@
+//! `meta.json`, search by meaning and a calibrated score.
+#![forbid(unsafe_code)]

@@ -1,0 +1,2 @@
+//! SQLite, PostgreSQL and MySQL behind one transactional session.
+#![forbid(unsafe_code)]
