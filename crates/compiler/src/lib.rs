@@ -1,12 +1,13 @@
-//! TypeScript to JavaScript, diagnostics, standards and the module graph.
+//! TypeScript to JavaScript, diagnostics, standards, the module graph and the metadata of tools.
 //!
 //! Plain synchronous code without input or output: sources come in as text, everything else goes out as values.
-//! Hostile source can exhaust a parser's stack, so the kernel calls [`compile`] and [`check`] inside a locked
-//! worker process; the size and nesting caps in [`Unit`] keep the ordinary case far away from that.
+//! Hostile source can exhaust a parser's stack, so the kernel calls [`compile`], [`check`] and [`describe`] inside a
+//! locked worker process; the size and nesting caps in [`Unit`] keep the ordinary case far away from that.
 #![forbid(unsafe_code)]
 
 mod builtin;
 mod check;
+mod describe;
 mod graph;
 mod names;
 mod places;
@@ -14,6 +15,7 @@ mod source;
 mod transpile;
 
 pub use check::{CheckOptions, check};
+pub use describe::describe;
 pub use graph::{GraphBuilder, GraphError, GraphHost, ModuleGraph};
 pub use source::{CompileError, MAX_SOURCE_BYTES, Role, Unit};
 pub use transpile::{Compiled, ModuleFormat, ModuleRequest, RequestKind, SourceMap, ToolShape, compile};

@@ -95,6 +95,9 @@ impl From<FsError> for ToolError {
     }
 }
 
+/// Has the last word on a batch, while it can still be undone; `false` undoes it.
+pub type LastWord<'a> = &'a mut dyn FnMut() -> bool;
+
 /// A tree of files below one root. No operation reaches anything outside it.
 pub trait FileSystem: Send + Sync {
     /// The exact bytes of a file.
@@ -116,11 +119,20 @@ pub trait FileSystem: Send + Sync {
     fn list(&self, directory: &RelativePath) -> Result<Vec<Entry>, FsError>;
 
     /// Applies all changes or none of them. A write makes the missing parents and replaces the file atomically;
-    /// removing what is not there is no error.
+    /// removing what is not there is no error. `last_word` is asked once, when nothing of the files can fail any
+    /// more: so the files can be committed together with something else. Answers whether the changes stand.
     ///
     /// # Errors
-    /// The first failure; nothing half-done stays.
-    fn apply(&self, changes: &[Change]) -> Result<(), FsError>;
+    /// The first failure; nothing half-done stays, and `last_word` was not asked.
+    fn apply_if(&self, changes: &[Change], last_word: Option<LastWord<'_>>) -> Result<bool, FsError>;
+
+    /// Applies all changes or none of them.
+    ///
+    /// # Errors
+    /// As [`FileSystem::apply_if`].
+    fn apply(&self, changes: &[Change]) -> Result<(), FsError> {
+        self.apply_if(changes, None).map(|_| ())
+    }
 
     /// Writes one file.
     ///

@@ -24,7 +24,7 @@ pub use call::{Actor, CallContext, Consent, ToolCall, ToolResult};
 pub use chronicle::{ChronicleEvent, EventActor};
 pub use codes::Code;
 pub use error::{Place, ToolError};
-pub use files::{Change, Entry, EntryKind, FileSystem, FsError};
+pub use files::{Change, Entry, EntryKind, FileSystem, FsError, LastWord};
 pub use finding::{CheckReport, Finding, Severity, TypeCheck};
 pub use gate::{ApprovalAnswer, ApprovalRequest, Approver, Gate, GateRequest, Stage, Verdict};
 pub use metadata::ToolMetadata;

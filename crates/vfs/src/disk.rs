@@ -14,7 +14,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard};
 
-use tgp_contract::{Change, Code, Entry, EntryKind, FileSystem, FsError, RelativePath, ToolError};
+use tgp_contract::{Change, Code, Entry, EntryKind, FileSystem, FsError, LastWord, RelativePath, ToolError};
 
 use crate::Limits;
 use crate::batch::{Batch, not_a_plain_file, refuse_reserved};
@@ -146,11 +146,11 @@ impl FileSystem for DiskFs {
         listing::list(&handle, directory, &self.options.limits)
     }
 
-    fn apply(&self, changes: &[Change]) -> Result<(), FsError> {
+    fn apply_if(&self, changes: &[Change], last_word: Option<LastWord<'_>>) -> Result<bool, FsError> {
         let _writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let limits = &self.options.limits;
         let batch = Batch::plan(changes, limits, &|path| Ok(self.entry_now(path)?.map(|entry| entry.kind)))?;
         batch.bytes_on_top_of(0, limits)?;
-        transaction::run(&self.root, &batch, &self.visible)
+        transaction::run(&self.root, &batch, &self.visible, last_word)
     }
 }

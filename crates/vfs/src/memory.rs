@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{PoisonError, RwLock};
 
-use tgp_contract::{Change, Entry, EntryKind, FileSystem, FsError, RelativePath};
+use tgp_contract::{Change, Entry, EntryKind, FileSystem, FsError, LastWord, RelativePath};
 
 use crate::Limits;
 use crate::batch::{Batch, Planned, below, nothing_at, refuse_reserved};
@@ -79,11 +79,14 @@ impl FileSystem for MemoryFs {
         Ok(entries)
     }
 
-    fn apply(&self, changes: &[Change]) -> Result<(), FsError> {
+    fn apply_if(&self, changes: &[Change], last_word: Option<LastWord<'_>>) -> Result<bool, FsError> {
         let mut tree = self.tree.write().unwrap_or_else(PoisonError::into_inner);
         let batch = Batch::plan(changes, &self.limits, &|path| Ok(tree.kind(path)))?;
         let replaced: u64 = batch.nodes.keys().filter_map(|path| tree.nodes.get(path)).map(Node::size).sum();
         let bytes = batch.bytes_on_top_of(tree.bytes.saturating_sub(replaced), &self.limits)?;
+        if !last_word.is_none_or(|agree| agree()) {
+            return Ok(false);
+        }
         for (path, node) in batch.nodes {
             match node {
                 Planned::File(content) => tree.nodes.insert(path, Node::File(content.to_vec())),
@@ -92,7 +95,7 @@ impl FileSystem for MemoryFs {
             };
         }
         tree.bytes = bytes;
-        Ok(())
+        Ok(true)
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use tgp_contract::{Change, Entry, EntryKind, FileSystem, FsError, RelativePath};
+use tgp_contract::{Change, Entry, EntryKind, FileSystem, FsError, LastWord, RelativePath};
 
 use crate::Limits;
 use crate::batch::{Batch, Planned, below, not_a_plain_file, nothing_at, refuse_reserved};
@@ -59,14 +59,26 @@ impl OverlayFs {
     /// # Errors
     /// As [`FileSystem::apply`] of the base.
     pub fn commit(&self) -> Result<(), FsError> {
+        self.commit_if(None).map(|_| ())
+    }
+
+    /// The same, where `last_word` decides at the very end. Answers whether the changes stand; if not, they stay here.
+    ///
+    /// # Errors
+    /// As [`FileSystem::apply_if`] of the base.
+    pub fn commit_if(&self, last_word: Option<LastWord<'_>>) -> Result<bool, FsError> {
         // The lock is held over the base's work, so that no write slips in between and is forgotten.
         let mut pending = self.pending_mut();
         let changes = pending.changes();
-        if !changes.is_empty() {
-            self.base.apply(&changes)?;
+        let stands = if changes.is_empty() {
+            last_word.is_none_or(|agree| agree())
+        } else {
+            self.base.apply_if(&changes, last_word)?
+        };
+        if stands {
+            *pending = Pending::default();
         }
-        *pending = Pending::default();
-        Ok(())
+        Ok(stands)
     }
 
     /// Forgets everything that was not committed.
@@ -143,7 +155,7 @@ impl FileSystem for OverlayFs {
         Ok(merged.into_values().collect())
     }
 
-    fn apply(&self, changes: &[Change]) -> Result<(), FsError> {
+    fn apply_if(&self, changes: &[Change], last_word: Option<LastWord<'_>>) -> Result<bool, FsError> {
         let mut pending = self.pending_mut();
         let batch = Batch::plan(changes, &self.limits, &|path| self.kind(&pending, path))?;
         let replaced: u64 =
@@ -161,6 +173,9 @@ impl FileSystem for OverlayFs {
             };
             merged.push((path, node));
         }
+        if !last_word.is_none_or(|agree| agree()) {
+            return Ok(false);
+        }
         for (path, node) in merged {
             match node {
                 Some(node) => pending.nodes.insert(path, node),
@@ -168,7 +183,7 @@ impl FileSystem for OverlayFs {
             };
         }
         pending.bytes = bytes;
-        Ok(())
+        Ok(true)
     }
 }
 

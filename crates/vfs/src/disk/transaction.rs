@@ -14,7 +14,7 @@ use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat, renameat};
 use nix::sys::stat::{FileStat, Mode, fchmod, fstat, mkdirat};
 use nix::unistd::{Gid, Uid, UnlinkatFlags, fchown, fsync, linkat, unlinkat};
-use tgp_contract::{EntryKind, FsError, RelativePath};
+use tgp_contract::{EntryKind, FsError, LastWord, RelativePath};
 
 use super::handle::{self, Obstacle, io};
 use super::leftovers::{Intent, unlink};
@@ -26,19 +26,27 @@ const NEW_DIRECTORY: Mode = Mode::from_bits_truncate(0o755);
 const PRIVATE: Mode = Mode::from_bits_truncate(0o600);
 const PERMISSIONS: Mode = Mode::from_bits_truncate(0o777);
 
-/// Brings `batch` to disk; `visible` is locked while the files take their places.
-pub(super) fn run(root: &OwnedFd, batch: &Batch<'_>, visible: &RwLock<()>) -> Result<(), FsError> {
+/// Brings `batch` to disk; `visible` is locked while the files take their places and until the last word is said.
+pub(super) fn run(
+    root: &OwnedFd,
+    batch: &Batch<'_>,
+    visible: &RwLock<()>,
+    last_word: Option<LastWord<'_>>,
+) -> Result<bool, FsError> {
     if batch.nodes.is_empty() {
-        return Ok(());
+        return Ok(last_word.is_none_or(|agree| agree()));
     }
-    let mut transaction = Transaction::begin(root, batch)?;
+    let mut transaction = Transaction::begin(root, batch, last_word.is_some())?;
     let mut staged = BTreeMap::new();
     for (path, content) in batch.files() {
         staged.insert(path, transaction.stage(path, content)?);
     }
     let _hidden = visible.write().unwrap_or_else(PoisonError::into_inner);
-    let outcome = transaction.place_all(batch, &staged).and_then(|()| transaction.sync());
-    if outcome.is_err() {
+    let outcome = transaction
+        .place_all(batch, &staged)
+        .and_then(|()| transaction.sync())
+        .map(|()| last_word.is_none_or(|agree| agree()));
+    if !matches!(outcome, Ok(true)) {
         transaction.undo();
     }
     outcome
@@ -52,7 +60,7 @@ struct Transaction<'r> {
     directories: BTreeMap<RelativePath, Rc<OwnedFd>>,
     touched: BTreeSet<RelativePath>,
     undo: Vec<Undo>,
-    /// The only change of a batch needs no way back: its rename happens or does not.
+    /// The only change of a batch needs no way back, unless somebody has the last word: its rename happens or not.
     alone: bool,
 }
 
@@ -103,7 +111,7 @@ impl Drop for Temporaries {
 }
 
 impl<'r> Transaction<'r> {
-    fn begin(root: &'r OwnedFd, batch: &Batch<'_>) -> Result<Self, FsError> {
+    fn begin(root: &'r OwnedFd, batch: &Batch<'_>, may_be_undone: bool) -> Result<Self, FsError> {
         let here = RelativePath::root();
         let handle = handle::walk(root, &here)?.directory;
         let steps = batch.nodes.values().filter(|node| !matches!(node, Planned::Directory { .. })).count();
@@ -115,7 +123,7 @@ impl<'r> Transaction<'r> {
             directories: BTreeMap::from([(here, Rc::new(handle))]),
             touched: BTreeSet::new(),
             undo: Vec::new(),
-            alone: steps == 1 && !replaced,
+            alone: steps == 1 && !replaced && !may_be_undone,
         })
     }
 

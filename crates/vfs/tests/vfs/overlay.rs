@@ -161,3 +161,37 @@ fn many_threads_write_one_overlay() {
     assert_eq!(changes.len(), 200);
     assert!(changes.iter().all(|change| matches!(change, Change::Write { .. })));
 }
+
+#[test]
+fn a_commit_that_the_last_word_refuses_leaves_the_base_as_it_was() {
+    let world = World::new();
+    let disk: Arc<dyn FileSystem> = Arc::new(DiskFs::open(&world.root()).unwrap());
+    for base in [base() as Arc<dyn FileSystem>, disk] {
+        base.apply(&[write("edit", "old"), write("drop", "doomed")]).unwrap();
+        let before = listed(base.as_ref());
+        let batches: [&[Change]; 3] = [
+            &[write("edit", "new")],
+            &[write("new/deep/file", "n")],
+            &[write("edit", "new"), remove("drop"), write("a/b", "made")],
+        ];
+        for changes in batches {
+            let overlay = OverlayFs::new(Arc::clone(&base));
+            overlay.apply(changes).unwrap();
+            let mut seen = None;
+            let mut refuse = || {
+                seen = Some(());
+                false
+            };
+            assert!(!overlay.commit_if(Some(&mut refuse)).unwrap());
+            assert!(seen.is_some());
+            assert_eq!(listed(base.as_ref()), before, "{changes:?}");
+            assert_eq!(base.read(&path("edit")).unwrap(), b"old");
+            assert_eq!(overlay.changes().len(), changes.len(), "what was refused still waits");
+        }
+        let overlay = OverlayFs::new(Arc::clone(&base));
+        overlay.apply(&[write("edit", "new"), remove("drop")]).unwrap();
+        assert!(overlay.commit_if(Some(&mut || true)).unwrap());
+        assert_eq!(base.read(&path("edit")).unwrap(), b"new");
+        assert!(matches!(base.read(&path("drop")), Err(FsError::NotFound(_))));
+    }
+}

@@ -1,0 +1,2 @@
+/** Reads what it is given. */
+export default (args: any) => `${args.title}: ${args['sub-title']} ${args.items.map(String)}`;

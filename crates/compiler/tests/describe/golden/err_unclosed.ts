@@ -1,0 +1,4 @@
+/** Lost. */
+export default function (args: { n: number ) {
+  return 1;
+}

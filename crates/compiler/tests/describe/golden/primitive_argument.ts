@@ -1,0 +1,2 @@
+/** Doubles a number. */
+export default (value: number) => value > 1;

@@ -1,0 +1,5 @@
+/** Shared types. */
+export interface Shared {
+  a: number;
+}
+export type Alias = Shared | null;
