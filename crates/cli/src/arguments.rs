@@ -70,6 +70,14 @@ pub enum Command {
     Check(commands::check::CheckArgs),
     /// Run a tool in the sandbox and print its result.
     Exec(commands::exec::ExecArgs),
+    /// Find a tool by what it does.
+    Search(commands::search::SearchArgs),
+    /// Run one SQL statement on the configured database.
+    Sql(commands::sql::SqlArgs),
+    /// Exchange tools with the remote repository.
+    Sync(commands::sync::SyncArgs),
+    /// Show the versions of the tools.
+    Log(commands::log::LogArgs),
     /// Explain what this machine offers and what is missing.
     Doctor(commands::doctor::DoctorArgs),
     /// Print a completion script for a shell.

@@ -9,6 +9,7 @@ use tgp::{BootOptions, Kernel, RefuseAll};
 
 use crate::arguments::Global;
 use crate::exit::{Failure, ShownError};
+use crate::printer::Printer;
 
 /// Where bytecode is cached: `TGP_CACHE_DIR`, else the user's cache directory.
 const CACHE_VARIABLE: &str = "TGP_CACHE_DIR";
@@ -39,15 +40,19 @@ pub fn boot_options(directory: PathBuf) -> BootOptions {
     }
 }
 
-/// Boots the kernel of the command's directory.
-pub async fn boot(global: &Global, approver: Option<Arc<dyn Approver>>) -> Result<Kernel, Failure> {
+/// Boots the kernel of the command's directory, and says what it had to say meanwhile.
+pub async fn boot(
+    global: &Global,
+    approver: Option<Arc<dyn Approver>>,
+    printer: &Printer,
+) -> Result<Kernel, Failure> {
     let directory = directory(global)?;
     let options = BootOptions {
         config_file: global.config.clone(),
         approver: approver.unwrap_or_else(|| Arc::new(RefuseAll)),
         ..boot_options(directory.clone())
     };
-    Kernel::boot(options).await.map_err(|error| {
+    let booted = Kernel::boot(options).await.map_err(|error| {
         let error = ToolError::from(error);
         // A configuration that does not compile is shown at its own line.
         let source = error.place_of().and_then(|place| {
@@ -55,7 +60,11 @@ pub async fn boot(global: &Global, approver: Option<Arc<dyn Approver>>) -> Resul
             std::fs::read_to_string(directory.join(file)).ok()
         });
         Failure::Error(Box::new(ShownError { error, source }))
-    })
+    });
+    if let Ok(kernel) = &booted {
+        kernel.notices().iter().for_each(|notice| printer.warn(notice));
+    }
+    booted
 }
 
 /// A command that a person types counts as approved by typing it.

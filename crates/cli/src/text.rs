@@ -56,9 +56,44 @@ pub fn count(number: usize, noun: &str) -> String {
     format!("{number} {noun}{ending}")
 }
 
+/// Widest column of a table; longer cells push the rest of their line to the right.
+const MAX_COLUMN: usize = 60;
+
+/// Rows under their column names, each column as wide as its widest cell.
+pub fn table(columns: &[String], rows: &[Vec<String>]) -> String {
+    let width = |index: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(index)).chain(columns.get(index));
+        cells.map(|cell| console::measure_text_width(cell)).max().unwrap_or_default().min(MAX_COLUMN)
+    };
+    let widths: Vec<usize> = (0..columns.len()).map(width).collect();
+    let line = |cells: &[String]| {
+        let padded: Vec<String> = cells
+            .iter()
+            .zip(&widths)
+            .map(|(cell, width)| {
+                let missing = width.saturating_sub(console::measure_text_width(cell));
+                format!("{cell}{}", " ".repeat(missing))
+            })
+            .collect();
+        format!("{}\n", padded.join("  ").trim_end())
+    };
+    let rule: Vec<String> = widths.iter().map(|width| "-".repeat(*width)).collect();
+    let mut text = line(columns);
+    text.push_str(&line(&rule));
+    rows.iter().for_each(|row| text.push_str(&line(row)));
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_table_aligns_its_columns() {
+        let words = |words: [&str; 2]| words.map(str::to_owned).to_vec();
+        let text = table(&words(["id", "name"]), &[words(["1", "Ann"]), words(["12345", "漢"])]);
+        assert_eq!(text, "id     name\n-----  ----\n1      Ann\n12345  漢\n");
+    }
 
     #[test]
     fn text_that_could_deceive_becomes_visible() {

@@ -1,7 +1,7 @@
 //! Every `console` block of the README and of `docs/` is run, and says what really happens.
 //!
 //! A page is one session in an empty folder. `$ ` begins a command, `> ` continues it; the lines below are its output,
-//! standard error included. `...` stands for any number of lines, or for the rest of a line; `[exit N]` for a status
+//! standard error included. `...` stands for any number of lines, or for a piece of one; `[exit N]` for a status
 //! other than 0.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
@@ -75,11 +75,18 @@ fn matches(expected: &[String], actual: &[String]) -> bool {
             (0..=actual.len()).any(|skip| matches(rest, &actual[skip..]))
         }
         Some((first, rest)) => actual.split_first().is_some_and(|(line, others)| {
-            let same = match first.strip_suffix("...") {
-                Some(start) => line.starts_with(start),
-                None => line.trim_end() == first.trim_end(),
-            };
-            same && matches(rest, others)
+            same_line(first.trim_end(), line.trim_end()) && matches(rest, others)
+        }),
+    }
+}
+
+/// Whether `line` is `expected`, where `...` stands for anything.
+fn same_line(expected: &str, line: &str) -> bool {
+    match expected.split_once("...") {
+        None => line == expected,
+        Some((start, rest)) => line.strip_prefix(start).is_some_and(|left| {
+            let ends = left.char_indices().map(|(at, _)| at).chain([left.len()]);
+            ends.into_iter().any(|at| same_line(rest, &left[at..]))
         }),
     }
 }

@@ -6,13 +6,15 @@ use serde_json::{Map, Value};
 
 use crate::{Code, ToolError};
 
-/// The parameters of a statement.
+/// The parameters of a statement. Bytes are `{"$base64": "aGk="}`; other lists and objects are JSON, or an array where
+/// PostgreSQL expects one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum SqlParams {
     #[default]
     None,
-    /// For `?` (SQLite, MySQL), `?1` (SQLite) and `$1` (PostgreSQL, SQLite).
+    /// For `?` (everywhere; in PostgreSQL only where no `$1` occurs, since `?` is an operator of its jsonb), `?1`
+    /// (SQLite) and `$1` (PostgreSQL, SQLite).
     Positional(Vec<Value>),
     /// For `:name`, in every dialect.
     Named(Map<String, Value>),
@@ -102,7 +104,8 @@ pub trait SqlTransaction: Send {
     async fn undo(&mut self) -> Result<(), ToolError>;
 
     /// # Errors
-    /// `ESQL`; then nothing of the transaction stays.
+    /// `ESQL`; then nothing of the transaction stays, unless `details.outcome` is `unknown`: then the connection broke
+    /// while the database was committing.
     async fn commit(self: Box<Self>) -> Result<(), ToolError>;
 
     /// Undoes everything and waits until the database has done so.

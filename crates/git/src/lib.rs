@@ -1,2 +1,43 @@
 //! The tool repository: hydrate, persist, rebase, pull requests.
+//!
+//! Objects, trees and the rebase are local work (git2); only the network goes through a `git` process, which sees
+//! nothing of this machine's configuration and nothing of the repository's own. Two locks guard a repository: the
+//! writer's, held for milliseconds around every change, and the lane's, held around a conversation with the remote.
 #![forbid(unsafe_code)]
+
+mod command;
+mod deliver;
+mod durable;
+mod failure;
+mod follow;
+mod history;
+mod hydrate;
+mod journal;
+mod leftovers;
+mod local;
+mod lock;
+mod memory;
+mod names;
+mod network;
+mod options;
+mod persist;
+mod provider;
+mod rebase;
+mod remote;
+mod repair;
+mod report;
+mod request;
+mod secret;
+mod sync;
+mod worktree;
+
+pub use memory::Memory;
+pub use options::{
+    Author, DerivedFile, MemoryOptions, PersistFile, Snapshot, SnapshotFile, Strategy, Surroundings,
+    Timeouts, Verb, Work,
+};
+pub use remote::{Provider, Remote};
+pub use report::{
+    Conflict, History, HydrateOutcome, Hydrated, Persisted, RequestLink, Status, Synced, Version,
+};
+pub use secret::Secret;

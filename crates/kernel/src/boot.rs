@@ -5,18 +5,20 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use tgp_contract::{
-    Actor, Approver, CallContext, Code, Consent, Gate, Recorder, ToolCall, ToolDefinition, ToolError,
-    ToolResult,
+    Actor, Approver, CallContext, Code, Consent, Database, Gate, Recorder, ToolCall, ToolDefinition,
+    ToolError, ToolResult,
 };
+use tgp_git::Status as RepositoryStatus;
 use tgp_sandbox::{
     AllowList, FetchClient, FetchLimits, Sandbox, SandboxError, SandboxOptions, WorkerCommand,
 };
 use tgp_tools::{
-    BytecodeCache, EffectGate, Forge, ForgeError, ForgeOptions, RecentCalls, RefuseAll, Router, RouterError,
-    Workspace, WorkspaceError, kernel_tools,
+    BytecodeCache, EffectGate, Forge, ForgeError, ForgeOptions, Library, RecentCalls, RefuseAll, Router,
+    RouterError, Workspace, WorkspaceError, kernel_tools,
 };
 
-use crate::config::{self, Config, ConfigError, ConfigSource};
+use crate::config::{self, Config, ConfigError, ConfigSource, GitConfig};
+use crate::memory;
 
 /// Calls the in-memory recorder keeps when the embedding program brings none of its own.
 const RECENT_CALLS: usize = 1_000;
@@ -40,6 +42,8 @@ pub struct BootOptions {
     pub gates: Vec<Arc<dyn Gate>>,
     pub approver: Arc<dyn Approver>,
     pub recorder: Arc<dyn Recorder>,
+    /// A database of the embedding program, instead of the configured one.
+    pub database: Option<Arc<dyn Database>>,
 }
 
 impl BootOptions {
@@ -54,6 +58,7 @@ impl BootOptions {
             gates: Vec::new(),
             approver: Arc::new(RefuseAll),
             recorder: Arc::new(RecentCalls::new(RECENT_CALLS)),
+            database: None,
         }
     }
 }
@@ -118,10 +123,13 @@ pub struct Kernel {
     root: PathBuf,
     router: Arc<Router>,
     forge: Arc<Forge>,
+    library: Arc<Library>,
+    notices: Vec<String>,
+    database_name: String,
 }
 
 impl Kernel {
-    /// Reads the configuration, starts the sandbox and opens the tool repository.
+    /// Reads the configuration, starts the sandbox, opens the tool repository and brings it up to date.
     ///
     /// # Errors
     /// See [`BootError`].
@@ -136,16 +144,9 @@ impl Kernel {
         let cache = Arc::new(BytecodeCache::new(options.cache_directory.clone(), &worker.program));
         let (config, sandbox) = configure(&options, &project, &worker, &cache).await?;
         let root: PathBuf = project.join(&config.root_dir).components().collect();
-        if !root.is_dir() {
+        if !root.is_dir() && !config.git.as_ref().is_some_and(GitConfig::has_remote) {
             return Err(BootError::NotInitialised(root));
         }
-        let workspace = Workspace::open(
-            &project,
-            &root,
-            &config.fs.allowed_dirs,
-            config.fs.block_upward_traversal,
-            &config::kept_files(options.config_file.as_deref()),
-        )?;
         let wanted = sandbox_options(&worker, &config);
         let sandbox = match sandbox {
             // Most configurations leave the sandbox as it is; its workers are warm already.
@@ -154,13 +155,42 @@ impl Kernel {
         };
         let forge = start_forge(sandbox, &cache, &project, &root, &config).await?;
         let forge = Arc::new(forge);
+        let (library, notices) = Library::open(
+            Arc::clone(&forge),
+            memory::searcher(&config, &root)?,
+            config.registry.on_duplicate.into(),
+            |derived| memory::git_options(config.git.as_ref(), &root, &options.environment, derived),
+            &memory::state_directory(&root),
+        )
+        .await?;
+        let library = Arc::new(library);
+        let (database, database_name) = match options.database {
+            Some(database) => {
+                let name = format!("{} (of the embedding program)", database.dialect());
+                (database, name)
+            }
+            None => memory::database(&config.db, &project, &root).await?,
+        };
+        let workspace = Workspace::open(
+            &project,
+            &root,
+            &config.fs.allowed_dirs,
+            config.fs.block_upward_traversal,
+            &config::kept_files(options.config_file.as_deref()),
+        )?
+        .with_database(database);
         let allow_list = AllowList::parse(&config.allowed_fetch_urls).unwrap_or_default();
         let fetch = Arc::new(FetchClient::new(allow_list, FetchLimits::default()));
         let mut gates: Vec<Arc<dyn Gate>> = vec![Arc::new(EffectGate)];
         gates.extend(options.gates);
-        let router =
-            Router::new(kernel_tools(&forge, &fetch)?, gates, options.approver, options.recorder, workspace)?;
-        Ok(Self { config, project, root, router: Arc::new(router), forge })
+        let router = Router::new(
+            kernel_tools(&forge, &fetch, &library)?,
+            gates,
+            options.approver,
+            options.recorder,
+            workspace,
+        )?;
+        Ok(Self { config, project, root, router: Arc::new(router), forge, library, notices, database_name })
     }
 
     #[must_use]
@@ -178,6 +208,26 @@ impl Kernel {
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// What a person should know about the start, one sentence each: an unreachable remote, a conflict, a repair.
+    #[must_use]
+    pub fn notices(&self) -> &[String] {
+        &self.notices
+    }
+
+    /// The database of `exec_sql`, without its password.
+    #[must_use]
+    pub fn database_name(&self) -> &str {
+        &self.database_name
+    }
+
+    /// Where the tool repository stands.
+    ///
+    /// # Errors
+    /// `EGIT`.
+    pub async fn repository(&self) -> Result<RepositoryStatus, ToolError> {
+        self.library.status().await
     }
 
     /// Every tool an agent can call.

@@ -12,15 +12,17 @@
 
 mod boot;
 mod config;
+mod memory;
 mod scaffold;
 
 pub use boot::{BootError, BootOptions, Environment, Kernel};
 pub use config::{
-    Config, ConfigError, ConfigProblem, FsConfig, GitAuth, GitConfig, GitProvider, SandboxConfig,
-    WriteStrategy,
+    Config, ConfigError, ConfigProblem, DatabaseConfig, EmbeddingsConfig, FsConfig, GitAuth, GitConfig,
+    GitProvider, OnDuplicate, RegistryConfig, SandboxConfig, WriteStrategy,
 };
 pub use scaffold::{ScaffoldError, Scaffolded, initialise};
 pub use tgp_contract as contract;
+pub use tgp_git::Status as RepositoryStatus;
 pub use tgp_jail::{LockReport, probe as probe_jail};
 pub use tgp_sandbox::WORKER_ARGUMENT;
 pub use tgp_tools::{RecentCalls, RefuseAll, native_type_checker};

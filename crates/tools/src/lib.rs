@@ -6,11 +6,14 @@
 #![forbid(unsafe_code)]
 
 mod builtin;
+mod database;
 mod files;
 mod forge;
+mod memory;
 mod router;
 
 pub use builtin::kernel_tools;
 pub use files::{Guarded, Workspace, WorkspaceError};
 pub use forge::{BytecodeCache, Forge, ForgeError, ForgeFrontend, ForgeOptions, native_type_checker};
+pub use memory::{Library, OnDuplicate, STATE_DIRECTORY};
 pub use router::{EffectGate, Invocation, Outcome, RecentCalls, RefuseAll, Router, RouterError, Tool};

@@ -32,7 +32,7 @@ pub struct CallArgs {
 
 /// A program reads the answer, so there is one JSON result on standard output whatever happens.
 pub async fn run(arguments: CallArgs, global: &Global, printer: &Printer) -> Result<(), Failure> {
-    let result = match call(arguments, global).await {
+    let result = match call(arguments, global, printer).await {
         Ok(result) => result,
         Err(Failure::Error(shown)) => ToolResult::Failed(shown.error),
         Err(other) => return Err(other),
@@ -44,9 +44,9 @@ pub async fn run(arguments: CallArgs, global: &Global, printer: &Printer) -> Res
     }
 }
 
-async fn call(arguments: CallArgs, global: &Global) -> Result<ToolResult, Failure> {
+async fn call(arguments: CallArgs, global: &Global, printer: &Printer) -> Result<ToolResult, Failure> {
     let values = parse_json("arguments", &arguments.arguments)?;
-    let kernel = session::boot(global, Some(Arc::new(TerminalApprover))).await?;
+    let kernel = session::boot(global, Some(Arc::new(TerminalApprover)), printer).await?;
     let call = ToolCall { id: "call".to_owned(), tool: arguments.tool, arguments: values };
     let context = CallContext {
         actor: Actor::Agent(arguments.actor),

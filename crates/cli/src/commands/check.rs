@@ -20,7 +20,7 @@ pub struct CheckArgs {
 }
 
 pub async fn run(arguments: CheckArgs, global: &Global, printer: &Printer) -> Result<(), Failure> {
-    let kernel = session::boot(global, None).await?;
+    let kernel = session::boot(global, None, printer).await?;
     let single = arguments.paths.len() == 1;
     let paths = if arguments.paths.is_empty() { all_tools(&kernel).await? } else { arguments.paths };
     let mut reports = Vec::new();

@@ -40,9 +40,15 @@ pub async fn run(_arguments: &DoctorArgs, global: &Global, printer: &Printer) ->
     let mut rows =
         vec![Row { name: "version", health: Health::Good, text: env!("CARGO_PKG_VERSION").to_owned() }];
     let mut broken = None;
-    match session::boot(global, None).await {
+    match session::boot(global, None, printer).await {
         Ok(kernel) => {
             rows.extend(project_rows(&kernel));
+            rows.push(memory_row(&kernel).await);
+            rows.push(Row {
+                name: "database",
+                health: Health::Good,
+                text: kernel.database_name().to_owned(),
+            });
             rows.extend(sandbox_rows(&kernel).await);
             kernel.shutdown().await;
         }
@@ -89,6 +95,31 @@ fn project_rows(kernel: &Kernel) -> Vec<Row> {
             ),
         },
     ]
+}
+
+/// Where the tools are kept, and what is not delivered yet.
+async fn memory_row(kernel: &Kernel) -> Row {
+    let name = "memory";
+    let status = match kernel.repository().await {
+        Ok(status) => status,
+        Err(error) => return Row { name, health: Health::Bad, text: ToolError::to_string(&error) },
+    };
+    let Some(remote) = status.remote else {
+        let text = format!("branch {}, on this machine only (git.url names a remote)", status.branch);
+        return Row { name, health: Health::Good, text };
+    };
+    let mut text = format!("branch {} of {remote}", status.branch);
+    let waiting = [
+        (status.unpushed, "commit that waits for `tgp sync`", "commits that wait for `tgp sync`"),
+        (status.kept.len(), "branch that lost a conflict", "branches that lost a conflict"),
+        (status.pending.len(), "branch without its request", "branches without their requests"),
+    ];
+    let mut health = Health::Good;
+    for (number, one, many) in waiting.into_iter().filter(|(number, ..)| *number > 0) {
+        health = Health::Weak;
+        text.push_str(&format!("; {number} {}", if number == 1 { one } else { many }));
+    }
+    Row { name, health, text }
 }
 
 async fn sandbox_rows(kernel: &Kernel) -> Vec<Row> {

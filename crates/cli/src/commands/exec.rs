@@ -27,7 +27,7 @@ pub struct ExecArgs {
 
 pub async fn run(arguments: ExecArgs, global: &Global, printer: &Printer) -> Result<(), Failure> {
     let values = parse_json("--args", &arguments.args)?;
-    let kernel = session::boot(global, None).await?;
+    let kernel = session::boot(global, None, printer).await?;
     let call = json!({ "path": arguments.path, "args": values });
     let data = session::call(&kernel, "exec_tool", call, session::typed(arguments.dry_run)).await?;
     kernel.shutdown().await;

@@ -17,7 +17,7 @@ pub struct ListArgs {
 }
 
 pub async fn run(arguments: ListArgs, global: &Global, printer: &Printer) -> Result<(), Failure> {
-    let kernel = session::boot(global, None).await?;
+    let kernel = session::boot(global, None, printer).await?;
     let data =
         session::call(&kernel, "list_files", json!({ "dir": arguments.path }), session::typed(false)).await?;
     kernel.shutdown().await;

@@ -8,8 +8,12 @@ pub mod doctor;
 pub mod exec;
 pub mod init;
 pub mod list;
+pub mod log;
 pub mod patch;
 pub mod read;
+pub mod search;
+pub mod sql;
+pub mod sync;
 pub mod tools;
 pub mod write;
 
@@ -19,6 +23,7 @@ use tgp::contract::{Code, ToolError, ToolResult};
 use crate::arguments::{Command, Global};
 use crate::exit::Failure;
 use crate::printer::Printer;
+use crate::text::visible;
 
 pub async fn run(command: Command, global: &Global, printer: &Printer) -> Result<(), Failure> {
     match command {
@@ -32,6 +37,10 @@ pub async fn run(command: Command, global: &Global, printer: &Printer) -> Result
         Command::Patch(arguments) => patch::run(arguments, global, printer).await,
         Command::Check(arguments) => check::run(arguments, global, printer).await,
         Command::Exec(arguments) => exec::run(arguments, global, printer).await,
+        Command::Search(arguments) => search::run(arguments, global, printer).await,
+        Command::Sql(arguments) => sql::run(arguments, global, printer).await,
+        Command::Sync(arguments) => sync::run(&arguments, global, printer).await,
+        Command::Log(arguments) => log::run(arguments, global, printer).await,
         Command::Doctor(arguments) => doctor::run(&arguments, global, printer).await,
         Command::Completions(arguments) => {
             completions::run(&arguments, printer);
@@ -53,4 +62,26 @@ fn parse_json(what: &str, text: &str) -> Result<Value, Failure> {
 /// A finished call as `--json` prints it.
 fn done(data: Value) -> Value {
     serde_json::to_value(ToolResult::Done(data)).unwrap_or_default()
+}
+
+/// What became of a file that was written: its commit, its way to the remote, and tools that do the same.
+fn saved(done: &str, data: &Value, printer: &Printer) {
+    let text =
+        |value: &Value, name: &str| visible(value.get(name).and_then(Value::as_str).unwrap_or_default());
+    let commit: String = text(data, "commit").chars().take(8).collect();
+    let pushed = data.get("pushed").and_then(Value::as_bool).unwrap_or_default();
+    let delivered = if pushed { format!(", pushed to {}", text(data, "branch")) } else { String::new() };
+    printer.note(&format!("{done}, commit {commit}{delivered}"));
+    if let Some(request) = data.get("request") {
+        printer.note(&format!("request: {}", text(request, "url")));
+    }
+    let why = text(data, "why");
+    if !why.is_empty() {
+        printer.warn(&if pushed { why } else { format!("not pushed: {why}; `tgp sync` delivers it later") });
+    }
+    for similar in data.get("similar").and_then(Value::as_array).into_iter().flatten() {
+        let score = similar.get("score").and_then(Value::as_f64).unwrap_or_default();
+        let (path, why) = (text(similar, "path"), text(similar, "why"));
+        printer.warn(&format!("{path} does this already (score {score:.2}: {why})"));
+    }
 }

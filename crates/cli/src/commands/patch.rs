@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::json;
 
-use super::done;
+use super::{done, saved};
 use crate::arguments::Global;
 use crate::exit::Failure;
 use crate::printer::Printer;
@@ -25,7 +25,7 @@ pub struct PatchArgs {
 }
 
 pub async fn run(arguments: PatchArgs, global: &Global, printer: &Printer) -> Result<(), Failure> {
-    let kernel = session::boot(global, None).await?;
+    let kernel = session::boot(global, None, printer).await?;
     let PatchArgs { path, search, replace, dry_run } = arguments;
     let values = json!({ "path": path, "search": search, "replace": replace });
     let data = session::call(&kernel, "patch_file", values, session::typed(dry_run)).await?;
@@ -35,7 +35,7 @@ pub async fn run(arguments: PatchArgs, global: &Global, printer: &Printer) -> Re
     } else if let Some(difference) = data.get("diff").and_then(serde_json::Value::as_str) {
         printer.data(difference);
     } else {
-        printer.note(&format!("patched {path}"));
+        saved(&format!("patched {path}"), &data, printer);
     }
     Ok(())
 }

@@ -16,7 +16,7 @@ pub struct ReadArgs {
 }
 
 pub async fn run(arguments: ReadArgs, global: &Global, printer: &Printer) -> Result<(), Failure> {
-    let kernel = session::boot(global, None).await?;
+    let kernel = session::boot(global, None, printer).await?;
     let data =
         session::call(&kernel, "read_file", json!({ "path": arguments.path }), session::typed(false)).await?;
     kernel.shutdown().await;

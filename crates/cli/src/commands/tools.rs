@@ -31,7 +31,7 @@ enum Format {
 }
 
 pub async fn run(arguments: &ToolsArgs, global: &Global, printer: &Printer) -> Result<(), Failure> {
-    let kernel = session::boot(global, None).await?;
+    let kernel = session::boot(global, None, printer).await?;
     let definitions: Vec<ToolDefinition> = kernel.definitions().cloned().collect();
     kernel.shutdown().await;
     let format = arguments.format.or_else(|| printer.json().then_some(Format::Json));

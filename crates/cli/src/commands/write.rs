@@ -7,7 +7,7 @@ use clap::Args;
 use serde_json::json;
 use tgp::contract::{Code, ToolError};
 
-use super::done;
+use super::{done, saved};
 use crate::arguments::Global;
 use crate::exit::Failure;
 use crate::printer::Printer;
@@ -52,7 +52,7 @@ pub async fn run(arguments: WriteArgs, global: &Global, printer: &Printer) -> Re
             off_thread(|| read_text(std::io::stdin().lock())).await?
         }
     };
-    let kernel = session::boot(global, None).await?;
+    let kernel = session::boot(global, None, printer).await?;
     let values = json!({ "path": arguments.path, "content": content });
     let data = session::call(&kernel, "write_file", values, session::typed(arguments.dry_run)).await?;
     kernel.shutdown().await;
@@ -61,7 +61,8 @@ pub async fn run(arguments: WriteArgs, global: &Global, printer: &Printer) -> Re
     } else if let Some(difference) = data.get("diff").and_then(serde_json::Value::as_str) {
         printer.data(difference);
     } else {
-        printer.note(&format!("wrote {} ({})", arguments.path, count(content.len(), "byte")));
+        let done = format!("wrote {} ({})", arguments.path, count(content.len(), "byte"));
+        saved(&done, &data, printer);
     }
     Ok(())
 }

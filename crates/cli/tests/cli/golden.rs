@@ -108,7 +108,23 @@ fn filtered(project: &Project, text: &str) -> String {
     let text = ["\"cpu_ms\":", "\"wall_ms\":", "\"heap_peak_bytes\":"]
         .iter()
         .fold(text, |text, key| number_after(&text, key));
+    let text =
+        ["commit ", "\"commit\":\"", "\"head\":\""].iter().fold(text, |text, key| hash_after(&text, key));
     [" ms", " MB"].iter().fold(text, |text, unit| decimal_before(&text, unit))
+}
+
+/// `commit 1a2b3c4d` becomes `commit [COMMIT]`.
+fn hash_after(text: &str, key: &str) -> String {
+    let mut pieces = text.split(key);
+    let mut kept = pieces.next().unwrap().to_owned();
+    for piece in pieces {
+        let rest = piece.trim_start_matches(|character: char| character.is_ascii_hexdigit());
+        let hidden = piece.len() - rest.len() >= 8;
+        kept += key;
+        kept += if hidden { "[COMMIT]" } else { "" };
+        kept += if hidden { rest } else { piece };
+    }
+    kept
 }
 
 /// `"wall_ms":0.53` becomes `"wall_ms":[N]`.

@@ -5,6 +5,7 @@ mod bootstrap;
 mod demo;
 mod golden;
 mod json;
+mod memory;
 mod pipes;
 mod processes;
 mod project;

@@ -141,7 +141,8 @@ impl Project {
             .filter(|name| {
                 name.starts_with("tmp/")
                     || name.contains(".tgp-tmp-")
-                    || name.ends_with(".lock")
+                    // The kernel's own lock is a file that stays; who holds it is the system's knowledge.
+                    || (name.ends_with(".lock") && !name.contains("/.state/"))
                     || name.ends_with(".tmp")
             })
             .collect();

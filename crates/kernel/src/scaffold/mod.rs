@@ -7,12 +7,12 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 use tgp_contract::{Code, ToolError};
+use tgp_registry::Index;
 
 const CONFIG: &str = include_str!("templates/tgp.config.ts");
 const DECLARATIONS: &str = include_str!("templates/tgp.d.ts");
 const TOOL_GITIGNORE: &str = "# What is not source stays on this machine.\n/.state/\n.tgp-tmp-*\n";
 const TOOL_TSCONFIG: &str = include_str!("templates/tsconfig.json");
-const META: &str = "{\n  \"tools\": {}\n}\n";
 
 /// What was done and what was there already, as paths relative to the project.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -57,7 +57,7 @@ pub fn initialise(project: &Path) -> Result<Scaffolded, ScaffoldError> {
     work.file("tgp.config.ts", CONFIG)?;
     work.directory(".tgp/tools")?;
     work.directory(".tgp/bin")?;
-    work.file(".tgp/meta.json", META)?;
+    work.file(".tgp/meta.json", &String::from_utf8_lossy(&Index::default().to_bytes()))?;
     work.file(".tgp/.gitignore", TOOL_GITIGNORE)?;
     work.file(".tgp/tgp.d.ts", DECLARATIONS)?;
     work.file(".tgp/tsconfig.json", TOOL_TSCONFIG)?;

@@ -11,8 +11,11 @@ use tgp::contract::{
     Stage, ToolCall, ToolError, ToolResult, Verdict,
 };
 use tgp::{BootOptions, Kernel};
+use tgp_git::{Author, MemoryOptions};
+use tgp_registry::{Calibration, Searcher};
 use tgp_sandbox::{AllowList, FetchClient, FetchLimits, Limits, Sandbox, SandboxOptions, WorkerCommand};
-use tgp_tools::{BytecodeCache, Forge, ForgeOptions, Router, Workspace, kernel_tools};
+use tgp_sql::{DatabaseUrl, SqlOptions};
+use tgp_tools::{BytecodeCache, Forge, ForgeOptions, Library, OnDuplicate, Router, Workspace, kernel_tools};
 
 use crate::support::{Project, Records, WORKER, code, error};
 
@@ -24,6 +27,9 @@ fn arguments(tool: &str) -> Value {
         "write_file" => json!({ "path": "tools/two.ts", "content": "export default () => 2;" }),
         // Nothing is listed, so it runs as far as the list.
         "fetch" => json!({ "url": "http://127.0.0.1:9/" }),
+        "search" => json!({ "query": "one" }),
+        "sync" | "log" => json!({}),
+        "exec_sql" => json!({ "sql": "SELECT 1 AS one" }),
         "patch_file" => json!({ "path": "tools/one.ts", "search": "1", "replace": "3" }),
         other => panic!("`{other}` is new: say here how it is called"),
     }
@@ -108,11 +114,25 @@ async fn router(project: &Project, gates: Vec<Arc<dyn Gate>>, records: &Arc<Reco
     let fetch = Arc::new(FetchClient::new(AllowList::default(), FetchLimits::default()));
     let cache = Arc::new(BytecodeCache::new(None, std::path::Path::new(WORKER)));
     let forge = Arc::new(Forge::start(sandbox, cache, options).await.unwrap());
-    let workspace = Workspace::open(project.path(), &root, &["tmp".to_owned()], true, &[]).unwrap();
+    let database = DatabaseUrl::sqlite(root.join(".state/data.sqlite"));
+    let database = tgp_sql::connect(SqlOptions::new(database)).await.unwrap();
+    let workspace = Workspace::open(project.path(), &root, &["tmp".to_owned()], true, &[])
+        .unwrap()
+        .with_database(database);
+    let author = Author { name: "a test".to_owned(), email: "test@example.com".to_owned() };
+    let (library, _) = Library::open(
+        Arc::clone(&forge),
+        Searcher::new(None, Calibration::builtin(), None),
+        OnDuplicate::Warn,
+        |derived| MemoryOptions::new(&root, author, derived),
+        &root.join(".state"),
+    )
+    .await
+    .unwrap();
     let approver = Arc::new(Agreeable::default());
     Arc::new(
         Router::new(
-            kernel_tools(&forge, &fetch).unwrap(),
+            kernel_tools(&forge, &fetch, &Arc::new(library)).unwrap(),
             gates,
             approver,
             Arc::clone(records) as _,
@@ -233,7 +253,7 @@ async fn bad_calls_run_nothing_and_are_recorded() {
         ("write_file", json!({ "path": "tools/x.ts" }), "EVALIDATION"),
         ("write_file", json!({ "path": ".git/hooks/pre-commit", "content": "x" }), "ESECURITY"),
         ("write_file", json!({ "path": "/etc/x", "content": "x" }), "ESECURITY"),
-        ("patch_file", json!({ "path": "meta.json", "search": "absent", "replace": "" }), "EVALIDATION"),
+        ("patch_file", json!({ "path": "tsconfig.json", "search": "absent", "replace": "" }), "EVALIDATION"),
         ("check_tool", json!({ "path": "tools/none.ts" }), "ENOTFOUND"),
         ("list_files", json!({ "dir": "none" }), "ENOTFOUND"),
     ] {

@@ -119,7 +119,7 @@ async fn messages_and_codes_are_the_tools_own() {
         ("export default () => tgp.read_file('../../etc/passwd');", "ESECURITY", "upward"),
         ("export default () => tgp.read_file('nothing.json');", "ENOTFOUND", "nothing.json"),
         ("export default () => tgp.read_file(5 as never);", "EVALIDATION", "string"),
-        ("export default () => tgp.exec_sql('select 1');", "ESQL", "database"),
+        ("export default () => tgp.exec_sql('selec 1');", "ESQL", "syntax"),
         ("export default () => new Promise(() => {});", "ERUNTIME", "nothing can settle"),
         ("export const named = 1;", "EVALIDATION", "default export"),
     ] {

@@ -34,7 +34,7 @@ impl ExecTool {
         let definition = Definition {
             name: "exec_tool",
             aliases: &[],
-            description: "Execute a tool in a locked worker process of its own. Answers {result, logs, stats}. File writes are committed when it returns and dropped when it fails.",
+            description: "Execute a tool in a locked worker process of its own. Answers {result, logs, stats}. File writes and SQL are committed together when it returns, and undone when it fails.",
             input_schema: json!({
                 "type": "object",
                 "properties": {
@@ -93,6 +93,7 @@ impl Tool for ExecTool {
         {
             fields.insert("dry_run".to_owned(), json!(true));
             fields.insert("changes".to_owned(), json!(previews));
+            fields.insert("sql".to_owned(), json!(execution.statements));
         }
         Ok(Outcome { data, files })
     }

@@ -3,10 +3,11 @@
 use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::json;
-use tgp_contract::{Effect, ExecutionPath, RelativePath, ToolDefinition, ToolError};
+use tgp_contract::{Effect, ExecutionPath, FsError, RelativePath, ToolDefinition, ToolError};
 
 use super::Definition;
 use crate::files::is_listed;
+use crate::memory::TOOLS_DIRECTORY;
 use crate::router::{Invocation, Outcome, Tool};
 
 pub(super) struct ListFiles(ToolDefinition);
@@ -47,14 +48,13 @@ impl Tool for ListFiles {
     async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
         let arguments: Arguments = invocation.parse()?;
         let directory = RelativePath::new(&arguments.dir)?;
-        let files: Vec<String> = invocation
-            .workspace
-            .tools
-            .list(&directory)?
-            .into_iter()
-            .filter(is_listed)
-            .map(|entry| entry.path.to_string())
-            .collect();
+        let entries = match invocation.workspace.tools.list(&directory) {
+            // A repository without tools may not have their directory yet.
+            Err(FsError::NotFound(missing)) if missing.as_str() == TOOLS_DIRECTORY => Vec::new(),
+            other => other?,
+        };
+        let files: Vec<String> =
+            entries.into_iter().filter(is_listed).map(|entry| entry.path.to_string()).collect();
         Ok(json!(files).into())
     }
 }

@@ -1,38 +1,49 @@
 //! The kernel tools an agent works with.
 
 mod check_tool;
+mod exec_sql;
 mod exec_tool;
 mod fetch;
 mod list_files;
+mod log;
 mod patch_file;
 mod read_file;
+mod search;
+mod sync;
 mod write_file;
 
 use std::sync::Arc;
 
 use serde_json::Value;
 use tgp_contract::{
-    Code, Effect, ExecutionPath, FileEffect, FileSystem, FsError, RelativePath, ToolDefinition, ToolError,
-    ToolName, canonical,
+    Code, Effect, ExecutionPath, FileSystem, FsError, RelativePath, ToolDefinition, ToolError, ToolName,
 };
 
 use tgp_sandbox::FetchClient;
 
-use crate::Forge;
 use crate::router::{Outcome, Tool};
+use crate::{Forge, Library};
 
 /// All of them.
 ///
 /// # Errors
 /// Never in practice: the names are constants.
-pub fn kernel_tools(forge: &Arc<Forge>, fetch: &Arc<FetchClient>) -> Result<Vec<Arc<dyn Tool>>, ToolError> {
+pub fn kernel_tools(
+    forge: &Arc<Forge>,
+    fetch: &Arc<FetchClient>,
+    library: &Arc<Library>,
+) -> Result<Vec<Arc<dyn Tool>>, ToolError> {
     Ok(vec![
         Arc::new(list_files::ListFiles::new()?),
         Arc::new(read_file::ReadFile::new()?),
-        Arc::new(write_file::WriteFile::new()?),
-        Arc::new(patch_file::PatchFile::new()?),
+        Arc::new(write_file::WriteFile::new(Arc::clone(library))?),
+        Arc::new(patch_file::PatchFile::new(Arc::clone(library))?),
         Arc::new(check_tool::CheckTool::new(Arc::clone(forge))?),
         Arc::new(exec_tool::ExecTool::new(Arc::clone(forge))?),
+        Arc::new(search::Search::new(Arc::clone(library))?),
+        Arc::new(sync::Sync::new(Arc::clone(library))?),
+        Arc::new(log::Log::new(Arc::clone(library))?),
+        Arc::new(exec_sql::ExecSql::new()?),
         Arc::new(fetch::Fetch::new(Arc::clone(fetch))?),
     ])
 }
@@ -64,37 +75,22 @@ impl Definition {
     }
 }
 
-/// Replaces a file's text, or shows the difference it would make.
-fn replace_text(
-    files: &dyn FileSystem,
-    path: &RelativePath,
-    content: &str,
-    dry_run: bool,
-) -> Result<Outcome, ToolError> {
+/// The difference that a new text would make.
+fn preview(files: &dyn FileSystem, path: &RelativePath, content: &str) -> Result<Outcome, ToolError> {
     let before = match files.read(path) {
         Ok(bytes) => Some(bytes),
         Err(FsError::NotFound(_)) => None,
         Err(error) => return Err(error.into()),
     };
     let created = before.is_none();
-    if dry_run {
-        let old = String::from_utf8_lossy(before.as_deref().unwrap_or_default()).into_owned();
-        return Ok(serde_json::json!({
-            "dry_run": true,
-            "path": path,
-            "created": created,
-            "diff": unified_diff(path, &old, content, created),
-        })
-        .into());
-    }
-    files.write(path, content.as_bytes())?;
-    let effect = FileEffect {
-        path: path.clone(),
-        before: before.as_deref().map(canonical::sha256_hex),
-        after: Some(canonical::sha256_hex(content.as_bytes())),
-    };
-    let data = serde_json::json!({ "path": path, "bytes": content.len(), "created": created });
-    Ok(Outcome { data, files: vec![effect] })
+    let old = String::from_utf8_lossy(before.as_deref().unwrap_or_default()).into_owned();
+    Ok(serde_json::json!({
+        "dry_run": true,
+        "path": path,
+        "created": created,
+        "diff": unified_diff(path, &old, content, created),
+    })
+    .into())
 }
 
 fn unified_diff(path: &RelativePath, old: &str, new: &str, created: bool) -> String {

@@ -1,14 +1,21 @@
 //! `patch_file`: one piece of text for another, literally.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::json;
-use tgp_contract::{Code, Effect, ExecutionPath, RelativePath, ToolDefinition, ToolError};
+use tgp_contract::{Code, Effect, ExecutionPath, FsError, RelativePath, ToolDefinition, ToolError};
 
-use super::{Definition, replace_text};
+use super::{Definition, preview};
+use crate::Library;
+use crate::memory::refuse_derived;
 use crate::router::{Invocation, Outcome, Tool};
 
-pub(super) struct PatchFile(ToolDefinition);
+pub(super) struct PatchFile {
+    definition: ToolDefinition,
+    library: Arc<Library>,
+}
 
 #[derive(Deserialize)]
 struct Arguments {
@@ -18,11 +25,11 @@ struct Arguments {
 }
 
 impl PatchFile {
-    pub(super) fn new() -> Result<Self, ToolError> {
+    pub(super) fn new(library: Arc<Library>) -> Result<Self, ToolError> {
         let definition = Definition {
             name: "patch_file",
             aliases: &["fs.edit", "fs_edit", "Edit"],
-            description: "Replace one piece of text in a file of the tool repository. The search text is literal and must occur exactly once.",
+            description: "Replace one piece of text in a file of the tool repository. The search text is literal and must occur exactly once. The change is committed and pushed.",
             input_schema: json!({
                 "type": "object",
                 "properties": {
@@ -37,23 +44,33 @@ impl PatchFile {
             path: ExecutionPath::Fast,
             dry_run: true,
         };
-        Ok(Self(definition.build()?))
+        Ok(Self { definition: definition.build()?, library })
     }
 }
 
 #[async_trait]
 impl Tool for PatchFile {
     fn definition(&self) -> &ToolDefinition {
-        &self.0
+        &self.definition
     }
 
     async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
         let arguments: Arguments = invocation.parse()?;
         let path = RelativePath::new(&arguments.path)?;
-        let files = invocation.workspace.tools.as_ref();
-        let text = files.read_text(&path)?;
-        let patched = patch(&path, &text, &arguments.search, &arguments.replace)?;
-        replace_text(files, &path, &patched, invocation.context.dry_run)
+        refuse_derived(&path)?;
+        let files = &invocation.workspace.tools;
+        let Arguments { search, replace, .. } = arguments;
+        if invocation.context.dry_run {
+            let patched = patch(&path, &files.read_text(&path)?, &search, &replace)?;
+            return preview(files.as_ref(), &path, &patched);
+        }
+        let edit = |before: Option<&[u8]>| {
+            let before = before.ok_or_else(|| FsError::NotFound(path.clone()))?;
+            let text = std::str::from_utf8(before)
+                .map_err(|error| FsError::NotText { path: path.clone(), offset: error.valid_up_to() })?;
+            patch(&path, text, &search, &replace)
+        };
+        self.library.edit(files, &path, edit).await
     }
 }
 

@@ -1,14 +1,21 @@
 //! `write_file`: a new file, or a new content for an old one.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::json;
 use tgp_contract::{Effect, ExecutionPath, RelativePath, ToolDefinition, ToolError};
 
-use super::{Definition, replace_text};
+use super::{Definition, preview};
+use crate::Library;
+use crate::memory::refuse_derived;
 use crate::router::{Invocation, Outcome, Tool};
 
-pub(super) struct WriteFile(ToolDefinition);
+pub(super) struct WriteFile {
+    definition: ToolDefinition,
+    library: Arc<Library>,
+}
 
 #[derive(Deserialize)]
 struct Arguments {
@@ -17,11 +24,11 @@ struct Arguments {
 }
 
 impl WriteFile {
-    pub(super) fn new() -> Result<Self, ToolError> {
+    pub(super) fn new(library: Arc<Library>) -> Result<Self, ToolError> {
         let definition = Definition {
             name: "write_file",
             aliases: &["fs.write", "fs_write", "Write"],
-            description: "Create a file of the tool repository or replace its content. Missing directories are made; the write is atomic.",
+            description: "Create a file of the tool repository or replace its content. Missing directories are made; the write is atomic, committed and pushed. Answers {path, created, commit, pushed}, and for a new tool `similar`: tools that may do the same.",
             input_schema: json!({
                 "type": "object",
                 "properties": {
@@ -35,24 +42,24 @@ impl WriteFile {
             path: ExecutionPath::Fast,
             dry_run: true,
         };
-        Ok(Self(definition.build()?))
+        Ok(Self { definition: definition.build()?, library })
     }
 }
 
 #[async_trait]
 impl Tool for WriteFile {
     fn definition(&self) -> &ToolDefinition {
-        &self.0
+        &self.definition
     }
 
     async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
         let arguments: Arguments = invocation.parse()?;
         let path = RelativePath::new(&arguments.path)?;
-        replace_text(
-            invocation.workspace.tools.as_ref(),
-            &path,
-            &arguments.content,
-            invocation.context.dry_run,
-        )
+        refuse_derived(&path)?;
+        let files = &invocation.workspace.tools;
+        if invocation.context.dry_run {
+            return preview(files.as_ref(), &path, &arguments.content);
+        }
+        self.library.edit(files, &path, |_| Ok(arguments.content)).await
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tgp_contract::{Change, Entry, FileSystem, FsError, RelativePath};
+use tgp_contract::{Change, Entry, FileSystem, FsError, LastWord, RelativePath};
 
 /// Names that no call may read or write at any depth. Compared without case, because some disks do.
 const HIDDEN: [&str; 2] = [".git", ".state"];
@@ -56,8 +56,8 @@ impl FileSystem for Guarded {
         Ok(entries.into_iter().filter(|entry| !self.is_out_of_reach(&entry.path)).collect())
     }
 
-    fn apply(&self, changes: &[Change]) -> Result<(), FsError> {
+    fn apply_if(&self, changes: &[Change], last_word: Option<LastWord<'_>>) -> Result<bool, FsError> {
         changes.iter().try_for_each(|change| self.check(change.path()))?;
-        self.inner.apply(changes)
+        self.inner.apply_if(changes, last_word)
     }
 }

@@ -1,4 +1,4 @@
-//! Which files a call may see.
+//! Which files a call may see, and which database.
 
 mod guarded;
 mod mounts;
@@ -6,13 +6,14 @@ mod mounts;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use tgp_contract::{Entry, EntryKind, FileSystem, RelativePath};
+use tgp_contract::{Database, Entry, EntryKind, FileSystem, RelativePath};
 use tgp_vfs::{DiskFs, OpenError, OverlayFs};
 
+use crate::database::Sql;
 pub use guarded::Guarded;
 pub(crate) use mounts::Mounts;
 
-/// The files of one kernel, or of one run on top of it.
+/// The files and the database of one kernel, or of one run on top of it.
 #[derive(Clone)]
 pub struct Workspace {
     /// The agent's root (`.tgp`), without git's own files and the kernel's state.
@@ -24,6 +25,7 @@ pub struct Workspace {
     /// The directories of `host` that tools may write to.
     pub(crate) allowed: Vec<RelativePath>,
     pub(crate) upward: UpwardTraversal,
+    pub(crate) sql: Sql,
     /// True for a run's own view, whose writes wait for the run's end.
     pub(crate) overlaid: bool,
 }
@@ -103,15 +105,23 @@ impl Workspace {
             project: below(project)?,
             allowed: directories.iter().map(|directory| below(directory)).collect::<Result<_, _>>()?,
             upward: if block_upward_traversal { UpwardTraversal::Blocked } else { UpwardTraversal::Allowed },
+            sql: Sql::Absent,
             overlaid: false,
         })
     }
 
-    /// The same files with every write held back in an overlay, which is returned to be committed or dropped.
+    /// The same files with a database beside them.
+    #[must_use]
+    pub fn with_database(self, database: Arc<dyn Database>) -> Self {
+        Self { sql: Sql::Each(database), ..self }
+    }
+
+    /// The same with every write held back: files in an overlay, which is returned to be committed or dropped, and
+    /// statements in a transaction.
     pub(crate) fn overlay(&self) -> (Self, Arc<OverlayFs>) {
         let overlay = Arc::new(OverlayFs::new(Arc::clone(&self.host)));
         let host = Arc::clone(&overlay) as Arc<dyn FileSystem>;
-        (Self { host, overlaid: true, ..self.clone() }, overlay)
+        (Self { host, sql: self.sql.for_run(), overlaid: true, ..self.clone() }, overlay)
     }
 }
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use tgp_contract::{Code, FileSystem, FsError, RelativePath, ToolError};
 use tgp_vfs::MemoryFs;
 
-use super::{UpwardTraversal, Workspace, is_listed};
+use crate::memory::TOOLS_DIRECTORY;
 
-const TOOLS_DIRECTORY: &str = "tools";
+use super::{UpwardTraversal, Workspace, is_listed};
 
 /// One run's view. `/tmp` lives and dies with it.
 pub(crate) struct Mounts {

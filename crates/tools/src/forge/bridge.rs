@@ -99,8 +99,11 @@ impl ToolBridge {
                 Ok(data.get("result").cloned().unwrap_or_default())
             }
             "fetch" => self.inner_call("fetch", arguments.next().unwrap_or_default()).await,
-            "exec_sql" => Err(ToolError::new(Code::Sql, "no database is configured")
-                .help("this kernel has no database; pass the rows as arguments")),
+            "exec_sql" => {
+                let sql = text(name, "sql", arguments.next())?;
+                let params = arguments.next().unwrap_or_default();
+                self.inner_call("exec_sql", json!({ "sql": sql, "params": params })).await
+            }
             other => Err(ToolError::new(Code::NotFound, format!("tgp.{other} does not exist"))),
         }
     }

@@ -1,8 +1,10 @@
 //! What the kernel asks the compile worker, and the worker's answer. This runs on both sides of the process line.
 
 use serde::{Deserialize, Serialize};
-use tgp_compiler::{CheckOptions, CompileError, Compiled, ModuleFormat, Role, Unit, check, compile};
-use tgp_contract::Finding;
+use tgp_compiler::{
+    CheckOptions, CompileError, Compiled, ModuleFormat, Role, Unit, check, compile, describe,
+};
+use tgp_contract::{Finding, RelativePath, ToolMetadata};
 use tgp_sandbox::{EmitRequest, Frontend, FrontendReply, ModuleKind};
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -14,6 +16,10 @@ pub(super) enum FrontendRequest {
     Check {
         unit: Unit,
         options: CheckOptions,
+    },
+    /// Path and source of each.
+    Describe {
+        tools: Vec<(RelativePath, String)>,
     },
     /// JavaScript that needs no front end.
     Script {
@@ -30,6 +36,7 @@ pub(super) enum FrontendAnswer {
     Compiled(Box<Compiled>),
     Refused(CompileError),
     Checked(Vec<Finding>),
+    Described(Vec<ToolMetadata>),
     Emitted,
     NotUnderstood,
 }
@@ -55,6 +62,10 @@ impl Frontend for ForgeFrontend {
             },
             Ok(FrontendRequest::Check { unit, options }) => {
                 (FrontendAnswer::Checked(check(&unit, &options)), None)
+            }
+            Ok(FrontendRequest::Describe { tools }) => {
+                let described = tools.iter().map(|(path, source)| describe(path, source)).collect();
+                (FrontendAnswer::Described(described), None)
             }
             Ok(FrontendRequest::Script { id, common_js, code, keep_debug_info }) => {
                 let kind = if common_js { ModuleKind::CommonJs } else { ModuleKind::Module };

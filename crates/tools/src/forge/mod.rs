@@ -2,9 +2,11 @@
 
 mod bridge;
 mod cache;
+mod describe;
 mod failure;
 mod frontend;
 mod program;
+mod run_end;
 mod types;
 
 use std::collections::BTreeMap;
@@ -21,11 +23,13 @@ use tgp_sandbox::{CompileFailure, Limits, LogLine, RunInput, RunOptions, Sandbox
 use tokio::sync::Semaphore;
 
 use crate::Workspace;
+use crate::database::{SqlNotes, SqlRun};
 use crate::router::Invocation;
 pub use cache::BytecodeCache;
 pub use frontend::ForgeFrontend;
 use frontend::{FrontendAnswer, FrontendRequest};
 use program::{Prepared, prepare};
+use run_end::RunEnd;
 use types::TypeChecker;
 pub use types::native_type_checker;
 
@@ -105,6 +109,11 @@ impl Forge {
         let prelude = forge.prelude().await?;
         forge.sandbox.warm(prelude).await?;
         Ok(forge)
+    }
+
+    /// Names this build of the compiler: another one may read the same source differently.
+    pub(crate) fn build(&self) -> String {
+        self.cache.key(&[]).chars().take(16).collect()
     }
 
     async fn prelude(&self) -> Result<Vec<u8>, ForgeError> {
@@ -229,13 +238,17 @@ impl Forge {
         // An inner run must not wait for a place that its outer run holds.
         let _place = if inner { None } else { self.running.acquire().await.ok() };
         let (workspace, overlay) = invocation.workspace.overlay();
+        let end = RunEnd { overlay, sql: workspace.sql.run().cloned() };
         let bridge = bridge::ToolBridge::new(path.clone(), workspace, invocation);
         let input = RunInput { arguments, call_default: true, environment: Vec::new() };
-        let report = self
-            .sandbox
-            .run(&prepared.program, input, self.run_options(), &bridge)
-            .await
-            .map_err(ForgeError::from)?;
+        let report = self.sandbox.run(&prepared.program, input, self.run_options(), &bridge).await;
+        let report = match report {
+            Ok(report) => report,
+            Err(error) => {
+                end.undo().await;
+                return Err(ForgeError::from(error).into());
+            }
+        };
         let logs: Vec<LogLine> = report
             .logs
             .into_iter()
@@ -249,16 +262,26 @@ impl Forge {
                     self.sandbox.learn(prepared.libraries());
                 }
                 // What an inner run writes goes into the outer one's overlay, and is the outer one's to report.
-                let changes =
-                    if inner { Vec::new() } else { with_hashes(overlay.changes(), invocation.workspace)? };
+                let changes = if inner {
+                    Vec::new()
+                } else {
+                    with_hashes(end.overlay.changes(), invocation.workspace)?
+                };
+                let statements = end.sql.as_ref().map(SqlRun::notes).unwrap_or_default();
                 if inner || !invocation.context.dry_run {
-                    overlay.commit()?;
+                    end.commit().await?;
+                } else {
+                    end.undo().await;
                 }
-                Ok(Execution { data: json!({ "result": result, "logs": logs, "stats": stats }), changes })
+                let data = json!({ "result": result, "logs": logs, "stats": stats });
+                Ok(Execution { data, changes, statements })
             }
-            Err(error) => Err(failure::explain(&error, &prepared.graph, |code| bridge.has_answered(code))
-                .detail("logs", logs)
-                .detail("stats", stats)),
+            Err(error) => {
+                end.undo().await;
+                Err(failure::explain(&error, &prepared.graph, |code| bridge.has_answered(code))
+                    .detail("logs", logs)
+                    .detail("stats", stats))
+            }
         }
     }
 
@@ -314,6 +337,8 @@ pub(crate) struct Execution {
     pub(crate) data: Value,
     /// Each change with the hash of what stood there before.
     pub(crate) changes: Vec<(Change, Option<String>)>,
+    /// What its SQL did.
+    pub(crate) statements: SqlNotes,
 }
 
 /// JavaScript would round an integer beyond 2^53 without a word.

@@ -1,12 +1,16 @@
 //! `tgp demo`: the story of the product on one screen, with no key, no network and no set-up.
 
+mod memory;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Args;
 use console::Style;
 use serde_json::{Value, json};
-use tgp::contract::{Actor, CallContext, CheckReport, Code, Consent, ToolCall, ToolError, ToolResult};
+use tgp::contract::{
+    Actor, CallContext, CheckReport, Code, Consent, Recorder, ToolCall, ToolError, ToolResult,
+};
 use tgp::{BootOptions, Kernel, RecentCalls};
 
 use super::done;
@@ -14,6 +18,7 @@ use crate::exit::Failure;
 use crate::printer::Printer;
 use crate::text::{hang, wrap};
 use crate::{screen, session};
+use memory::Places;
 
 const FIBONACCI: &str = include_str!("tools/fib.ts");
 const LEAKY: &str = include_str!("tools/leaky.ts");
@@ -34,17 +39,17 @@ pub async fn run(_arguments: &DemoArgs, printer: &Printer) -> Result<(), Failure
     let folder = tempfile::Builder::new().prefix("tgp-demo-").tempdir().map_err(|error| {
         ToolError::new(Code::Internal, format!("cannot make a temporary folder: {error}"))
     })?;
-    tgp::initialise(folder.path()).map_err(ToolError::from)?;
+    let places = Places::make(folder.path())?;
+    tgp::initialise(&places.first).map_err(ToolError::from)?;
     let records = Arc::new(RecentCalls::new(TRAIL_LENGTH));
     let started = Instant::now();
-    let options = BootOptions {
-        recorder: Arc::clone(&records) as _,
-        ..session::boot_options(folder.path().to_owned())
-    };
+    let options =
+        BootOptions { recorder: Arc::clone(&records) as _, ..session::boot_options(places.first.clone()) };
     let kernel = Kernel::boot(options).await.map_err(ToolError::from)?;
     let mut demo = Demo { kernel: &kernel, printer, calls: 0, steps: Vec::new() };
     demo.say(&format!("A fresh project is up after {}.", shown(started.elapsed())));
-    let told = demo.tell().await;
+    let recorder = Arc::clone(&records) as Arc<dyn Recorder>;
+    let told = demo.tell(&places, &recorder).await;
     let steps = std::mem::take(&mut demo.steps);
     if told.is_ok() {
         trail(&records, printer);
@@ -68,11 +73,13 @@ struct Demo<'a> {
 }
 
 impl Demo<'_> {
-    async fn tell(&mut self) -> Result<(), Failure> {
+    async fn tell(&mut self, places: &Places, recorder: &Arc<dyn Recorder>) -> Result<(), Failure> {
         self.forge_a_good_tool().await?;
         self.refuse_a_bad_tool().await?;
         self.stop_an_endless_loop().await?;
-        self.compose_tools().await
+        self.compose_tools().await?;
+        self.find_it_elsewhere(places, recorder).await?;
+        self.roll_back().await
     }
 
     async fn forge_a_good_tool(&mut self) -> Result<(), Failure> {
@@ -165,8 +172,13 @@ impl Demo<'_> {
     }
 
     async fn write(&mut self, path: &str, content: &str) -> Result<(), Failure> {
-        self.call("write_file", json!({ "path": path, "content": content })).await.into_result()?;
-        self.say(&format!("write_file {path}"));
+        let data =
+            self.call("write_file", json!({ "path": path, "content": content })).await.into_result()?;
+        let commit: String =
+            data.get("commit").and_then(Value::as_str).unwrap_or_default().chars().take(8).collect();
+        let pushed = data.get("pushed").and_then(Value::as_bool).unwrap_or_default();
+        let delivered = if pushed { " and pushed" } else { "" };
+        self.say(&format!("write_file {path}: committed as {commit}{delivered}"));
         Ok(())
     }
 
@@ -238,7 +250,7 @@ fn trail(records: &RecentCalls, printer: &Printer) {
         let outcome = record.result.error().map_or("ok", |error| error.code.as_str());
         let verdicts: Vec<String> =
             record.verdicts.iter().map(|verdict| format!("{}={}", verdict.gate, verdict.verdict)).collect();
-        let line = format!("{:<10} {path:<18} {:<28} {outcome}", record.call.tool, verdicts.join(" "));
+        let line = format!("{:<10} {path:<20} {:<28} {outcome}", record.call.tool, verdicts.join(" "));
         match lines.last_mut() {
             Some((last, count)) if *last == line => *count += 1,
             _ => lines.push((line, 1)),

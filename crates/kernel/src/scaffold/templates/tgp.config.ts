@@ -5,6 +5,12 @@ export default defineTGPConfig({
   // The agent's root: a git repository with the tools it has forged.
   rootDir: './.tgp',
 
+  // Where the tools are kept besides this machine: any URL of git, or a path.
+  // git: { url: 'git@example.com:my-org/tgp-tools.git', auth: { token: process.env.TGP_GIT_TOKEN } },
+
+  // The database of exec_sql; without it a SQLite file in .tgp/.state, which git ignores.
+  // db: { url: process.env.DATABASE_URL },
+
   // Where tools may write, relative to this file. A run's writes are kept only when it succeeds.
   fs: {
     allowedDirs: ['./tmp'],

@@ -15,12 +15,23 @@ declare const tgp: {
   list_files(directory?: string): Promise<string[]>;
   /** Runs another tool in a sandbox of its own and gives its result. */
   exec_tool<Result = any>(path: string, args?: object): Promise<Result>;
-  /** Runs SQL on the configured database. */
-  exec_sql<Row = any>(sql: string, params?: readonly unknown[]): Promise<Row[]>;
+  /**
+   * Runs one SQL statement in the run's transaction, which is committed when the tool returns and rolled back when it
+   * throws. A list of parameters is for `?` or `$1`, an object for `:name`.
+   */
+  exec_sql<Row = any>(sql: string, params?: readonly unknown[] | Record<string, unknown>): Promise<TGPRows<Row>>;
   /** A request to a URL of allowedFetchUrls. */
   fetch(url: string | URL, init?: TGPRequestInit): Promise<TGPResponse>;
   log(...values: unknown[]): void;
 };
+
+/** The rows of a statement. */
+interface TGPRows<Row> extends Array<Row> {
+  /** Rows that were inserted, updated or deleted. */
+  readonly changed: number;
+  /** True when there were more rows than the caps of the database allow. */
+  readonly truncated: boolean;
+}
 
 interface TGPRequestInit {
   method?: string;
@@ -165,6 +176,18 @@ declare module '@tgp/core' {
     fs?: { allowedDirs?: string[]; blockUpwardTraversal?: boolean };
     allowedImports?: string[];
     allowedFetchUrls?: string[];
+    db?: {
+      url?: string;
+      readOnly?: boolean;
+      statementTimeoutMs?: number;
+      maxRows?: number;
+      maxBytes?: number;
+      pool?: number;
+    };
+    registry?: {
+      onDuplicate?: 'warn' | 'refuse';
+      embeddings?: { baseUrl: string; model: string; apiKey?: string };
+    };
     sandbox?: {
       memoryMb?: number;
       cpuMs?: number;

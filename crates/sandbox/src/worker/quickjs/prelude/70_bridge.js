@@ -132,12 +132,20 @@ async function fetchThroughKernel(resource, init = {}) {
   return new Response(await bridge('fetch', [request], init.signal));
 }
 
+// The rows, and beside them what else a statement says: how many rows it changed, and whether rows were cut off.
+async function rowsOfStatement(sql, params = []) {
+  const { rows, changed, truncated } = await bridge('exec_sql', [sql, params]);
+  Object.defineProperty(rows, 'changed', { value: changed });
+  Object.defineProperty(rows, 'truncated', { value: truncated });
+  return rows;
+}
+
 install('tgp', Object.freeze({
   read_file: (path) => bridge('read_file', [path]),
   write_file: (path, content) => bridge('write_file', [path, content]),
   list_files: (directory = '') => bridge('list_files', [directory]),
   exec_tool: (path, values = {}) => bridge('exec_tool', [path, values]),
-  exec_sql: (sql, params = []) => bridge('exec_sql', [sql, params]),
+  exec_sql: rowsOfStatement,
   fetch: fetchThroughKernel,
   log: logger('info'),
 }));

@@ -1,0 +1,58 @@
+//! `tgp log`.
+
+use clap::Args;
+use console::Style;
+use serde_json::{Value, json};
+
+use super::done;
+use crate::arguments::Global;
+use crate::exit::Failure;
+use crate::printer::Printer;
+use crate::session;
+use crate::text::visible;
+
+#[derive(Debug, Args)]
+pub struct LogArgs {
+    /// Only the versions of this file, such as tools/math/fib.ts.
+    path: Option<String>,
+    /// How many versions to show.
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    limit: u64,
+}
+
+pub async fn run(arguments: LogArgs, global: &Global, printer: &Printer) -> Result<(), Failure> {
+    let kernel = session::boot(global, None, printer).await?;
+    let mut call = json!({ "limit": arguments.limit });
+    if let (Some(path), Some(fields)) = (&arguments.path, call.as_object_mut()) {
+        fields.insert("path".to_owned(), json!(path));
+    }
+    let data = session::call(&kernel, "log", call, session::typed(false)).await?;
+    kernel.shutdown().await;
+    if printer.json() {
+        printer.document(&done(data));
+        return Ok(());
+    }
+    let text =
+        |value: &Value, name: &str| visible(value.get(name).and_then(Value::as_str).unwrap_or_default());
+    let versions = data.get("versions").and_then(Value::as_array).cloned().unwrap_or_default();
+    for version in &versions {
+        let commit: String = text(version, "commit").chars().take(8).collect();
+        let commit = printer.paint_out(&Style::new().yellow(), &commit);
+        let waits = match version.get("pushed").and_then(Value::as_bool) {
+            Some(false) => printer.paint_out(&Style::new().dim(), "  (not pushed)"),
+            _ => String::new(),
+        };
+        printer.line(&format!(
+            "{commit} {} {}: {}{waits}",
+            text(version, "time"),
+            text(version, "author"),
+            text(version, "subject")
+        ));
+    }
+    if versions.is_empty() {
+        printer.note("there are no versions yet");
+    } else if data.get("complete").and_then(Value::as_bool) == Some(false) {
+        printer.note("older versions are at the remote only: this is a shallow clone");
+    }
+    Ok(())
+}

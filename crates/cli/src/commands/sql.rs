@@ -1,0 +1,72 @@
+//! `tgp sql`.
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::{done, parse_json};
+use crate::arguments::Global;
+use crate::exit::Failure;
+use crate::printer::Printer;
+use crate::session;
+use crate::text::{count, table};
+
+#[derive(Debug, Args)]
+pub struct SqlArgs {
+    /// One statement; values belong into --params.
+    #[arg(allow_hyphen_values = true)]
+    sql: String,
+    /// A JSON list for ? or $1, or a JSON object for :name.
+    #[arg(long, value_name = "JSON", default_value = "[]", allow_hyphen_values = true)]
+    params: String,
+    /// Run it, show what it gives, and undo it.
+    #[arg(long)]
+    dry_run: bool,
+}
+
+pub async fn run(arguments: SqlArgs, global: &Global, printer: &Printer) -> Result<(), Failure> {
+    let params = parse_json("--params", &arguments.params)?;
+    let kernel = session::boot(global, None, printer).await?;
+    let call = json!({ "sql": arguments.sql, "params": params });
+    let data = session::call(&kernel, "exec_sql", call, session::typed(arguments.dry_run)).await?;
+    kernel.shutdown().await;
+    if printer.json() {
+        printer.document(&done(data));
+        return Ok(());
+    }
+    let list = |name: &str| data.get(name).and_then(Value::as_array).cloned().unwrap_or_default();
+    let columns: Vec<String> =
+        list("columns").iter().filter_map(|name| name.as_str().map(str::to_owned)).collect();
+    let rows = list("rows");
+    if !columns.is_empty() {
+        let cells: Vec<Vec<String>> = rows
+            .iter()
+            .map(|row| columns.iter().map(|name| cell(row.get(name).unwrap_or(&Value::Null))).collect())
+            .collect();
+        printer.data(&table(&columns, &cells));
+    }
+    let changed = data.get("changed").and_then(Value::as_u64).unwrap_or_default();
+    let mut said = Vec::new();
+    if !columns.is_empty() {
+        said.push(count(rows.len(), "row"));
+    }
+    if changed > 0 || columns.is_empty() {
+        said.push(format!("{} changed", count(usize::try_from(changed).unwrap_or(usize::MAX), "row")));
+    }
+    if arguments.dry_run {
+        said.push("all of it undone (dry run)".to_owned());
+    }
+    printer.note(&said.join(", "));
+    if data.get("truncated").and_then(Value::as_bool).unwrap_or_default() {
+        printer.warn("there are more rows; add LIMIT and OFFSET, or raise db.maxRows and db.maxBytes");
+    }
+    Ok(())
+}
+
+/// A value in one line of a table.
+fn cell(value: &Value) -> String {
+    match value {
+        Value::Null => "NULL".to_owned(),
+        Value::String(text) => text.replace('\n', "\\n").replace('\t', "\\t"),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,244 @@
+//! Taking in what the remote has.
+
+use std::fs;
+use std::path::Path;
+
+use git2::Oid;
+use tgp_contract::{Code, RelativePath, ToolError};
+
+use crate::failure::At;
+use crate::follow::Uncommitted;
+use crate::local::Local;
+use crate::memory::{Inner, Lane};
+use crate::names::{kept_branch, writable};
+use crate::network::{Depth, Network, Unreachable};
+use crate::rebase::{self, local_commits};
+use crate::{Conflict, HydrateOutcome, Hydrated};
+
+/// Commits are counted for people; beyond this the number says nothing more.
+const MAX_COUNTED: usize = 100_000;
+
+/// What taking in the remote's branch did.
+#[derive(Debug)]
+pub(crate) struct Integrated {
+    pub(crate) from: Option<Oid>,
+    pub(crate) to: Option<Oid>,
+    /// Commits of the remote that are new here.
+    pub(crate) pulled: usize,
+    pub(crate) conflicts: Vec<Conflict>,
+    /// Of the conflicts, those with content that was not committed.
+    pub(crate) set_aside: Vec<(RelativePath, Oid, Conflict)>,
+}
+
+/// What a look at the remote came to.
+#[derive(Debug)]
+pub(crate) enum Pull {
+    Done(Integrated),
+    /// The remote has no such branch yet.
+    Unborn,
+    Offline(Unreachable),
+}
+
+impl Inner {
+    pub(crate) async fn hydrate(&self) -> Result<Hydrated, ToolError> {
+        let Some(network) = &self.network else {
+            return Ok(Hydrated {
+                outcome: HydrateOutcome::Local,
+                conflicts: Vec::new(),
+                repaired: self.take_notes(),
+            });
+        };
+        let pull = match self.lane(self.deadline()).await {
+            Ok(lane) => {
+                let pull = self.pull(network, &lane).await?;
+                if matches!(&pull, Pull::Done(done) if !done.conflicts.is_empty()) {
+                    self.push_kept(network, &lane).await?;
+                }
+                pull
+            }
+            Err(error) => Pull::Offline(Unreachable(error.message)),
+        };
+        let (outcome, conflicts) = match pull {
+            Pull::Unborn => (HydrateOutcome::Local, Vec::new()),
+            Pull::Offline(Unreachable(why)) => {
+                if self.local(|local| is_empty(local)).await? {
+                    let message = format!("the tools cannot be fetched from {}: {why}", network.endpoint.url);
+                    return Err(ToolError::new(Code::Git, message)
+                        .help("check the network, `git.url` and the token; without a remote, tools are kept locally"));
+                }
+                (HydrateOutcome::Offline { why }, Vec::new())
+            }
+            Pull::Done(done) => {
+                let outcome = match (done.from, done.to) {
+                    (None, Some(to)) => HydrateOutcome::Cloned { to: to.to_string() },
+                    (Some(from), Some(to)) if from != to => {
+                        HydrateOutcome::Updated { from: from.to_string(), to: to.to_string() }
+                    }
+                    _ => HydrateOutcome::Unchanged,
+                };
+                (outcome, done.conflicts)
+            }
+        };
+        Ok(Hydrated { outcome, conflicts, repaired: self.take_notes() })
+    }
+
+    /// Asks where the remote's branch stands, fetches only when it moved, and takes it in.
+    pub(crate) async fn pull(&self, network: &Network, lane: &Lane<'_>) -> Result<Pull, ToolError> {
+        let branch = self.context.branch.clone();
+        let tip = match network.ask(&[&branch]).await {
+            Err(why) => return Ok(Pull::Offline(why)),
+            Ok(tips) => tips.into_iter().next().flatten(),
+        };
+        let Some(tip) = tip else { return Ok(Pull::Unborn) };
+        let is_here = self.local(move |local| Ok(local.repo.find_commit(tip).is_ok())).await?;
+        if is_here {
+            return self.take_in(tip, None).await.map(Pull::Done);
+        }
+        self.fetch_and_take_in(network, lane).await
+    }
+
+    /// Fetches the branch as it is now and takes it in.
+    pub(crate) async fn fetch_and_take_in(
+        &self,
+        network: &Network,
+        _lane: &Lane<'_>,
+    ) -> Result<Pull, ToolError> {
+        let branch = self.context.branch.clone();
+        let (haves, depth) = self.haves(Vec::new()).await?;
+        match network.fetch(&[&branch], &haves, depth).await {
+            Err(why) => Ok(Pull::Offline(why)),
+            Ok(fetched) => match fetched.tips.first() {
+                Some(tip) => self.take_in(*tip, fetched.shallow).await.map(Pull::Done),
+                None => Ok(Pull::Unborn),
+            },
+        }
+    }
+
+    /// What we have of the remote already; a repository without any history wants the newest commit only.
+    pub(crate) async fn haves(&self, branches: Vec<String>) -> Result<(Vec<Oid>, Depth), ToolError> {
+        self.local(move |local| {
+            let mut haves: Vec<Oid> = local.head()?.into_iter().collect();
+            haves.extend(local.tracking(&local.context.branch)?);
+            for branch in branches {
+                haves.extend(local.tracking(&branch)?);
+                haves.extend(local.reference(&local.context.local(&branch))?);
+            }
+            haves.sort();
+            haves.dedup();
+            let depth = if haves.is_empty() { Depth::Newest } else { Depth::Missing };
+            Ok((haves, depth))
+        })
+        .await
+    }
+
+    async fn take_in(&self, tip: Oid, shallow: Option<Vec<u8>>) -> Result<Integrated, ToolError> {
+        let done = self
+            .local(move |local| {
+                local.note_shallow(shallow.as_deref())?;
+                local.integrate(tip)
+            })
+            .await?;
+        self.remember_set_aside(done.set_aside.clone());
+        Ok(done)
+    }
+}
+
+impl Local {
+    /// Writes down which commits have no parents here, before anything leads to them.
+    pub(crate) fn note_shallow(&mut self, shallow: Option<&[u8]>) -> Result<(), ToolError> {
+        let Some(shallow) = shallow else { return Ok(()) };
+        let path = self.context.git().join("shallow");
+        let fresh = self.context.state().join("git-shallow");
+        fs::write(&fresh, shallow)
+            .and_then(|()| fs::File::open(&fresh)?.sync_data())
+            .at("cannot write", &fresh)?;
+        fs::rename(&fresh, &path).at("cannot write", &path)?;
+        // The open repository has read the old list.
+        self.repo = crate::local::open_repository(&self.context).map_err(|source| {
+            crate::failure::Failure::Git { doing: "cannot open the tool repository", source }
+        })?;
+        Ok(())
+    }
+
+    /// Brings the branch to `theirs` with our own commits on top.
+    pub(crate) fn integrate(&mut self, theirs: Oid) -> Result<Integrated, ToolError> {
+        let branch = self.context.branch.clone();
+        let (from, known) = (self.head()?, self.tracking(&branch)?);
+        let mut done = Integrated { from, to: from, pulled: 0, conflicts: Vec::new(), set_aside: Vec::new() };
+        let base = known.filter(|known| self.repo.find_commit(*known).is_ok());
+        let to = match from {
+            None => theirs,
+            Some(head) if self.has(head, theirs)? => head,
+            Some(head) if self.has(theirs, head)? => theirs,
+            Some(head) => {
+                let commits = local_commits(&self.repo, head, theirs, base)?;
+                let derived = self.context.derived.clone();
+                let rebased = rebase::rebase(&self.repo, &commits, theirs, Some(&*derived), derived.path())?;
+                done.conflicts = self.keep(rebased.conflicts, theirs)?;
+                if let Some(known) = base
+                    && !self.has(theirs, known)?
+                {
+                    // The remote's history was rewritten. What it dropped is not ours to drop.
+                    let name = format!("kept/{branch}-{}", crate::report::short(&head.to_string()));
+                    self.set(&self.context.local(&name), head, "keep what the remote dropped")?;
+                    self.notes
+                        .push(format!("the remote's history was rewritten; the old one is kept on `{name}`"));
+                }
+                rebased.tip
+            }
+        };
+        if from != Some(to) {
+            done.pulled = self.count(theirs, from)?;
+            let why = if from.is_none() { "hydrate" } else { "hydrate: rebase onto the remote" };
+            let conflicts = self.advance(from, to, Uncommitted::Keep, why)?;
+            for conflict in conflicts {
+                let ours = Oid::from_str(&conflict.ours).ok();
+                let entry = rebase::entry(&self.tree(ours)?, Path::new(conflict.path.as_str()))?;
+                if let Some(entry) = entry {
+                    done.set_aside.push((conflict.path.clone(), entry.id, conflict.clone()));
+                }
+                done.conflicts.push(conflict);
+            }
+            done.to = Some(to);
+        }
+        self.set(&self.context.tracking(&branch), theirs, "fetch")?;
+        Ok(done)
+    }
+
+    /// Sets a branch on our version of each file that lost.
+    pub(crate) fn keep(
+        &self,
+        lost: std::collections::BTreeMap<std::path::PathBuf, Oid>,
+        theirs: Oid,
+    ) -> Result<Vec<Conflict>, ToolError> {
+        let mut conflicts = Vec::new();
+        for (path, ours) in lost {
+            let path = writable(&path)
+                .unwrap_or_else(|| RelativePath::new(&path.to_string_lossy()).unwrap_or_default());
+            let branch = kept_branch(&path, ours);
+            self.set(&self.context.local(&branch), ours, "keep what lost a conflict")?;
+            conflicts.push(Conflict { path, branch, ours: ours.to_string(), theirs: theirs.to_string() });
+        }
+        Ok(conflicts)
+    }
+
+    /// How many commits `tip` has that `base` has not.
+    pub(crate) fn count(&self, tip: Oid, base: Option<Oid>) -> Result<usize, ToolError> {
+        match base {
+            Some(base) if base == tip => Ok(0),
+            Some(base) => {
+                let counted = self.repo.graph_ahead_behind(tip, base).map(|(ahead, _)| ahead);
+                Ok(counted.unwrap_or_default())
+            }
+            None => {
+                let walk = self.repo.revwalk().and_then(|mut walk| walk.push(tip).map(|()| walk));
+                Ok(walk.map_or(0, |walk| walk.take(MAX_COUNTED).count()))
+            }
+        }
+    }
+}
+
+/// No history, and nothing that a person or an agent made.
+fn is_empty(local: &Local) -> Result<bool, ToolError> {
+    Ok(local.head()?.is_none() && local.worktree.files(&|_| false)?.is_empty())
+}

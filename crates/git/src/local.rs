@@ -1,0 +1,257 @@
+//! The repository on this machine, opened by the one writer: references, commits, and moving the branch.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use git2::{Config, ConfigLevel, FileMode, Oid, Repository, RepositoryOpenFlags, Signature, Time, Tree};
+use tgp_contract::{Code, ToolError};
+
+use crate::failure::{At, Doing};
+use crate::lock::Lock;
+use crate::names::message;
+use crate::rebase::{self, Edit, Entry};
+use crate::worktree::Worktree;
+use crate::{Author, DerivedFile, PersistFile, Verb};
+
+/// What our own git2 reads instead of every configuration file. The branch keeps a log from which it can be restored;
+/// syncing is done by [`crate::durable`].
+const SETTINGS: &str = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\
+                        \tlogAllRefUpdates = true\n";
+
+/// More sentences about repairs than this nobody reads.
+pub(crate) const MAX_NOTES: usize = 100;
+
+/// What every operation on the repository needs to know.
+#[derive(Clone)]
+pub(crate) struct Context {
+    pub(crate) root: PathBuf,
+    pub(crate) branch: String,
+    pub(crate) author: Author,
+    pub(crate) derived: Arc<dyn DerivedFile>,
+    pub(crate) clock: fn() -> SystemTime,
+    pub(crate) patience: Duration,
+}
+
+impl Context {
+    pub(crate) fn git(&self) -> PathBuf {
+        self.root.join(".git")
+    }
+
+    pub(crate) fn state(&self) -> PathBuf {
+        self.root.join(crate::names::STATE)
+    }
+
+    pub(crate) fn writer_lock(&self) -> PathBuf {
+        self.state().join("git.lock")
+    }
+
+    pub(crate) fn lane_lock(&self) -> PathBuf {
+        self.state().join("git-network.lock")
+    }
+
+    pub(crate) fn local(&self, branch: &str) -> String {
+        format!("refs/heads/{branch}")
+    }
+
+    pub(crate) fn tracking(&self, branch: &str) -> String {
+        format!("refs/remotes/origin/{branch}")
+    }
+}
+
+/// The repository in the hands of its writer.
+pub(crate) struct Local {
+    pub(crate) context: Context,
+    pub(crate) repo: Repository,
+    pub(crate) worktree: Worktree,
+    /// Sentences about what was mended or left out.
+    pub(crate) notes: Vec<String>,
+    // Dropped last: nobody else writes until everything above is closed.
+    pub(crate) lock: Lock,
+}
+
+impl Local {
+    /// Waits for the lock and opens the repository. A move that a killed process left half done is finished first.
+    pub(crate) fn open(context: &Context) -> Result<Self, ToolError> {
+        let lock = Lock::take(&context.writer_lock(), context.patience)?;
+        let mut local = Self::open_with(context, lock)?;
+        if local.lock.abandoned.is_some() {
+            crate::repair::after_a_kill(&mut local)?;
+        }
+        crate::repair::remove_dead_locks(&mut local)?;
+        local.finish_move()?;
+        Ok(local)
+    }
+
+    pub(crate) fn open_with(context: &Context, lock: Lock) -> Result<Self, ToolError> {
+        let worktree = Worktree::open(&context.root)?;
+        let repo = open_repository(context).doing("cannot open the tool repository")?;
+        Ok(Self { context: context.clone(), repo, worktree, notes: Vec::new(), lock })
+    }
+
+    /// Adds a sentence for people, up to as many as anybody reads.
+    pub(crate) fn note(&mut self, sentence: impl Into<String>) {
+        if self.notes.len() < MAX_NOTES {
+            self.notes.push(sentence.into());
+        }
+    }
+
+    pub(crate) fn reference(&self, name: &str) -> Result<Option<Oid>, ToolError> {
+        match self.repo.refname_to_id(name) {
+            Ok(id) => Ok(Some(id)),
+            Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(None),
+            Err(error) => Err(error).doing("cannot read a reference"),
+        }
+    }
+
+    pub(crate) fn head(&self) -> Result<Option<Oid>, ToolError> {
+        self.reference(&self.context.local(&self.context.branch))
+    }
+
+    /// Where the remote's branch stood when we last heard of it.
+    pub(crate) fn tracking(&self, branch: &str) -> Result<Option<Oid>, ToolError> {
+        self.reference(&self.context.tracking(branch))
+    }
+
+    pub(crate) fn set(&self, name: &str, id: Oid, why: &str) -> Result<(), ToolError> {
+        if self.reference(name)? == Some(id) {
+            return Ok(());
+        }
+        self.repo.reference(name, id, true, why).doing("cannot move a reference")?;
+        Ok(())
+    }
+
+    pub(crate) fn remove_reference(&self, name: &str) -> Result<(), ToolError> {
+        match self.repo.find_reference(name).and_then(|mut reference| reference.delete()) {
+            Err(error) if error.code() != git2::ErrorCode::NotFound => {
+                Err(error).doing("cannot remove a reference")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The names of all branches below `prefix` with the commits they point to.
+    pub(crate) fn branches(&self, prefix: &str) -> Result<Vec<(String, Oid)>, ToolError> {
+        const DOING: &str = "cannot list branches";
+        let mut found = Vec::new();
+        for reference in self.repo.references_glob(&format!("refs/heads/{prefix}*")).doing(DOING)? {
+            let Ok(reference) = reference else { continue };
+            let name =
+                reference.name().ok().and_then(|name| name.strip_prefix("refs/heads/")).map(str::to_owned);
+            if let Some((name, id)) = name.zip(reference.target()) {
+                found.push((name, id));
+            }
+        }
+        found.sort();
+        Ok(found)
+    }
+
+    /// True when `commit` is `tip` or one of its ancestors.
+    pub(crate) fn has(&self, tip: Oid, commit: Oid) -> Result<bool, ToolError> {
+        if tip == commit {
+            return Ok(true);
+        }
+        match self.repo.graph_descendant_of(tip, commit) {
+            Ok(answer) => Ok(answer),
+            // A commit that is not here is nobody's ancestor.
+            Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(false),
+            Err(error) => Err(error).doing("cannot walk the history"),
+        }
+    }
+
+    pub(crate) fn tree(&self, commit: Option<Oid>) -> Result<Tree<'_>, ToolError> {
+        match commit {
+            None => rebase::empty_tree(&self.repo),
+            Some(id) => {
+                self.repo.find_commit(id).and_then(|commit| commit.tree()).doing("cannot read a commit")
+            }
+        }
+    }
+
+    /// What has to be synced when a branch moved.
+    pub(crate) fn reference_files(&self, branch: &str) -> Vec<PathBuf> {
+        let file = self.context.git().join(self.context.local(branch));
+        file.parent().map(Path::to_owned).into_iter().chain([file.clone()]).collect()
+    }
+
+    fn signature(&self) -> Result<Signature<'static>, ToolError> {
+        let now = (self.context.clock)().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        let time = Time::new(i64::try_from(now).unwrap_or(i64::MAX), 0);
+        let Author { name, email } = &self.context.author;
+        Signature::new(name, email, &time).map_err(|error| {
+            ToolError::new(Code::Config, format!("commits cannot be signed by `{name}`: {}", error.message()))
+                .help("set `git.auth.user` and `git.auth.email`")
+        })
+    }
+
+    /// Commits exactly `files` on top of `parent`, and moves nothing. `None` when they are as they were.
+    pub(crate) fn commit(
+        &self,
+        parent: Option<Oid>,
+        files: &[PersistFile],
+        verb: Verb,
+        derived: Option<&dyn DerivedFile>,
+    ) -> Result<Option<Oid>, ToolError> {
+        let base = self.tree(parent)?;
+        let mut edits: Vec<Edit> = Vec::new();
+        for file in files {
+            let path = PathBuf::from(file.path.as_str());
+            let old = rebase::entry(&base, &path)?;
+            let new = match &file.content {
+                None => None,
+                Some(content) => {
+                    let mode =
+                        old.filter(|old| old.is_plain()).map_or(i32::from(FileMode::Blob), |old| old.mode);
+                    Some(Entry { id: self.repo.blob(content).doing("cannot write an object")?, mode })
+                }
+            };
+            if old != new {
+                edits.push((path, new));
+            }
+        }
+        if edits.is_empty() {
+            return Ok(None);
+        }
+        let mut tree = rebase::edit(&self.repo, &base, &edits)?;
+        if let Some(derived) = derived {
+            tree = rebase::with_derived(&self.repo, &tree, derived)?;
+        }
+        self.write_commit(parent, &tree, &message(verb, files)).map(Some)
+    }
+
+    pub(crate) fn write_commit(
+        &self,
+        parent: Option<Oid>,
+        tree: &Tree<'_>,
+        message: &str,
+    ) -> Result<Oid, ToolError> {
+        const DOING: &str = "cannot write a commit";
+        let signature = self.signature()?;
+        let parent = parent.map(|id| self.repo.find_commit(id)).transpose().doing(DOING)?;
+        let parents: Vec<&git2::Commit<'_>> = parent.iter().collect();
+        self.repo.commit(None, &signature, &signature, message, tree, &parents).doing(DOING)
+    }
+}
+
+pub(crate) fn open_repository(context: &Context) -> Result<Repository, git2::Error> {
+    let flags = RepositoryOpenFlags::NO_SEARCH | RepositoryOpenFlags::NO_DOTGIT;
+    let repo = Repository::open_ext(context.git(), flags, &[] as &[&Path])?;
+    let mut config = Config::new()?;
+    config.add_file(&context.state().join(SETTINGS_NAME), ConfigLevel::Local, true)?;
+    repo.set_config(&config)?;
+    // Whatever `core.worktree` says.
+    repo.set_workdir(&context.root, false)?;
+    Ok(repo)
+}
+
+pub(crate) const SETTINGS_NAME: &str = "git-settings";
+
+/// Writes the settings that [`open_repository`] reads. Their text never changes, so a race writes the same again.
+pub(crate) fn write_settings(state: &Path) -> Result<(), ToolError> {
+    let path = state.join(SETTINGS_NAME);
+    if fs::read(&path).is_ok_and(|text| text == SETTINGS.as_bytes()) {
+        return Ok(());
+    }
+    fs::write(&path, SETTINGS).at("cannot write", &path)
+}

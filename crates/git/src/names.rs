@@ -1,0 +1,174 @@
+//! Names: which paths a working tree may hold, and what branches and messages are called.
+
+use std::path::Path;
+
+use git2::{ObjectType, Oid};
+use tgp_contract::{Code, RelativePath, ToolError};
+
+use crate::{PersistFile, Verb};
+
+/// The folder of state that is not source, below the root. Git never sees it.
+pub(crate) const STATE: &str = ".state";
+/// How the names of other crates' temporary files begin.
+const TEMPORARY: &str = ".tgp-tmp-";
+/// What every clone ignores, whether or not it has the `.gitignore` that says so.
+pub(crate) const EXCLUDES: &str = "/.state/\n.tgp-tmp-*\n";
+/// Longer branch names are cut: with the digest behind it the name still is the tool's alone.
+const MAX_SLUG_BYTES: usize = 80;
+
+/// The path as a working tree may hold it. A tree from a remote can name anything; what this refuses is carried
+/// along in the objects and never written to the disk.
+pub(crate) fn writable(path: &Path) -> Option<RelativePath> {
+    let text = path.to_str()?;
+    let relative = RelativePath::new(text).ok()?;
+    (relative.as_str() == text && is_plain(&relative)).then_some(relative)
+}
+
+fn is_plain(path: &RelativePath) -> bool {
+    let is_state = path.parts().next().is_some_and(|first| first.eq_ignore_ascii_case(STATE));
+    let is_reserved = |name: &str| {
+        // The second is what a FAT file system would call the first.
+        name.eq_ignore_ascii_case(".git") || name.eq_ignore_ascii_case("git~1") || name.starts_with(TEMPORARY)
+    };
+    !path.is_root() && !is_state && !path.parts().any(is_reserved)
+}
+
+/// Refuses to persist what no working tree may hold.
+pub(crate) fn admit(path: &RelativePath) -> Result<(), ToolError> {
+    if is_plain(path) {
+        return Ok(());
+    }
+    let message = format!("`{path}` is no file of the tool repository");
+    Err(ToolError::new(Code::Security, message).help("name a tool, such as `tools/math/fib.ts`"))
+}
+
+/// The tool's name within a branch name: the path without `tools/` and `.ts`, `-` between folders.
+///
+/// | path | slug |
+/// | --- | --- |
+/// | `tools/math/fib.ts` | `math-fib` |
+/// | `tools/dim-weight.ts` | `dim--weight` (so that it is not the slug of `tools/dim/weight.ts`) |
+/// | `tools/größe.ts` | `gr-e-` and eight digits of a digest, as for whatever else is not plain |
+pub(crate) fn slug(path: &RelativePath) -> String {
+    let text = path.as_str();
+    let tool = text.strip_prefix("tools/").and_then(|rest| rest.strip_suffix(".ts"));
+    let name = tool.unwrap_or(text);
+    let mut is_exact = tool.is_some() && name.len() <= MAX_SLUG_BYTES;
+    let mut slug = String::new();
+    for part in name.split('/') {
+        is_exact &= !part.starts_with('-') && !part.ends_with('-') && !part.is_empty();
+        if !slug.is_empty() {
+            slug.push('-');
+        }
+        for letter in part.chars() {
+            match letter {
+                '-' => slug.push_str("--"),
+                letter if letter.is_ascii_alphanumeric() || letter == '_' => slug.push(letter),
+                _ => {
+                    is_exact = false;
+                    slug.push('-');
+                }
+            }
+        }
+    }
+    slug.truncate(MAX_SLUG_BYTES);
+    if is_exact && !slug.is_empty() {
+        return slug;
+    }
+    let digest = Oid::hash_object(ObjectType::Blob, text.as_bytes())
+        .map_or_else(|_| String::new(), |id| id.to_string());
+    let stem = slug.trim_matches('-');
+    format!("{}-{}", if stem.is_empty() { "tool" } else { stem }, digest.get(..8).unwrap_or("0"))
+}
+
+/// The branch of the request for `path`.
+pub(crate) fn request_branch(path: &RelativePath) -> String {
+    format!("feat/{}", slug(path))
+}
+
+/// The branch that keeps our version of `path`, which lost to the remote's.
+pub(crate) fn kept_branch(path: &RelativePath, ours: Oid) -> String {
+    format!("{}{}", kept_prefix(path), crate::report::short(&ours.to_string()))
+}
+
+pub(crate) fn kept_prefix(path: &RelativePath) -> String {
+    format!("kept/{}-", slug(path))
+}
+
+/// `Forge: tools/a.ts`; further files follow in the body.
+pub(crate) fn message(verb: Verb, files: &[PersistFile]) -> String {
+    let mut paths = files.iter().map(|file| file.path.as_str());
+    let mut message = format!("{verb}: {}\n", paths.next().unwrap_or_default());
+    for (index, path) in paths.enumerate() {
+        message.push_str(if index == 0 { "\nAlso:\n" } else { "" });
+        message.push_str(&format!("- {path}\n"));
+    }
+    message
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    #[test]
+    fn slugs_are_valid_branch_names_and_do_not_collide() {
+        let expected = [("tools/math/fib.ts", "math-fib"), ("tools/dim-weight.ts", "dim--weight")];
+        for (path, name) in expected {
+            assert_eq!(slug(&RelativePath::new(path).unwrap()), name);
+        }
+        let odd = [
+            "tools/dim/weight.ts",
+            "tools/a-/b.ts",
+            "tools/a/-b.ts",
+            "tools/größe.ts",
+            "tools/gr e.ts",
+            "notes.md",
+            "tools/.ts",
+            "tools/x.lock.ts",
+            "tools/@{.ts",
+            "tools/x..y.ts",
+            "-",
+            "tools/a-b/c.ts",
+            "tools/a/b-c.ts",
+            "tools/日本.ts",
+            "math-fib",
+            "tools/math/fib.js",
+        ];
+        let mut seen: BTreeMap<String, &str> =
+            expected.iter().map(|(path, name)| ((*name).to_owned(), *path)).collect();
+        for path in odd {
+            let name = slug(&RelativePath::new(path).unwrap());
+            assert!(git2::Reference::is_valid_name(&format!("refs/heads/feat/{name}")), "{name}");
+            assert_eq!(seen.insert(name.clone(), path), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn hostile_names_are_not_written() {
+        for path in [
+            "../x",
+            "/etc/passwd",
+            ".git/config",
+            "a/.GIT/x",
+            ".state/git.lock",
+            ".State/x",
+            "a/../b",
+            "a//b",
+            "./a",
+            "a\\b",
+            "a\nb",
+            "GIT~1/config",
+            ".tgp-tmp-1",
+            "",
+            "a/.tgp-tmp-x/b",
+        ] {
+            assert_eq!(writable(Path::new(path)), None, "{path:?}");
+        }
+        for path in ["tools/a b.ts", "-x", "tools/größe.ts", ".gitignore", "tools/.state/x", "tools/git.ts"]
+        {
+            assert_eq!(writable(Path::new(path)).unwrap().as_str(), path);
+        }
+    }
+}

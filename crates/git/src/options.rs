@@ -1,0 +1,204 @@
+//! What a program decides: where the repository is, who writes, where it is delivered, and how long that may take.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use tgp_contract::{RelativePath, ToolError};
+
+use crate::{Remote, Secret};
+
+/// How to keep one tool repository.
+#[derive(Clone)]
+pub struct MemoryOptions {
+    /// The tool repository itself (`.tgp`), made when it is absent.
+    pub root: PathBuf,
+    pub remote: Option<Remote>,
+    pub branch: String,
+    pub author: Author,
+    /// Sent to the remote's host and to the provider's API only, and shown nowhere.
+    pub token: Option<Secret>,
+    pub strategy: Strategy,
+    pub derived: Arc<dyn DerivedFile>,
+    pub timeouts: Timeouts,
+    pub surroundings: Surroundings,
+    /// The clock that dates commits.
+    pub clock: fn() -> SystemTime,
+}
+
+impl MemoryOptions {
+    /// A local repository at `root` on branch `main`; everything else is set on the fields.
+    #[must_use]
+    pub fn new(root: impl Into<PathBuf>, author: Author, derived: Arc<dyn DerivedFile>) -> Self {
+        Self {
+            root: root.into(),
+            remote: None,
+            branch: "main".to_owned(),
+            author,
+            token: None,
+            strategy: Strategy::Direct,
+            derived,
+            timeouts: Timeouts::default(),
+            surroundings: Surroundings::default(),
+            clock: SystemTime::now,
+        }
+    }
+}
+
+impl fmt::Debug for MemoryOptions {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The remote may carry a password, so only its cleaned form (see `Status`) is ever shown.
+        formatter
+            .debug_struct("MemoryOptions")
+            .field("root", &self.root)
+            .field("branch", &self.branch)
+            .field("strategy", &self.strategy)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Who signs commits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Author {
+    pub name: String,
+    pub email: String,
+}
+
+/// Where a persisted tool goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Strategy {
+    /// To the branch itself (god mode).
+    Direct,
+    /// To a branch of its own, with a request that somebody merges (gatekeeper mode).
+    Request,
+}
+
+/// How long each part may take. Every wait of this crate ends by one of these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeouts {
+    /// Waiting for another writer of the same repository.
+    pub lock: Duration,
+    /// Asking the remote where its branch stands.
+    pub ask: Duration,
+    /// One fetch or push.
+    pub transfer: Duration,
+    /// All attempts of one delivery together, the wait for other deliveries included.
+    pub delivery: Duration,
+    /// One call of a provider's API.
+    pub api: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self {
+            lock: Duration::from_secs(30),
+            ask: Duration::from_secs(20),
+            transfer: Duration::from_secs(120),
+            delivery: Duration::from_secs(240),
+            api: Duration::from_secs(20),
+        }
+    }
+}
+
+/// What the `git` process may see of this machine. Nothing else of the environment reaches it.
+#[derive(Clone)]
+pub struct Surroundings {
+    /// `PATH`, by which git (and ssh) are found.
+    pub path: OsString,
+    /// The real home, for ssh remotes only: ssh finds its keys and known hosts there.
+    pub home: Option<PathBuf>,
+    /// `SSH_AUTH_SOCK`, for ssh remotes only.
+    pub ssh_auth_sock: Option<OsString>,
+    /// A proxy for http remotes, as `https_proxy` names it.
+    pub proxy: Option<String>,
+    /// A file of certificates that http remotes are checked against, besides none of the system's.
+    pub certificates: Option<PathBuf>,
+}
+
+impl Default for Surroundings {
+    fn default() -> Self {
+        Self {
+            path: OsString::from("/usr/local/bin:/usr/bin:/bin"),
+            home: None,
+            ssh_auth_sock: None,
+            proxy: None,
+            certificates: None,
+        }
+    }
+}
+
+impl fmt::Debug for Surroundings {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // A proxy can have a password in it.
+        formatter.debug_struct("Surroundings").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+/// A file that is computed from all others, such as `meta.json`: rebuilt on every tree, never merged.
+pub trait DerivedFile: Send + Sync {
+    fn path(&self) -> &RelativePath;
+
+    /// Computes the content for `tree`. Called on a thread that may block.
+    ///
+    /// # Errors
+    /// Whatever keeps it from being computed; nothing is committed then.
+    fn derive(&self, tree: &dyn Snapshot) -> Result<Vec<u8>, ToolError>;
+}
+
+/// The files of one tree.
+pub trait Snapshot {
+    /// Every plain file, sorted by path. Links and names that no working tree may hold are left out.
+    ///
+    /// # Errors
+    /// `EGIT` when an object cannot be read.
+    fn files(&self) -> Result<Vec<SnapshotFile>, ToolError>;
+
+    /// The bytes of one of them.
+    ///
+    /// # Errors
+    /// `ENOTFOUND` when it is not in the tree, `EGIT` when its object cannot be read.
+    fn read(&self, path: &RelativePath) -> Result<Vec<u8>, ToolError>;
+}
+
+/// A file of a tree and the id of its content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SnapshotFile {
+    pub path: RelativePath,
+    /// The git blob id, in hexadecimal.
+    pub blob: String,
+}
+
+/// One change of the tool library, to be committed as one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Work {
+    pub files: Vec<PersistFile>,
+    pub verb: Verb,
+}
+
+/// A file and the bytes that are committed for it, whatever the working tree says by then.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PersistFile {
+    pub path: RelativePath,
+    /// `None` removes it.
+    pub content: Option<Vec<u8>>,
+}
+
+/// The first word of the commit message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verb {
+    Forge,
+    Refactor,
+    Remove,
+}
+
+impl fmt::Display for Verb {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Forge => "Forge",
+            Self::Refactor => "Refactor",
+            Self::Remove => "Remove",
+        })
+    }
+}

@@ -1,0 +1,99 @@
+//! Committing one piece of work, and handing it on.
+
+use std::collections::BTreeSet;
+
+use git2::{ObjectType, Oid};
+use tgp_contract::{Code, RelativePath, ToolError};
+
+use crate::deliver::Ticket;
+use crate::follow::Uncommitted;
+use crate::local::Local;
+use crate::memory::Inner;
+use crate::names::admit;
+use crate::{PersistFile, Persisted, Strategy, Work};
+
+/// One piece of work is a tool with what belongs to it.
+const MAX_FILES: usize = 10_000;
+pub(crate) const NO_REMOTE: &str = "no remote is configured; the tools are kept on this machine";
+
+impl Inner {
+    pub(crate) async fn persist(&self, work: Work) -> Result<Persisted, ToolError> {
+        check(&work, self.context.derived.path())?;
+        let files = blobs(&work.files);
+        for (path, blob) in &files {
+            if let Some(conflict) = self.take_set_aside(path, *blob) {
+                return Err(conflict.into_error());
+            }
+        }
+        match self.strategy {
+            Strategy::Direct => self.persist_directly(work, files).await,
+            Strategy::Request => self.persist_as_request(work).await,
+        }
+    }
+
+    async fn persist_directly(
+        &self,
+        work: Work,
+        files: Vec<(RelativePath, Option<Oid>)>,
+    ) -> Result<Persisted, ToolError> {
+        let commit = self.local(move |local| local.commit_to_branch(&work)).await?;
+        let branch = self.context.branch.clone();
+        let Some(network) = &self.network else {
+            let why = Some(NO_REMOTE.to_owned());
+            return Ok(Persisted { commit: text(commit), branch, pushed: false, why, request: None });
+        };
+        let ticket = commit.map(|commit| Ticket { commit, files });
+        let delivered = self.deliver(network, ticket).await?;
+        if let Some(conflict) = delivered.lost.into_iter().next() {
+            return Err(conflict.into_error());
+        }
+        Ok(Persisted {
+            commit: text(delivered.commit.or(commit)),
+            branch,
+            pushed: delivered.is_pushed,
+            why: delivered.why,
+            request: None,
+        })
+    }
+}
+
+impl Local {
+    /// Commits `work` and moves the branch. The answer is where it stands then, also when there was nothing to do.
+    pub(crate) fn commit_to_branch(&mut self, work: &Work) -> Result<Option<Oid>, ToolError> {
+        let head = self.head()?;
+        let derived = self.context.derived.clone();
+        let Some(commit) = self.commit(head, &work.files, work.verb, Some(&*derived))? else {
+            return Ok(head);
+        };
+        let subject = work.files.first().map(|file| format!("{}: {}", work.verb, file.path));
+        self.advance(head, commit, Uncommitted::Leave, &subject.unwrap_or_default())?;
+        Ok(Some(commit))
+    }
+}
+
+fn check(work: &Work, derived: &RelativePath) -> Result<(), ToolError> {
+    let wrong = |message: String| Err(ToolError::new(Code::Validation, message).help("name each file once"));
+    if work.files.is_empty() || work.files.len() > MAX_FILES {
+        return wrong(format!("a piece of work has 1 to {MAX_FILES} files, not {}", work.files.len()));
+    }
+    let mut seen = BTreeSet::new();
+    for PersistFile { path, .. } in &work.files {
+        admit(path)?;
+        if path == derived {
+            return wrong(format!("`{path}` is computed from the other files and cannot be persisted"));
+        }
+        if !seen.insert(path) {
+            return wrong(format!("`{path}` is named twice"));
+        }
+    }
+    Ok(())
+}
+
+fn blobs(files: &[PersistFile]) -> Vec<(RelativePath, Option<Oid>)> {
+    let blob = |content: &Vec<u8>| Oid::hash_object(ObjectType::Blob, content).ok();
+    files.iter().map(|file| (file.path.clone(), file.content.as_ref().and_then(blob))).collect()
+}
+
+pub(crate) fn text(id: Option<Oid>) -> String {
+    id.map(|id| id.to_string()).unwrap_or_default()
+}

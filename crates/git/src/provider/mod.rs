@@ -1,0 +1,274 @@
+//! The providers' REST APIs, as far as opening and updating one request goes.
+
+mod bitbucket;
+mod github;
+mod gitlab;
+
+use std::time::Duration;
+
+use reqwest::header::{ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Method, redirect};
+use serde_json::Value;
+use tgp_contract::{Code, ToolError};
+use tokio::sync::OnceCell;
+use url::Url;
+
+use crate::remote::is_loopback;
+use crate::secret::Sieve;
+use crate::{Provider, RequestLink, Secret};
+
+/// A request with all its fields is a few kilobytes.
+const MAX_ANSWER_BYTES: usize = 4 << 20;
+/// What a provider says about an error, for one sentence.
+const MAX_SAID_CHARS: usize = 200;
+
+/// What a request should say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Draft {
+    pub(crate) branch: String,
+    pub(crate) base: String,
+    pub(crate) title: String,
+    pub(crate) body: String,
+}
+
+/// Why a request could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ApiError {
+    #[error("no token is configured")]
+    NoToken,
+    #[error("the provider's API cannot be reached ({0})")]
+    Transport(String),
+    #[error("the provider's API gave no answer within {} seconds", .0.as_secs_f32())]
+    TimedOut(Duration),
+    #[error("the provider answered {status}: {said}")]
+    Status { status: u16, said: String },
+    #[error("the provider's answer was not understood")]
+    Answer,
+}
+
+/// One HTTP call of an API.
+struct Call {
+    method: Method,
+    url: Url,
+    body: Option<Value>,
+}
+
+/// A request that exists.
+struct Existing {
+    number: u64,
+    url: String,
+}
+
+/// The requests of one repository.
+pub(crate) struct Requests {
+    provider: Provider,
+    base: Url,
+    repo: String,
+    token: Option<Secret>,
+    limit: Duration,
+    sieve: Sieve,
+    client: OnceCell<reqwest::Client>,
+}
+
+impl Requests {
+    pub(crate) fn new(
+        provider: Provider,
+        base: &str,
+        repo: &str,
+        token: Option<Secret>,
+        limit: Duration,
+        sieve: Sieve,
+    ) -> Result<Self, ToolError> {
+        let wrong = |why: &str| {
+            ToolError::new(Code::Config, format!("`git.apiBaseUrl` cannot be used: {why}"))
+                .help(format!("leave it out for {}", provider.api_base()))
+        };
+        let base = Url::parse(base).map_err(|error| wrong(&error.to_string()))?;
+        let is_clear = base.scheme() == "http" && is_loopback(&base);
+        if base.scheme() != "https" && !is_clear {
+            return Err(wrong("a token is only sent over https"));
+        }
+        if base.cannot_be_a_base() || !base.username().is_empty() || base.password().is_some() {
+            return Err(wrong("it carries a user name or a password"));
+        }
+        Ok(Self { provider, base, repo: repo.to_owned(), token, limit, sieve, client: OnceCell::new() })
+    }
+
+    /// Opens the request for `draft`, or updates the one that is open.
+    pub(crate) async fn ensure(&self, draft: &Draft) -> Result<RequestLink, ApiError> {
+        let found = self.call(self.find(draft)?).await?;
+        let existing = match self.provider {
+            Provider::GitHub => github::found(&found),
+            Provider::GitLab => gitlab::found(&found),
+            Provider::Bitbucket => bitbucket::found(&found, draft),
+        };
+        let created = existing.is_none();
+        let call = match (&existing, self.provider) {
+            (None, Provider::GitHub) => github::create(self, draft)?,
+            (None, Provider::GitLab) => gitlab::create(self, draft)?,
+            (None, Provider::Bitbucket) => bitbucket::create(self, draft)?,
+            (Some(existing), Provider::GitHub) => github::update(self, existing, draft)?,
+            (Some(existing), Provider::GitLab) => gitlab::update(self, existing, draft)?,
+            (Some(existing), Provider::Bitbucket) => bitbucket::update(self, existing, draft)?,
+        };
+        let answer = self.call(call).await?;
+        let request = match self.provider {
+            Provider::GitHub => github::request(&answer),
+            Provider::GitLab => gitlab::request(&answer),
+            Provider::Bitbucket => bitbucket::request(&answer),
+        };
+        let Existing { number, url } = request.or(existing).ok_or(ApiError::Answer)?;
+        Ok(RequestLink { url: self.sieve.clean(&url), number, created })
+    }
+
+    /// Where a person opens the request.
+    pub(crate) fn by_hand(&self, draft: &Draft) -> String {
+        let is_usual =
+            Url::parse(self.provider.api_base()).is_ok_and(|usual| usual.host() == self.base.host());
+        let own = self.base.origin().ascii_serialization();
+        let site = match self.provider {
+            Provider::GitHub if is_usual => "https://github.com",
+            Provider::Bitbucket if is_usual => "https://bitbucket.org",
+            _ => &own,
+        };
+        let Draft { branch, base, .. } = draft;
+        let repo = &self.repo;
+        match self.provider {
+            Provider::GitHub => format!("{site}/{repo}/compare/{base}...{branch}"),
+            Provider::GitLab => {
+                format!("{site}/{repo}/-/merge_requests/new?merge_request[source_branch]={branch}")
+            }
+            Provider::Bitbucket => format!("{site}/{repo}/pull-requests/new?source={branch}&dest={base}"),
+        }
+    }
+
+    fn find(&self, draft: &Draft) -> Result<Call, ApiError> {
+        match self.provider {
+            Provider::GitHub => github::find(self, draft),
+            Provider::GitLab => gitlab::find(self, draft),
+            Provider::Bitbucket => bitbucket::find(self, draft),
+        }
+    }
+
+    /// The base URL with `segments` behind it, each one escaped as a whole.
+    fn url(&self, segments: &[&str]) -> Result<Url, ApiError> {
+        let mut url = self.base.clone();
+        url.path_segments_mut().map_err(|()| ApiError::Answer)?.pop_if_empty().extend(segments);
+        Ok(url)
+    }
+
+    fn headers(&self) -> Result<HeaderMap, ApiError> {
+        let token = self.token.as_ref().ok_or(ApiError::NoToken)?.expose();
+        let (name, value) = match self.provider {
+            Provider::GitLab => (HeaderName::from_static("private-token"), token.to_owned()),
+            Provider::GitHub | Provider::Bitbucket => {
+                (reqwest::header::AUTHORIZATION, format!("Bearer {token}"))
+            }
+        };
+        let mut value = HeaderValue::from_str(&value).map_err(|_| ApiError::NoToken)?;
+        value.set_sensitive(true);
+        let mut headers = HeaderMap::new();
+        headers.insert(name, value);
+        let accept = match self.provider {
+            Provider::GitHub => {
+                headers.insert("x-github-api-version", HeaderValue::from_static("2022-11-28"));
+                "application/vnd.github+json"
+            }
+            Provider::GitLab | Provider::Bitbucket => "application/json",
+        };
+        headers.insert(reqwest::header::ACCEPT, HeaderValue::from_static(accept));
+        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        Ok(headers)
+    }
+
+    async fn call(&self, call: Call) -> Result<Value, ApiError> {
+        let headers = self.headers()?;
+        let work = async {
+            let mut request = reqwest::Request::new(call.method, call.url);
+            *request.headers_mut() = headers;
+            if let Some(body) = call.body {
+                request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+                *request.body_mut() = Some(body.to_string().into());
+            }
+            let broken = |error: reqwest::Error| ApiError::Transport(self.reason(&error));
+            let mut response = self.client().await?.execute(request).await.map_err(broken)?;
+            let status = response.status();
+            let mut bytes = Vec::new();
+            while let Some(chunk) = response.chunk().await.map_err(broken)? {
+                if bytes.len() + chunk.len() > MAX_ANSWER_BYTES {
+                    return Err(ApiError::Answer);
+                }
+                bytes.extend_from_slice(&chunk);
+            }
+            if !status.is_success() {
+                return Err(ApiError::Status { status: status.as_u16(), said: self.said(&bytes) });
+            }
+            serde_json::from_slice(&bytes).map_err(|_| ApiError::Answer)
+        };
+        tokio::time::timeout(self.limit, work).await.unwrap_or(Err(ApiError::TimedOut(self.limit)))
+    }
+
+    /// The innermost cause is the one that says something.
+    fn reason(&self, error: &reqwest::Error) -> String {
+        let mut cause: &dyn std::error::Error = error;
+        while let Some(inner) = cause.source() {
+            cause = inner;
+        }
+        self.sieve.clean(&cause.to_string())
+    }
+
+    /// The provider's own words. They differ in where they put them.
+    fn said(&self, bytes: &[u8]) -> String {
+        let answer: Value = serde_json::from_slice(bytes).unwrap_or_default();
+        let details = answer.pointer("/errors/0/message").and_then(Value::as_str);
+        let message = answer
+            .get("message")
+            .or_else(|| answer.pointer("/error/message"))
+            .or_else(|| answer.get("error"));
+        let message = match message {
+            Some(Value::String(text)) => text.clone(),
+            Some(other) => other.to_string(),
+            None => String::from_utf8_lossy(bytes).into_owned(),
+        };
+        let whole = details.map_or_else(|| message.clone(), |details| format!("{message} ({details})"));
+        let clean = self.sieve.clean(&whole);
+        let line: String =
+            clean.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
+        let line: String = line.trim().chars().take(MAX_SAID_CHARS).collect();
+        if line.is_empty() { "no reason given".to_owned() } else { line }
+    }
+
+    /// Everything is said here even where it is the default: another crate of the program can switch features of the
+    /// HTTP library on, and they would be on here too.
+    async fn client(&self) -> Result<&reqwest::Client, ApiError> {
+        self.client
+            .get_or_try_init(|| async {
+                // The library panics without a process-wide provider; a second call loses the race and changes nothing.
+                if rustls::crypto::CryptoProvider::get_default().is_none() {
+                    let _ = rustls::crypto::ring::default_provider().install_default();
+                }
+                let builder = reqwest::Client::builder()
+                    .tls_backend_rustls()
+                    .no_proxy()
+                    .no_gzip()
+                    .no_brotli()
+                    .no_deflate()
+                    .no_zstd()
+                    .referer(false)
+                    // A redirect could name another host, and the token must not go there.
+                    .redirect(redirect::Policy::none())
+                    .user_agent(concat!("tgp/", env!("CARGO_PKG_VERSION")));
+                let builder = if self.base.scheme() == "http" {
+                    builder.tls_certs_only([])
+                } else {
+                    builder.https_only(true)
+                };
+                // The root certificates of the system are read from many files.
+                let built = tokio::task::spawn_blocking(move || builder.build()).await;
+                built
+                    .map_err(|error| ApiError::Transport(error.to_string()))?
+                    .map_err(|error| ApiError::Transport(self.reason(&error)))
+            })
+            .await
+    }
+}

@@ -1,0 +1,286 @@
+//! Where a repository is delivered: understanding what a configuration names, and splitting credentials off it.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use tgp_contract::{Code, ToolError};
+use url::{Host, Url};
+
+use crate::Secret;
+use crate::secret::{Sieve, basic};
+
+/// A longer URL is a mistake.
+const MAX_URL_BYTES: usize = 2048;
+
+/// The remote as it is configured.
+#[derive(Clone)]
+pub enum Remote {
+    /// `https`, `http`, `ssh`, `git` or `file` URL, `user@host:path`, or a path on this machine (a relative one is
+    /// relative to the folder that holds the tool repository).
+    Url(String),
+    /// A repository at a provider, by name.
+    Hosted {
+        provider: Provider,
+        /// `owner/name`.
+        repo: String,
+        /// Of an installation of one's own, such as `https://git.example.org/api/v4`.
+        api_base_url: Option<String>,
+        /// Where to clone from, when it is not where the provider's name or the API's host says.
+        clone_url: Option<String>,
+    },
+}
+
+impl fmt::Debug for Remote {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            // A URL can have a password in it.
+            Self::Url(_) => formatter.write_str("Url(..)"),
+            Self::Hosted { provider, repo, .. } => formatter
+                .debug_struct("Hosted")
+                .field("provider", provider)
+                .field("repo", repo)
+                .finish_non_exhaustive(),
+        }
+    }
+}
+
+/// Whose API opens requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Provider {
+    GitHub,
+    GitLab,
+    Bitbucket,
+}
+
+impl Provider {
+    pub(crate) fn api_base(self) -> &'static str {
+        match self {
+            Self::GitHub => "https://api.github.com",
+            Self::GitLab => "https://gitlab.com/api/v4",
+            Self::Bitbucket => "https://api.bitbucket.org/2.0",
+        }
+    }
+
+    fn clone_base(self) -> &'static str {
+        match self {
+            Self::GitHub => "https://github.com",
+            Self::GitLab => "https://gitlab.com",
+            Self::Bitbucket => "https://bitbucket.org",
+        }
+    }
+
+    /// The user name that each provider wants beside a token.
+    fn token_user(self) -> &'static str {
+        match self {
+            Self::GitHub => "x-access-token",
+            Self::GitLab => "oauth2",
+            Self::Bitbucket => "x-token-auth",
+        }
+    }
+}
+
+/// How git reaches the remote; also the only protocol it may use there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Transport {
+    Http,
+    Https,
+    Ssh,
+    Git,
+    File,
+}
+
+impl Transport {
+    pub(crate) fn protocol(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Https => "https",
+            Self::Ssh => "ssh",
+            Self::Git => "git",
+            Self::File => "file",
+        }
+    }
+}
+
+/// The remote as git is told about it.
+#[derive(Clone)]
+pub(crate) struct Endpoint {
+    /// Without credentials, so it may be shown and be an argument.
+    pub(crate) url: String,
+    pub(crate) transport: Transport,
+    /// `(scope, header)`: the header goes only to URLs below the scope.
+    pub(crate) authorization: Option<(String, Secret)>,
+}
+
+impl Endpoint {
+    /// Understands the remote, and tells `sieve` every secret that comes with it.
+    pub(crate) fn new(
+        remote: &Remote,
+        token: Option<&Secret>,
+        beside: &Path,
+        sieve: &mut Sieve,
+    ) -> Result<Self, ToolError> {
+        let (text, token_user) = match remote {
+            Remote::Url(text) => (text.clone(), "git"),
+            Remote::Hosted { provider, repo, api_base_url, clone_url } => {
+                check_repository_name(repo)?;
+                let text = match (clone_url, api_base_url) {
+                    (Some(url), _) => url.clone(),
+                    (None, Some(base)) => {
+                        let own = Url::parse(base)
+                            .map_err(|error| wrong(&format!("the API's base URL cannot be read: {error}")))?;
+                        let is_usual =
+                            Url::parse(provider.api_base()).is_ok_and(|usual| usual.host() == own.host());
+                        let host = if is_usual {
+                            provider.clone_base().to_owned()
+                        } else {
+                            own.origin().ascii_serialization()
+                        };
+                        format!("{host}/{repo}.git")
+                    }
+                    (None, None) => format!("{}/{repo}.git", provider.clone_base()),
+                };
+                (text, provider.token_user())
+            }
+        };
+        let credential = token.map(|token| (token_user.to_owned(), token.expose().to_owned()));
+        if let Some((_, token)) = &credential {
+            sieve.add(token);
+        }
+        Self::parse(text.trim(), credential, beside, sieve)
+    }
+
+    fn parse(
+        text: &str,
+        credential: Option<(String, String)>,
+        beside: &Path,
+        sieve: &mut Sieve,
+    ) -> Result<Self, ToolError> {
+        if text.is_empty() || text.len() > MAX_URL_BYTES || text.chars().any(char::is_control) {
+            return Err(wrong("it is empty, too long or has control characters in it"));
+        }
+        if text.starts_with('-') {
+            return Err(wrong("it begins with `-`, which git would take for an option"));
+        }
+        let plain = |url: String, transport| Self { url, transport, authorization: None };
+        if let Some((scheme, _)) = text.split_once("://") {
+            return match scheme.to_ascii_lowercase().as_str() {
+                "http" | "https" => Self::http(text, credential, sieve),
+                "ssh" => Ok(plain(ssh(text, sieve)?, Transport::Ssh)),
+                "git" => Ok(plain(host_checked(text)?.to_string(), Transport::Git)),
+                "file" => {
+                    let path = Url::parse(text).ok().and_then(|url| url.to_file_path().ok());
+                    let path = path.ok_or_else(|| wrong("a file URL needs an absolute path"))?;
+                    Ok(plain(path_text(path)?, Transport::File))
+                }
+                other => Err(wrong(&format!("the protocol `{other}` is not allowed"))),
+            };
+        }
+        let before_slash = text.split('/').next().unwrap_or_default();
+        if before_slash.contains("::") {
+            return Err(wrong("remote helpers (`name::address`) are not allowed"));
+        }
+        if let Some((host, path)) =
+            before_slash.split_once(':').map(|(host, _)| (host, text.get(host.len() + 1..)))
+        {
+            let name = host.rsplit('@').next().unwrap_or_default();
+            if name.is_empty()
+                || name.starts_with('-')
+                || path.is_none_or(|path| path.is_empty() || path.starts_with('-'))
+            {
+                return Err(wrong("it names no host and path"));
+            }
+            return Ok(plain(text.to_owned(), Transport::Ssh));
+        }
+        let path = std::path::absolute(beside.join(text)).map_err(|error| wrong(&error.to_string()))?;
+        Ok(plain(path_text(path)?, Transport::File))
+    }
+
+    fn http(text: &str, credential: Option<(String, String)>, sieve: &mut Sieve) -> Result<Self, ToolError> {
+        let mut url = host_checked(text)?;
+        let own = (!url.username().is_empty() || url.password().is_some()).then(|| {
+            let decoded = |part: &str| {
+                // One pair of a form is the one decoder the url crate has; `+` is no blank in a URL's userinfo.
+                let pair = format!("x={}", part.replace('+', "%2B"));
+                url::form_urlencoded::parse(pair.as_bytes()).next().map(|(_, value)| value.into_owned())
+            };
+            let user = decoded(url.username()).unwrap_or_default();
+            let password = url.password().and_then(decoded).unwrap_or_default();
+            // A lone name before the `@` is how tokens are pasted.
+            sieve.add(url.password().unwrap_or_else(|| url.username()));
+            sieve.add(if password.is_empty() { &user } else { &password });
+            (user, password)
+        });
+        let _ = url.set_username("");
+        let _ = url.set_password(None);
+        let transport = if url.scheme() == "https" { Transport::Https } else { Transport::Http };
+        let authorization = match own.or(credential) {
+            None => None,
+            Some(_) if transport == Transport::Http && !is_loopback(&url) => {
+                return Err(wrong("a token would travel in the clear; use https"));
+            }
+            Some((user, password)) => {
+                let encoded = basic(&user, &password);
+                sieve.add(&encoded);
+                let scope = format!("{}/", url.origin().ascii_serialization());
+                Some((scope, Secret::new(format!("Authorization: Basic {encoded}"))))
+            }
+        };
+        Ok(Self { url: url.to_string(), transport, authorization })
+    }
+}
+
+fn ssh(text: &str, sieve: &mut Sieve) -> Result<String, ToolError> {
+    let mut url = host_checked(text)?;
+    if let Some(password) = url.password() {
+        // ssh takes no password from a URL; it is only kept from being shown.
+        sieve.add(password);
+    }
+    let _ = url.set_password(None);
+    if url.username().starts_with('-') {
+        return Err(wrong("its user begins with `-`"));
+    }
+    Ok(url.to_string())
+}
+
+fn host_checked(text: &str) -> Result<Url, ToolError> {
+    let url = Url::parse(text).map_err(|error| wrong(&error.to_string()))?;
+    match url.host_str() {
+        None | Some("") => Err(wrong("it has no host")),
+        Some(host) if host.starts_with('-') => Err(wrong("its host begins with `-`")),
+        Some(_) => Ok(url),
+    }
+}
+
+pub(crate) fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        Some(Host::Domain(name)) => name == "localhost",
+        None => false,
+    }
+}
+
+fn path_text(path: PathBuf) -> Result<String, ToolError> {
+    path.into_os_string().into_string().map_err(|_| wrong("the path is not UTF-8"))
+}
+
+fn check_repository_name(repo: &str) -> Result<(), ToolError> {
+    let is_name = |part: &str| {
+        !part.is_empty()
+            && !part.starts_with(['-', '.'])
+            && part.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_.~".contains(letter))
+    };
+    if repo.split('/').count() >= 2 && repo.split('/').all(is_name) {
+        return Ok(());
+    }
+    Err(wrong("a repository is named `owner/name`"))
+}
+
+fn wrong(why: &str) -> ToolError {
+    ToolError::new(Code::Config, format!("the git remote cannot be used: {why}"))
+        .help("set `git.url` to an https, ssh or file URL or a path, or `git.provider` and `git.repo`")
+}
+
+#[cfg(test)]
+#[path = "remote_tests.rs"]
+mod tests;

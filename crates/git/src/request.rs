@@ -1,0 +1,351 @@
+//! Gatekeeper mode: every tool goes to a branch of its own, and somebody merges it.
+//!
+//! The branch is `feat/<tool>` (see [`crate::names::slug`]). It leaves the derived file out, so that requests for
+//! different tools never conflict; whoever merges, the next hydration computes it again. The local branch does not
+//! move until the remote's does.
+
+use std::time::Instant;
+
+use git2::Oid;
+use tgp_contract::{RelativePath, ToolError};
+
+use crate::durable::{secure, sync_each};
+use crate::failure::Doing;
+use crate::local::Local;
+use crate::lock::jittered;
+use crate::memory::{Inner, Lane};
+use crate::names::request_branch;
+use crate::network::{Fetched, Network, Pushed, Replace, Unreachable};
+use crate::persist::{NO_REMOTE, text};
+use crate::provider::Draft;
+use crate::rebase::{self, local_commits};
+use crate::worktree::{Executable, Standing};
+use crate::{Conflict, PersistFile, Persisted, RequestLink, Synced, Verb, Work};
+
+/// References that say: this branch has no request yet.
+pub(crate) const PENDING: &str = "refs/tgp/pending/";
+/// A branch of one tool has few rivals.
+const MAX_ATTEMPTS: u32 = 20;
+const PAUSE: std::time::Duration = std::time::Duration::from_millis(100);
+/// Requests that one synchronisation delivers; the rest go next time.
+const MAX_DELIVERIES: usize = 200;
+/// A request's text names this many commits.
+const MAX_SUBJECTS: usize = 50;
+
+/// What stands on a request's branch, ready to be pushed.
+enum Plan {
+    Push {
+        tip: Oid,
+        replace: Replace,
+        draft: Draft,
+    },
+    /// The remote's branch has it all.
+    Merged(Option<Oid>),
+    Lost(Conflict),
+}
+
+/// What became of one request.
+#[derive(Debug, Default)]
+struct Requested {
+    tip: Option<Oid>,
+    is_pushed: bool,
+    why: Option<String>,
+    link: Option<RequestLink>,
+    lost: Option<Conflict>,
+}
+
+impl Inner {
+    pub(crate) async fn persist_as_request(&self, work: Work) -> Result<Persisted, ToolError> {
+        let branch = work.files.first().map(|file| request_branch(&file.path)).unwrap_or_default();
+        let own = branch.clone();
+        let tip = self.local(move |local| local.commit_to_request(&own, &work.files, work.verb)).await?;
+        let Some(network) = &self.network else {
+            let why = Some(NO_REMOTE.to_owned());
+            return Ok(Persisted { commit: text(tip), branch, pushed: false, why, request: None });
+        };
+        let deadline = self.deadline();
+        let requested = match self.lane(deadline).await {
+            Ok(lane) => self.deliver_request(network, &lane, &branch, deadline).await?,
+            Err(error) => Requested { why: Some(error.message), ..Requested::default() },
+        };
+        if let Some(conflict) = requested.lost {
+            return Err(conflict.into_error());
+        }
+        Ok(Persisted {
+            commit: text(requested.tip.or(tip)),
+            branch,
+            pushed: requested.is_pushed,
+            why: requested.why,
+            request: requested.link,
+        })
+    }
+
+    /// Delivers every request that is not where it should be.
+    pub(crate) async fn deliver_requests(
+        &self,
+        network: &Network,
+        lane: &Lane<'_>,
+        deadline: Instant,
+        synced: &mut Synced,
+    ) -> Result<(), ToolError> {
+        let open = self
+            .local(|local| {
+                let mut open = Vec::new();
+                for (branch, tip) in local.branches("feat/")? {
+                    let is_pending = local.reference(&format!("{PENDING}{branch}"))?.is_some();
+                    if is_pending || local.tracking(&branch)? != Some(tip) {
+                        open.push(branch);
+                    }
+                }
+                open.truncate(MAX_DELIVERIES);
+                Ok(open)
+            })
+            .await?;
+        for branch in open {
+            let requested = self.deliver_request(network, lane, &branch, deadline).await?;
+            synced.pushed += usize::from(requested.is_pushed);
+            synced.requests.extend(requested.link);
+            synced.conflicts.extend(requested.lost);
+            synced.why = requested.why.or(synced.why.take());
+        }
+        Ok(())
+    }
+
+    async fn deliver_request(
+        &self,
+        network: &Network,
+        _lane: &Lane<'_>,
+        branch: &str,
+        deadline: Instant,
+    ) -> Result<Requested, ToolError> {
+        let failed = |why: String| Requested { why: Some(why), ..Requested::default() };
+        for _ in 0..MAX_ATTEMPTS {
+            let (theirs, fetched) = match self.look_at_request(network, branch).await? {
+                Ok(found) => found,
+                Err(Unreachable(why)) => return Ok(failed(why)),
+            };
+            let own = branch.to_owned();
+            let plan = self
+                .local(move |local| {
+                    local.note_shallow(fetched.and_then(|fetched| fetched.shallow).as_deref())?;
+                    local.plan_request(&own, theirs)
+                })
+                .await?;
+            let (tip, replace, draft) = match plan {
+                Plan::Lost(conflict) => {
+                    return Ok(Requested { lost: Some(conflict), ..Requested::default() });
+                }
+                Plan::Merged(tip) => {
+                    let own = branch.to_owned();
+                    self.local(move |local| local.remove_reference(&format!("{PENDING}{own}"))).await?;
+                    let why = format!("branch `{}` has it already", self.context.branch);
+                    return Ok(Requested { tip, is_pushed: true, why: Some(why), ..Requested::default() });
+                }
+                Plan::Push { tip, replace, draft } => (tip, replace, draft),
+            };
+            match network.push(tip, branch, replace).await {
+                Pushed::Done => {
+                    let own = branch.to_owned();
+                    self.local(move |local| local.set(&local.context.tracking(&own), tip, "push")).await?;
+                    return self.open_request(branch, tip, draft).await;
+                }
+                Pushed::Moved if Instant::now() + PAUSE < deadline => {
+                    tokio::time::sleep(jittered(PAUSE)).await
+                }
+                Pushed::Moved => break,
+                Pushed::Refused(why) | Pushed::Unreachable(why) => {
+                    return Ok(Requested { tip: Some(tip), ..failed(why) });
+                }
+            }
+        }
+        Ok(failed(format!("others pushed to `{branch}` faster than we could; `tgp sync` tries again")))
+    }
+
+    /// Where the remote has the branch and the request's branch, with the objects of both here.
+    async fn look_at_request(
+        &self,
+        network: &Network,
+        branch: &str,
+    ) -> Result<Result<(Theirs, Option<Fetched>), Unreachable>, ToolError> {
+        let names = [self.context.branch.as_str(), branch];
+        let tips = match network.ask(&names).await {
+            Ok(tips) => tips,
+            Err(why) => return Ok(Err(why)),
+        };
+        let wanted: Vec<(String, Oid)> = names
+            .iter()
+            .zip(&tips)
+            .filter_map(|(name, tip)| tip.map(|tip| ((*name).to_owned(), tip)))
+            .collect();
+        let missing = self
+            .local(move |local| {
+                let is_missing = |(_, tip): &(String, Oid)| local.repo.find_commit(*tip).is_err();
+                Ok(wanted.into_iter().filter(is_missing).map(|(name, _)| name).collect::<Vec<String>>())
+            })
+            .await?;
+        let mut theirs =
+            Theirs { main: tips.first().copied().flatten(), request: tips.get(1).copied().flatten() };
+        if missing.is_empty() {
+            return Ok(Ok((theirs, None)));
+        }
+        let (haves, depth) = self.haves(vec![branch.to_owned()]).await?;
+        let asked: Vec<&str> = missing.iter().map(String::as_str).collect();
+        let fetched = match network.fetch(&asked, &haves, depth).await {
+            Ok(fetched) => fetched,
+            Err(why) => return Ok(Err(why)),
+        };
+        // Between asking and fetching a branch can move again; what was fetched is what we have.
+        for (name, tip) in missing.iter().zip(&fetched.tips) {
+            let place = if name == branch { &mut theirs.request } else { &mut theirs.main };
+            *place = Some(*tip);
+        }
+        Ok(Ok((theirs, Some(fetched))))
+    }
+
+    async fn open_request(&self, branch: &str, tip: Oid, draft: Draft) -> Result<Requested, ToolError> {
+        let mut requested = Requested { tip: Some(tip), is_pushed: true, ..Requested::default() };
+        let Some(requests) = &self.requests else {
+            requested.why = Some(format!("branch `{branch}` is pushed; open the request by hand"));
+            return Ok(requested);
+        };
+        match requests.ensure(&draft).await {
+            Ok(link) => {
+                requested.link = Some(link);
+                let own = branch.to_owned();
+                self.local(move |local| local.remove_reference(&format!("{PENDING}{own}"))).await?;
+            }
+            Err(error) => {
+                let by_hand = requests.by_hand(&draft);
+                requested.why = Some(format!(
+                    "branch `{branch}` is pushed; open the request by hand at {by_hand}: {error}"
+                ));
+            }
+        }
+        Ok(requested)
+    }
+}
+
+/// Where the remote's branches stand.
+#[derive(Clone, Copy, Debug)]
+struct Theirs {
+    main: Option<Oid>,
+    request: Option<Oid>,
+}
+
+impl Local {
+    /// Commits files to the branch of their request. The local branch stays where it is; the files stay in the
+    /// working tree, where the agent can run them.
+    pub(crate) fn commit_to_request(
+        &mut self,
+        branch: &str,
+        files: &[PersistFile],
+        verb: Verb,
+    ) -> Result<Option<Oid>, ToolError> {
+        let name = self.context.local(branch);
+        let start = match self.reference(&name)? {
+            Some(tip) => Some(tip),
+            None => self.tracking(branch)?.or(self.tracking(&self.context.branch)?).or(self.head()?),
+        };
+        let commit = self.commit(start, files, verb, None)?;
+        for file in files {
+            if let Some(content) = &file.content
+                && self.worktree.look(&file.path)? == Standing::Nothing
+            {
+                self.worktree.write(&file.path, content, Executable::No)?;
+            }
+        }
+        if let Some(commit) = commit {
+            secure(&self.repo, &[commit], start.as_slice(), Vec::new())?;
+            // The mark comes first: a branch without a request is found again, a mark without a branch is nothing.
+            self.set(&format!("{PENDING}{branch}"), commit, "request")?;
+            self.set(&name, commit, "request")?;
+            sync_each(&self.reference_files(branch))?;
+        }
+        Ok(commit.or(start))
+    }
+
+    /// Leftovers become requests, one for each tool; what a request has already is left alone.
+    pub(crate) fn commit_to_requests(&mut self, work: Work) -> Result<Vec<RelativePath>, ToolError> {
+        let mut committed = Vec::new();
+        for file in work.files {
+            let branch = request_branch(&file.path);
+            let before = self.reference(&self.context.local(&branch))?;
+            let path = file.path.clone();
+            self.commit_to_request(&branch, &[file], work.verb)?;
+            if self.reference(&self.context.local(&branch))? != before {
+                committed.push(path);
+            }
+        }
+        Ok(committed)
+    }
+
+    /// Brings a request's branch to where it can be pushed: on top of what others pushed to it, or anew on the
+    /// remote's branch when the old one was merged or removed.
+    fn plan_request(&mut self, branch: &str, theirs: Theirs) -> Result<Plan, ToolError> {
+        let name = self.context.local(branch);
+        let ours = self.reference(&name)?;
+        let known = self.tracking(branch)?;
+        if let Some(main) = theirs.main {
+            self.set(&self.context.tracking(&self.context.branch), main, "fetch")?;
+        }
+        let Some(ours) = ours else {
+            return Ok(Plan::Merged(theirs.request.or(theirs.main)));
+        };
+        let finished = match (theirs.request, theirs.main) {
+            // Nobody else touched it, and all of it is merged: it can start anew.
+            (Some(request), Some(main)) if known == Some(request) => self.is_contained(request, main)?,
+            _ => false,
+        };
+        let (onto, replace) = match theirs.request {
+            Some(request) if finished => (theirs.main, Replace::Only(request)),
+            Some(request) => (Some(request), Replace::Never),
+            None => (theirs.main, Replace::Never),
+        };
+        let tip = match onto {
+            Some(onto) if !self.has(ours, onto)? => {
+                let commits = local_commits(&self.repo, ours, onto, None)?;
+                let derived = self.context.derived.clone();
+                let rebased = rebase::rebase(&self.repo, &commits, onto, None, derived.path())?;
+                let lost = self.keep(rebased.conflicts, onto)?;
+                self.set(&name, rebased.tip, "request: rebase")?;
+                if let Some(conflict) = lost.into_iter().next() {
+                    return Ok(Plan::Lost(conflict));
+                }
+                rebased.tip
+            }
+            _ => ours,
+        };
+        if let Some(main) = theirs.main
+            && self.has(main, tip)?
+        {
+            return Ok(Plan::Merged(Some(tip)));
+        }
+        let draft = self.draft(branch, tip, theirs.main)?;
+        Ok(Plan::Push { tip, replace, draft })
+    }
+
+    /// Whether everything that `request` changed is in `main`, under whatever commits.
+    fn is_contained(&self, request: Oid, main: Oid) -> Result<bool, ToolError> {
+        let commits = local_commits(&self.repo, request, main, None)?;
+        let rebased = rebase::rebase(&self.repo, &commits, main, None, self.context.derived.path())?;
+        Ok(rebased.tip == main && rebased.conflicts.is_empty())
+    }
+
+    fn draft(&self, branch: &str, tip: Oid, main: Option<Oid>) -> Result<Draft, ToolError> {
+        let commits = match main {
+            Some(main) => local_commits(&self.repo, tip, main, None)?,
+            None => vec![tip],
+        };
+        let mut subjects = Vec::new();
+        for id in commits.iter().take(MAX_SUBJECTS) {
+            let commit = self.repo.find_commit(*id).doing("cannot read a commit")?;
+            subjects.push(String::from_utf8_lossy(commit.summary_bytes().unwrap_or_default()).into_owned());
+        }
+        let title = subjects.first().cloned().unwrap_or_else(|| branch.to_owned());
+        let list: String = subjects.iter().map(|subject| format!("- {subject}\n")).collect();
+        let derived = self.context.derived.path();
+        let body =
+            format!("{list}\n`{derived}` is computed from the tools and is not part of this request.\n");
+        Ok(Draft { branch: branch.to_owned(), base: self.context.branch.clone(), title, body })
+    }
+}

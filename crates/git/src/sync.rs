@@ -1,0 +1,87 @@
+//! Committing what lies about, and exchanging everything with the remote.
+
+use std::path::Path;
+
+use tgp_contract::ToolError;
+
+use crate::failure::Doing;
+use crate::hydrate::Pull;
+use crate::leftovers::leftovers;
+use crate::local::Local;
+use crate::memory::Inner;
+use crate::network::Unreachable;
+use crate::persist::NO_REMOTE;
+use crate::rebase;
+use crate::worktree::Executable;
+use crate::{Strategy, Synced};
+
+impl Inner {
+    pub(crate) async fn sync(&self) -> Result<Synced, ToolError> {
+        let mut synced = Synced::default();
+        let strategy = self.strategy;
+        synced.committed = self
+            .local(move |local| {
+                let mut committed = Vec::new();
+                for work in leftovers(local)? {
+                    match strategy {
+                        Strategy::Direct => {
+                            local.commit_to_branch(&work)?;
+                            committed.extend(work.files.into_iter().map(|file| file.path));
+                        }
+                        Strategy::Request => committed.extend(local.commit_to_requests(work)?),
+                    }
+                }
+                reset_derived(local)?;
+                Ok(committed)
+            })
+            .await?;
+        let Some(network) = &self.network else {
+            synced.why = Some(NO_REMOTE.to_owned());
+            return Ok(synced);
+        };
+        let deadline = self.deadline();
+        let lane = match self.lane(deadline).await {
+            Ok(lane) => lane,
+            Err(error) => {
+                synced.why = Some(error.message);
+                return Ok(synced);
+            }
+        };
+        match self.pull(network, &lane).await? {
+            Pull::Done(done) => {
+                synced.pulled = done.pulled;
+                synced.conflicts = done.conflicts;
+            }
+            Pull::Unborn => {}
+            Pull::Offline(Unreachable(why)) => {
+                synced.why = Some(why);
+                return Ok(synced);
+            }
+        }
+        match strategy {
+            Strategy::Direct => {
+                let delivered = self.deliver_in(network, &lane, None, deadline).await?;
+                synced.pushed = delivered.count;
+                synced.conflicts.extend(delivered.conflicts);
+                synced.why = delivered.why;
+            }
+            Strategy::Request => self.deliver_requests(network, &lane, deadline, &mut synced).await?,
+        }
+        self.push_kept(network, &lane).await?;
+        Ok(synced)
+    }
+}
+
+/// The derived file is nobody's work: where only it differs, it becomes what the branch has.
+fn reset_derived(local: &mut Local) -> Result<(), ToolError> {
+    let path = local.context.derived.path().clone();
+    let tree = local.tree(local.head()?)?;
+    let Some(entry) = rebase::entry(&tree, Path::new(path.as_str()))? else {
+        return Ok(());
+    };
+    if local.worktree.look(&path)?.blob() == Some(entry.id) || !leftovers(local)?.is_empty() {
+        return Ok(());
+    }
+    let blob = local.repo.find_blob(entry.id).doing("cannot read an object")?;
+    local.worktree.write(&path, blob.content(), Executable::No)
+}

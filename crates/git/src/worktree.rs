@@ -1,0 +1,252 @@
+//! The working tree: files are read and replaced through handles that follow no link.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use git2::{ObjectType, Oid};
+use nix::dir::Dir;
+use nix::errno::Errno;
+use nix::fcntl::{AtFlags, OFlag, open, openat, renameat};
+use nix::sys::stat::{Mode, SFlag, fchmod, fstat, fstatat, mkdirat};
+use nix::unistd::{UnlinkatFlags, unlinkat};
+use tgp_contract::{Code, RelativePath, ToolError};
+
+use crate::failure::At;
+use crate::names::{STATE, writable};
+
+const DIRECTORY: OFlag =
+    OFlag::O_RDONLY.union(OFlag::O_DIRECTORY).union(OFlag::O_NOFOLLOW).union(OFlag::O_CLOEXEC);
+/// How the names of files begin that are being written; they stand in `.state`, so a kill leaves none among the tools.
+pub(crate) const TEMPORARY_PREFIX: &str = "git-writing-";
+/// A tool is a page of text. A larger file is not looked at, so it counts as changed and is never overwritten.
+const MAX_FILE_BYTES: u64 = 64 << 20;
+/// More files than any tool library has; a walk that finds more stops.
+const MAX_FILES: usize = 200_000;
+const MAX_DEPTH: usize = 64;
+
+/// What stands at a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    Nothing,
+    File(Vec<u8>),
+    /// A link, a directory, a device, a file beyond all bounds, or one of these on the way.
+    Other,
+}
+
+impl Standing {
+    /// The id that the content would have in git.
+    pub(crate) fn blob(&self) -> Option<Oid> {
+        match self {
+            Self::File(bytes) => Oid::hash_object(ObjectType::Blob, bytes).ok(),
+            Self::Nothing | Self::Other => None,
+        }
+    }
+}
+
+/// Whether the bits say that a file can be run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Executable {
+    Yes,
+    No,
+}
+
+/// A root on disk, held open.
+#[derive(Debug)]
+pub(crate) struct Worktree {
+    path: PathBuf,
+    root: OwnedFd,
+    state: OwnedFd,
+}
+
+static ISSUED: AtomicU64 = AtomicU64::new(0);
+
+impl Worktree {
+    pub(crate) fn open(path: &Path) -> Result<Self, ToolError> {
+        let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+        let root = open(path, flags, Mode::empty()).at("cannot open", path)?;
+        let state = openat(&root, STATE, DIRECTORY, Mode::empty()).at("cannot open", &path.join(STATE))?;
+        Ok(Self { path: path.to_owned(), root, state })
+    }
+
+    pub(crate) fn look(&self, path: &RelativePath) -> Result<Standing, ToolError> {
+        let Some(name) = path.name() else { return Ok(Standing::Other) };
+        let directory = match self.walk(&path.parent())? {
+            Ok(directory) => directory,
+            Err(standing) => return Ok(standing),
+        };
+        let shown = || self.path.join(path.as_str());
+        match fstatat(&directory, name, AtFlags::AT_SYMLINK_NOFOLLOW) {
+            Err(Errno::ENOENT) => return Ok(Standing::Nothing),
+            Err(errno) => return Err(errno).at("cannot look at", &shown()),
+            Ok(stat) if is(SFlag::S_IFREG, stat.st_mode) => {}
+            Ok(_) => return Ok(Standing::Other),
+        }
+        let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
+        let handle = match openat(&directory, name, flags, Mode::empty()) {
+            Ok(handle) => handle,
+            Err(Errno::ENOENT) => return Ok(Standing::Nothing),
+            Err(Errno::ELOOP | Errno::ENXIO) => return Ok(Standing::Other),
+            Err(errno) => return Err(errno).at("cannot read", &shown()),
+        };
+        if !is(SFlag::S_IFREG, fstat(&handle).at("cannot look at", &shown())?.st_mode) {
+            return Ok(Standing::Other);
+        }
+        let mut bytes = Vec::new();
+        File::from(handle).take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).at("cannot read", &shown())?;
+        Ok(if bytes.len() as u64 > MAX_FILE_BYTES { Standing::Other } else { Standing::File(bytes) })
+    }
+
+    /// Replaces the file as a whole; folders on the way are made.
+    ///
+    /// # Errors
+    /// `ESECURITY` when a link or something else that is no folder stands on the way.
+    pub(crate) fn write(
+        &self,
+        path: &RelativePath,
+        content: &[u8],
+        executable: Executable,
+    ) -> Result<(), ToolError> {
+        let shown = self.path.join(path.as_str());
+        let name = path.name().ok_or_else(|| blocked(path))?;
+        let directory = self.make(&path.parent())?;
+        match fstatat(&directory, name, AtFlags::AT_SYMLINK_NOFOLLOW) {
+            // Renaming over a link would replace the link and not follow it, but it may be somebody's.
+            Ok(stat) if !is(SFlag::S_IFREG, stat.st_mode) => return Err(blocked(path)),
+            Ok(_) | Err(Errno::ENOENT) => {}
+            Err(errno) => return Err(errno).at("cannot look at", &shown),
+        }
+        let temporary =
+            format!("{TEMPORARY_PREFIX}{}-{}", std::process::id(), ISSUED.fetch_add(1, Ordering::Relaxed));
+        let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_TRUNC | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+        let mode = match executable {
+            Executable::Yes => 0o755,
+            Executable::No => 0o644,
+        };
+        let handle = openat(&self.state, temporary.as_str(), flags, Mode::from_bits_truncate(mode))
+            .at("cannot write", &shown)?;
+        let mut file = File::from(handle);
+        let written = file
+            .write_all(content)
+            .and_then(|()| match executable {
+                // The umask may have taken the bit away, and git would call the file changed.
+                Executable::Yes => fchmod(&file, Mode::from_bits_truncate(0o755)).map_err(Into::into),
+                Executable::No => Ok(()),
+            })
+            .and_then(|()| Ok(renameat(&self.state, temporary.as_str(), &directory, name)?));
+        if written.is_err() {
+            let _ = unlinkat(&self.state, temporary.as_str(), UnlinkatFlags::NoRemoveDir);
+        }
+        written.at("cannot write", &shown)
+    }
+
+    /// Removes a plain file, and the folders that are empty without it, but no folder of the root itself.
+    pub(crate) fn remove(&self, path: &RelativePath) -> Result<(), ToolError> {
+        if !matches!(self.look(path)?, Standing::File(_)) {
+            return Ok(());
+        }
+        let shown = self.path.join(path.as_str());
+        let (Some(name), Ok(directory)) = (path.name(), self.walk(&path.parent())?) else { return Ok(()) };
+        match unlinkat(&directory, name, UnlinkatFlags::NoRemoveDir) {
+            Ok(()) | Err(Errno::ENOENT) => {}
+            Err(errno) => return Err(errno).at("cannot remove", &shown),
+        }
+        let mut folder = path.parent();
+        while !folder.is_root() && !folder.parent().is_root() {
+            let (Some(name), Ok(above)) = (folder.name(), self.walk(&folder.parent())?) else {
+                return Ok(());
+            };
+            // A folder that is not empty, or not ours to remove, stays.
+            if unlinkat(&above, name, UnlinkatFlags::RemoveDir).is_err() {
+                return Ok(());
+            }
+            folder = folder.parent();
+        }
+        Ok(())
+    }
+
+    /// Every plain file that git could hold, sorted. Whether git ignores it is for the caller to ask; `skip` keeps
+    /// the walk out of folders.
+    pub(crate) fn files(&self, skip: &dyn Fn(&RelativePath) -> bool) -> Result<Vec<RelativePath>, ToolError> {
+        let mut found = Vec::new();
+        let mut open = vec![RelativePath::root()];
+        while let Some(directory) = open.pop() {
+            let shown = self.path.join(directory.as_str());
+            let Ok(handle) = self.walk(&directory)? else { continue };
+            let mut entries = Dir::from_fd(handle).at("cannot list", &shown)?;
+            let names: Vec<Vec<u8>> = entries
+                .iter()
+                .filter_map(Result::ok)
+                .map(|entry| entry.file_name().to_bytes().to_vec())
+                .filter(|name| name != b"." && name != b"..")
+                .collect();
+            for name in names {
+                let Ok(name) = String::from_utf8(name) else { continue };
+                let Ok(path) = directory.join(&name) else { continue };
+                if writable(Path::new(path.as_str())).is_none() || path.name() != Some(&name) {
+                    continue;
+                }
+                match fstatat(&entries, name.as_str(), AtFlags::AT_SYMLINK_NOFOLLOW) {
+                    Ok(stat) if is(SFlag::S_IFREG, stat.st_mode) => found.push(path),
+                    Ok(stat) if is(SFlag::S_IFDIR, stat.st_mode) => {
+                        if path.parts().count() < MAX_DEPTH && !skip(&path) {
+                            open.push(path);
+                        }
+                    }
+                    Ok(_) | Err(_) => {}
+                }
+            }
+            if found.len() > MAX_FILES {
+                let message = format!("the working tree holds more than {MAX_FILES} files");
+                return Err(ToolError::new(Code::Git, message).help("name in `.gitignore` what is no tool"));
+            }
+        }
+        found.sort();
+        Ok(found)
+    }
+
+    fn walk(&self, path: &RelativePath) -> Result<Result<OwnedFd, Standing>, ToolError> {
+        let mut directory =
+            openat(&self.root, ".", DIRECTORY, Mode::empty()).at("cannot open", &self.path)?;
+        for name in path.parts() {
+            match openat(&directory, name, DIRECTORY, Mode::empty()) {
+                Ok(next) => directory = next,
+                Err(Errno::ENOENT) => return Ok(Err(Standing::Nothing)),
+                Err(Errno::ENOTDIR | Errno::ELOOP | Errno::EMLINK) => return Ok(Err(Standing::Other)),
+                Err(errno) => return Err(errno).at("cannot open", &self.path.join(path.as_str())),
+            }
+        }
+        Ok(Ok(directory))
+    }
+
+    fn make(&self, path: &RelativePath) -> Result<OwnedFd, ToolError> {
+        let mut directory =
+            openat(&self.root, ".", DIRECTORY, Mode::empty()).at("cannot open", &self.path)?;
+        for name in path.parts() {
+            match mkdirat(directory.as_fd(), name, Mode::from_bits_truncate(0o755)) {
+                Ok(()) | Err(Errno::EEXIST) => {}
+                Err(errno) => {
+                    return Err(errno).at("cannot make a folder for", &self.path.join(path.as_str()));
+                }
+            }
+            directory = match openat(&directory, name, DIRECTORY, Mode::empty()) {
+                Ok(next) => next,
+                Err(Errno::ENOTDIR | Errno::ELOOP | Errno::EMLINK) => return Err(blocked(path)),
+                Err(errno) => return Err(errno).at("cannot open", &self.path.join(path.as_str())),
+            };
+        }
+        Ok(directory)
+    }
+}
+
+fn is(kind: SFlag, mode: nix::libc::mode_t) -> bool {
+    mode & SFlag::S_IFMT.bits() == kind.bits()
+}
+
+fn blocked(path: &RelativePath) -> ToolError {
+    let message =
+        format!("`{path}` cannot be written: a link or something else that is no plain file is in the way");
+    ToolError::new(Code::Security, message).help("remove what stands there from the tool repository")
+}

@@ -1,0 +1,122 @@
+//! From the configuration to what outlives the process: the tool repository, the search, the database.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tgp_contract::{Database, ToolError};
+use tgp_git::{Author, DerivedFile, MemoryOptions, Provider, Remote, Secret, Strategy, Surroundings};
+use tgp_registry::{ApiKey, Calibration, Embedder, OpenAiCompatible, Searcher};
+use tgp_sql::{DatabaseUrl, SqlOptions};
+use tgp_tools::STATE_DIRECTORY;
+
+use crate::boot::Environment;
+use crate::config::{Config, DatabaseConfig, GitAuth, GitConfig, GitProvider, OnDuplicate, WriteStrategy};
+
+/// The embedded database, in the kernel's own state.
+const DATABASE_FILE: &str = "data.sqlite";
+
+/// Where the kernel keeps what is not source.
+pub(crate) fn state_directory(root: &Path) -> PathBuf {
+    root.join(STATE_DIRECTORY)
+}
+
+/// The database of the configuration, and its name without a password; a file of the kernel's own when none is named.
+pub(crate) async fn database(
+    config: &DatabaseConfig,
+    project: &Path,
+    root: &Path,
+) -> Result<(Arc<dyn Database>, String), ToolError> {
+    let url = match &config.url {
+        Some(text) => DatabaseUrl::parse(text)?.below(project),
+        None => DatabaseUrl::sqlite(state_directory(root).join(DATABASE_FILE)),
+    };
+    let name = url.to_string();
+    let database = tgp_sql::connect(SqlOptions {
+        statement_timeout: config.statement_timeout,
+        max_rows: config.max_rows,
+        max_bytes: config.max_bytes,
+        read_only: config.read_only,
+        pool: config.pool,
+        ..SqlOptions::new(url)
+    })
+    .await?;
+    Ok((database, name))
+}
+
+/// How the tool repository is kept.
+pub(crate) fn git_options(
+    config: Option<&GitConfig>,
+    root: &Path,
+    environment: &Environment,
+    derived: Arc<dyn DerivedFile>,
+) -> MemoryOptions {
+    let defaults = GitAuth::default();
+    let auth = config.map_or(&defaults, |config| &config.auth);
+    let author = Author { name: auth.user.clone(), email: auth.email.clone() };
+    let mut options = MemoryOptions::new(root, author, derived);
+    options.surroundings = surroundings(environment);
+    if let Some(config) = config {
+        options.remote = remote(config);
+        options.branch.clone_from(&config.branch);
+        options.token = config.auth.token.clone().map(Secret::new);
+        options.strategy = match config.write_strategy {
+            WriteStrategy::Direct => Strategy::Direct,
+            WriteStrategy::PullRequest => Strategy::Request,
+        };
+    }
+    options
+}
+
+fn remote(config: &GitConfig) -> Option<Remote> {
+    let hosted = config.provider.zip(config.repo.clone()).map(|(provider, repo)| Remote::Hosted {
+        provider: match provider {
+            GitProvider::GitHub => Provider::GitHub,
+            GitProvider::GitLab => Provider::GitLab,
+            GitProvider::Bitbucket => Provider::Bitbucket,
+        },
+        repo,
+        api_base_url: config.api_base_url.clone(),
+        clone_url: config.url.clone(),
+    });
+    hosted.or_else(|| config.url.clone().map(Remote::Url))
+}
+
+/// What git needs of this machine, and nothing else of the environment.
+fn surroundings(environment: &Environment) -> Surroundings {
+    let mut surroundings = Surroundings {
+        home: environment("HOME").map(PathBuf::from),
+        ssh_auth_sock: environment("SSH_AUTH_SOCK").map(Into::into),
+        proxy: environment("https_proxy").or_else(|| environment("HTTPS_PROXY")),
+        certificates: environment("SSL_CERT_FILE").map(PathBuf::from),
+        ..Surroundings::default()
+    };
+    if let Some(path) = environment("PATH") {
+        surroundings.path = path.into();
+    }
+    surroundings
+}
+
+/// The search of the configuration: by the model inside the binary unless it names an endpoint.
+pub(crate) fn searcher(config: &Config, root: &Path) -> Result<Searcher, ToolError> {
+    let state = state_directory(root);
+    match &config.registry.embeddings {
+        Some(endpoint) => {
+            let embedder: Arc<dyn Embedder> = Arc::new(OpenAiCompatible::new(
+                &endpoint.base_url,
+                endpoint.model.clone(),
+                endpoint.api_key.clone().map(ApiKey::new),
+            )?);
+            Ok(Searcher::new(Some(embedder), Calibration::builtin(), Some(state)))
+        }
+        None => Ok(Searcher::new(tgp_registry::embedded(), Calibration::builtin(), Some(state))),
+    }
+}
+
+impl From<OnDuplicate> for tgp_tools::OnDuplicate {
+    fn from(choice: OnDuplicate) -> Self {
+        match choice {
+            OnDuplicate::Warn => Self::Warn,
+            OnDuplicate::Refuse => Self::Refuse,
+        }
+    }
+}

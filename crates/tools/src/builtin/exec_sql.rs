@@ -1,0 +1,67 @@
+//! `exec_sql`: one statement on the configured database.
+
+use async_trait::async_trait;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tgp_contract::{Effect, ExecutionPath, SqlParams, SqlStatement, ToolDefinition, ToolError};
+
+use super::Definition;
+use crate::database::answer_value;
+use crate::router::{Invocation, Outcome, Tool};
+
+/// Longer statements are data in disguise, and belong into parameters.
+const MAX_SQL_BYTES: usize = 1024 * 1024;
+
+pub(super) struct ExecSql(ToolDefinition);
+
+#[derive(Deserialize)]
+struct Arguments {
+    sql: String,
+    #[serde(default)]
+    params: Value,
+}
+
+impl ExecSql {
+    pub(super) fn new() -> Result<Self, ToolError> {
+        let definition = Definition {
+            name: "exec_sql",
+            aliases: &["db.query", "db_query"],
+            description: "Execute one SQL statement on the configured database, in a transaction of its own. Answers {rows, columns, changed, truncated}; integers beyond 2^53 and decimals are strings.",
+            input_schema: json!({
+                "type": "object",
+                "properties": {
+                    "sql": { "type": "string", "minLength": 1, "maxLength": MAX_SQL_BYTES, "description": "One statement. Values belong into params." },
+                    "params": {
+                        "type": ["array", "object", "null"],
+                        "description": "A list for ? or $1, or an object for :name."
+                    }
+                },
+                "required": ["sql"],
+                "additionalProperties": false
+            }),
+            effect: Effect::Write,
+            path: ExecutionPath::Fast,
+            dry_run: true,
+        };
+        Ok(Self(definition.build()?))
+    }
+}
+
+#[async_trait]
+impl Tool for ExecSql {
+    fn definition(&self) -> &ToolDefinition {
+        &self.0
+    }
+
+    async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
+        let arguments: Arguments = invocation.parse()?;
+        let statement = SqlStatement { sql: arguments.sql, params: SqlParams::from_value(arguments.params)? };
+        let dry_run = invocation.context.dry_run;
+        let answer = invocation.workspace.sql.execute(&statement, dry_run).await?;
+        let mut data = answer_value(&answer);
+        if dry_run && let Some(fields) = data.as_object_mut() {
+            fields.insert("dry_run".to_owned(), json!(true));
+        }
+        Ok(data.into())
+    }
+}

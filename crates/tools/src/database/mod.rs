@@ -1,0 +1,79 @@
+//! The database as a call sees it: each statement a transaction of its own, or all of a run in one.
+
+mod run;
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use tgp_contract::{Code, Database, SqlAccess, SqlAnswer, SqlStatement, ToolError};
+
+pub(crate) use run::{SqlNotes, SqlRun};
+
+/// Where a statement goes.
+#[derive(Clone)]
+pub(crate) enum Sql {
+    Absent,
+    /// A statement is a transaction.
+    Each(Arc<dyn Database>),
+    /// A statement is part of a run's transaction.
+    Run(SqlRun),
+}
+
+impl Sql {
+    /// The view of a run that starts on top of this one.
+    pub(crate) fn for_run(&self) -> Self {
+        match self {
+            Self::Absent => Self::Absent,
+            Self::Each(database) => Self::Run(SqlRun::on_database(Arc::clone(database))),
+            Self::Run(outer) => Self::Run(SqlRun::inside(outer.clone())),
+        }
+    }
+
+    pub(crate) fn run(&self) -> Option<&SqlRun> {
+        match self {
+            Self::Run(run) => Some(run),
+            Self::Absent | Self::Each(_) => None,
+        }
+    }
+
+    /// Runs one statement. A dry run shows what it would give and undoes it; inside a run the run itself does that.
+    pub(crate) async fn execute(
+        &self,
+        statement: &SqlStatement,
+        dry_run: bool,
+    ) -> Result<SqlAnswer, ToolError> {
+        match self {
+            Self::Absent => Err(ToolError::new(Code::Sql, "no database is configured")
+                .help("this kernel has no database; pass the rows as arguments")),
+            Self::Run(run) => run.execute(statement).await,
+            Self::Each(database) => {
+                let mut transaction = database.begin(SqlAccess::ReadWrite).await?;
+                if dry_run {
+                    // Behind a mark no database accepts a statement that it could not undo.
+                    transaction.mark().await?;
+                }
+                match transaction.execute(statement).await {
+                    Ok(answer) if dry_run => {
+                        transaction.rollback().await;
+                        Ok(answer)
+                    }
+                    Ok(answer) => transaction.commit().await.map(|()| answer),
+                    Err(error) => {
+                        transaction.rollback().await;
+                        Err(error)
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What a call of `exec_sql` answers.
+pub(crate) fn answer_value(answer: &SqlAnswer) -> Value {
+    json!({
+        "rows": answer.rows,
+        "columns": answer.columns,
+        "changed": answer.changed,
+        "truncated": answer.truncated,
+    })
+}

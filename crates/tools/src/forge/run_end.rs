@@ -1,0 +1,52 @@
+//! The end of a run: its files and its statements stand together, or neither does.
+
+use std::sync::Arc;
+
+use tgp_contract::{Code, ToolError};
+use tgp_vfs::OverlayFs;
+
+use crate::database::SqlRun;
+
+/// What a run has held back.
+pub(super) struct RunEnd {
+    pub(super) overlay: Arc<OverlayFs>,
+    pub(super) sql: Option<SqlRun>,
+}
+
+impl RunEnd {
+    /// The database commits last, when the files are in place and can still be taken back: a file system can undo,
+    /// a database that has committed cannot.
+    pub(super) async fn commit(self) -> Result<(), ToolError> {
+        let Some(sql) = self.sql else { return Ok(self.overlay.commit()?) };
+        if !sql.is_open().await {
+            return Ok(self.overlay.commit()?);
+        }
+        if self.overlay.changes().is_empty() {
+            return sql.commit().await;
+        }
+        let overlay = self.overlay;
+        let runtime = tokio::runtime::Handle::current();
+        let commit = move || {
+            let mut refused = None;
+            let mut last_word = || match runtime.block_on(sql.commit()) {
+                Ok(()) => true,
+                Err(error) => {
+                    refused = Some(error);
+                    false
+                }
+            };
+            overlay.commit_if(Some(&mut last_word))?;
+            refused.map_or(Ok(()), Err)
+        };
+        tokio::task::spawn_blocking(commit)
+            .await
+            .unwrap_or_else(|_| Err(ToolError::new(Code::Internal, "the commit of the run was broken off")))
+    }
+
+    pub(super) async fn undo(self) {
+        self.overlay.discard();
+        if let Some(sql) = self.sql {
+            sql.roll_back().await;
+        }
+    }
+}

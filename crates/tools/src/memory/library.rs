@@ -1,0 +1,342 @@
+//! The tools of a project: written, committed, described and found again.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tgp_contract::{Code, FileEffect, FileSystem, FsError, RelativePath, ToolError, ToolMetadata, canonical};
+use tgp_git::{Conflict, HydrateOutcome, Memory, MemoryOptions, PersistFile, Verb, Work};
+use tgp_registry::{Found, Hit, Searcher, Verdict, is_tool};
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+use tokio::runtime::Handle;
+use tokio::sync::Mutex;
+
+use super::META_FILE;
+use super::catalogue::Catalogue;
+use super::locks::PathLocks;
+use crate::Forge;
+use crate::router::Outcome;
+
+/// Similar tools that a write names at most.
+const MAX_SIMILAR: usize = 5;
+
+/// How long a search waits until new tools are embedded; those that are not are compared by their words.
+const SEARCH_PATIENCE: Duration = Duration::from_secs(60);
+/// The same for a write, which only wants to know whether there is a double.
+const WRITE_PATIENCE: Duration = Duration::from_secs(5);
+
+/// What happens to a new tool whose job an old one does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnDuplicate {
+    #[default]
+    Warn,
+    Refuse,
+}
+
+/// See the module's documentation.
+pub struct Library {
+    git: Memory,
+    catalogue: Arc<Catalogue>,
+    searcher: Searcher,
+    on_duplicate: OnDuplicate,
+    has_remote: bool,
+    locks: PathLocks,
+    known: Mutex<Known>,
+}
+
+/// What has been seen of the working tree.
+#[derive(Default)]
+struct Known {
+    /// Every tool; nothing when it has to be looked at (again).
+    tools: Option<BTreeMap<RelativePath, Arc<ToolMetadata>>>,
+    /// True when the searcher knows them all.
+    told: bool,
+}
+
+impl std::fmt::Debug for Library {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Library").field("on_duplicate", &self.on_duplicate).finish_non_exhaustive()
+    }
+}
+
+impl Library {
+    /// Opens the repository, and brings it up to date with its remote. `git` gets this library's own way to make
+    /// `meta.json`. Also answers what a person should know, one sentence each.
+    ///
+    /// # Errors
+    /// `EGIT` when there is no repository and none can be had.
+    pub async fn open(
+        forge: Arc<Forge>,
+        searcher: Searcher,
+        on_duplicate: OnDuplicate,
+        git: impl FnOnce(Arc<dyn tgp_git::DerivedFile>) -> MemoryOptions,
+        state: &std::path::Path,
+    ) -> Result<(Self, Vec<String>), ToolError> {
+        let catalogue = Arc::new(Catalogue::new(forge, state, Handle::current())?);
+        let options = git(Arc::clone(&catalogue) as _);
+        let has_remote = options.remote.is_some();
+        let git = Memory::open(options).await?;
+        let hydrated = git.hydrate().await?;
+        let mut notices = hydrated.repaired;
+        if let HydrateOutcome::Offline { why } = hydrated.outcome {
+            notices.push(format!(
+                "the remote of the tools cannot be reached, so the local ones are used: {why}"
+            ));
+        }
+        notices.extend(hydrated.conflicts.iter().map(conflict_notice));
+        let library = Self {
+            git,
+            catalogue,
+            searcher,
+            on_duplicate,
+            has_remote,
+            locks: PathLocks::default(),
+            known: Mutex::default(),
+        };
+        Ok((library, notices))
+    }
+
+    /// Where the repository stands.
+    ///
+    /// # Errors
+    /// `EGIT`.
+    pub async fn status(&self) -> Result<tgp_git::Status, ToolError> {
+        self.git.status().await
+    }
+
+    /// Sees to it that the searcher knows every tool. Answers what had to be repaired on the way.
+    async fn survey(
+        &self,
+        files: &Arc<dyn FileSystem>,
+        patience: Duration,
+    ) -> Result<Vec<String>, ToolError> {
+        let mut known = self.known.lock().await;
+        let mut warnings = Vec::new();
+        if known.tools.is_none() {
+            let survey = self.catalogue.survey(files).await?;
+            warnings = survey.warnings;
+            known.tools = Some(survey.tools.into_iter().map(|tool| (tool.path.clone(), tool)).collect());
+            known.told = false;
+        }
+        if !known.told {
+            let tools: Vec<ToolMetadata> =
+                known.tools.iter().flat_map(BTreeMap::values).map(|tool| tool.as_ref().clone()).collect();
+            match tokio::time::timeout(patience, self.searcher.update(tools)).await {
+                Ok(Ok(_)) => known.told = true,
+                // They can be found by their words already.
+                Ok(Err(error)) => {
+                    warnings.push(format!("the tools could not be embedded: {}", error.message))
+                }
+                Err(_) => {}
+            }
+        }
+        Ok(warnings)
+    }
+
+    /// Finds tools by what they do.
+    pub(crate) async fn search(
+        &self,
+        files: &Arc<dyn FileSystem>,
+        query: &str,
+        limit: usize,
+    ) -> Result<(Found, Vec<String>), ToolError> {
+        let mut warnings = self.survey(files, SEARCH_PATIENCE).await?;
+        let found = self.searcher.search(query, limit).await?;
+        warnings.extend(found.warning.clone());
+        if found.pending > 0 {
+            warnings.push(format!(
+                "{} tools are not embedded yet and were compared by their words",
+                found.pending
+            ));
+        }
+        Ok((found, warnings))
+    }
+
+    /// Existing tools that do what a new one does. A search that fails is no reason not to write.
+    async fn similar(&self, files: &Arc<dyn FileSystem>, path: &RelativePath, content: &str) -> Vec<Hit> {
+        let found = async {
+            self.survey(files, WRITE_PATIENCE).await?;
+            let source = (path.clone(), content.as_bytes().to_vec());
+            let described = self.catalogue.describe(vec![source]).await?;
+            match described.first() {
+                Some(tool) => Ok(self.searcher.similar(tool, MAX_SIMILAR).await?.results),
+                None => Ok(Vec::new()),
+            }
+        };
+        let hits: Result<Vec<Hit>, ToolError> = found.await;
+        hits.unwrap_or_default().into_iter().filter(|hit| hit.verdict == Verdict::Reuse).collect()
+    }
+
+    /// Gives a file of the tool root the content that `edit` makes of the old one, and commits it. Whatever fails,
+    /// the file is as it was before, except where the remote's version has taken its place.
+    pub(crate) async fn edit(
+        &self,
+        files: &Arc<dyn FileSystem>,
+        path: &RelativePath,
+        edit: impl FnOnce(Option<&[u8]>) -> Result<String, ToolError> + Send,
+    ) -> Result<Outcome, ToolError> {
+        let _writer = self.locks.lock(path).await;
+        let before = match files.read(path) {
+            Ok(bytes) => Some(bytes),
+            Err(FsError::NotFound(_)) => None,
+            Err(error) => return Err(error.into()),
+        };
+        let content = edit(before.as_deref())?;
+        let created = before.is_none();
+        let mut similar = Vec::new();
+        if created && is_tool(path) {
+            similar = self.similar(files, path, &content).await;
+            self.refuse_duplicates(path, &similar)?;
+        }
+        files.write(path, content.as_bytes())?;
+        let effect = FileEffect {
+            path: path.clone(),
+            before: before.as_deref().map(canonical::sha256_hex),
+            after: Some(canonical::sha256_hex(content.as_bytes())),
+        };
+        let bytes = content.len();
+        let content = content.into_bytes();
+        let file = PersistFile { path: path.clone(), content: Some(content.clone()) };
+        let verb = if created { Verb::Forge } else { Verb::Refactor };
+        let persisted = match self.git.persist(Work { files: vec![file], verb }).await {
+            Ok(persisted) => persisted,
+            Err(error) => {
+                if error.code != Code::Conflict {
+                    put_back(files.as_ref(), path, before)?;
+                }
+                *self.known.lock().await = Known::default();
+                return Err(error);
+            }
+        };
+        self.learn(path, content).await;
+        let mut data = json!({
+            "path": path,
+            "bytes": bytes,
+            "created": created,
+            "commit": persisted.commit,
+            "branch": persisted.branch,
+            "pushed": persisted.pushed,
+        });
+        if let Some(fields) = data.as_object_mut() {
+            // Without a remote there is nothing to explain.
+            if let Some(why) = persisted.why.filter(|_| self.has_remote) {
+                fields.insert("why".to_owned(), json!(why));
+            }
+            if let Some(request) = persisted.request {
+                fields.insert("request".to_owned(), json!(request));
+            }
+            if !similar.is_empty() {
+                fields.insert("similar".to_owned(), similar.iter().map(similar_value).collect());
+            }
+        }
+        Ok(Outcome { data, files: vec![effect] })
+    }
+
+    /// Keeps in mind that a tool is there, or is another now; where that fails, all are looked at the next time.
+    async fn learn(&self, path: &RelativePath, content: Vec<u8>) {
+        if !is_tool(path) {
+            return;
+        }
+        let mut known = self.known.lock().await;
+        let Some(tools) = known.tools.as_mut() else { return };
+        match self.catalogue.describe(vec![(path.clone(), content)]).await {
+            Ok(described) => tools.extend(described.into_iter().map(|tool| (tool.path.clone(), tool))),
+            Err(_) => known.tools = None,
+        }
+        known.told = false;
+    }
+
+    fn refuse_duplicates(&self, path: &RelativePath, similar: &[Hit]) -> Result<(), ToolError> {
+        if self.on_duplicate == OnDuplicate::Warn || similar.is_empty() {
+            return Ok(());
+        }
+        let names: Vec<String> = similar.iter().map(|hit| format!("`{}`", hit.path)).collect();
+        let similar: Value = similar.iter().map(similar_value).collect();
+        Err(ToolError::new(
+            Code::Policy,
+            format!("`{path}` was not written: {} does that already", names.join(", ")),
+        )
+        .detail("similar", similar)
+        .help("use that tool, or patch it; registry.onDuplicate: 'warn' allows another"))
+    }
+
+    pub(crate) async fn sync(&self) -> Result<Value, ToolError> {
+        let synced = self.git.sync().await?;
+        let status = self.git.status().await?;
+        *self.known.lock().await = Known::default();
+        let mut data = json!({
+            "committed": synced.committed,
+            "pulled": synced.pulled,
+            "pushed": synced.pushed,
+            "conflicts": synced.conflicts,
+            "requests": synced.requests,
+            "head": status.head,
+            "branch": status.branch,
+            "remote": status.remote,
+        });
+        if let (Some(why), Some(fields)) = (synced.why.filter(|_| self.has_remote), data.as_object_mut()) {
+            fields.insert("why".to_owned(), json!(why));
+        }
+        Ok(data)
+    }
+
+    pub(crate) async fn log(&self, path: Option<&RelativePath>, limit: usize) -> Result<Value, ToolError> {
+        let history = self.git.history(path, limit).await?;
+        let versions: Vec<Value> = history
+            .versions
+            .into_iter()
+            .map(|version| {
+                json!({
+                    "commit": version.commit,
+                    "author": version.author,
+                    "email": version.email,
+                    "time": moment(version.time_ms),
+                    "subject": version.subject,
+                    "paths": version.paths,
+                    "pushed": version.pushed,
+                })
+            })
+            .collect();
+        Ok(json!({ "versions": versions, "complete": history.complete }))
+    }
+}
+
+/// `meta.json` is made from the tools, so nobody else writes it.
+pub(crate) fn refuse_derived(path: &RelativePath) -> Result<(), ToolError> {
+    if path.as_str().eq_ignore_ascii_case(META_FILE) {
+        return Err(ToolError::new(Code::Permission, format!("`{path}` is made from the tools"))
+            .help("write the tools; the index follows by itself"));
+    }
+    Ok(())
+}
+
+fn put_back(files: &dyn FileSystem, path: &RelativePath, before: Option<Vec<u8>>) -> Result<(), ToolError> {
+    match before {
+        Some(bytes) => Ok(files.write(path, &bytes)?),
+        None => Ok(files.remove(path)?),
+    }
+}
+
+fn similar_value(hit: &Hit) -> Value {
+    json!({ "path": hit.path, "score": shown_score(hit.score), "why": hit.why })
+}
+
+/// Four digits: more would be noise.
+pub(crate) fn shown_score(score: f32) -> f64 {
+    (f64::from(score) * 10_000.0).round() / 10_000.0
+}
+
+/// ISO 8601, in UTC and to the second, as git keeps it.
+fn moment(milliseconds: i64) -> Option<String> {
+    let moment = OffsetDateTime::from_unix_timestamp(milliseconds.div_euclid(1000)).ok()?;
+    moment.format(&Rfc3339).ok()
+}
+
+fn conflict_notice(conflict: &Conflict) -> String {
+    format!(
+        "`{}` was changed here and at the remote; the remote's version stands, ours is kept on branch `{}`",
+        conflict.path, conflict.branch
+    )
+}
