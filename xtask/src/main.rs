@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a chore talks to the person who runs it")]
 
+mod databases;
 mod fixtures;
 mod run;
 mod tidy;
@@ -14,6 +15,8 @@ use anyhow::{Context, Result, bail};
 const HELP: &str = "\
 cargo xtask test    tidy, formatting, lints, and every test; installs what the tests need
 cargo xtask tidy    the house rules: floors, architecture page, module docs, file sizes
+cargo xtask with-databases COMMAND...
+                    a command with PostgreSQL and MariaDB started for it, as the tests have them
 cargo xtask bench   the measurements against peers (see bench/README.md)";
 
 fn main() -> ExitCode {
@@ -32,6 +35,7 @@ fn chore() -> Result<()> {
     match arguments.next().as_deref() {
         Some("test") => test(&root),
         Some("tidy") => tidy::check(&root),
+        Some("with-databases") => with_databases(&arguments.collect::<Vec<_>>()),
         Some("bench") => bench(&root, &arguments.collect::<Vec<_>>()),
         Some("help" | "--help" | "-h") | None => {
             println!("{HELP}");
@@ -51,9 +55,18 @@ fn test(root: &std::path::Path) -> Result<()> {
     tidy::check(root)?;
     run::cargo(root, &["fmt", "--all", "--check"], &[])?;
     run::cargo(root, &["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"], &[])?;
-    let environment = fixtures::prepare(root)?;
+    let mut environment = fixtures::prepare(root)?;
+    // Held until the tests are over, then stopped.
+    let databases = databases::start();
+    environment.extend_from_slice(databases.environment());
     run::cargo_test(root, &["test", "--workspace", "--quiet", "--no-fail-fast"], &environment)?;
     Ok(())
+}
+
+fn with_databases(command: &[String]) -> Result<()> {
+    let Some((program, arguments)) = command.split_first() else { bail!("name the command to run\n{HELP}") };
+    let databases = databases::start();
+    run::program(program, arguments, databases.environment())
 }
 
 fn bench(root: &std::path::Path, arguments: &[String]) -> Result<()> {

@@ -22,6 +22,19 @@ pub fn cargo(root: &Path, arguments: &[&str], environment: &[(String, String)]) 
     Ok(())
 }
 
+/// Runs a program in the present directory and fails when it fails.
+pub fn program(program: &str, arguments: &[String], environment: &[(String, String)]) -> Result<()> {
+    let status = Command::new(program)
+        .args(arguments)
+        .envs(environment.iter().map(|(name, value)| (name, value)))
+        .status()
+        .with_context(|| format!("`{program}` cannot be started"))?;
+    if !status.success() {
+        bail!("`{program}` failed");
+    }
+    Ok(())
+}
+
 /// Runs the tests, shows what they print, and closes with one line that counts them all.
 pub fn cargo_test(root: &Path, arguments: &[&str], environment: &[(String, String)]) -> Result<()> {
     println!("xtask: cargo {}", arguments.join(" "));

@@ -26,8 +26,8 @@ const FLOORS: [(&str, u32); 11] = [
 /// The one arrow between organs: the sandbox locks its workers with the jail.
 const ALLOWED_ARROWS: [(&str, &str); 1] = [("sandbox", "jail")];
 
-/// Crates that speak to the operating system or to the engine's C library.
-const UNSAFE_CRATES: [&str; 2] = ["jail", "sandbox"];
+/// Crates that speak to the operating system, to the engine's C library, or to one kind of processor.
+const UNSAFE_CRATES: [&str; 3] = ["jail", "sandbox", "registry"];
 
 /// A file longer than this has two meanings and is split.
 const MAX_LINES: usize = 600;

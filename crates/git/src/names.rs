@@ -97,6 +97,9 @@ pub(crate) fn kept_prefix(path: &RelativePath) -> String {
 
 /// `Forge: tools/a.ts`; further files follow in the body.
 pub(crate) fn message(verb: Verb, files: &[PersistFile]) -> String {
+    if verb == Verb::Start {
+        return "Start the tool repository\n".to_owned();
+    }
     let mut paths = files.iter().map(|file| file.path.as_str());
     let mut message = format!("{verb}: {}\n", paths.next().unwrap_or_default());
     for (index, path) in paths.enumerate() {

@@ -188,6 +188,8 @@ pub struct PersistFile {
 /// The first word of the commit message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
+    /// The first commit: what a repository has before it has tools.
+    Start,
     Forge,
     Refactor,
     Remove,
@@ -196,6 +198,7 @@ pub enum Verb {
 impl fmt::Display for Verb {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
+            Self::Start => "Start",
             Self::Forge => "Forge",
             Self::Refactor => "Refactor",
             Self::Remove => "Remove",

@@ -7,13 +7,18 @@ use tgp_contract::{Code, RelativePath, ToolError};
 
 use crate::deliver::Ticket;
 use crate::follow::Uncommitted;
+use crate::leftovers::leftovers;
 use crate::local::Local;
 use crate::memory::Inner;
 use crate::names::admit;
-use crate::{PersistFile, Persisted, Strategy, Work};
+use crate::{PersistFile, Persisted, Strategy, Verb, Work};
 
 /// One piece of work is a tool with what belongs to it.
 const MAX_FILES: usize = 10_000;
+/// A file in here is a tool, and is committed when somebody says so.
+const TOOLS_DIRECTORY: &str = "tools";
+/// Keeps an empty directory in git.
+const PLACEHOLDER: &str = ".gitkeep";
 pub(crate) const NO_REMOTE: &str = "no remote is configured; the tools are kept on this machine";
 
 impl Inner {
@@ -60,7 +65,10 @@ impl Inner {
 impl Local {
     /// Commits `work` and moves the branch. The answer is where it stands then, also when there was nothing to do.
     pub(crate) fn commit_to_branch(&mut self, work: &Work) -> Result<Option<Oid>, ToolError> {
-        let head = self.head()?;
+        let mut head = self.head()?;
+        if head.is_none() && work.verb != Verb::Start {
+            head = self.start(work)?;
+        }
         let derived = self.context.derived.clone();
         let Some(commit) = self.commit(head, &work.files, work.verb, Some(&*derived))? else {
             return Ok(head);
@@ -68,6 +76,23 @@ impl Local {
         let subject = work.files.first().map(|file| format!("{}: {}", work.verb, file.path));
         self.advance(head, commit, Uncommitted::Leave, &subject.unwrap_or_default())?;
         Ok(Some(commit))
+    }
+
+    /// Commits what stands around the tools before the first of them: settings for editors, rules for git.
+    fn start(&mut self, work: &Work) -> Result<Option<Oid>, ToolError> {
+        let named = |path: &RelativePath| work.files.iter().any(|file| file.path == *path);
+        let is_tool = |path: &RelativePath| {
+            path.parts().next() == Some(TOOLS_DIRECTORY) && path.name() != Some(PLACEHOLDER)
+        };
+        let files: Vec<PersistFile> = leftovers(self)?
+            .into_iter()
+            .flat_map(|work| work.files)
+            .filter(|file| !named(&file.path) && !is_tool(&file.path))
+            .collect();
+        if files.is_empty() {
+            return Ok(None);
+        }
+        self.commit_to_branch(&Work { files, verb: Verb::Start })
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tgp_git::{History, Memory};
 
-use crate::support::{World, arrived, forge, git, options, path, refactor, removal};
+use crate::support::{World, arrived, forge, git, options, path, refactor, removal, write};
 
 fn fixed_clock() -> SystemTime {
     UNIX_EPOCH + Duration::from_secs(1_700_000_000)
@@ -74,4 +74,31 @@ async fn status_says_where_it_stands_without_credentials() {
     let status = memory.status().await.unwrap();
     assert_eq!(status.remote.as_deref(), Some("https://host.invalid/x.git"));
     assert_eq!((status.head, status.unpushed, status.branch.as_str()), (None, 0, "main"));
+}
+
+#[tokio::test]
+async fn the_first_commit_has_what_stands_around_the_tools_and_no_draft() {
+    let world = World::new();
+    let root = world.root("agent");
+    for (name, content) in [
+        (".gitignore", "/.state/\n"),
+        ("tsconfig.json", "{}"),
+        ("tools/.gitkeep", ""),
+        ("tools/draft.ts", "draft"),
+    ] {
+        write(&root, name, content);
+    }
+    let memory = Memory::open(world.options("agent")).await.unwrap();
+    memory.hydrate().await.unwrap();
+    arrived(memory.persist(forge("tools/a.ts", "1")).await);
+    assert_eq!(world.remote_log(), ["Forge: tools/a.ts", "Start the tool repository"]);
+    assert_eq!(world.remote_file("tsconfig.json").as_deref(), Some("{}"));
+    assert_eq!(world.remote_file("tools/draft.ts"), None);
+    // Another folder with the same files around its tools has nothing to add to them.
+    for (name, content) in [(".gitignore", "/.state/\n"), ("tsconfig.json", "{}")] {
+        write(&world.root("other"), name, content);
+    }
+    let other = world.kernel("other").await;
+    arrived(other.persist(forge("tools/b.ts", "1")).await);
+    assert_eq!(world.remote_log(), ["Forge: tools/b.ts", "Forge: tools/a.ts", "Start the tool repository"]);
 }

@@ -35,9 +35,10 @@ impl Places {
         let places =
             Self { first: folder.join("first"), second: folder.join("second"), remote: bare_remote(folder) };
         for project in [&places.first, &places.second] {
-            std::fs::create_dir(project).map_err(cannot_write)?;
+            std::fs::create_dir(project).map_err(|error| cannot_write(&error))?;
             if places.remote.is_some() {
-                std::fs::write(project.join("tgp.config.ts"), CONFIG).map_err(cannot_write)?;
+                std::fs::write(project.join("tgp.config.ts"), CONFIG)
+                    .map_err(|error| cannot_write(&error))?;
             }
         }
         Ok(places)
@@ -47,7 +48,7 @@ impl Places {
 const REMOTE: &str = "remote.git";
 const CONFIG: &str = "export default { git: { url: '../remote.git', auth: { user: 'demo agent' } } };\n";
 
-fn cannot_write(error: std::io::Error) -> Failure {
+fn cannot_write(error: &std::io::Error) -> Failure {
     ToolError::new(Code::Internal, format!("cannot write to the temporary folder: {error}")).into()
 }
 

@@ -1,0 +1,214 @@
+//! A transaction on a PostgreSQL connection.
+
+use std::pin::pin;
+
+use async_trait::async_trait;
+use futures_util::TryStreamExt;
+use futures_util::future::join;
+use tgp_contract::{SqlAccess, SqlAnswer, SqlStatement, ToolError};
+use tokio_postgres::error::SqlState;
+use tokio_postgres::{Error, Statement, Transaction};
+
+use super::decode::{Decoded, check_readable};
+use super::{Connector, encode, errors, rules};
+use crate::answer::{Collector, Room};
+use crate::failure::{Failure, esql, read_only, rolled_back, timed_out, unknown_outcome};
+use crate::options::Limits;
+use crate::text::{Bound, Dialect, Script, bind, count};
+use crate::transaction::{Ending, Point, PointKind, Session, Stop};
+
+/// Rows asked for at a time: a large answer is read in pieces and can stop between them.
+const ROWS_AT_A_TIME: i32 = 500;
+
+/// Around every statement: a failed one would otherwise spoil the whole transaction.
+const STATEMENT: &str = "tgp_statement";
+
+pub(crate) struct PostgresSession<'a> {
+    // Taken by the commit or the rollback.
+    transaction: Option<Transaction<'a>>,
+    connector: Connector,
+    access: SqlAccess,
+    limits: Limits,
+    /// True once the statement savepoint is there; it is replaced, never stacked.
+    saved: bool,
+}
+
+impl<'a> PostgresSession<'a> {
+    pub fn new(
+        transaction: Transaction<'a>,
+        connector: Connector,
+        access: SqlAccess,
+        limits: Limits,
+    ) -> Self {
+        Self { transaction: Some(transaction), connector, access, limits, saved: false }
+    }
+
+    fn transaction(&self) -> Result<&Transaction<'a>, Failure> {
+        self.transaction.as_ref().ok_or_else(|| Failure::gone(rolled_back()))
+    }
+
+    async fn run(&mut self, statement: &SqlStatement) -> Result<SqlAnswer, Failure> {
+        let script = Script::read(&statement.sql, Dialect::Postgres)?;
+        rules::check(&script)?;
+        let bound = bind(&script, Dialect::Postgres, &statement.params)?;
+        let transaction = self.transaction()?;
+        let savepoint = if self.saved {
+            format!("RELEASE SAVEPOINT {STATEMENT}; SAVEPOINT {STATEMENT}")
+        } else {
+            format!("SAVEPOINT {STATEMENT}")
+        };
+        // Both are sent at once, so the savepoint costs no waiting.
+        let (saved, prepared) =
+            join(transaction.batch_execute(&savepoint), transaction.prepare(&bound.sql)).await;
+        saved.map_err(|error| Failure::gone(lost(&error)))?;
+        let answer = match prepared {
+            Ok(prepared) => self.answer(&prepared, &script, &bound).await,
+            Err(error) => Err(self.failure(&error, &bound, script.sql)),
+        };
+        self.saved = true;
+        match answer {
+            Ok(answer) => Ok(answer),
+            Err(error) => {
+                let undo = format!("ROLLBACK TO SAVEPOINT {STATEMENT}");
+                match self.transaction()?.batch_execute(&undo).await {
+                    Ok(()) => Err(error.into()),
+                    Err(_) => Err(Failure::gone(error)),
+                }
+            }
+        }
+    }
+
+    async fn answer(
+        &self,
+        statement: &Statement,
+        script: &Script<'_>,
+        bound: &Bound,
+    ) -> Result<SqlAnswer, ToolError> {
+        let transaction = self.transaction().map_err(|failure| failure.error)?;
+        count(statement.params().len(), bound.values.len())?;
+        for column in statement.columns() {
+            check_readable(column.type_(), column.name())?;
+        }
+        let values = bound.values.iter().zip(statement.params()).enumerate();
+        let values: Vec<encode::Written> = values
+            .map(|(index, (value, kind))| encode::write(value, kind, index + 1))
+            .collect::<Result<_, _>>()?;
+        let failure = |error: Error| self.failure(&error, bound, script.sql);
+        let names = statement.columns().iter().map(|column| column.name().to_owned());
+        let mut collector = Collector::new(names, self.limits);
+        if statement.columns().is_empty() {
+            let changed = transaction.execute_raw(statement, &values).await.map_err(failure)?;
+            return Ok(collector.finish(if script.counts_changes() { changed } else { 0 }));
+        }
+        let portal = transaction.bind_raw(statement, &values).await.map_err(failure)?;
+        let (mut room, mut before, mut rows) = (Room::Left, 0, 0_u64);
+        loop {
+            let stream = transaction.query_portal_raw(&portal, ROWS_AT_A_TIME).await.map_err(failure)?;
+            let mut stream = pin!(stream);
+            while let Some(row) = stream.try_next().await.map_err(failure)? {
+                rows += 1;
+                if room == Room::Full {
+                    continue;
+                }
+                let mut cells = Vec::with_capacity(row.len());
+                for index in 0..row.len() {
+                    let cell = row.try_get::<_, Decoded>(index).map_err(|error| unreadable(&error))?;
+                    cells.push(cell.0);
+                }
+                room = collector.push(cells);
+            }
+            // The server has done every change with the first rows; the rest is read for its count only. The count at the
+            // end is that of the last piece.
+            match stream.rows_affected() {
+                Some(last) if script.counts_changes() => return Ok(collector.finish(before + last)),
+                Some(_) => return Ok(collector.finish(0)),
+                None if room == Room::Full && !script.counts_changes() => return Ok(collector.finish(0)),
+                None => before = rows,
+            }
+        }
+    }
+
+    fn failure(&self, error: &Error, bound: &Bound, sql: &str) -> ToolError {
+        match error.code() {
+            Some(code) if *code == SqlState::QUERY_CANCELED => {
+                timed_out(self.limits.statement_timeout).detail("sqlCode", code.code())
+            }
+            Some(code)
+                if *code == SqlState::READ_ONLY_SQL_TRANSACTION && self.access == SqlAccess::ReadOnly =>
+            {
+                read_only().detail("sqlCode", code.code())
+            }
+            _ => errors::of_statement(error, bound, sql),
+        }
+    }
+}
+
+fn unreadable(error: &Error) -> ToolError {
+    let cause = std::error::Error::source(error).map(ToString::to_string).unwrap_or_default();
+    esql(format!("a value of the answer cannot be read: {cause}")).help("cast the column to text")
+}
+
+/// The savepoint failed: the statement before has ended the transaction, or the connection is gone.
+fn lost(error: &Error) -> ToolError {
+    match error.as_db_error() {
+        Some(server) => rolled_back().detail("sqlCode", server.code().code()),
+        None => errors::of_connection(error),
+    }
+}
+
+#[async_trait]
+impl Session for PostgresSession<'_> {
+    async fn execute(&mut self, statement: &SqlStatement) -> Result<SqlAnswer, Failure> {
+        self.run(statement).await
+    }
+
+    async fn point(&mut self, point: &Point) -> Result<(), Failure> {
+        let name = &point.name;
+        // Undoing to a mark forgets the savepoints after it; keeping one must not leave ours behind it.
+        let forget = if self.saved { format!("RELEASE SAVEPOINT {STATEMENT}; ") } else { String::new() };
+        let order = match point.kind {
+            PointKind::Mark => format!("{forget}SAVEPOINT {name}"),
+            PointKind::Keep => format!("{forget}RELEASE SAVEPOINT {name}"),
+            PointKind::Undo => format!("{forget}ROLLBACK TO SAVEPOINT {name}; RELEASE SAVEPOINT {name}"),
+        };
+        self.saved = false;
+        self.transaction()?.batch_execute(&order).await.map_err(|error| Failure::gone(lost(&error)))
+    }
+
+    async fn commit(&mut self) -> Result<(), Failure> {
+        let Some(transaction) = self.transaction.take() else { return Err(Failure::gone(rolled_back())) };
+        // Releasing the savepoint proves that this is still the transaction we began.
+        let release = if self.saved { format!("RELEASE SAVEPOINT {STATEMENT}; ") } else { String::new() };
+        match transaction.batch_execute(&format!("{release}COMMIT")).await {
+            Ok(()) => {
+                // Dropped, it would send a rollback that has nothing to roll back.
+                std::mem::forget(transaction);
+                Ok(())
+            }
+            Err(error) => {
+                self.transaction = Some(transaction);
+                Err(Failure::gone(match error.as_db_error() {
+                    Some(server) => esql(format!("the commit failed: {}", server.message()))
+                        .detail("sqlCode", server.code().code()),
+                    None => unknown_outcome(&error.to_string()),
+                }))
+            }
+        }
+    }
+
+    async fn rollback(&mut self) -> Ending {
+        match self.transaction.take() {
+            None => Ending::Ended,
+            Some(transaction) => match transaction.rollback().await {
+                Ok(()) => Ending::Ended,
+                Err(_) => Ending::Broken,
+            },
+        }
+    }
+
+    fn stopper(&self) -> Option<Stop> {
+        let token = self.transaction.as_ref()?.cancel_token();
+        let connector = self.connector.clone();
+        Some(Box::pin(async move { connector.cancel(token).await }))
+    }
+}

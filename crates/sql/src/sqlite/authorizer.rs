@@ -1,0 +1,123 @@
+//! What a statement may do in SQLite, asked by SQLite itself while it compiles the statement.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
+use tgp_contract::ToolError;
+
+use crate::failure::esql;
+
+const TRANSACTIONS: &str = "transactions are opened and closed by the kernel";
+const TRANSACTIONS_HELP: &str = "return to commit, throw to roll back";
+
+/// Pragmas that only look, or whose effect is part of the transaction.
+const PRAGMAS: [&str; 22] = [
+    "application_id",
+    "collation_list",
+    "compile_options",
+    "data_version",
+    "defer_foreign_keys",
+    "encoding",
+    "foreign_key_check",
+    "foreign_key_list",
+    "freelist_count",
+    "function_list",
+    "index_info",
+    "index_list",
+    "index_xinfo",
+    "integrity_check",
+    "module_list",
+    "page_count",
+    "pragma_list",
+    "quick_check",
+    "table_info",
+    "table_list",
+    "table_xinfo",
+    "user_version",
+];
+
+/// Functions that reach outside the database.
+const FUNCTIONS: [&str; 6] = ["load_extension", "fts3_tokenizer", "readfile", "writefile", "edit", "fsdir"];
+
+/// Virtual tables that keep their data in the database itself.
+const MODULES: [&str; 6] = ["fts3", "fts4", "fts5", "rtree", "rtree_i32", "geopoly"];
+
+/// Whose statement is being compiled, and why one was refused.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Warden(Arc<Mutex<State>>);
+
+#[derive(Debug, Default)]
+struct State {
+    guarding: bool,
+    refusal: Option<(String, &'static str)>,
+}
+
+impl Warden {
+    fn with<T>(&self, use_state: impl FnOnce(&mut State) -> T) -> T {
+        use_state(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// From here on statements come from a caller.
+    pub fn guard(&self) {
+        self.with(|state| *state = State { guarding: true, refusal: None });
+    }
+
+    /// From here on statements are our own. Gives the refusal of the caller's last one.
+    pub fn release(&self) -> Option<ToolError> {
+        let refusal = self.with(|state| {
+            state.guarding = false;
+            state.refusal.take()
+        });
+        refusal.map(|(message, help)| esql(message).detail("sqlCode", "SQLITE_AUTH").help(help))
+    }
+
+    /// SQLite's question.
+    pub fn judge(&self, context: &AuthContext<'_>) -> Authorization {
+        self.with(|state| {
+            if !state.guarding {
+                return Authorization::Allow;
+            }
+            match verdict(&context.action) {
+                None => Authorization::Allow,
+                Some(refusal) => {
+                    state.refusal = Some(refusal);
+                    Authorization::Deny
+                }
+            }
+        })
+    }
+}
+
+/// Nothing when the action is allowed.
+fn verdict(action: &AuthAction<'_>) -> Option<(String, &'static str)> {
+    match action {
+        AuthAction::Transaction { .. } | AuthAction::Savepoint { .. } => {
+            Some((TRANSACTIONS.to_owned(), TRANSACTIONS_HELP))
+        }
+        AuthAction::Attach { .. } | AuthAction::Detach { .. } => Some((
+            "other database files cannot be attached".to_owned(),
+            "work in the one configured database",
+        )),
+        AuthAction::Pragma { pragma_name, .. } => {
+            let name = pragma_name.to_ascii_lowercase();
+            (!PRAGMAS.contains(&name.as_str())).then(|| {
+                (format!("PRAGMA {name} is not allowed"), "only pragmas that describe the database are")
+            })
+        }
+        AuthAction::Function { function_name } => {
+            let name = function_name.to_ascii_lowercase();
+            FUNCTIONS
+                .contains(&name.as_str())
+                .then(|| (format!("the function {name} is not allowed"), "it reaches outside the database"))
+        }
+        AuthAction::CreateVtable { module_name, .. } => {
+            let name = module_name.to_ascii_lowercase();
+            (!MODULES.contains(&name.as_str()))
+                .then(|| (format!("virtual tables of the kind {name} are not allowed"), "use fts5 or rtree"))
+        }
+        AuthAction::Unknown { .. } => {
+            Some(("the statement is not allowed".to_owned(), "it is of an unknown kind"))
+        }
+        _ => None,
+    }
+}

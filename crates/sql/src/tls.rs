@@ -1,0 +1,116 @@
+//! Encryption for PostgreSQL over rustls. The server's certificate and name are always checked.
+
+use std::future::Future;
+use std::io;
+use std::path::Path;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, InvalidDnsNameError, ServerName};
+use rustls::{ClientConfig, RootCertStore};
+use tgp_contract::{Code, ToolError};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio_postgres::Socket;
+use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
+use tokio_rustls::TlsConnector;
+
+/// Makes encrypted connections.
+#[derive(Clone)]
+pub(crate) struct Encryption(Arc<ClientConfig>);
+
+impl Encryption {
+    /// With the authorities of a PEM file, or the public ones.
+    pub fn new(authorities: Option<&Path>) -> Result<Self, ToolError> {
+        let mut roots = RootCertStore::empty();
+        match authorities {
+            None => roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned()),
+            Some(file) => {
+                let certificates = CertificateDer::pem_file_iter(file).map_err(|error| unusable(&error))?;
+                for certificate in certificates {
+                    let certificate = certificate.map_err(|error| unusable(&error))?;
+                    roots.add(certificate).map_err(|error| unusable(&error))?;
+                }
+            }
+        }
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(|error| unusable(&error))?
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        Ok(Self(Arc::new(config)))
+    }
+}
+
+fn unusable(error: &dyn std::fmt::Display) -> ToolError {
+    ToolError::new(
+        Code::Config,
+        format!("the certificate authorities of the database cannot be used: {error}"),
+    )
+    .help("check the file that the database URL names")
+}
+
+impl MakeTlsConnect<Socket> for Encryption {
+    type Stream = Encrypted;
+    type TlsConnect = Handshake;
+    type Error = InvalidDnsNameError;
+
+    fn make_tls_connect(&mut self, domain: &str) -> Result<Handshake, InvalidDnsNameError> {
+        let server = ServerName::try_from(domain)?.to_owned();
+        Ok(Handshake { connector: TlsConnector::from(Arc::clone(&self.0)), server })
+    }
+}
+
+pub(crate) struct Handshake {
+    connector: TlsConnector,
+    server: ServerName<'static>,
+}
+
+impl TlsConnect<Socket> for Handshake {
+    type Stream = Encrypted;
+    type Error = io::Error;
+    type Future = Pin<Box<dyn Future<Output = io::Result<Encrypted>> + Send>>;
+
+    fn connect(self, socket: Socket) -> Self::Future {
+        Box::pin(async move { Ok(Encrypted(self.connector.connect(self.server, socket).await?)) })
+    }
+}
+
+pub(crate) struct Encrypted(tokio_rustls::client::TlsStream<Socket>);
+
+impl TlsStream for Encrypted {
+    /// The certificate is checked against its authority, so the password exchange is not bound to it as well.
+    fn channel_binding(&self) -> ChannelBinding {
+        ChannelBinding::none()
+    }
+}
+
+impl AsyncRead for Encrypted {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_read(context, buffer)
+    }
+}
+
+impl AsyncWrite for Encrypted {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(context)
+    }
+}

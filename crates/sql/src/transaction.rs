@@ -1,0 +1,319 @@
+//! A transaction's two halves: the handle that sends orders, and the worker that owns the connection and obeys.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tgp_contract::{SqlAnswer, SqlStatement, SqlTransaction, ToolError};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::failure::{Failure, Transaction, abandoned, esql, rolled_back, timed_out};
+
+/// The server's own timeout comes first, since it knows best; ours is for a server that does not answer.
+const SERVER_GRACE: Duration = Duration::from_millis(500);
+
+/// How long a stopped statement may take to end before its connection is given up.
+const STOP_GRACE: Duration = Duration::from_secs(3);
+
+/// How long a rollback or the end of a transaction may take before its connection is given up.
+pub(crate) const END_GRACE: Duration = Duration::from_secs(10);
+
+/// A caller waits for each answer, so there is never more than one order under way, and one that ends it all.
+const ORDERS: usize = 2;
+
+/// As deep as nested tools go, with room to spare; a bound keeps savepoints from piling up in a server.
+const MAX_MARKS: usize = 64;
+
+type Answered<T> = oneshot::Sender<Result<T, ToolError>>;
+pub(crate) type Stop = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+pub(crate) enum Order {
+    Execute(SqlStatement, Answered<SqlAnswer>),
+    Point(PointKind, Answered<()>),
+    Commit(Answered<()>),
+    Rollback(oneshot::Sender<()>),
+}
+
+/// What a caller does with savepoints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PointKind {
+    Mark,
+    Keep,
+    Undo,
+}
+
+/// A savepoint order with the name it concerns.
+pub(crate) struct Point {
+    pub kind: PointKind,
+    pub name: String,
+}
+
+/// What the worker does with its connection afterwards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// No transaction is open; the connection can be cleaned and kept.
+    Ended,
+    /// Nobody knows what state it is in.
+    Broken,
+}
+
+/// A connection inside a transaction.
+#[async_trait]
+pub(crate) trait Session: Send {
+    async fn execute(&mut self, statement: &SqlStatement) -> Result<SqlAnswer, Failure>;
+    async fn point(&mut self, point: &Point) -> Result<(), Failure>;
+    async fn commit(&mut self) -> Result<(), Failure>;
+    async fn rollback(&mut self) -> Ending;
+
+    /// What stops a statement from outside while it runs; none where the statement watches the clock itself.
+    fn stopper(&self) -> Option<Stop>;
+}
+
+/// True once the caller has lost interest. A thread that runs a statement looks at it from time to time.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Abandoned(Arc<AtomicBool>);
+
+impl Abandoned {
+    pub fn get(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Sets the flag unless the call it guards has been answered.
+struct Guard<'a> {
+    abandoned: &'a Abandoned,
+    answered: bool,
+}
+
+impl Drop for Guard<'_> {
+    fn drop(&mut self) {
+        if !self.answered {
+            self.abandoned.set();
+        }
+    }
+}
+
+/// The caller's half.
+pub(crate) struct Handle {
+    orders: mpsc::Sender<Order>,
+    abandoned: Abandoned,
+}
+
+/// The two ends of a new transaction.
+pub(crate) fn channel() -> (Handle, mpsc::Receiver<Order>, Abandoned) {
+    let (sender, receiver) = mpsc::channel(ORDERS);
+    let abandoned = Abandoned::default();
+    (Handle { orders: sender, abandoned: abandoned.clone() }, receiver, abandoned)
+}
+
+impl Handle {
+    async fn ask<T>(&self, order: impl FnOnce(oneshot::Sender<T>) -> Order) -> Option<T> {
+        let (answer, answered) = oneshot::channel();
+        let mut guard = Guard { abandoned: &self.abandoned, answered: false };
+        let result = match self.orders.send(order(answer)).await {
+            Ok(()) => answered.await.ok(),
+            Err(_) => None,
+        };
+        guard.answered = true;
+        result
+    }
+
+    async fn point(&self, kind: PointKind) -> Result<(), ToolError> {
+        self.ask(|answer| Order::Point(kind, answer)).await.unwrap_or_else(|| Err(worker_lost()))
+    }
+}
+
+fn worker_lost() -> ToolError {
+    esql("the database's worker has ended, so the transaction was rolled back")
+}
+
+#[async_trait]
+impl SqlTransaction for Handle {
+    async fn execute(&mut self, statement: &SqlStatement) -> Result<SqlAnswer, ToolError> {
+        let statement = statement.clone();
+        self.ask(|answer| Order::Execute(statement, answer)).await.unwrap_or_else(|| Err(worker_lost()))
+    }
+
+    async fn mark(&mut self) -> Result<(), ToolError> {
+        self.point(PointKind::Mark).await
+    }
+
+    async fn keep(&mut self) -> Result<(), ToolError> {
+        self.point(PointKind::Keep).await
+    }
+
+    async fn undo(&mut self) -> Result<(), ToolError> {
+        self.point(PointKind::Undo).await
+    }
+
+    async fn commit(self: Box<Self>) -> Result<(), ToolError> {
+        self.ask(Order::Commit).await.unwrap_or_else(|| Err(worker_lost()))
+    }
+
+    async fn rollback(self: Box<Self>) {
+        // A worker that is gone has rolled back already.
+        let _ = self.ask(Order::Rollback).await;
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.abandoned.set();
+    }
+}
+
+/// What the worker knows of its transaction.
+struct Worker<'a, S> {
+    session: &'a mut S,
+    timeout: Duration,
+    marks: usize,
+    transaction: Transaction,
+    ending: Ending,
+}
+
+/// Obeys orders until the transaction ends, one way or the other.
+pub(crate) async fn serve<S: Session>(
+    session: &mut S,
+    mut orders: mpsc::Receiver<Order>,
+    timeout: Duration,
+) -> Ending {
+    let mut worker =
+        Worker { session, timeout, marks: 0, transaction: Transaction::Open, ending: Ending::Ended };
+    while let Some(order) = orders.recv().await {
+        // A caller that does not wait for the answer any more has said all there is to say.
+        match order {
+            Order::Execute(statement, mut answer) => {
+                let result = worker.execute(&statement, &mut answer).await;
+                let _ = answer.send(result);
+            }
+            Order::Point(kind, answer) => {
+                let _ = answer.send(worker.point(kind).await);
+            }
+            Order::Commit(answer) => {
+                let result = worker.commit().await;
+                if result.is_err() {
+                    worker.rollback().await;
+                }
+                let _ = answer.send(result);
+                return worker.ending;
+            }
+            Order::Rollback(answer) => {
+                worker.rollback().await;
+                let _ = answer.send(());
+                return worker.ending;
+            }
+        }
+    }
+    worker.rollback().await;
+    worker.ending
+}
+
+impl<S: Session> Worker<'_, S> {
+    fn settle<T>(&mut self, result: Result<T, Failure>) -> Result<T, ToolError> {
+        result.map_err(|failure| {
+            if failure.transaction == Transaction::Gone {
+                self.transaction = Transaction::Gone;
+                return failure.error.detail("transaction", "rolled back");
+            }
+            failure.error
+        })
+    }
+
+    fn open(&self) -> Result<(), ToolError> {
+        match self.transaction {
+            Transaction::Open => Ok(()),
+            Transaction::Gone => Err(rolled_back()),
+        }
+    }
+
+    async fn execute(
+        &mut self,
+        statement: &SqlStatement,
+        answer: &mut Answered<SqlAnswer>,
+    ) -> Result<SqlAnswer, ToolError> {
+        self.open()?;
+        let Some(stop) = self.session.stopper() else {
+            let result = self.session.execute(statement).await;
+            return self.settle(result);
+        };
+        let mut work = self.session.execute(statement);
+        let (deadline, error) = tokio::select! {
+            biased;
+            result = &mut work => {
+                drop(work);
+                return self.settle(result);
+            }
+            () = answer.closed() => (false, abandoned()),
+            () = tokio::time::sleep(self.timeout + SERVER_GRACE) => (true, timed_out(self.timeout)),
+        };
+        // The statement is still driven, since only a connection that reads its answer stays usable.
+        let stopping = async { futures_util::future::join(stop, &mut work).await.1 };
+        let stopped = tokio::time::timeout(STOP_GRACE, stopping).await;
+        drop(work);
+        let result = match stopped {
+            Ok(Ok(answer)) if deadline => Ok(answer),
+            Ok(Err(failure)) if deadline => Err(Failure { error, transaction: failure.transaction }),
+            Ok(_) => Err(Failure::gone(error)),
+            Err(_) => {
+                self.ending = Ending::Broken;
+                Err(Failure::gone(error))
+            }
+        };
+        self.settle(result)
+    }
+
+    async fn point(&mut self, kind: PointKind) -> Result<(), ToolError> {
+        self.open()?;
+        if kind == PointKind::Mark && self.marks >= MAX_MARKS {
+            return Err(esql(format!("a transaction has at most {MAX_MARKS} marks")));
+        }
+        if kind != PointKind::Mark && self.marks == 0 {
+            return Err(esql("there is no mark to return to"));
+        }
+        let number = if kind == PointKind::Mark { self.marks + 1 } else { self.marks };
+        let point = Point { kind, name: format!("tgp_mark_{number}") };
+        let result = tokio_timeout(self.timeout + STOP_GRACE, self.session.point(&point)).await;
+        if result.is_none() {
+            self.ending = Ending::Broken;
+        }
+        let result = result.unwrap_or_else(|| Err(Failure::gone(timed_out(self.timeout))));
+        self.settle(result)?;
+        self.marks = if kind == PointKind::Mark { number } else { number - 1 };
+        Ok(())
+    }
+
+    async fn commit(&mut self) -> Result<(), ToolError> {
+        self.open()?;
+        let result = tokio_timeout(END_GRACE, self.session.commit()).await;
+        if result.is_none() {
+            self.ending = Ending::Broken;
+        }
+        let result =
+            result.unwrap_or_else(|| Err(Failure::gone(crate::failure::unknown_outcome("no answer"))));
+        self.settle(result)
+    }
+
+    async fn rollback(&mut self) {
+        if self.ending == Ending::Broken {
+            return;
+        }
+        let ended = tokio_timeout(END_GRACE, self.session.rollback()).await;
+        self.ending = ended.unwrap_or(Ending::Broken);
+    }
+}
+
+/// The clock is looked at only when the work really waits: SQLite's never does, and then needs no running timer.
+async fn tokio_timeout<T>(limit: Duration, work: impl Future<Output = T>) -> Option<T> {
+    let mut work = std::pin::pin!(work);
+    if let std::task::Poll::Ready(result) = futures_util::poll!(&mut work) {
+        return Some(result);
+    }
+    tokio::time::timeout(limit, work).await.ok()
+}
