@@ -5,13 +5,17 @@
 mod check;
 mod cold;
 mod exec;
+mod hydrate;
 mod machine;
 mod memory;
 mod node;
 mod peers;
+mod persist;
 mod project;
 mod report;
+mod reuse;
 mod samples;
+mod sql;
 
 use std::process::ExitCode;
 
@@ -50,7 +54,18 @@ enum Measurement {
     Check,
     /// an idle kernel with two warm workers
     Memory,
+    /// write_file with its commit against git add and git commit
+    Persist,
+    /// a kernel that starts from a remote of 1,000 tools against git clone
+    Hydrate,
+    /// exec_sql against the driver alone
+    Sql,
+    /// search by meaning on a labelled set, with 100 and with 10,000 tools
+    Reuse,
 }
+
+/// Each round makes and removes thousands of files.
+const HYDRATE_ROUNDS: usize = 7;
 
 fn main() -> ExitCode {
     // The kernel whose memory is measured starts this binary again as its workers, as `tgp` does.
@@ -86,6 +101,10 @@ fn bench(arguments: &Arguments) -> Result<ExitCode> {
             Measurement::Cold => cold::measure(&mut section, processes),
             Measurement::Check => runtime.block_on(check::measure(&mut section, runs, processes)),
             Measurement::Memory => memory::measure(&mut section),
+            Measurement::Persist => runtime.block_on(persist::measure(&mut section, processes)),
+            Measurement::Hydrate => runtime.block_on(hydrate::measure(&mut section, HYDRATE_ROUNDS)),
+            Measurement::Sql => runtime.block_on(sql::measure(&mut section, runs)),
+            Measurement::Reuse => runtime.block_on(reuse::measure(&mut section, reuse::cache())),
         }
         .with_context(|| format!("`{name}` could not be measured"))?;
         report.sections.push(section);

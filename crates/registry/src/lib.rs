@@ -1,2 +1,43 @@
 //! `meta.json`, search by meaning and a calibrated score.
-#![forbid(unsafe_code)]
+// `model::kernel` alone allows it: it calls functions compiled for AVX2.
+#![deny(unsafe_code)]
+
+mod calibration;
+mod direction;
+mod document;
+mod embed;
+mod explain;
+mod features;
+mod index;
+mod labelled;
+mod lexicon;
+mod library;
+#[cfg(feature = "embedded-model")]
+mod model;
+mod rank;
+mod search;
+mod spelling;
+mod vectors;
+mod words;
+
+pub use calibration::{Calibration, Coefficients, Observation, REUSE, REVIEW};
+#[cfg(feature = "embedded-model")]
+pub use embed::MiniLm;
+pub use embed::{ApiKey, Embedder, MAX_DIMENSIONS, OpenAiCompatible};
+pub use features::Features;
+pub use index::{Damaged, Index, is_tool};
+pub use labelled::{LabelledQuery, LabelledSet, LabelledTool};
+pub use search::{Found, Hit, MAX_LIMIT, Searcher, Updated, Verdict};
+
+/// Names the vectors of the embedded model. Changes with every change of the asset or of the forward pass: vectors of
+/// different makers do not compare. A test ties it to the asset's checksum.
+pub const EMBEDDED_FINGERPRINT: &str = "minilm-l6-v2-int8-1";
+
+/// The embedder of this build: the embedded model where there is one.
+#[must_use]
+pub fn embedded() -> Option<std::sync::Arc<dyn Embedder>> {
+    #[cfg(feature = "embedded-model")]
+    return Some(std::sync::Arc::new(MiniLm::new()));
+    #[cfg(not(feature = "embedded-model"))]
+    return None;
+}

@@ -1,0 +1,101 @@
+//! `write_file` with its commit, without a remote, against `git add` and `git commit`.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use serde_json::json;
+use tgp::Kernel;
+
+use crate::project::Project;
+use crate::report::{Row, Section, Unit};
+use crate::samples::Samples;
+
+/// Tools that are there already, so that the index is not empty.
+const TOOLS: usize = 100;
+const WARM_UP: usize = 5;
+
+pub async fn measure(section: &mut Section, rounds: usize) -> Result<()> {
+    let project = Project::new()?;
+    let kernel = project.boot().await?;
+    for number in 0..TOOLS {
+        write(&kernel, &format!("tools/old/tool{number}.ts"), number).await?;
+    }
+    let peer = project.beside("peer");
+    fs::create_dir(&peer)?;
+    git(&peer, &["init", "--quiet"])?;
+    let (mut changed, mut new, mut theirs) = (Vec::new(), Vec::new(), Vec::new());
+    for round in 0..WARM_UP + rounds {
+        let times = (
+            write(&kernel, "tools/old/tool0.ts", TOOLS + round).await?,
+            write(&kernel, &format!("tools/new/tool{round}.ts"), round).await?,
+            commit(&peer, round)?,
+        );
+        if round >= WARM_UP {
+            changed.push(times.0);
+            new.push(times.1);
+            theirs.push(times.2);
+        }
+    }
+    kernel.shutdown().await;
+    let (changed, new, theirs): (Samples, Samples, Samples) =
+        (changed.into_iter().collect(), new.into_iter().collect(), theirs.into_iter().collect());
+    let row = |what: &str| Row::new(what, Unit::Milliseconds);
+    section.row(
+        row("write_file of a tool that is there, p50")
+            .ours(changed.median())
+            .peer("git add, git commit", theirs.median()),
+    );
+    section.row(
+        row("write_file of a new tool, with the search for similar ones, p50")
+            .ours(new.median())
+            .peer("git add, git commit", theirs.median()),
+    );
+    section.note(format!("{rounds} rounds, {TOOLS} tools to begin with; ours: {}", changed.tail()));
+    Ok(())
+}
+
+/// Each with words of its own, so that none is like another.
+pub fn source(number: usize) -> String {
+    format!(
+        "/** Gives the number {number}. */\nexport default (args: {{ times: number }}): number => args.times * {number};\n"
+    )
+}
+
+async fn write(kernel: &Kernel, path: &str, number: usize) -> Result<Duration> {
+    let call = json!({ "path": path, "content": source(number) });
+    let started = Instant::now();
+    let result = kernel.call("write_file", call).await;
+    let time = started.elapsed();
+    result.into_result().context("write_file failed")?;
+    Ok(time)
+}
+
+fn commit(folder: &Path, round: usize) -> Result<Duration> {
+    let name = format!("tool{round}.ts");
+    let started = Instant::now();
+    fs::write(folder.join(&name), source(round))?;
+    git(folder, &["add", "--", &name])?;
+    git(folder, &["commit", "--quiet", "--message", &format!("Forge: {name}")])?;
+    Ok(started.elapsed())
+}
+
+/// Git as a peer: with no configuration of the user, and a name to sign with.
+pub fn git(folder: &Path, arguments: &[&str]) -> Result<()> {
+    let status = Command::new("git")
+        .args(["-c", "user.name=peer", "-c", "user.email=peer@example.com", "-c", "gc.auto=0"])
+        .args(arguments)
+        .current_dir(folder)
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .context("git cannot be run")?;
+    if !status.success() {
+        bail!("git {arguments:?} failed");
+    }
+    Ok(())
+}

@@ -1,0 +1,152 @@
+//! The tools as the search holds them: vectors in one block, stems as numbers, and how often each word is used.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use tgp_contract::ToolMetadata;
+
+use crate::document::Document;
+use crate::features::Question;
+use crate::vectors::{PackedVector, Probe};
+use crate::words;
+
+/// Share of the similarity by words that comes from whole words; the rest is trigrams, which forgive an ending.
+const WHOLE_WORDS: f32 = 0.7;
+/// Tools whose trigrams are compared: the best by whole words.
+const MAX_COMPARED: usize = 64;
+
+pub(crate) struct Entry {
+    pub(crate) tool: Arc<ToolMetadata>,
+    /// The name as words.
+    pub(crate) name: String,
+    /// Key of the vector of the document's text.
+    pub(crate) key: String,
+    /// Numbers of the stems it uses, sorted.
+    stems: Box<[u32]>,
+    scale: Option<f32>,
+}
+
+impl Entry {
+    pub(crate) fn has_vector(&self) -> bool {
+        self.scale.is_some()
+    }
+}
+
+/// A stem's number, and in how many tools it stands.
+struct Stem {
+    number: u32,
+    uses: usize,
+}
+
+#[derive(Default)]
+pub(crate) struct Library {
+    entries: Vec<Entry>,
+    /// One row for each entry, `dimensions` long; meaningless where the entry has no scale.
+    block: Vec<u8>,
+    dimensions: usize,
+    /// In how many tools each word stands.
+    words: HashMap<String, usize>,
+    stems: HashMap<String, Stem>,
+}
+
+impl Library {
+    pub(crate) fn push(&mut self, tool: Arc<ToolMetadata>, document: &Document, key: String) {
+        let vocabulary: HashSet<&String> = document.told.iter().chain(&document.aside).collect();
+        let mut unique = HashSet::new();
+        for word in vocabulary.into_iter().filter(|word| words::has_content(word)) {
+            *self.words.entry(word.clone()).or_default() += 1;
+            unique.insert(words::stem(word));
+        }
+        let mut numbers: Vec<u32> = unique.into_iter().map(|stem| self.number(stem)).collect();
+        numbers.sort_unstable();
+        self.entries.push(Entry {
+            tool,
+            name: document.name.clone(),
+            key,
+            stems: numbers.into(),
+            scale: None,
+        });
+    }
+
+    fn number(&mut self, stem: String) -> u32 {
+        let next = u32::try_from(self.stems.len()).unwrap_or(u32::MAX);
+        let entry = self.stems.entry(stem).or_insert(Stem { number: next, uses: 0 });
+        entry.uses += 1;
+        entry.number
+    }
+
+    /// Gives every entry with one of these keys its vector. All have one length; a vector of another is not taken.
+    pub(crate) fn set_vectors(&mut self, vectors: &HashMap<String, PackedVector>) {
+        let length = vectors.values().next().map_or(0, |vector| vector.values.len());
+        if length == 0 {
+            return;
+        }
+        if self.dimensions == 0 {
+            self.dimensions = length;
+        }
+        self.block.resize(self.entries.len() * self.dimensions, 0);
+        for (entry, row) in self.entries.iter_mut().zip(self.block.chunks_exact_mut(self.dimensions)) {
+            if let Some(vector) = vectors.get(&entry.key).filter(|vector| vector.values.len() == row.len()) {
+                row.copy_from_slice(&vector.values);
+                entry.scale = Some(vector.scale);
+            }
+        }
+    }
+
+    pub(crate) fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    pub(crate) fn words(&self) -> &HashMap<String, usize> {
+        &self.words
+    }
+
+    /// Tools that have no vector yet.
+    pub(crate) fn pending(&self) -> usize {
+        self.entries.iter().filter(|entry| !entry.has_vector()).count()
+    }
+
+    /// The cosine of every tool that has a vector, with the tool's place.
+    pub(crate) fn cosines(&self, probe: &Probe) -> Vec<(usize, f32)> {
+        if self.dimensions == 0 || probe.dimensions() != self.dimensions {
+            return Vec::new();
+        }
+        let rows = self.entries.iter().zip(self.block.chunks_exact(self.dimensions)).enumerate();
+        rows.filter_map(|(place, (entry, row))| Some((place, probe.cosine(row, entry.scale?)))).collect()
+    }
+
+    /// The similarity by words of the tools that `wanted` takes: rare words count more than common ones.
+    pub(crate) fn overlaps(&self, question: &Question, wanted: impl Fn(&Entry) -> bool) -> Vec<(usize, f32)> {
+        let asked: HashSet<String> = question
+            .words
+            .iter()
+            .filter(|word| words::has_content(word))
+            .map(|word| words::stem(word))
+            .collect();
+        let total: f32 = asked.iter().map(|stem| self.rarity(stem)).sum();
+        let known: Vec<(u32, f32)> =
+            asked.iter().filter_map(|stem| Some((self.stems.get(stem)?.number, self.rarity(stem)))).collect();
+        let share = |entry: &Entry| {
+            let shared = known.iter().filter(|(number, _)| entry.stems.binary_search(number).is_ok());
+            shared.map(|(_, weight)| weight).sum::<f32>() / total.max(f32::EPSILON)
+        };
+        let entries = self.entries.iter().enumerate().filter(|(_, entry)| wanted(entry));
+        let mut shares: Vec<(usize, f32)> =
+            entries.map(|(place, entry)| (place, share(entry))).filter(|(_, share)| *share > 0.0).collect();
+        shares.sort_by(|left, right| right.1.total_cmp(&left.1).then(left.0.cmp(&right.0)));
+        shares.truncate(MAX_COMPARED);
+        shares.iter_mut().for_each(|(place, share)| *share = self.with_trigrams(*place, *share, question));
+        shares
+    }
+
+    fn with_trigrams(&self, place: usize, share: f32, question: &Question) -> f32 {
+        let told = self.entries.get(place).map(|entry| Document::new(&entry.tool).told).unwrap_or_default();
+        WHOLE_WORDS * share + (1.0 - WHOLE_WORDS) * words::dice(&question.trigrams, &words::trigrams(&told))
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "counts of tools")]
+    fn rarity(&self, stem: &str) -> f32 {
+        let uses = self.stems.get(stem).map_or(0, |stem| stem.uses) as f32;
+        (1.0 + self.entries.len() as f32 / (1.0 + uses)).ln()
+    }
+}

@@ -1,0 +1,323 @@
+//! The searcher: keeps the tools, embeds what is new, and answers questions.
+
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use serde::{Deserialize, Serialize};
+use tgp_contract::{Code, RelativePath, ToolError, ToolMetadata};
+
+use crate::calibration::{Calibration, REVIEW};
+use crate::document::{self, Document};
+use crate::embed::Embedder;
+use crate::features::{Features, Question};
+use crate::library::Library;
+use crate::rank::{self, Scale};
+use crate::vectors::{MAX_VECTORS, PackedVector, Probe, VectorStore};
+use crate::{spelling, words};
+
+/// Most hits of one search: a list that an agent can read.
+pub const MAX_LIMIT: usize = 50;
+/// Texts embedded before their vectors are put to use: about a tenth of a second of work.
+const BATCH: usize = 16;
+/// Characters of a question that are read. What someone wants stands at the beginning.
+const MAX_QUERY_CHARACTERS: usize = 2000;
+
+/// What to do with a tool that was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// Nothing does it: write it.
+    Forge,
+    /// Perhaps one of these does it: look at their signatures.
+    Review,
+    /// The first one does it.
+    Reuse,
+}
+
+impl Verdict {
+    #[must_use]
+    pub fn of(score: f32) -> Self {
+        match score {
+            _ if rank::is_reuse(score) => Self::Reuse,
+            REVIEW.. => Self::Review,
+            _ => Self::Forge,
+        }
+    }
+}
+
+/// One tool that was found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Hit {
+    pub path: RelativePath,
+    /// The probability that it does what was asked.
+    pub score: f32,
+    pub description: String,
+    pub signature: String,
+    /// Where the score comes from, for people and models.
+    pub why: String,
+    pub verdict: Verdict,
+}
+
+/// The answer to a question.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Found {
+    /// Best first.
+    pub results: Vec<Hit>,
+    /// That of the best.
+    pub verdict: Verdict,
+    /// Tools that could be compared by words only, because their vectors are not there yet.
+    pub pending: usize,
+    /// Why the search was not as good as it could be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warning: Option<String>,
+}
+
+/// What an update did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Updated {
+    pub tools: usize,
+    /// Texts that had no vector yet and got one.
+    pub embedded: usize,
+}
+
+/// Finds tools by what they do. Shared behind an `Arc`; searches go on while an update embeds.
+pub struct Searcher {
+    embedder: Option<Arc<dyn Embedder>>,
+    calibration: Calibration,
+    cache_directory: Option<PathBuf>,
+    /// Opened by the first update: a kernel that never searches reads no vectors.
+    store: tokio::sync::OnceCell<Arc<VectorStore>>,
+    library: RwLock<Library>,
+    updating: tokio::sync::Mutex<()>,
+}
+
+impl Searcher {
+    /// Without an embedder the search is by words alone. `cache_directory` is where vectors are kept between runs.
+    #[must_use]
+    pub fn new(
+        embedder: Option<Arc<dyn Embedder>>,
+        calibration: Calibration,
+        cache_directory: Option<PathBuf>,
+    ) -> Self {
+        Self {
+            embedder,
+            calibration,
+            cache_directory,
+            store: tokio::sync::OnceCell::new(),
+            library: RwLock::default(),
+            updating: tokio::sync::Mutex::new(()),
+        }
+    }
+
+    /// Takes `tools` for all there are, and embeds the texts that are new. The tools can be found by words at once,
+    /// and by meaning as their vectors come; dropping the future loses only what was not saved yet.
+    ///
+    /// # Errors
+    /// What the embedder fails with; the tools stay findable by words.
+    pub async fn update(&self, tools: impl IntoIterator<Item = ToolMetadata>) -> Result<Updated, ToolError> {
+        let tools: Vec<Arc<ToolMetadata>> = tools.into_iter().take(MAX_VECTORS).map(Arc::new).collect();
+        let _one_at_a_time = self.updating.lock().await;
+        let count = tools.len();
+        let fingerprint = self.embedder.as_ref().map_or("", |embedder| embedder.fingerprint());
+        let mut library = Library::default();
+        let mut texts: HashMap<String, String> = HashMap::new();
+        for tool in tools {
+            let document = Document::new(&tool);
+            let key = document::vector_key(fingerprint, &document.text);
+            library.push(tool, &document, key.clone());
+            texts.insert(key, document.text);
+        }
+        let Some(embedder) = self.embedder.as_ref() else {
+            *self.write() = library;
+            return Ok(Updated { tools: count, embedded: 0 });
+        };
+        let store = self.store(fingerprint).await?;
+        let used: Arc<HashSet<String>> = Arc::new(texts.keys().cloned().collect());
+        let known: HashMap<String, PackedVector> =
+            used.iter().filter_map(|key| Some((key.clone(), store.get(key)?))).collect();
+        library.set_vectors(&known);
+        *self.write() = library;
+        texts.retain(|key, _| !known.contains_key(key));
+        let embedded = texts.len();
+        let result = self.embed(embedder.as_ref(), &store, &used, texts).await;
+        save(&store, &used).await?;
+        result.map(|()| Updated { tools: count, embedded })
+    }
+
+    /// The best `limit` tools for `query`.
+    ///
+    /// # Errors
+    /// `EVALIDATION` when there is no question, or the limit is not between 1 and [`MAX_LIMIT`].
+    pub async fn search(&self, query: &str, limit: usize) -> Result<Found, ToolError> {
+        check(query, limit)?;
+        let question = self.question(query);
+        let (probe, warning) = self.probe(&question.text).await;
+        let library = self.read();
+        let candidates = rank::candidates(&library, &question, probe.as_ref(), None);
+        let unique = candidates.iter().filter(|candidate| candidate.evidence.same_name).count() == 1;
+        let scale = self.scale();
+        let hits = candidates.iter().map(|candidate| candidate.hit(&question, &scale, unique)).collect();
+        Ok(found(hits, limit, self.pending(&library), warning))
+    }
+
+    /// The tools that do what `tool` does, without itself: what a newly written one might repeat.
+    ///
+    /// # Errors
+    /// `EVALIDATION` when the limit is not between 1 and [`MAX_LIMIT`].
+    pub async fn similar(&self, tool: &ToolMetadata, limit: usize) -> Result<Found, ToolError> {
+        check(&tool.name, limit)?;
+        let document = Document::new(tool);
+        let described: String = tool.description.chars().take(MAX_QUERY_CHARACTERS).collect();
+        let words = words::split(&described);
+        let question = if words.is_empty() {
+            Question::new(document.text, document.told, Vec::new())
+        } else {
+            Question::new(format!("{}: {described}", document.name), words, Vec::new())
+        };
+        let (probe, warning) = self.probe(&question.text).await;
+        let library = self.read();
+        let scale = self.scale();
+        let mut hits = rank::copies(&library, tool);
+        let copied: HashSet<RelativePath> = hits.iter().map(|hit| hit.path.clone()).collect();
+        let candidates = rank::candidates(&library, &question, probe.as_ref(), Some(&tool.path));
+        let others = candidates.iter().filter(|candidate| !copied.contains(&candidate.entry.tool.path));
+        hits.extend(others.map(|candidate| candidate.hit(&question, &scale, false)));
+        Ok(found(hits, limit, self.pending(&library), warning))
+    }
+
+    /// The best tool for a question with its evidence, for fitting.
+    pub(crate) async fn best_evidence(
+        &self,
+        query: &str,
+    ) -> Result<Option<(RelativePath, Features)>, ToolError> {
+        let question = self.question(query);
+        let (probe, warning) = self.probe(&question.text).await;
+        if let Some(warning) = warning {
+            return Err(ToolError::new(Code::Provider, warning));
+        }
+        let library = self.read();
+        let candidates = rank::candidates(&library, &question, probe.as_ref(), None);
+        Ok(candidates.first().map(|best| (best.entry.tool.path.clone(), best.features())))
+    }
+
+    fn question(&self, query: &str) -> Question {
+        let text: String = query.chars().take(MAX_QUERY_CHARACTERS).collect();
+        let mut words = words::split(without_path(text.trim()));
+        let repairs = spelling::repair(&mut words, self.read().words());
+        let text = if repairs.is_empty() { text } else { words.join(" ") };
+        Question::new(text, words, repairs)
+    }
+
+    /// The question's vector. A service that fails must not stop the search: it then goes by words, and says so.
+    async fn probe(&self, text: &str) -> (Option<Probe>, Option<String>) {
+        let Some(embedder) = &self.embedder else { return (None, None) };
+        match embedder.embed(&[text.to_owned()]).await {
+            Ok(vectors) => (vectors.first().and_then(|vector| Probe::new(vector)), None),
+            Err(error) => (None, Some(format!("searched by words only: {}", error.message))),
+        }
+    }
+
+    async fn embed(
+        &self,
+        embedder: &dyn Embedder,
+        store: &Arc<VectorStore>,
+        used: &Arc<HashSet<String>>,
+        texts: HashMap<String, String>,
+    ) -> Result<(), ToolError> {
+        let mut texts: Vec<(String, String)> = texts.into_iter().collect();
+        texts.sort();
+        for batch in texts.chunks(BATCH) {
+            let wanted: Vec<String> = batch.iter().map(|(_, text)| text.clone()).collect();
+            let vectors = embedder.embed(&wanted).await?;
+            let mut packed = HashMap::new();
+            for ((key, _), vector) in batch.iter().zip(&vectors) {
+                if let Some(vector) = PackedVector::new(vector) {
+                    store.put(key.clone(), vector.clone());
+                    packed.insert(key.clone(), vector);
+                }
+            }
+            self.write().set_vectors(&packed);
+            if store.wants_saving() {
+                save(store, used).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn store(&self, fingerprint: &str) -> Result<Arc<VectorStore>, ToolError> {
+        let opened = self.store.get_or_try_init(|| async {
+            let (directory, fingerprint) = (self.cache_directory.clone(), fingerprint.to_owned());
+            tokio::task::spawn_blocking(move || {
+                Arc::new(VectorStore::open(directory.as_deref(), &fingerprint))
+            })
+            .await
+        });
+        opened
+            .await
+            .cloned()
+            .map_err(|error| ToolError::new(Code::Internal, format!("vectors were not read: {error}")))
+    }
+
+    fn scale(&self) -> Scale<'_> {
+        let fingerprint = self.embedder.as_ref().map(|embedder| embedder.fingerprint());
+        Scale { calibration: &self.calibration, fingerprint }
+    }
+
+    fn pending(&self, library: &Library) -> usize {
+        if self.embedder.is_some() { library.pending() } else { 0 }
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Library> {
+        self.library.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Library> {
+        self.library.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn save(store: &Arc<VectorStore>, used: &Arc<HashSet<String>>) -> Result<(), ToolError> {
+    let (store, used) = (Arc::clone(store), Arc::clone(used));
+    // A cache that cannot be written costs time at the next start, and nothing else.
+    let _ = tokio::task::spawn_blocking(move || store.save(&used))
+        .await
+        .map_err(|error| ToolError::new(Code::Internal, format!("vectors were not saved: {error}")))?;
+    Ok(())
+}
+
+fn check(query: &str, limit: usize) -> Result<(), ToolError> {
+    if query.trim().is_empty() {
+        return Err(ToolError::new(Code::Validation, "the query is empty")
+            .detail("field", "query")
+            .help("say what the tool should do, such as `convert csv to json`"));
+    }
+    if !(1..=MAX_LIMIT).contains(&limit) {
+        return Err(ToolError::new(
+            Code::Validation,
+            format!("limit {limit} is not between 1 and {MAX_LIMIT}"),
+        )
+        .detail("field", "limit"));
+    }
+    Ok(())
+}
+
+/// The name in `tools/math/fib.ts`; any other text as it is.
+fn without_path(query: &str) -> &str {
+    let is_path = query.starts_with("tools/") && !query.contains(char::is_whitespace);
+    let name = if is_path { query.rsplit('/').next().unwrap_or(query) } else { query };
+    if is_path { name.split('.').next().unwrap_or(name) } else { name }
+}
+
+/// Hits come best first by rank, which orders better than the score does. No score may stand above a better one.
+fn found(mut hits: Vec<Hit>, limit: usize, pending: usize, warning: Option<String>) -> Found {
+    hits.truncate(limit);
+    let mut ceiling = 1.0_f32;
+    for hit in &mut hits {
+        ceiling = ceiling.min(hit.score);
+        hit.score = ceiling;
+        hit.verdict = Verdict::of(ceiling);
+    }
+    let verdict = hits.first().map_or(Verdict::Forge, |hit| hit.verdict);
+    Found { results: hits, verdict, pending, warning }
+}
