@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value;
 use tgp_contract::{
-    Actor, Approver, CallContext, Code, Consent, Database, Gate, Recorder, ToolCall, ToolDefinition,
-    ToolError, ToolResult,
+    Actor, Approver, CallContext, Code, Consent, Database, Gate, Recorder, SqlAccess, ToolCall,
+    ToolDefinition, ToolError, ToolResult,
 };
 use tgp_git::Status as RepositoryStatus;
 use tgp_sandbox::{
@@ -22,6 +23,9 @@ use crate::memory;
 
 /// Calls the in-memory recorder keeps when the embedding program brings none of its own.
 const RECENT_CALLS: usize = 1_000;
+
+/// How long a database may take to answer a person who asks whether it is there.
+const DATABASE_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Looks an environment variable up by name.
 pub type Environment = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
@@ -116,7 +120,6 @@ impl From<BootError> for ToolError {
 }
 
 /// A running kernel.
-#[derive(Debug)]
 pub struct Kernel {
     config: Config,
     project: PathBuf,
@@ -125,7 +128,14 @@ pub struct Kernel {
     forge: Arc<Forge>,
     library: Arc<Library>,
     notices: Vec<String>,
+    database: Arc<dyn Database>,
     database_name: String,
+}
+
+impl std::fmt::Debug for Kernel {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Kernel").field("root", &self.root).finish_non_exhaustive()
+    }
 }
 
 impl Kernel {
@@ -159,7 +169,9 @@ impl Kernel {
             Arc::clone(&forge),
             memory::searcher(&config, &root)?,
             config.registry.on_duplicate.into(),
-            |derived| memory::git_options(config.git.as_ref(), &root, &options.environment, derived),
+            |derived| {
+                memory::git_options(config.git.as_ref(), &project, &root, &options.environment, derived)
+            },
             &memory::state_directory(&root),
         )
         .await?;
@@ -178,7 +190,7 @@ impl Kernel {
             config.fs.block_upward_traversal,
             &config::kept_files(options.config_file.as_deref()),
         )?
-        .with_database(database);
+        .with_database(Arc::clone(&database));
         let allow_list = AllowList::parse(&config.allowed_fetch_urls).unwrap_or_default();
         let fetch = Arc::new(FetchClient::new(allow_list, FetchLimits::default()));
         let mut gates: Vec<Arc<dyn Gate>> = vec![Arc::new(EffectGate)];
@@ -190,7 +202,17 @@ impl Kernel {
             options.recorder,
             workspace,
         )?;
-        Ok(Self { config, project, root, router: Arc::new(router), forge, library, notices, database_name })
+        Ok(Self {
+            config,
+            project,
+            root,
+            router: Arc::new(router),
+            forge,
+            library,
+            notices,
+            database,
+            database_name,
+        })
     }
 
     #[must_use]
@@ -214,6 +236,18 @@ impl Kernel {
     #[must_use]
     pub fn notices(&self) -> &[String] {
         &self.notices
+    }
+
+    /// Whether the database of `exec_sql` answers. A SQLite file that does not exist yet is made by this.
+    ///
+    /// # Errors
+    /// `ESQL` with the reason.
+    pub async fn check_database(&self) -> Result<(), ToolError> {
+        let begun = tokio::time::timeout(DATABASE_PATIENCE, self.database.begin(SqlAccess::ReadWrite)).await;
+        let late =
+            || ToolError::new(Code::Sql, format!("no answer within {} s", DATABASE_PATIENCE.as_secs()));
+        begun.map_err(|_| late())??.rollback().await;
+        Ok(())
     }
 
     /// The database of `exec_sql`, without its password.

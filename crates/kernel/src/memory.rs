@@ -1,6 +1,6 @@
 //! From the configuration to what outlives the process: the tool repository, the search, the database.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use tgp_contract::{Database, ToolError};
@@ -46,6 +46,7 @@ pub(crate) async fn database(
 /// How the tool repository is kept.
 pub(crate) fn git_options(
     config: Option<&GitConfig>,
+    project: &Path,
     root: &Path,
     environment: &Environment,
     derived: Arc<dyn DerivedFile>,
@@ -56,7 +57,7 @@ pub(crate) fn git_options(
     let mut options = MemoryOptions::new(root, author, derived);
     options.surroundings = surroundings(environment);
     if let Some(config) = config {
-        options.remote = remote(config);
+        options.remote = remote(config, project);
         options.branch.clone_from(&config.branch);
         options.token = config.auth.token.clone().map(Secret::new);
         options.strategy = match config.write_strategy {
@@ -67,7 +68,8 @@ pub(crate) fn git_options(
     options
 }
 
-fn remote(config: &GitConfig) -> Option<Remote> {
+fn remote(config: &GitConfig, project: &Path) -> Option<Remote> {
+    let url = config.url.as_deref().map(|url| beside(url, project));
     let hosted = config.provider.zip(config.repo.clone()).map(|(provider, repo)| Remote::Hosted {
         provider: match provider {
             GitProvider::GitHub => Provider::GitHub,
@@ -76,9 +78,26 @@ fn remote(config: &GitConfig) -> Option<Remote> {
         },
         repo,
         api_base_url: config.api_base_url.clone(),
-        clone_url: config.url.clone(),
+        clone_url: url.clone(),
     });
-    hosted.or_else(|| config.url.clone().map(Remote::Url))
+    hosted.or_else(|| url.map(Remote::Url))
+}
+
+/// A path is relative to the project, as every other path of the configuration is; a URL stays as it is.
+fn beside(url: &str, project: &Path) -> String {
+    let is_relative = url.starts_with("./") || url.starts_with("../") || matches!(url, "." | "..");
+    if !is_relative {
+        return url.to_owned();
+    }
+    let mut path = project.to_owned();
+    for part in Path::new(url).components() {
+        match part {
+            Component::ParentDir => drop(path.pop()),
+            Component::CurDir => {}
+            other => path.push(other),
+        }
+    }
+    path.display().to_string()
 }
 
 /// What git needs of this machine, and nothing else of the environment.

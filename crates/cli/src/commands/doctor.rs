@@ -44,11 +44,7 @@ pub async fn run(_arguments: &DoctorArgs, global: &Global, printer: &Printer) ->
         Ok(kernel) => {
             rows.extend(project_rows(&kernel));
             rows.push(memory_row(&kernel).await);
-            rows.push(Row {
-                name: "database",
-                health: Health::Good,
-                text: kernel.database_name().to_owned(),
-            });
+            rows.push(database_row(&kernel).await);
             rows.extend(sandbox_rows(&kernel).await);
             kernel.shutdown().await;
         }
@@ -95,6 +91,14 @@ fn project_rows(kernel: &Kernel) -> Vec<Row> {
             ),
         },
     ]
+}
+
+async fn database_row(kernel: &Kernel) -> Row {
+    let name = kernel.database_name();
+    match kernel.check_database().await {
+        Ok(()) => Row { name: "database", health: Health::Good, text: name.to_owned() },
+        Err(error) => Row { name: "database", health: Health::Bad, text: format!("{name}: {error}") },
+    }
 }
 
 /// Where the tools are kept, and what is not delivered yet.

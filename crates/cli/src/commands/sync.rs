@@ -49,6 +49,10 @@ fn say(data: &Value, printer: &Printer) {
     if committed > 0 {
         done.push(format!("committed {}", count(committed, "file")));
     }
+    let removed = data.get("removed").and_then(Value::as_array).map_or(0, Vec::len);
+    if removed > 0 {
+        done.push(format!("removed {}", count(removed, "file")));
+    }
     for word in ["pulled", "pushed"] {
         if number(word) > 0 {
             done.push(format!("{word} {}", count(number(word), "commit")));
@@ -59,6 +63,7 @@ fn say(data: &Value, printer: &Printer) {
             printer.line("nothing to do; there is no remote (git.url in tgp.config.ts)")
         }
         None => printer.line(&format!("{}; there is no remote (git.url in tgp.config.ts)", done.join(", "))),
+        Some(_) if done.is_empty() && data.get("why").is_some() => {}
         Some(remote) if done.is_empty() => printer.line(&format!("{remote} has everything")),
         Some(remote) => printer.line(&format!("{} ({remote})", done.join(", "))),
     }

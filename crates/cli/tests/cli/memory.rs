@@ -142,3 +142,37 @@ fn a_tool_is_found_by_other_words() {
         project.run(&["search", "send an SMS to a phone number", "--json"]).expect_code(0).document();
     assert_eq!(nothing["data"]["verdict"], "forge", "{nothing}");
 }
+
+/// Eight processes patch eight lines of one file, and all eight are told that they did.
+#[test]
+fn bug_patches_at_once_lose_nothing() {
+    let project = agent();
+    let lines: String = (0..8).map(|number| format!("// line{number};\n")).collect();
+    project.run_with_input(&["write", "tools/lines.ts"], &lines).expect_code(0);
+    let children: Vec<_> = (0..8)
+        .map(|number| {
+            let (search, replace) = (format!("line{number};"), format!("done{number};"));
+            let arguments = ["patch", "tools/lines.ts", "--search", &search, "--replace", &replace];
+            project.command(&arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+        })
+        .collect();
+    for child in children {
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+    }
+    let expected: String = (0..8).map(|number| format!("// done{number};\n")).collect();
+    assert_eq!(project.read(".tgp/tools/lines.ts"), expected);
+    project.run(&["sync"]).expect_code(0);
+    assert_eq!(std::fs::read_to_string(clone(&project, "next").join("tools/lines.ts")).unwrap(), expected);
+}
+
+/// What a person has changed by hand is in the history, whoever writes the file next.
+#[test]
+fn bug_a_hand_edit_is_never_destroyed() {
+    let project = agent();
+    project.run(&["write", "tools/a.ts", "--content", "1"]).expect_code(0);
+    project.write(".tgp/tools/a.ts", "// an hour of work\n");
+    project.run(&["write", "tools/a.ts", "--content", "2"]).expect_code(0);
+    assert_eq!(project.read(".tgp/tools/a.ts"), "2");
+    assert!(git(&project, "-C .tgp log -p").contains("an hour of work"));
+}

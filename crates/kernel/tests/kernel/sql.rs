@@ -322,3 +322,25 @@ async fn an_embedding_program_can_bring_its_own_database() {
     assert_eq!(commits.load(Ordering::Relaxed), 1, "a run that throws commits nothing");
     kernel.shutdown().await;
 }
+
+/// While a run holds its transaction, a question is answered with what was committed before.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bug_a_question_waits_for_no_writer() {
+    for shop in Shop::all(json!({})).await {
+        shop.tool(
+            "holds.ts",
+            "export default async () => {\n  await tgp.exec_sql(\"INSERT INTO {t} (id, name) VALUES (1, 'Ann')\");\n  await tgp.write_file('/tmp/x', '');\n  for (;;) {\n    if ((await tgp.list_files('tmp')).includes('tmp/go')) return 'went on';\n    await new Promise((resolve) => setTimeout(resolve, 50));\n  }\n};",
+        );
+        let asked = async {
+            tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+            let count = shop.count().await;
+            shop.project.put("tmp/go", "");
+            count
+        };
+        let (held, count) = tokio::join!(exec(&shop.kernel, "tools/holds.ts", json!({})), asked);
+        assert_eq!(result(&held), json!("went on"), "{}", shop.dialect);
+        assert_eq!(count, 0, "{}", shop.dialect);
+        assert_eq!(shop.count().await, 1, "{}", shop.dialect);
+        shop.close().await;
+    }
+}

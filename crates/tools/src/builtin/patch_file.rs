@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::json;
-use tgp_contract::{Code, Effect, ExecutionPath, FsError, RelativePath, ToolDefinition, ToolError};
+use tgp_contract::{Code, Effect, ExecutionPath, RelativePath, ToolDefinition, ToolError};
 
 use super::{Definition, preview};
 use crate::Library;
@@ -64,13 +64,8 @@ impl Tool for PatchFile {
             let patched = patch(&path, &files.read_text(&path)?, &search, &replace)?;
             return preview(files.as_ref(), &path, &patched);
         }
-        let edit = |before: Option<&[u8]>| {
-            let before = before.ok_or_else(|| FsError::NotFound(path.clone()))?;
-            let text = std::str::from_utf8(before)
-                .map_err(|error| FsError::NotText { path: path.clone(), offset: error.valid_up_to() })?;
-            patch(&path, text, &search, &replace)
-        };
-        self.library.edit(files, &path, edit).await
+        let meant = path.clone();
+        self.library.patch(files, &path, move |text| patch(&meant, text, &search, &replace)).await
     }
 }
 

@@ -60,6 +60,6 @@ impl Tool for WriteFile {
         if invocation.context.dry_run {
             return preview(files.as_ref(), &path, &arguments.content);
         }
-        self.library.edit(files, &path, |_| Ok(arguments.content)).await
+        self.library.write(files, &path, arguments.content).await
     }
 }

@@ -47,25 +47,49 @@ impl Sql {
                 .help("this kernel has no database; pass the rows as arguments")),
             Self::Run(run) => run.execute(statement).await,
             Self::Each(database) => {
-                let mut transaction = database.begin(SqlAccess::ReadWrite).await?;
-                if dry_run {
-                    // Behind a mark no database accepts a statement that it could not undo.
-                    transaction.mark().await?;
+                // A question waits for no writer. Should it write after all (a sequence, a lock), that is refused and
+                // has changed nothing, so it is asked once more.
+                if is_question(&statement.sql)
+                    && let Ok(answer) =
+                        alone(database.as_ref(), statement, SqlAccess::ReadOnly, dry_run).await
+                {
+                    return Ok(answer);
                 }
-                match transaction.execute(statement).await {
-                    Ok(answer) if dry_run => {
-                        transaction.rollback().await;
-                        Ok(answer)
-                    }
-                    Ok(answer) => transaction.commit().await.map(|()| answer),
-                    Err(error) => {
-                        transaction.rollback().await;
-                        Err(error)
-                    }
-                }
+                alone(database.as_ref(), statement, SqlAccess::ReadWrite, dry_run).await
             }
         }
     }
+}
+
+/// One statement as a transaction.
+async fn alone(
+    database: &dyn Database,
+    statement: &SqlStatement,
+    access: SqlAccess,
+    dry_run: bool,
+) -> Result<SqlAnswer, ToolError> {
+    let mut transaction = database.begin(access).await?;
+    if dry_run {
+        // Behind a mark no database accepts a statement that it could not undo.
+        transaction.mark().await?;
+    }
+    match transaction.execute(statement).await {
+        Ok(answer) if dry_run => {
+            transaction.rollback().await;
+            Ok(answer)
+        }
+        Ok(answer) => transaction.commit().await.map(|()| answer),
+        Err(error) => {
+            transaction.rollback().await;
+            Err(error)
+        }
+    }
+}
+
+/// Whether a statement only reads, by its first word.
+fn is_question(sql: &str) -> bool {
+    let word: String = sql.trim_start().chars().take_while(char::is_ascii_alphabetic).collect();
+    word.eq_ignore_ascii_case("select") || word.eq_ignore_ascii_case("values")
 }
 
 /// What a call of `exec_sql` answers.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
 use tgp_contract::{Code, ToolError};
 use tgp_vfs::OverlayFs;
 
@@ -31,8 +32,10 @@ impl RunEnd {
             let mut last_word = || match runtime.block_on(sql.commit()) {
                 Ok(()) => true,
                 Err(error) => {
-                    refused = Some(error);
-                    false
+                    // Where nobody knows whether the rows stand, the files do: what was lost can then be seen.
+                    let unknown = is_unknown(&error);
+                    refused = Some(if unknown { error.detail("files", "kept") } else { error });
+                    unknown
                 }
             };
             overlay.commit_if(Some(&mut last_word))?;
@@ -43,10 +46,16 @@ impl RunEnd {
             .unwrap_or_else(|_| Err(ToolError::new(Code::Internal, "the commit of the run was broken off")))
     }
 
+    /// Takes everything back, and waits until it is.
     pub(super) async fn undo(self) {
         self.overlay.discard();
         if let Some(sql) = self.sql {
             sql.roll_back().await;
         }
     }
+}
+
+/// Whether the connection broke while the database was committing.
+fn is_unknown(error: &ToolError) -> bool {
+    error.details.get("outcome").and_then(Value::as_str) == Some("unknown")
 }

@@ -126,7 +126,10 @@ impl Catalogue {
                 }
                 Some(Ok(_)) => {}
             }
-            files.write(&self.meta_path, &bytes)?;
+            // Where the index cannot be written, the tools are found all the same.
+            if let Err(error) = files.write(&self.meta_path, &bytes) {
+                warnings.push(format!("{META_FILE} is out of date and cannot be written: {error}"));
+            }
         }
         self.keep(&tools, &bytes);
         Ok(Survey { tools, warnings })

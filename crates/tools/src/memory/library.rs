@@ -1,12 +1,13 @@
 //! The tools of a project: written, committed, described and found again.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use tgp_contract::{Code, FileEffect, FileSystem, FsError, RelativePath, ToolError, ToolMetadata, canonical};
-use tgp_git::{Conflict, HydrateOutcome, Memory, MemoryOptions, PersistFile, Verb, Work};
+use tgp_git::{Conflict, Edit, HydrateOutcome, Memory, MemoryOptions};
 use tgp_registry::{Found, Hit, Searcher, Verdict, is_tool};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
@@ -15,12 +16,14 @@ use tokio::sync::Mutex;
 
 use super::META_FILE;
 use super::catalogue::Catalogue;
-use super::locks::PathLocks;
 use crate::Forge;
 use crate::router::Outcome;
 
 /// Similar tools that a write names at most.
 const MAX_SIMILAR: usize = 5;
+
+/// Bytes of a file in the tool repository: every version of it stays in the history of everybody.
+const MAX_FILE_BYTES: usize = 1024 * 1024;
 
 /// How long a search waits until new tools are embedded; those that are not are compared by their words.
 const SEARCH_PATIENCE: Duration = Duration::from_secs(60);
@@ -42,7 +45,7 @@ pub struct Library {
     searcher: Searcher,
     on_duplicate: OnDuplicate,
     has_remote: bool,
-    locks: PathLocks,
+    head_file: PathBuf,
     known: Mutex<Known>,
 }
 
@@ -51,7 +54,9 @@ pub struct Library {
 struct Known {
     /// Every tool; nothing when it has to be looked at (again).
     tools: Option<BTreeMap<RelativePath, Arc<ToolMetadata>>>,
-    /// True when the searcher knows them all.
+    /// What the branch stood on when they were looked at.
+    head: Option<Vec<u8>>,
+    /// True when the searcher knows them all, or is just being told.
     told: bool,
 }
 
@@ -72,11 +77,12 @@ impl Library {
         searcher: Searcher,
         on_duplicate: OnDuplicate,
         git: impl FnOnce(Arc<dyn tgp_git::DerivedFile>) -> MemoryOptions,
-        state: &std::path::Path,
+        state: &Path,
     ) -> Result<(Self, Vec<String>), ToolError> {
         let catalogue = Arc::new(Catalogue::new(forge, state, Handle::current())?);
         let options = git(Arc::clone(&catalogue) as _);
         let has_remote = options.remote.is_some();
+        let head_file = options.root.join(".git/refs/heads").join(&options.branch);
         let git = Memory::open(options).await?;
         let hydrated = git.hydrate().await?;
         let mut notices = hydrated.repaired;
@@ -86,15 +92,8 @@ impl Library {
             ));
         }
         notices.extend(hydrated.conflicts.iter().map(conflict_notice));
-        let library = Self {
-            git,
-            catalogue,
-            searcher,
-            on_duplicate,
-            has_remote,
-            locks: PathLocks::default(),
-            known: Mutex::default(),
-        };
+        let known = Mutex::default();
+        let library = Self { git, catalogue, searcher, on_duplicate, has_remote, head_file, known };
         Ok((library, notices))
     }
 
@@ -112,27 +111,40 @@ impl Library {
         files: &Arc<dyn FileSystem>,
         patience: Duration,
     ) -> Result<Vec<String>, ToolError> {
-        let mut known = self.known.lock().await;
         let mut warnings = Vec::new();
-        if known.tools.is_none() {
+        let head = self.head();
+        let mut known = self.known.lock().await;
+        // Another process, or a rebase, may have brought tools that nobody here has seen.
+        if known.tools.is_none() || known.head != head {
             let survey = self.catalogue.survey(files).await?;
             warnings = survey.warnings;
             known.tools = Some(survey.tools.into_iter().map(|tool| (tool.path.clone(), tool)).collect());
+            known.head = head;
             known.told = false;
         }
-        if !known.told {
-            let tools: Vec<ToolMetadata> =
-                known.tools.iter().flat_map(BTreeMap::values).map(|tool| tool.as_ref().clone()).collect();
-            match tokio::time::timeout(patience, self.searcher.update(tools)).await {
-                Ok(Ok(_)) => known.told = true,
-                // They can be found by their words already.
-                Ok(Err(error)) => {
-                    warnings.push(format!("the tools could not be embedded: {}", error.message))
-                }
-                Err(_) => {}
+        if known.told {
+            return Ok(warnings);
+        }
+        known.told = true;
+        let tools: Vec<ToolMetadata> =
+            known.tools.iter().flat_map(BTreeMap::values).map(|tool| tool.as_ref().clone()).collect();
+        // Embedding takes its time; a write must not wait for it.
+        drop(known);
+        match tokio::time::timeout(patience, self.searcher.update(tools)).await {
+            Ok(Ok(_)) => {}
+            // They can be found by their words already.
+            Ok(Err(error)) => {
+                self.known.lock().await.told = false;
+                warnings.push(format!("the tools could not be embedded: {}", error.message));
             }
+            Err(_) => self.known.lock().await.told = false,
         }
         Ok(warnings)
+    }
+
+    /// What the branch stands on, as far as a glance tells: the content of its reference.
+    fn head(&self) -> Option<Vec<u8>> {
+        std::fs::read(&self.head_file).ok()
     }
 
     /// Finds tools by what they do.
@@ -169,62 +181,89 @@ impl Library {
         hits.unwrap_or_default().into_iter().filter(|hit| hit.verdict == Verdict::Reuse).collect()
     }
 
-    /// Gives a file of the tool root the content that `edit` makes of the old one, and commits it. Whatever fails,
-    /// the file is as it was before, except where the remote's version has taken its place.
-    pub(crate) async fn edit(
+    /// Gives a file of the tool root a new content, and commits it.
+    pub(crate) async fn write(
         &self,
         files: &Arc<dyn FileSystem>,
         path: &RelativePath,
-        edit: impl FnOnce(Option<&[u8]>) -> Result<String, ToolError> + Send,
+        content: String,
     ) -> Result<Outcome, ToolError> {
-        let _writer = self.locks.lock(path).await;
-        let before = match files.read(path) {
+        refuse_large(path, content.len())?;
+        let stood = match files.read(path) {
             Ok(bytes) => Some(bytes),
             Err(FsError::NotFound(_)) => None,
             Err(error) => return Err(error.into()),
         };
-        let content = edit(before.as_deref())?;
-        let created = before.is_none();
         let mut similar = Vec::new();
-        if created && is_tool(path) {
+        if stood.is_none() && is_tool(path) {
             similar = self.similar(files, path, &content).await;
             self.refuse_duplicates(path, &similar)?;
         }
-        files.write(path, content.as_bytes())?;
-        let effect = FileEffect {
-            path: path.clone(),
-            before: before.as_deref().map(canonical::sha256_hex),
-            after: Some(canonical::sha256_hex(content.as_bytes())),
-        };
-        let bytes = content.len();
-        let content = content.into_bytes();
-        let file = PersistFile { path: path.clone(), content: Some(content.clone()) };
-        let verb = if created { Verb::Forge } else { Verb::Refactor };
-        let persisted = match self.git.persist(Work { files: vec![file], verb }).await {
-            Ok(persisted) => persisted,
+        let meant = path.clone();
+        let edit: Edit = Box::new(move |before| {
+            // Whoever writes has seen what stood there when it asked, and no other version.
+            if before != stood.as_deref() {
+                return Err(ToolError::new(
+                    Code::Conflict,
+                    format!("`{meant}` was changed by somebody else meanwhile"),
+                )
+                .detail("path", meant.as_str())
+                .help("read the file again and write what it should be now"));
+            }
+            Ok(content.into_bytes())
+        });
+        self.edit(path, edit, &similar).await
+    }
+
+    /// Changes what stands in a file of the tool root, whoever wrote it last, and commits it.
+    pub(crate) async fn patch(
+        &self,
+        files: &Arc<dyn FileSystem>,
+        path: &RelativePath,
+        patch: impl Fn(&str) -> Result<String, ToolError> + Send + 'static,
+    ) -> Result<Outcome, ToolError> {
+        // A file that is not there or no text is told by the file system's own error.
+        patch(&files.read_text(path)?)?;
+        let meant = path.clone();
+        let edit: Edit = Box::new(move |before| {
+            let text = before.and_then(|bytes| std::str::from_utf8(bytes).ok());
+            let text = text.ok_or_else(|| FsError::NotFound(meant.clone()))?;
+            let patched = patch(text)?;
+            refuse_large(&meant, patched.len())?;
+            Ok(patched.into_bytes())
+        });
+        self.edit(path, edit, &[]).await
+    }
+
+    /// Whatever fails, the file is as it was before, except where the remote's version has taken its place.
+    async fn edit(&self, path: &RelativePath, edit: Edit, similar: &[Hit]) -> Result<Outcome, ToolError> {
+        let edited = match self.git.edit(path, edit).await {
+            Ok(edited) => edited,
             Err(error) => {
-                if error.code != Code::Conflict {
-                    put_back(files.as_ref(), path, before)?;
-                }
                 *self.known.lock().await = Known::default();
                 return Err(error);
             }
         };
-        self.learn(path, content).await;
+        let effect = FileEffect {
+            path: path.clone(),
+            before: edited.before.as_deref().map(canonical::sha256_hex),
+            after: Some(canonical::sha256_hex(&edited.after)),
+        };
         let mut data = json!({
             "path": path,
-            "bytes": bytes,
-            "created": created,
-            "commit": persisted.commit,
-            "branch": persisted.branch,
-            "pushed": persisted.pushed,
+            "bytes": edited.after.len(),
+            "created": edited.before.is_none(),
+            "commit": edited.persisted.commit,
+            "branch": edited.persisted.branch,
+            "pushed": edited.persisted.pushed,
         });
+        self.learn(path, edited.after).await;
         if let Some(fields) = data.as_object_mut() {
             // Without a remote there is nothing to explain.
-            if let Some(why) = persisted.why.filter(|_| self.has_remote) {
+            if let Some(why) = edited.persisted.why.filter(|_| self.has_remote) {
                 fields.insert("why".to_owned(), json!(why));
             }
-            if let Some(request) = persisted.request {
+            if let Some(request) = edited.persisted.request {
                 fields.insert("request".to_owned(), json!(request));
             }
             if !similar.is_empty() {
@@ -234,18 +273,29 @@ impl Library {
         Ok(Outcome { data, files: vec![effect] })
     }
 
-    /// Keeps in mind that a tool is there, or is another now; where that fails, all are looked at the next time.
+    /// Tells the searcher of a tool that is there, or is another now; where that fails, all are looked at next time.
     async fn learn(&self, path: &RelativePath, content: Vec<u8>) {
         if !is_tool(path) {
             return;
         }
+        let head = self.head();
+        let described = self.catalogue.describe(vec![(path.clone(), content)]).await;
         let mut known = self.known.lock().await;
         let Some(tools) = known.tools.as_mut() else { return };
-        match self.catalogue.describe(vec![(path.clone(), content)]).await {
-            Ok(described) => tools.extend(described.into_iter().map(|tool| (tool.path.clone(), tool))),
-            Err(_) => known.tools = None,
+        let Ok(described) = described else {
+            known.tools = None;
+            return;
+        };
+        tools.extend(described.iter().map(|tool| (tool.path.clone(), Arc::clone(tool))));
+        // What else came with the same move is seen by the next survey, which finds another head.
+        if !self.has_remote {
+            known.head = head;
         }
-        known.told = false;
+        drop(known);
+        let new: Vec<ToolMetadata> = described.iter().map(|tool| tool.as_ref().clone()).collect();
+        if self.searcher.insert(new).await.is_err() {
+            self.known.lock().await.told = false;
+        }
     }
 
     fn refuse_duplicates(&self, path: &RelativePath, similar: &[Hit]) -> Result<(), ToolError> {
@@ -268,6 +318,7 @@ impl Library {
         *self.known.lock().await = Known::default();
         let mut data = json!({
             "committed": synced.committed,
+            "removed": synced.removed,
             "pulled": synced.pulled,
             "pushed": synced.pushed,
             "conflicts": synced.conflicts,
@@ -275,6 +326,7 @@ impl Library {
             "head": status.head,
             "branch": status.branch,
             "remote": status.remote,
+            "warnings": synced.warnings,
         });
         if let (Some(why), Some(fields)) = (synced.why.filter(|_| self.has_remote), data.as_object_mut()) {
             fields.insert("why".to_owned(), json!(why));
@@ -312,11 +364,13 @@ pub(crate) fn refuse_derived(path: &RelativePath) -> Result<(), ToolError> {
     Ok(())
 }
 
-fn put_back(files: &dyn FileSystem, path: &RelativePath, before: Option<Vec<u8>>) -> Result<(), ToolError> {
-    match before {
-        Some(bytes) => Ok(files.write(path, &bytes)?),
-        None => Ok(files.remove(path)?),
+/// A larger file is data, and belongs beside the tools and not into their history.
+fn refuse_large(path: &RelativePath, bytes: usize) -> Result<(), ToolError> {
+    if bytes <= MAX_FILE_BYTES {
+        return Ok(());
     }
+    let message = format!("`{path}` would have {bytes} bytes, more than the {MAX_FILE_BYTES} of a tool");
+    Err(ToolError::new(Code::Validation, message).help("split it, or keep the data in the database"))
 }
 
 fn similar_value(hit: &Hit) -> Value {

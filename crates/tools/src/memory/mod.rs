@@ -2,7 +2,6 @@
 
 mod catalogue;
 mod library;
-mod locks;
 
 pub use library::{Library, OnDuplicate};
 pub(crate) use library::{refuse_derived, shown_score};
