@@ -1,6 +1,7 @@
 //! Fits the coefficients of `src/calibration.rs` on the calibration set and cross-validates them.
 //!
-//! `cargo run --release -p tgp-registry --example calibrate [-- --lexical] [-- SET.json]`
+//! `cargo run --release -p tgp-registry --example calibrate [-- --lexical] [--builtin] [--verbose] [SET.json]`
+//! With `--builtin` nothing is fitted: it only says how the coefficients that are there do on the set.
 #![allow(
     clippy::print_stdout,
     clippy::unwrap_used,
@@ -8,9 +9,13 @@
     reason = "a command for the person who tunes"
 )]
 
-use std::sync::Arc;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex};
 
-use tgp_registry::{Calibration, Coefficients, Embedder, LabelledSet, Observation, REUSE, Searcher};
+use tgp_contract::ToolError;
+use tgp_registry::{
+    Calibration, Coefficients, Embedder, LabelledQuery, LabelledSet, Observation, REUSE, Searcher,
+};
 
 /// Folds of the cross-validation.
 const FOLDS: usize = 10;
@@ -27,37 +32,100 @@ fn main() {
         None => LabelledSet::calibration(),
     }
     .expect("a labelled set");
-    let embedder: Option<Arc<dyn Embedder>> = if lexical { None } else { tgp_registry::embedded() };
-    runtime.block_on(report(embedder, &set, verbose));
+    let embedder = tgp_registry::embedded().filter(|_| !lexical);
+    let embedder = embedder
+        .map(|inner| -> Arc<dyn Embedder> { Arc::new(Remembering { inner, known: Mutex::default() }) });
+    let builtin = arguments.iter().any(|argument| argument == "--builtin");
+    runtime.block_on(async {
+        if !builtin {
+            fit(embedder.clone(), &set).await;
+        }
+        quality(embedder, &set, verbose).await;
+    });
 }
 
-async fn report(embedder: Option<Arc<dyn Embedder>>, set: &LabelledSet, verbose: bool) {
+async fn fit(embedder: Option<Arc<dyn Embedder>>, set: &LabelledSet) {
     let observations = Calibration::observe(embedder.clone(), set).await.expect("observations");
     println!("{:#?}", Coefficients::fit(&observations));
-    cross_validate(&observations, set.queries.iter().filter(|query| !query.answers.is_empty()).count());
-    recall(embedder, set, verbose).await;
+    let absent = absent(embedder.clone(), set).await;
+    cross_validate(
+        &observations,
+        &absent,
+        set.queries.iter().filter(|query| !query.answers.is_empty()).count(),
+    );
 }
 
-fn cross_validate(observations: &[Observation], answered: usize) {
-    let (mut right, mut wrong, mut wrong_unseen, mut loss) = (0.0, 0.0, 0.0, 0.0);
+/// Each answered question once more in a registry without its answers: whatever is found then is wrong, and neither the
+/// lexicon nor the author of the set chose it.
+async fn absent(embedder: Option<Arc<dyn Embedder>>, set: &LabelledSet) -> Vec<Observation> {
+    let mut observations = Vec::new();
+    for (place, query) in set.queries.iter().enumerate().filter(|(_, query)| !query.answers.is_empty()) {
+        let tools = set.tools.iter().filter(|tool| !query.answers.contains(&tool.id)).cloned().collect();
+        let question = LabelledQuery { answers: Vec::new(), ..query.clone() };
+        let without = LabelledSet { tools, queries: vec![question] };
+        let found = Calibration::observe(embedder.clone(), &without).await.expect("observations");
+        observations.extend(found.into_iter().map(|found| Observation { query: place, ..found }));
+    }
+    observations
+}
+
+/// An embedder that embeds no text twice.
+struct Remembering {
+    inner: Arc<dyn Embedder>,
+    known: Mutex<HashMap<String, Vec<f32>>>,
+}
+
+#[async_trait::async_trait]
+impl Embedder for Remembering {
+    fn fingerprint(&self) -> &str {
+        self.inner.fingerprint()
+    }
+
+    fn dimensions(&self) -> Option<usize> {
+        self.inner.dimensions()
+    }
+
+    async fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, ToolError> {
+        let recalled = {
+            let known = self.known.lock().expect("no panic before");
+            texts.iter().map(|text| known.get(text).cloned()).collect::<Option<Vec<_>>>()
+        };
+        if let Some(vectors) = recalled {
+            return Ok(vectors);
+        }
+        let vectors = self.inner.embed(texts).await?;
+        let pairs = texts.iter().cloned().zip(vectors.iter().cloned());
+        self.known.lock().expect("no panic before").extend(pairs);
+        Ok(vectors)
+    }
+}
+
+fn cross_validate(observations: &[Observation], absent: &[Observation], answered: usize) {
+    let (mut right, mut wrong, mut wrong_unseen, mut wrong_absent, mut loss) = (0.0, 0.0, 0.0, 0.0, 0.0);
+    let reuse = |score: f32| f64::from(u8::from(score >= REUSE));
     for cut in 0..CUTS {
         for fold in 0..FOLDS {
             let is_held = |observation: &Observation| spread(observation.query, cut) % FOLDS == fold;
             let train: Vec<Observation> = observations.iter().copied().filter(|row| !is_held(row)).collect();
             let coefficients = Coefficients::fit(&train);
             for row in observations.iter().filter(|row| is_held(row)) {
-                let score = coefficients.probability(&row.features);
+                let score = coefficients.score(&row.features);
+                let probability = coefficients.probability(&row.features);
                 let mut unseen = row.features;
                 unseen.contradictions = 0.0;
-                let reuse = |score: f32| f64::from(u8::from(score >= REUSE));
-                loss -= f64::from(if row.correct { score } else { 1.0 - score }.max(1e-6).ln());
+                loss -= f64::from(if row.correct { probability } else { 1.0 - probability }.max(1e-6).ln());
                 if row.correct {
                     right += reuse(score);
                 } else {
                     wrong += reuse(score);
-                    wrong_unseen += f64::midpoint(reuse(score), reuse(coefficients.probability(&unseen)));
+                    wrong_unseen += f64::midpoint(reuse(score), reuse(coefficients.score(&unseen)));
                 }
             }
+            wrong_absent += absent
+                .iter()
+                .filter(|row| is_held(row))
+                .map(|row| reuse(coefficients.score(&row.features)))
+                .sum::<f64>();
         }
     }
     let cuts = CUTS as f64;
@@ -69,6 +137,7 @@ fn cross_validate(observations: &[Observation], answered: usize) {
         "  precision if the lexicon missed half of the contradictions {:.3}",
         right / (right + wrong_unseen)
     );
+    println!("  wrong reuse when the answers are taken away {:.1} of {answered}", wrong_absent / cuts);
 }
 
 /// A fixed shuffle.
@@ -77,10 +146,11 @@ fn spread(query: usize, cut: usize) -> usize {
     (mixed >> 33) as usize
 }
 
-async fn recall(embedder: Option<Arc<dyn Embedder>>, set: &LabelledSet, verbose: bool) {
+async fn quality(embedder: Option<Arc<dyn Embedder>>, set: &LabelledSet, verbose: bool) {
     let searcher = Searcher::new(embedder, Calibration::builtin(), None);
     searcher.update(set.metadata().expect("tools")).await.expect("vectors");
     let (mut first, mut five, mut answered) = (0_usize, 0_usize, 0_usize);
+    let mut reuse: BTreeMap<&str, [usize; 3]> = BTreeMap::new();
     let mut lines = Vec::new();
     for query in &set.queries {
         let found = searcher.search(&query.query, 5).await.expect("an answer");
@@ -91,6 +161,10 @@ async fn recall(embedder: Option<Arc<dyn Embedder>>, set: &LabelledSet, verbose:
             five += usize::from(place.is_some());
         }
         if let Some(hit) = found.results.first() {
+            let [asked, right, wrong] = reuse.entry(&query.kind).or_default();
+            *asked += 1;
+            *right += usize::from(hit.score >= REUSE && place == Some(0));
+            *wrong += usize::from(hit.score >= REUSE && place != Some(0));
             let mark = if place == Some(0) { "right" } else { "WRONG" };
             lines.push(format!(
                 "{:.3} {mark} {:9} {} => {} ({})",
@@ -100,6 +174,16 @@ async fn recall(embedder: Option<Arc<dyn Embedder>>, set: &LabelledSet, verbose:
     }
     let share = |count: usize| count as f64 / answered as f64;
     println!("recall@1 {:.3}, recall@5 {:.3}", share(first), share(five));
+    for (kind, [asked, right, wrong]) in &reuse {
+        println!("  {kind:9} {asked:3}  reuse right {right} wrong {wrong}");
+    }
+    let sum = |at: usize| reuse.values().filter_map(|counts| counts.get(at)).sum::<usize>();
+    println!(
+        "reuse with the built-in coefficients: right {} wrong {}, coverage {:.3}",
+        sum(1),
+        sum(2),
+        share(sum(1))
+    );
     lines.sort_by(|left, right| right.cmp(left));
     lines.iter().filter(|_| verbose).for_each(|line| println!("{line}"));
 }

@@ -23,19 +23,19 @@ pub(crate) const LEXICAL: &str = "lexical";
 
 /// Fitted with `cargo run --release -p tgp-registry --example calibrate`.
 const FITTED_MINILM: Coefficients = Coefficients {
-    intercept: -3.741,
-    similarity: 5.128,
-    lead: 12.426,
-    contradictions: -4.527,
-    weakest: 2.782,
+    intercept: -3.562,
+    similarity: 4.335,
+    lead: 13.336,
+    contradictions: -4.290,
+    weakest: 2.720,
 };
 /// Fitted with `cargo run --release -p tgp-registry --example calibrate -- --lexical`.
 const FITTED_LEXICAL: Coefficients = Coefficients {
-    intercept: -2.757,
-    similarity: 4.133,
-    lead: 4.122,
-    contradictions: -4.200,
-    weakest: 3.317,
+    intercept: -2.660,
+    similarity: 3.178,
+    lead: 5.384,
+    contradictions: -3.928,
+    weakest: 3.384,
 };
 
 /// Steps of the descent; the fit moves no digit that is kept long before.
@@ -43,8 +43,8 @@ const FIT_STEPS: usize = 20_000;
 /// Pull of every coefficient of a standardised feature towards zero, in observations.
 const FIT_PULL: f64 = 1.0;
 /// The lexicon knows the contradictions of the calibration set better than those of the world. So each wrong tool
-/// that it caught also counts, with this weight, as one that it did not.
-const UNSEEN_CONTRADICTIONS: f64 = 0.3;
+/// that it caught also counts, with this weight, as one that it did not: out there it may miss every second one.
+const UNSEEN_CONTRADICTIONS: f64 = 0.5;
 const WIDTH: usize = 4;
 
 /// A logistic function of [`Features`].
@@ -76,6 +76,13 @@ impl Coefficients {
         #[expect(clippy::cast_possible_truncation, reason = "a probability needs few digits")]
         let probability = logistic(sum + self.intercept) as f32;
         probability
+    }
+
+    /// The probability, held below [`REUSE`] where the evidence does not carry that claim.
+    #[must_use]
+    pub fn score(&self, features: &Features) -> f32 {
+        let probability = self.probability(features);
+        if features.carries_reuse() { probability } else { probability.min(BELOW_REUSE) }
     }
 
     /// Logistic regression by plain gradient descent on standardised features: the same observations give the same

@@ -1,11 +1,11 @@
 //! The sentence beside a score that says where it comes from.
 
-use crate::features::{Evidence, Question};
+use crate::features::{Evidence, NEAR_MEANING, Question};
 
 /// Shared words that are named; more would be a list, not a reason.
 const MAX_SHARED: usize = 4;
 /// Below this cover a word of the question counts as one the tool says nothing about.
-const COVERED: f32 = 0.35;
+const NEARLY_COVERED: f32 = 0.35;
 
 /// How the similarity was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,8 +39,10 @@ pub(crate) fn why(question: &Question, evidence: &Evidence, basis: Basis) -> Str
         let shown: Vec<&str> = evidence.shared.iter().take(MAX_SHARED).map(String::as_str).collect();
         parts.push(format!("shares: {}", shown.join(", ")));
     }
-    if let Some(word) = evidence.uncovered.as_ref().filter(|_| evidence.features.weakest < COVERED) {
-        parts.push(format!("nothing in it about `{word}`"));
+    if let Some(word) = evidence.uncovered.as_ref().filter(|_| !evidence.features.covers_head()) {
+        let absent = evidence.features.weakest < NEARLY_COVERED;
+        let said = if absent { "nothing in it about" } else { "only something near" };
+        parts.push(format!("{said} `{word}`"));
     }
     parts.extend(
         question.repairs.iter().map(|repair| format!("read `{}` as `{}`", repair.written, repair.read)),
@@ -52,7 +54,7 @@ fn meaning(similarity: f32, basis: Basis) -> String {
     let degree = match similarity {
         _ if basis == Basis::Words => return format!("by words only ({similarity:.2})"),
         0.75.. => "same meaning",
-        0.5.. => "near meaning",
+        NEAR_MEANING.. => "near meaning",
         0.3.. => "related meaning",
         _ => "another meaning",
     };

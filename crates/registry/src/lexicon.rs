@@ -110,6 +110,14 @@ impl Lexicon {
         self.names.get(stem).cloned().unwrap_or_else(|| stem.to_owned())
     }
 
+    /// Whether the tables give two stems one meaning: "number" and "count", "average" and "mean".
+    pub(crate) fn same(&self, left: &str, right: &str) -> bool {
+        let name = |stem: &str| self.names.get(stem);
+        let groups = |stem: &str| self.verbs.get(stem).into_iter().flatten().map(|verb| verb.group);
+        name(left).is_some_and(|left| name(right) == Some(left))
+            || groups(left).any(|left| groups(right).any(|right| left == right))
+    }
+
     /// The verb that `query` begins with, when it asks for something that no word of the tool names.
     pub(crate) fn missing_verb<'a>(&self, query: &'a [String], tool: &[String]) -> Option<&'a str> {
         let first = query.first()?;

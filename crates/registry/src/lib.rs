@@ -14,6 +14,7 @@ mod lexicon;
 mod library;
 #[cfg(feature = "embedded-model")]
 mod model;
+mod numbers;
 mod rank;
 mod search;
 mod spelling;

@@ -1,9 +1,9 @@
 //! The tools as the search holds them: vectors in one block, stems as numbers, and how often each word is used.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use tgp_contract::ToolMetadata;
+use tgp_contract::{RelativePath, ToolMetadata};
 
 use crate::document::Document;
 use crate::features::Question;
@@ -41,24 +41,28 @@ struct Stem {
 #[derive(Default)]
 pub(crate) struct Library {
     entries: Vec<Entry>,
+    places: HashMap<RelativePath, usize>,
     /// One row for each entry, `dimensions` long; meaningless where the entry has no scale.
     block: Vec<u8>,
     dimensions: usize,
     /// In how many tools each word stands.
     words: HashMap<String, usize>,
     stems: HashMap<String, Stem>,
+    /// The number of the next new stem. Numbers are not given twice: an entry may still hold an old one.
+    next_stem: u32,
 }
 
 impl Library {
-    pub(crate) fn push(&mut self, tool: Arc<ToolMetadata>, document: &Document, key: String) {
-        let vocabulary: HashSet<&String> = document.told.iter().chain(&document.aside).collect();
-        let mut unique = HashSet::new();
-        for word in vocabulary.into_iter().filter(|word| words::has_content(word)) {
-            *self.words.entry(word.clone()).or_default() += 1;
-            unique.insert(words::stem(word));
+    /// Adds a tool, in the place of the one that has its path.
+    pub(crate) fn insert(&mut self, tool: Arc<ToolMetadata>, document: &Document, key: String) {
+        self.remove(&tool.path);
+        let (vocabulary, unique) = vocabulary(document);
+        for word in vocabulary {
+            *self.words.entry(word).or_default() += 1;
         }
         let mut numbers: Vec<u32> = unique.into_iter().map(|stem| self.number(stem)).collect();
         numbers.sort_unstable();
+        self.places.insert(tool.path.clone(), self.entries.len());
         self.entries.push(Entry {
             tool,
             name: document.name.clone(),
@@ -66,11 +70,49 @@ impl Library {
             stems: numbers.into(),
             scale: None,
         });
+        self.block.resize(self.entries.len() * self.dimensions, 0);
+    }
+
+    /// Takes a tool out; the last one moves to its place. Says whether it was there.
+    pub(crate) fn remove(&mut self, path: &RelativePath) -> bool {
+        let Some(place) = self.places.remove(path).filter(|place| *place < self.entries.len()) else {
+            return false;
+        };
+        let gone = self.entries.swap_remove(place);
+        if let Some(moved) = self.entries.get(place) {
+            self.places.insert(moved.tool.path.clone(), place);
+        }
+        let last = self.entries.len() * self.dimensions;
+        if place < self.entries.len() {
+            self.block.copy_within(last..last + self.dimensions, place * self.dimensions);
+        }
+        self.block.truncate(last);
+        let (vocabulary, unique) = vocabulary(&Document::new(&gone.tool));
+        for word in vocabulary {
+            if let Some(uses) = self.words.get_mut(&word) {
+                *uses -= 1;
+                if *uses == 0 {
+                    self.words.remove(&word);
+                }
+            }
+        }
+        for stem in unique {
+            if let Some(known) = self.stems.get_mut(&stem) {
+                known.uses -= 1;
+                if known.uses == 0 {
+                    self.stems.remove(&stem);
+                }
+            }
+        }
+        true
     }
 
     fn number(&mut self, stem: String) -> u32 {
-        let next = u32::try_from(self.stems.len()).unwrap_or(u32::MAX);
-        let entry = self.stems.entry(stem).or_insert(Stem { number: next, uses: 0 });
+        let entry = self.stems.entry(stem).or_insert_with(|| {
+            let number = self.next_stem;
+            self.next_stem = number.saturating_add(1);
+            Stem { number, uses: 0 }
+        });
         entry.uses += 1;
         entry.number
     }
@@ -83,14 +125,21 @@ impl Library {
         }
         if self.dimensions == 0 {
             self.dimensions = length;
+            self.block.resize(self.entries.len() * length, 0);
         }
-        self.block.resize(self.entries.len() * self.dimensions, 0);
         for (entry, row) in self.entries.iter_mut().zip(self.block.chunks_exact_mut(self.dimensions)) {
             if let Some(vector) = vectors.get(&entry.key).filter(|vector| vector.values.len() == row.len()) {
                 row.copy_from_slice(&vector.values);
                 entry.scale = Some(vector.scale);
             }
         }
+    }
+
+    /// How many there would be with `tools`.
+    pub(crate) fn len_with(&self, tools: &[Arc<ToolMetadata>]) -> usize {
+        let new: HashSet<&RelativePath> =
+            tools.iter().map(|tool| &tool.path).filter(|path| !self.places.contains_key(*path)).collect();
+        self.entries.len() + new.len()
     }
 
     pub(crate) fn entries(&self) -> &[Entry] {
@@ -117,7 +166,8 @@ impl Library {
 
     /// The similarity by words of the tools that `wanted` takes: rare words count more than common ones.
     pub(crate) fn overlaps(&self, question: &Question, wanted: impl Fn(&Entry) -> bool) -> Vec<(usize, f32)> {
-        let asked: HashSet<String> = question
+        // In a fixed order, so that a sum has the same last digit every time.
+        let asked: BTreeSet<String> = question
             .words
             .iter()
             .filter(|word| words::has_content(word))
@@ -149,4 +199,12 @@ impl Library {
         let uses = self.stems.get(stem).map_or(0, |stem| stem.uses) as f32;
         (1.0 + self.entries.len() as f32 / (1.0 + uses)).ln()
     }
+}
+
+/// The words of a tool that carry meaning, and their stems, each once.
+fn vocabulary(document: &Document) -> (HashSet<String>, HashSet<String>) {
+    let all = document.told.iter().chain(&document.aside);
+    let words: HashSet<String> = all.filter(|word| words::has_content(word)).cloned().collect();
+    let stems = words.iter().map(|word| words::stem(word)).collect();
+    (words, stems)
 }

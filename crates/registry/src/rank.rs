@@ -16,6 +16,8 @@ const MAX_CANDIDATES: usize = 24;
 const TRIGRAM_LIFT: f32 = 0.1;
 /// How much each contradiction lowers it.
 const CONTRADICTION_DROP: f32 = 0.1;
+/// How much lower a tool stands that does not compile, so that a working twin comes first and keeps its lead.
+const BROKEN_DROP: f32 = 0.1;
 /// A unique exact name is as good as a sure answer, but never one above a better founded score.
 const SAME_NAME: f32 = 0.95;
 /// The same source under another path.
@@ -62,12 +64,13 @@ pub(crate) fn candidates<'a>(
             }
             let evidence = Evidence::new(question, &Document::new(&entry.tool), similarity, &mut space);
             let against = CONTRADICTION_DROP * evidence.features.contradictions;
-            let rank = similarity + TRIGRAM_LIFT * evidence.dice - against;
+            let broken = if is_broken(&entry.tool) { BROKEN_DROP } else { 0.0 };
+            let rank = similarity + TRIGRAM_LIFT * evidence.dice - against - broken;
             found.push(Candidate { entry, evidence, basis, rank });
         }
     }
     found.sort_by(|left, right| {
-        let by_name = right.evidence.same_name.cmp(&left.evidence.same_name);
+        let by_name = right.is_named().cmp(&left.is_named());
         by_name
             .then(right.rank.total_cmp(&left.rank))
             .then_with(|| left.entry.tool.path.cmp(&right.entry.tool.path))
@@ -102,6 +105,11 @@ fn lead(candidates: &mut [Candidate<'_>]) {
 }
 
 impl Candidate<'_> {
+    /// Whether the question is the name of this tool, and it works.
+    pub(crate) fn is_named(&self) -> bool {
+        self.evidence.same_name && !is_broken(&self.entry.tool)
+    }
+
     pub(crate) fn features(&self) -> Features {
         self.evidence.features
     }
@@ -109,7 +117,7 @@ impl Candidate<'_> {
     /// The hit as the caller sees it. `name_is_unique` says that no other tool has this name.
     pub(crate) fn hit(&self, question: &Question, scale: &Scale<'_>, name_is_unique: bool) -> Hit {
         let (coefficients, basis) = self.coefficients(scale);
-        let mut score = coefficients.probability(&self.evidence.features);
+        let mut score = coefficients.score(&self.evidence.features);
         if basis != Basis::Meaning || question.words.is_empty() {
             score = score.min(BELOW_REUSE);
         }
@@ -130,9 +138,10 @@ impl Candidate<'_> {
     }
 }
 
-/// Hits for a copy of `tool`: what needs no model to be recognised.
+/// Hits for a copy of `tool`: what needs no model to be recognised. One that does not compile is weighed as any other.
 pub(crate) fn copies(library: &Library, tool: &ToolMetadata) -> Vec<Hit> {
-    let others = library.entries().iter().filter(|entry| entry.tool.path != tool.path);
+    let others =
+        library.entries().iter().filter(|entry| entry.tool.path != tool.path && !is_broken(&entry.tool));
     let copies = others.filter_map(|entry| {
         if entry.tool.hash == tool.hash {
             return Some(hit(&entry.tool, SAME_SOURCE, "the same source".to_owned()));
@@ -152,7 +161,17 @@ fn has_same_shape(left: &ToolMetadata, right: &ToolMetadata) -> bool {
         && left.imports == right.imports
 }
 
+fn is_broken(tool: &ToolMetadata) -> bool {
+    tool.problem.is_some()
+}
+
+/// A tool that cannot run is never the answer, whatever else speaks for it.
 fn hit(tool: &ToolMetadata, score: f32, why: String) -> Hit {
+    let (score, why) = if is_broken(tool) {
+        (score.min(BELOW_REUSE), format!("it does not compile; {why}"))
+    } else {
+        (score, why)
+    };
     Hit {
         path: tool.path.clone(),
         score,

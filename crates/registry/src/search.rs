@@ -119,30 +119,73 @@ impl Searcher {
         let tools: Vec<Arc<ToolMetadata>> = tools.into_iter().take(MAX_VECTORS).map(Arc::new).collect();
         let _one_at_a_time = self.updating.lock().await;
         let count = tools.len();
-        let fingerprint = self.embedder.as_ref().map_or("", |embedder| embedder.fingerprint());
         let mut library = Library::default();
-        let mut texts: HashMap<String, String> = HashMap::new();
-        for tool in tools {
-            let document = Document::new(&tool);
-            let key = document::vector_key(fingerprint, &document.text);
-            library.push(tool, &document, key.clone());
-            texts.insert(key, document.text);
-        }
+        let mut texts = self.add(&mut library, tools);
         let Some(embedder) = self.embedder.as_ref() else {
             *self.write() = library;
             return Ok(Updated { tools: count, embedded: 0 });
         };
-        let store = self.store(fingerprint).await?;
-        let used: Arc<HashSet<String>> = Arc::new(texts.keys().cloned().collect());
-        let known: HashMap<String, PackedVector> =
-            used.iter().filter_map(|key| Some((key.clone(), store.get(key)?))).collect();
-        library.set_vectors(&known);
+        let store = self.store(embedder.fingerprint()).await?;
+        library.set_vectors(&known(&store, &mut texts));
         *self.write() = library;
-        texts.retain(|key, _| !known.contains_key(key));
         let embedded = texts.len();
-        let result = self.embed(embedder.as_ref(), &store, &used, texts).await;
-        save(&store, &used).await?;
+        let result = self.embed(embedder.as_ref(), &store, texts).await;
+        self.save(&store).await?;
         result.map(|()| Updated { tools: count, embedded })
+    }
+
+    /// Adds tools to those there are, each in the place of the one with its path, and embeds the texts that are new.
+    /// The others are not touched, so that one more tool costs one embedding. An update that still embeds goes first.
+    ///
+    /// # Errors
+    /// `EVALIDATION` when there would be more than a search can hold, with nothing added; else as
+    /// [`Searcher::update`].
+    pub async fn insert(&self, tools: impl IntoIterator<Item = ToolMetadata>) -> Result<Updated, ToolError> {
+        let tools: Vec<Arc<ToolMetadata>> = tools.into_iter().take(MAX_VECTORS + 1).map(Arc::new).collect();
+        let _one_at_a_time = self.updating.lock().await;
+        let count = tools.len();
+        let mut texts = {
+            let mut library = self.write();
+            if library.len_with(&tools) > MAX_VECTORS {
+                return Err(ToolError::new(
+                    Code::Validation,
+                    format!("a registry holds at most {MAX_VECTORS} tools"),
+                )
+                .help("remove tools that nobody uses"));
+            }
+            self.add(&mut library, tools)
+        };
+        let Some(embedder) = self.embedder.as_ref() else {
+            return Ok(Updated { tools: count, embedded: 0 });
+        };
+        let store = self.store(embedder.fingerprint()).await?;
+        let known = known(&store, &mut texts);
+        self.write().set_vectors(&known);
+        let embedded = texts.len();
+        let result = self.embed(embedder.as_ref(), &store, texts).await;
+        if store.is_behind() {
+            self.save(&store).await?;
+        }
+        result.map(|()| Updated { tools: count, embedded })
+    }
+
+    /// Forgets the tool at `path`; says whether there was one. Its vector stays in the cache, as it may come back.
+    pub async fn remove(&self, path: &RelativePath) -> bool {
+        let _one_at_a_time = self.updating.lock().await;
+        self.write().remove(path)
+    }
+
+    /// Puts tools into a library. Answers the texts to embed, by the keys of their vectors.
+    fn add(&self, library: &mut Library, tools: Vec<Arc<ToolMetadata>>) -> HashMap<String, String> {
+        let fingerprint = self.embedder.as_ref().map_or("", |embedder| embedder.fingerprint());
+        let mut texts = HashMap::new();
+        for tool in tools {
+            let document = Document::new(&tool);
+            let key = document::vector_key(fingerprint, &document.text);
+            library.insert(tool, &document, key.clone());
+            texts.insert(key, document.text);
+        }
+        texts
     }
 
     /// The best `limit` tools for `query`.
@@ -155,7 +198,7 @@ impl Searcher {
         let (probe, warning) = self.probe(&question.text).await;
         let library = self.read();
         let candidates = rank::candidates(&library, &question, probe.as_ref(), None);
-        let unique = candidates.iter().filter(|candidate| candidate.evidence.same_name).count() == 1;
+        let unique = candidates.iter().filter(|candidate| candidate.is_named()).count() == 1;
         let scale = self.scale();
         let hits = candidates.iter().map(|candidate| candidate.hit(&question, &scale, unique)).collect();
         Ok(found(hits, limit, self.pending(&library), warning))
@@ -222,7 +265,6 @@ impl Searcher {
         &self,
         embedder: &dyn Embedder,
         store: &Arc<VectorStore>,
-        used: &Arc<HashSet<String>>,
         texts: HashMap<String, String>,
     ) -> Result<(), ToolError> {
         let mut texts: Vec<(String, String)> = texts.into_iter().collect();
@@ -239,9 +281,19 @@ impl Searcher {
             }
             self.write().set_vectors(&packed);
             if store.wants_saving() {
-                save(store, used).await?;
+                self.save(store).await?;
             }
         }
+        Ok(())
+    }
+
+    async fn save(&self, store: &Arc<VectorStore>) -> Result<(), ToolError> {
+        let used: HashSet<String> = self.read().entries().iter().map(|entry| entry.key.clone()).collect();
+        let store = Arc::clone(store);
+        // A cache that cannot be written costs time at the next start, and nothing else.
+        let _ = tokio::task::spawn_blocking(move || store.save(&used))
+            .await
+            .map_err(|error| ToolError::new(Code::Internal, format!("vectors were not saved: {error}")))?;
         Ok(())
     }
 
@@ -277,13 +329,12 @@ impl Searcher {
     }
 }
 
-async fn save(store: &Arc<VectorStore>, used: &Arc<HashSet<String>>) -> Result<(), ToolError> {
-    let (store, used) = (Arc::clone(store), Arc::clone(used));
-    // A cache that cannot be written costs time at the next start, and nothing else.
-    let _ = tokio::task::spawn_blocking(move || store.save(&used))
-        .await
-        .map_err(|error| ToolError::new(Code::Internal, format!("vectors were not saved: {error}")))?;
-    Ok(())
+/// The vectors that the store has, and whose texts need not be embedded.
+fn known(store: &VectorStore, texts: &mut HashMap<String, String>) -> HashMap<String, PackedVector> {
+    let known: HashMap<String, PackedVector> =
+        texts.keys().filter_map(|key| Some((key.clone(), store.get(key)?))).collect();
+    texts.retain(|key, _| !known.contains_key(key));
+    known
 }
 
 fn check(query: &str, limit: usize) -> Result<(), ToolError> {

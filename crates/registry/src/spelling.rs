@@ -8,6 +8,8 @@ const MAX_REPAIRS: usize = 16;
 const MIN_CHARACTERS: usize = 3;
 /// From this length on a word may have two slips.
 const LONG_CHARACTERS: usize = 6;
+/// Letters that a slip adds. A word that is longer by more is another word: "readme" is no "read".
+const MAX_ADDED: usize = 1;
 
 /// One repaired word.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,7 +53,8 @@ fn nearest(word: &str, allowed: usize, dictionary: &HashMap<String, usize>) -> O
     let candidates = dictionary.iter().filter(|(known, _)| known.len().abs_diff(word.len()) <= allowed);
     let near = candidates.filter_map(|(known, uses)| {
         let other: Vec<char> = known.chars().collect();
-        if other.len() < MIN_CHARACTERS || other.first() != letters.first() {
+        let is_other = letters.len() > other.len() + MAX_ADDED;
+        if other.len() < MIN_CHARACTERS || is_other || other.first() != letters.first() {
             return None;
         }
         let slips = distance(&letters, &other);

@@ -11,6 +11,8 @@ use tgp_contract::canonical;
 pub const MAX_VECTORS: usize = 100_000;
 /// Largest file that is read: a full one of the longest vectors.
 const MAX_FILE_BYTES: u64 = 512 * 1024 * 1024;
+/// Unsaved vectors that an insert leaves: one for this many saved ones.
+const LAG_SHARE: usize = 256;
 const MAGIC: &[u8] = b"TGPVEC01";
 const KEY_BYTES: usize = 64;
 
@@ -109,6 +111,13 @@ impl VectorStore {
     pub(crate) fn wants_saving(&self) -> bool {
         let held = self.held();
         held.unsaved >= 64.max(held.vectors.len() / 8)
+    }
+
+    /// Whether a single new tool is worth a rewrite of the file. With many it waits for a few more: what a kill loses is
+    /// embedded again at the next start, in less time than every rewrite would have taken together.
+    pub(crate) fn is_behind(&self) -> bool {
+        let held = self.held();
+        held.unsaved > held.vectors.len() / LAG_SHARE
     }
 
     /// Writes what is new beside the file and renames it, with what another process wrote meanwhile. Vectors of

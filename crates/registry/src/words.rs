@@ -15,7 +15,7 @@ const EMPTY_WORDS: &str = "a an the of for to in on at by from with and or is ar
      these those do does did how what which who whom whose when where why i we our us you your my me he she his her \
      they them their can could should would will may might must has have had each per as into out up down than then \
      there here not no any some all every both between among if so such only just also about s t please need want get \
-     give make find show list compute calculate given using use tool many much let via";
+     give make find show list compute calculate given using use tool many much let via nth th";
 
 /// Words that end the head of a phrase: what follows only says of what, from where, for whom.
 const PREPOSITIONS: &str = "of for per by in on from between with at to into among against within after before above \
@@ -47,6 +47,10 @@ pub(crate) fn has_content(word: &str) -> bool {
     !is_number(word) && !empty_words().contains(word)
 }
 
+pub(crate) fn is_preposition(word: &str) -> bool {
+    prepositions().contains(word)
+}
+
 pub(crate) fn is_number(word: &str) -> bool {
     word.chars().all(char::is_numeric)
 }
@@ -55,10 +59,10 @@ pub(crate) fn is_number(word: &str) -> bool {
 pub(crate) fn head(words: &[String]) -> Vec<&str> {
     let mut head = Vec::new();
     for word in words {
-        if prepositions().contains(word.as_str()) && !head.is_empty() {
+        if is_preposition(word) && !head.is_empty() {
             break;
         }
-        if has_content(word) && !prepositions().contains(word.as_str()) {
+        if has_content(word) && !is_preposition(word) {
             head.push(word.as_str());
         }
     }

@@ -12,6 +12,8 @@ use crate::model::{self, Model};
 
 /// Embedding is pure computation: more than this at once would only take cores from running tools.
 const CONCURRENT_EMBEDDINGS: usize = 2;
+/// Threads that share a batch. More would take all cores of a large machine for minutes when a registry is new.
+const MAX_THREADS: usize = 4;
 
 /// all-MiniLM-L6-v2 inside the binary. Making one costs nothing; the weights are read by the first embedding.
 #[derive(Debug)]
@@ -60,11 +62,28 @@ impl Embedder for MiniLm {
         tokio::task::spawn_blocking(move || {
             let _permit = permit;
             let model = Model::get().ok_or_else(damaged)?;
-            Ok(texts.iter().map(|text| model.embed(text)).collect())
+            shared(model, &texts).ok_or_else(stopped)
         })
         .await
         .map_err(|_| stopped())?
     }
+}
+
+/// One vector for each text, in their order. A text's vector does not depend on which thread makes it.
+fn shared(model: &Model, texts: &[String]) -> Option<Vec<Vec<f32>>> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let share = texts.len().div_ceil(cores.min(MAX_THREADS)).max(1);
+    let embed = |texts: &[String]| texts.iter().map(|text| model.embed(text)).collect::<Vec<_>>();
+    let mut shares = texts.chunks(share);
+    let own = shares.next().unwrap_or_default();
+    std::thread::scope(|scope| {
+        let others: Vec<_> = shares.map(|texts| scope.spawn(move || embed(texts))).collect();
+        let mut vectors = embed(own);
+        for other in others {
+            vectors.extend(other.join().ok()?);
+        }
+        Some(vectors)
+    })
 }
 
 fn damaged() -> ToolError {

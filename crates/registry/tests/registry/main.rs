@@ -4,6 +4,8 @@
 mod asset;
 mod cache;
 mod calibration;
+mod claims;
+mod incremental;
 mod index;
 mod openai;
 mod search;

@@ -16,7 +16,7 @@ use crate::session;
 const ORDER: &str = include_str!("tools/order.ts");
 
 /// What somebody asks who has never seen the tool.
-const QUESTION: &str = "which number stands at a given position of Fibonacci's sequence?";
+const QUESTION: &str = "number at a given position of the Fibonacci sequence";
 
 /// Commits of the remote that the demo shows.
 const SHOWN_COMMITS: &str = "--max-count=4";
