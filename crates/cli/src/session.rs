@@ -46,6 +46,20 @@ pub async fn boot(
     approver: Option<Arc<dyn Approver>>,
     printer: &Printer,
 ) -> Result<Kernel, Failure> {
+    let kernel = boot_to_sync(global, approver, printer).await?;
+    if let Some(why) = kernel.offline() {
+        printer
+            .warn(&format!("the remote of the tools cannot be reached, so the local ones are used: {why}"));
+    }
+    Ok(kernel)
+}
+
+/// The same for a command that will try the remote by itself, and say what came of it.
+pub async fn boot_to_sync(
+    global: &Global,
+    approver: Option<Arc<dyn Approver>>,
+    printer: &Printer,
+) -> Result<Kernel, Failure> {
     let directory = directory(global)?;
     let options = BootOptions {
         config_file: global.config.clone(),

@@ -56,6 +56,12 @@ pub(crate) struct Delivered {
     pub(crate) lost: Vec<Conflict>,
 }
 
+/// Whether it is of any use to talk to the remote now.
+pub(crate) enum Turn<'m> {
+    Talk(Lane<'m>),
+    Offline(String),
+}
+
 /// What there is to do next.
 enum Step {
     Finished(Option<Oid>),
@@ -72,11 +78,26 @@ impl Inner {
         network: &Network,
         ticket: Option<Ticket>,
     ) -> Result<Delivered, ToolError> {
+        let undelivered = |why: String| Ok(Delivered { why: Some(why), ..Delivered::default() });
         let deadline = self.deadline();
-        match self.lane(deadline).await {
-            Ok(lane) => self.deliver_in(network, &lane, ticket, deadline).await,
-            Err(error) => Ok(Delivered { why: Some(error.message), ..Delivered::default() }),
+        match self.quiet_lane(network, deadline).await {
+            Ok(Turn::Talk(lane)) => self.deliver_in(network, &lane, ticket, deadline).await,
+            Ok(Turn::Offline(why)) => undelivered(why),
+            Err(error) => undelivered(error.message),
         }
+    }
+
+    /// Waits for the lane, unless the remote is known to be away. Whoever had the lane may have found that out.
+    pub(crate) async fn quiet_lane(
+        &self,
+        network: &Network,
+        deadline: Instant,
+    ) -> Result<Turn<'_>, ToolError> {
+        if let Some(why) = network.recently_unreachable() {
+            return Ok(Turn::Offline(why));
+        }
+        let lane = self.lane(deadline).await?;
+        Ok(network.recently_unreachable().map_or(Turn::Talk(lane), Turn::Offline))
     }
 
     pub(crate) async fn deliver_in(
@@ -123,7 +144,7 @@ impl Inner {
                         match self.fetch_and_take_in(network, lane).await? {
                             Pull::Done(done) => delivered.conflicts.extend(done.conflicts),
                             Pull::Unborn => {}
-                            Pull::Offline(Unreachable(why)) => {
+                            Pull::Offline(Unreachable { why, .. }) => {
                                 return self.undelivered(delivered, ticket, why).await;
                             }
                         }

@@ -3,14 +3,15 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use git2::{Oid, Repository, Sort};
+use git2::{Commit, Oid, Repository, Revwalk, Sort};
 use tgp_contract::{RelativePath, ToolError};
 
 use crate::failure::Doing;
 use crate::local::{Context, open_repository};
+use crate::names::request_branch;
 use crate::rebase;
 use crate::request::PENDING;
-use crate::{History, Status, Version};
+use crate::{History, Status, Strategy, Version};
 
 /// Commits that are looked through for one file; a search that ends here says that it is not complete.
 const MAX_WALKED: usize = 50_000;
@@ -18,55 +19,117 @@ const MAX_WALKED: usize = 50_000;
 const MAX_PATHS: usize = 100;
 const READING: &str = "cannot read the history";
 
-pub(crate) fn history(
-    context: &Context,
-    path: Option<&RelativePath>,
-    limit: usize,
-) -> Result<History, ToolError> {
+/// Whose versions are looked for, and where.
+pub(crate) struct Question {
+    pub(crate) path: Option<RelativePath>,
+    pub(crate) limit: usize,
+    pub(crate) strategy: Strategy,
+    pub(crate) has_remote: bool,
+}
+
+pub(crate) fn history(context: &Context, question: &Question) -> Result<History, ToolError> {
     let repo = open_repository(context).doing("cannot open the tool repository")?;
-    let Some(head) = reference(&repo, &context.local(&context.branch))? else {
-        return Ok(History { versions: Vec::new(), complete: true });
-    };
-    let unpushed: HashSet<Oid> = unpushed(&repo, context, head)?.into_iter().collect();
-    let mut walk = repo.revwalk().doing(READING)?;
-    walk.set_sorting(Sort::TOPOLOGICAL).and_then(|()| walk.simplify_first_parent()).doing(READING)?;
-    walk.push(head).doing(READING)?;
-    let mut history = History { versions: Vec::new(), complete: !repo.is_shallow() };
+    let head = reference(&repo, &context.local(&context.branch))?;
+    let mut history = History { versions: Vec::new(), complete: true };
+    if let (Strategy::Request, Some(path)) = (question.strategy, &question.path) {
+        requested_versions(&repo, context, head, path, question, &mut history)?;
+    }
+    let Some(head) = head else { return Ok(history) };
+    let unpushed: HashSet<Oid> = unpushed(&repo, context, &context.branch, head)?.into_iter().collect();
+    let walk = first_parents(&repo, head)?;
+    history.complete &= !repo.is_shallow();
     for (walked, id) in walk.enumerate() {
-        if history.versions.len() >= limit || walked >= MAX_WALKED {
+        if history.versions.len() >= question.limit || walked >= MAX_WALKED {
             history.complete = false;
             break;
         }
         let commit = repo.find_commit(id.doing(READING)?).doing(READING)?;
-        let tree = commit.tree().doing(READING)?;
-        let base = match commit.parent_count() {
-            0 => None,
-            _ => Some(commit.parent(0).and_then(|parent| parent.tree()).doing(READING)?),
-        };
-        if let Some(path) = path {
-            let path = Path::new(path.as_str());
-            let old = base.as_ref().map(|base| rebase::entry(base, path)).transpose()?.flatten();
-            if old == rebase::entry(&tree, path)? {
-                continue;
-            }
-        }
-        let changes = rebase::changes(&repo, base.as_ref(), Some(&tree))?;
-        let author = commit.author();
-        history.versions.push(Version {
-            commit: commit.id().to_string(),
-            author: String::from_utf8_lossy(author.name_bytes()).into_owned(),
-            email: String::from_utf8_lossy(author.email_bytes()).into_owned(),
-            time_ms: author.when().seconds().saturating_mul(1000),
-            subject: String::from_utf8_lossy(commit.summary_bytes().unwrap_or_default()).into_owned(),
-            paths: changes
-                .iter()
-                .take(MAX_PATHS)
-                .map(|change| change.path.to_string_lossy().into_owned())
-                .collect(),
-            pushed: !unpushed.contains(&commit.id()),
-        });
+        let pushed = question.has_remote.then(|| !unpushed.contains(&commit.id()));
+        history.versions.extend(version(&repo, &commit, question.path.as_ref(), pushed)?);
     }
     Ok(history)
+}
+
+/// What the branch of the file's request has and `head` has not yet, however it was merged: from where the file stands
+/// there as it stands in `head`, all that is older is merged.
+fn requested_versions(
+    repo: &Repository,
+    context: &Context,
+    head: Option<Oid>,
+    path: &RelativePath,
+    question: &Question,
+    history: &mut History,
+) -> Result<(), ToolError> {
+    let branch = request_branch(path);
+    let Some(tip) = reference(repo, &context.local(&branch))? else { return Ok(()) };
+    let unpushed: HashSet<Oid> = unpushed(repo, context, &branch, tip)?.into_iter().collect();
+    let mut walk = first_parents(repo, tip)?;
+    let place = Path::new(path.as_str());
+    let mut merged = None;
+    for known in [head, reference(repo, &context.tracking(&context.branch))?].into_iter().flatten() {
+        walk.hide(known).doing(READING)?;
+    }
+    if let Some(head) = head {
+        let tree = repo.find_commit(head).and_then(|commit| commit.tree()).doing(READING)?;
+        merged = rebase::entry(&tree, place)?;
+    }
+    for (walked, id) in walk.enumerate() {
+        if history.versions.len() >= question.limit || walked >= MAX_WALKED {
+            history.complete = false;
+            break;
+        }
+        let commit = repo.find_commit(id.doing(READING)?).doing(READING)?;
+        let own = rebase::entry(&commit.tree().doing(READING)?, place)?;
+        if own.is_some() && own == merged {
+            break;
+        }
+        let pushed = question.has_remote.then(|| !unpushed.contains(&commit.id()));
+        history.versions.extend(version(repo, &commit, Some(path), pushed)?);
+    }
+    Ok(())
+}
+
+fn first_parents(repo: &Repository, tip: Oid) -> Result<Revwalk<'_>, ToolError> {
+    let mut walk = repo.revwalk().doing(READING)?;
+    walk.set_sorting(Sort::TOPOLOGICAL).and_then(|()| walk.simplify_first_parent()).doing(READING)?;
+    walk.push(tip).doing(READING)?;
+    Ok(walk)
+}
+
+/// The commit as a version, unless it left `path` alone.
+fn version(
+    repo: &Repository,
+    commit: &Commit<'_>,
+    path: Option<&RelativePath>,
+    pushed: Option<bool>,
+) -> Result<Option<Version>, ToolError> {
+    let tree = commit.tree().doing(READING)?;
+    let base = match commit.parent_count() {
+        0 => None,
+        _ => Some(commit.parent(0).and_then(|parent| parent.tree()).doing(READING)?),
+    };
+    if let Some(path) = path {
+        let path = Path::new(path.as_str());
+        let old = base.as_ref().map(|base| rebase::entry(base, path)).transpose()?.flatten();
+        if old == rebase::entry(&tree, path)? {
+            return Ok(None);
+        }
+    }
+    let changes = rebase::changes(repo, base.as_ref(), Some(&tree))?;
+    let author = commit.author();
+    Ok(Some(Version {
+        commit: commit.id().to_string(),
+        author: String::from_utf8_lossy(author.name_bytes()).into_owned(),
+        email: String::from_utf8_lossy(author.email_bytes()).into_owned(),
+        time_ms: author.when().seconds().saturating_mul(1000),
+        subject: String::from_utf8_lossy(commit.summary_bytes().unwrap_or_default()).into_owned(),
+        paths: changes
+            .iter()
+            .take(MAX_PATHS)
+            .map(|change| change.path.to_string_lossy().into_owned())
+            .collect(),
+        pushed,
+    }))
 }
 
 pub(crate) fn status(context: &Context, remote: Option<String>) -> Result<Status, ToolError> {
@@ -87,19 +150,24 @@ pub(crate) fn status(context: &Context, remote: Option<String>) -> Result<Status
         head: head.map(|head| head.to_string()),
         branch: context.branch.clone(),
         remote,
-        unpushed: head.map_or(Ok(0), |head| unpushed(&repo, context, head).map(|commits| commits.len()))?,
+        unpushed: head.map_or(Ok(0), |head| {
+            unpushed(&repo, context, &context.branch, head).map(|commits| commits.len())
+        })?,
         shallow: repo.is_shallow(),
         kept: names("refs/heads/kept/*", "refs/heads/")?,
-        pending: names(&format!("{PENDING}*"), PENDING)?,
+        // Marks of a time when there was an API are nobody's business now.
+        pending: if context.opens_requests { names(&format!("{PENDING}*"), PENDING)? } else { Vec::new() },
     })
 }
 
-/// The commits that the remote is not known to have.
-fn unpushed(repo: &Repository, context: &Context, head: Oid) -> Result<Vec<Oid>, ToolError> {
+/// The commits of `branch`, which is at `tip`, that the remote is not known to have.
+fn unpushed(repo: &Repository, context: &Context, branch: &str, tip: Oid) -> Result<Vec<Oid>, ToolError> {
     let mut walk = repo.revwalk().doing(READING)?;
-    walk.push(head).doing(READING)?;
-    if let Some(tracking) = reference(repo, &context.tracking(&context.branch))? {
-        walk.hide(tracking).doing(READING)?;
+    walk.push(tip).doing(READING)?;
+    for known in [branch, &context.branch] {
+        if let Some(tracking) = reference(repo, &context.tracking(known))? {
+            walk.hide(tracking).doing(READING)?;
+        }
     }
     walk.take(MAX_WALKED).collect::<Result<_, _>>().doing(READING)
 }

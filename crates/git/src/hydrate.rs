@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use git2::Oid;
 use tgp_contract::{Code, RelativePath, ToolError};
@@ -11,12 +12,14 @@ use crate::follow::Uncommitted;
 use crate::local::Local;
 use crate::memory::{Inner, Lane};
 use crate::names::{kept_branch, writable};
-use crate::network::{Depth, Network, Unreachable};
-use crate::rebase::{self, local_commits};
+use crate::network::{Depth, Missing, Network, Unreachable};
+use crate::rebase::{self, Settled, local_commits};
 use crate::{Conflict, HydrateOutcome, Hydrated};
 
 /// Commits are counted for people; beyond this the number says nothing more.
 const MAX_COUNTED: usize = 100_000;
+/// A start waits this long for another process that talks to the remote; then it goes on with what is here.
+const BOOT_LANE_WAIT: Duration = Duration::from_secs(2);
 
 /// What taking in the remote's branch did.
 #[derive(Debug)]
@@ -48,27 +51,24 @@ impl Inner {
                 repaired: self.take_notes(),
             });
         };
-        let pull = match self.lane(self.deadline()).await {
-            Ok(lane) => {
-                let pull = self.pull(network, &lane).await?;
-                if matches!(&pull, Pull::Done(done) if !done.conflicts.is_empty()) {
-                    self.push_kept(network, &lane).await?;
-                }
-                pull
-            }
-            Err(error) => Pull::Offline(Unreachable(error.message)),
-        };
-        let (outcome, conflicts) = match pull {
-            Pull::Unborn => (HydrateOutcome::Local, Vec::new()),
-            Pull::Offline(Unreachable(why)) => {
+        let (outcome, conflicts) = match self.boot(network).await? {
+            None => (HydrateOutcome::Unchanged, Vec::new()),
+            Some(Pull::Unborn) => (HydrateOutcome::Local, Vec::new()),
+            Some(Pull::Offline(Unreachable { why, missing })) => {
                 if self.local(|local| is_empty(local)).await? {
                     let message = format!("the tools cannot be fetched from {}: {why}", network.endpoint.url);
-                    return Err(ToolError::new(Code::Git, message)
-                        .help("check the network, `git.url` and the token; without a remote, tools are kept locally"));
+                    return Err(ToolError::new(Code::Git, message).help(match missing {
+                        Missing::Remote => {
+                            "check the network, `git.url` and the token; `tgp init` starts without it"
+                        }
+                        Missing::Git => {
+                            "install git, so that it is found on the PATH; `tgp init` starts without it"
+                        }
+                    }));
                 }
                 (HydrateOutcome::Offline { why }, Vec::new())
             }
-            Pull::Done(done) => {
+            Some(Pull::Done(done)) => {
                 let outcome = match (done.from, done.to) {
                     (None, Some(to)) => HydrateOutcome::Cloned { to: to.to_string() },
                     (Some(from), Some(to)) if from != to => {
@@ -82,10 +82,42 @@ impl Inner {
         Ok(Hydrated { outcome, conflicts, repaired: self.take_notes() })
     }
 
-    /// Asks where the remote's branch stands, fetches only when it moved, and takes it in.
-    pub(crate) async fn pull(&self, network: &Network, lane: &Lane<'_>) -> Result<Pull, ToolError> {
+    /// Looks at the remote without letting a program wait for its start. Where nothing is here yet there is nothing
+    /// to go on with, so only then it waits for whoever fetches it, and asks a remote that was silent just now.
+    /// `None` when another process talks to the remote.
+    async fn boot(&self, network: &Network) -> Result<Option<Pull>, ToolError> {
+        if let Some(why) = network.recently_unreachable()
+            && !self.local(|local| is_empty(local)).await?
+        {
+            return Ok(Some(Pull::Offline(Unreachable::remote(why))));
+        }
+        let lane = match self.free_lane(Instant::now() + BOOT_LANE_WAIT).await? {
+            Some(lane) => lane,
+            None if !self.local(|local| is_empty(local)).await? => return Ok(None),
+            None => match self.free_lane(self.deadline()).await? {
+                Some(lane) => lane,
+                None => {
+                    let why = "another process has been talking to the remote for too long";
+                    return Ok(Some(Pull::Offline(Unreachable::remote(why))));
+                }
+            },
+        };
+        let pull = self.pull(network, &lane, self.timeouts.boot_ask).await?;
+        if matches!(&pull, Pull::Done(done) if !done.conflicts.is_empty()) {
+            self.push_kept(network, &lane).await?;
+        }
+        Ok(Some(pull))
+    }
+
+    /// Asks where the remote's branch stands, for as long as `limit`, fetches only when it moved, and takes it in.
+    pub(crate) async fn pull(
+        &self,
+        network: &Network,
+        lane: &Lane<'_>,
+        limit: Duration,
+    ) -> Result<Pull, ToolError> {
         let branch = self.context.branch.clone();
-        let tip = match network.ask(&[&branch]).await {
+        let tip = match network.ask(&[&branch], limit).await {
             Err(why) => return Ok(Pull::Offline(why)),
             Ok(tips) => tips.into_iter().next().flatten(),
         };
@@ -173,7 +205,9 @@ impl Local {
             Some(head) => {
                 let commits = local_commits(&self.repo, head, theirs, base)?;
                 let derived = self.context.derived.clone();
-                let rebased = rebase::rebase(&self.repo, &commits, theirs, Some(&*derived), derived.path())?;
+                let none = Settled::default();
+                let rebased =
+                    rebase::rebase(&self.repo, &commits, theirs, Some(&*derived), derived.path(), &none)?;
                 done.conflicts = self.keep(rebased.conflicts, theirs)?;
                 if let Some(known) = base
                     && !self.has(theirs, known)?
@@ -240,5 +274,5 @@ impl Local {
 
 /// No history, and nothing that a person or an agent made.
 fn is_empty(local: &Local) -> Result<bool, ToolError> {
-    Ok(local.head()?.is_none() && local.worktree.files(&|_| false)?.is_empty())
+    Ok(local.head()?.is_none() && local.worktree.files(&|_| false)?.files.is_empty())
 }

@@ -1,44 +1,60 @@
 //! Files of the working tree that no commit has.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use tgp_contract::{RelativePath, ToolError};
+use tgp_contract::{Code, RelativePath, ToolError};
 
+use crate::failure::Doing;
 use crate::local::Local;
-use crate::names::writable;
+use crate::names::{is_tool, request_branch, writable};
 use crate::rebase::{self, Entry};
-use crate::worktree::Standing;
+use crate::worktree::{Executable, Refusal, Standing};
 use crate::{PersistFile, Verb, Work};
 
-/// What lies in the working tree and differs from the branch, as pieces of work: new files, changed ones, removed
-/// ones. The derived file is nobody's work, and what git ignores is not looked at.
-pub(crate) fn leftovers(local: &Local) -> Result<Vec<Work>, ToolError> {
+/// From this many tools on, more than half of them gone at once is an accident and no tidying up.
+const MANY_TOOLS: usize = 10;
+
+/// What lies in the working tree and differs from the branch.
+#[derive(Debug, Default)]
+pub(crate) struct Leftovers {
+    /// As pieces of work: new files, changed ones, removed ones.
+    pub(crate) work: Vec<Work>,
+    /// Files that are gone together with so many others that nobody can have meant it.
+    pub(crate) vanished: Vec<(RelativePath, Entry)>,
+    /// What cannot be committed, a sentence each.
+    pub(crate) warnings: Vec<String>,
+}
+
+/// The derived file is nobody's work, and what git ignores is not looked at.
+pub(crate) fn leftovers(local: &Local) -> Result<Leftovers, ToolError> {
     let tree = local.tree(local.head()?)?;
-    let mut committed: BTreeMap<RelativePath, Entry> = rebase::files(&tree)?
-        .into_iter()
-        .filter(|(_, entry)| entry.is_plain())
-        .filter_map(|(path, entry)| writable(&path).map(|path| (path, entry)))
-        .collect();
+    let (plain, other): (Vec<_>, Vec<_>) =
+        rebase::files(&tree)?.into_iter().partition(|(_, entry)| entry.is_plain());
+    let mut committed: BTreeMap<RelativePath, Entry> =
+        plain.into_iter().filter_map(|(path, entry)| writable(&path).map(|path| (path, entry))).collect();
     committed.remove(local.context.derived.path());
-    let is_ignored = |path: &RelativePath| {
-        // A file that was committed in spite of the rules is still followed.
-        !committed.contains_key(path) && local.repo.is_path_ignored(Path::new(path.as_str())).unwrap_or(false)
-    };
+    let is_ignored = |path: &Path| local.repo.is_path_ignored(path).unwrap_or(false);
     let skip = |folder: &RelativePath| {
-        local.repo.is_path_ignored(Path::new(&format!("{folder}/"))).unwrap_or(false)
-            && !committed.keys().any(|path| path.is_inside(folder))
+        is_ignored(Path::new(&format!("{folder}/"))) && !committed.keys().any(|path| path.is_inside(folder))
     };
-    let (mut forged, mut changed, mut removed) = (Vec::new(), Vec::new(), Vec::new());
+    let found = local.worktree.files(&skip)?;
+    let mut refused = found.refused;
+    let (mut forged, mut changed) = (Vec::new(), Vec::new());
     let mut standing = 0_usize;
-    for path in local.worktree.files(&skip)? {
-        if path == *local.context.derived.path() || is_ignored(&path) {
+    for path in found.files {
+        let old = committed.get(&path);
+        // A file that was committed in spite of the rules is still followed.
+        if path == *local.context.derived.path() || (old.is_none() && is_ignored(Path::new(path.as_str()))) {
             continue;
         }
         let look = local.worktree.look(&path)?;
         let blob = look.blob();
-        let Standing::File(content) = look else { continue };
-        match committed.get(&path) {
+        let Standing::File(content) = look else {
+            refused.push((PathBuf::from(path.as_str()), Refusal::Size));
+            continue;
+        };
+        match old {
             Some(entry) => {
                 standing += 1;
                 if Some(entry.id) != blob {
@@ -48,18 +64,84 @@ pub(crate) fn leftovers(local: &Local) -> Result<Vec<Work>, ToolError> {
             None => forged.push(PersistFile { path, content: Some(content) }),
         }
     }
-    // Where every file is gone, nobody removed tools one by one: the folder was emptied, and the branch has them all.
-    if standing > 0 || committed.len() == 1 {
-        for path in committed.keys() {
-            if local.worktree.look(path)? == Standing::Nothing {
-                removed.push(PersistFile { path: path.clone(), content: None });
-            }
+    let mut gone = Vec::new();
+    for (path, entry) in &committed {
+        if local.worktree.look(path)? == Standing::Nothing {
+            gone.push((path.clone(), *entry));
         }
     }
+    let (mut removed, mut vanished) = (Vec::new(), Vec::new());
+    if is_accident(local, &committed, &gone, standing)? {
+        vanished = gone;
+    } else {
+        removed = gone.into_iter().map(|(path, _)| PersistFile { path, content: None }).collect();
+    }
+    // A link that a person committed with git stands where it should.
+    refused.retain(|(path, _)| !is_ignored(path) && !other.iter().any(|(own, _)| own == path));
+    let warnings =
+        refused.iter().map(|(path, why)| format!("`{}` was not committed: {why}", shown(path))).collect();
     let pieces = [(forged, Verb::Forge), (changed, Verb::Refactor), (removed, Verb::Remove)];
-    Ok(pieces
+    let work = pieces
         .into_iter()
         .filter(|(files, _)| !files.is_empty())
         .map(|(files, verb)| Work { files, verb })
-        .collect())
+        .collect();
+    Ok(Leftovers { work, vanished, warnings })
+}
+
+/// Whether the files that are gone were lost and not removed: all tools, more than half of many, or everything.
+fn is_accident(
+    local: &Local,
+    committed: &BTreeMap<RelativePath, Entry>,
+    gone: &[(RelativePath, Entry)],
+    standing: usize,
+) -> Result<bool, ToolError> {
+    let had = committed.keys().filter(|path| is_tool(path)).count();
+    let mut lost = 0_usize;
+    for (path, _) in gone.iter().filter(|(path, _)| is_tool(path)) {
+        // Whoever asked for the removal in a request meant it.
+        let branch = local.context.local(&request_branch(path));
+        let is_requested = local.reference(&branch)?.is_some() && local.requested(path)?.is_none();
+        lost += usize::from(!is_requested);
+    }
+    let are_tools_lost = lost > 0 && (lost == had || (had >= MANY_TOOLS && lost * 2 > had));
+    Ok(are_tools_lost || (standing == 0 && gone.len() > 1))
+}
+
+fn shown(path: &Path) -> String {
+    path.to_string_lossy().chars().map(|letter| if letter.is_control() { '?' } else { letter }).collect()
+}
+
+impl Local {
+    /// Puts back what vanished, and says so.
+    pub(crate) fn put_back(
+        &mut self,
+        vanished: &[(RelativePath, Entry)],
+        warnings: &mut Vec<String>,
+    ) -> Result<(), ToolError> {
+        let (mut tools, mut others) = (0_usize, 0_usize);
+        for (path, entry) in vanished {
+            let executable = if entry.is_executable() { Executable::Yes } else { Executable::No };
+            let content = self.repo.find_blob(entry.id).doing("cannot read an object")?;
+            match self.worktree.write(path, content.content(), executable) {
+                Ok(()) if is_tool(path) => tools += 1,
+                Ok(()) => others += 1,
+                // Something in the way of one file must not keep all others from coming back.
+                Err(error) if error.code == Code::Security => warnings.push(error.message),
+                Err(error) => return Err(error),
+            }
+        }
+        let (count, noun) = if tools > 0 { (tools, "tool") } else { (others, "file") };
+        match count {
+            0 => {}
+            1 => warnings.push(format!(
+                "1 {noun} was missing from the working tree and was put back; remove the last {noun} with git"
+            )),
+            _ => warnings.push(format!(
+                "{count} {noun}s were missing from the working tree and were put back; remove {noun}s one by one, \
+                 or with git"
+            )),
+        }
+        Ok(())
+    }
 }

@@ -8,6 +8,7 @@
 mod command;
 mod deliver;
 mod durable;
+mod edit;
 mod failure;
 mod follow;
 mod history;
@@ -19,6 +20,7 @@ mod lock;
 mod memory;
 mod names;
 mod network;
+mod offline;
 mod options;
 mod persist;
 mod provider;
@@ -31,6 +33,7 @@ mod secret;
 mod sync;
 mod worktree;
 
+pub use edit::Edit;
 pub use memory::Memory;
 pub use options::{
     Author, DerivedFile, MemoryOptions, PersistFile, Snapshot, SnapshotFile, Strategy, Surroundings,
@@ -38,6 +41,6 @@ pub use options::{
 };
 pub use remote::{Provider, Remote};
 pub use report::{
-    Conflict, History, HydrateOutcome, Hydrated, Persisted, RequestLink, Status, Synced, Version,
+    Conflict, Edited, History, HydrateOutcome, Hydrated, Persisted, RequestLink, Status, Synced, Version,
 };
 pub use secret::Secret;

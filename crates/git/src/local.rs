@@ -32,6 +32,8 @@ pub(crate) struct Context {
     pub(crate) derived: Arc<dyn DerivedFile>,
     pub(crate) clock: fn() -> SystemTime,
     pub(crate) patience: Duration,
+    /// Whether there is an API that opens requests; otherwise people do, and nobody waits for one.
+    pub(crate) opens_requests: bool,
 }
 
 impl Context {

@@ -14,13 +14,14 @@ use crate::failure::blocking;
 use crate::local::{Context, Local, MAX_NOTES};
 use crate::lock::{Lock, busy, jittered};
 use crate::network::Network;
+use crate::offline::Offline;
 use crate::provider::Requests;
 use crate::remote::Endpoint;
 use crate::repair;
 use crate::secret::Sieve;
 use crate::{
-    Conflict, History, Hydrated, MemoryOptions, Persisted, Remote, Status, Strategy, Synced, Timeouts, Work,
-    history,
+    Conflict, Edit, Edited, History, Hydrated, MemoryOptions, Persisted, Remote, Status, Strategy, Synced,
+    Timeouts, Work, history,
 };
 
 /// Files that lost a conflict before they were committed are remembered up to this number; then the oldest news is
@@ -93,6 +94,8 @@ impl Memory {
             derived: options.derived,
             clock: options.clock,
             patience: options.timeouts.lock,
+            opens_requests: options.strategy == Strategy::Request
+                && matches!(options.remote, Some(Remote::Hosted { .. })),
         };
         let beside = context.root.parent().unwrap_or(Path::new("/")).to_owned();
         let endpoint = options
@@ -106,6 +109,7 @@ impl Memory {
             timeouts: options.timeouts,
             git: context.git(),
             state: context.state(),
+            offline: Offline::new(&context.state(), context.clock),
         });
         let requests = match &options.remote {
             Some(Remote::Hosted { provider, repo, api_base_url, .. })
@@ -161,6 +165,16 @@ impl Memory {
         self.inner.persist(work).await.map_err(|error| cleaned(&self.inner.sieve, error))
     }
 
+    /// Changes the file at `path` from what stands there, commits that and delivers it, with nobody else's change in
+    /// between. What a person had left there uncommitted is committed first.
+    ///
+    /// # Errors
+    /// That of `edit`, and nothing is changed then; `ESECURITY` when something else than a plain file stands there;
+    /// otherwise those of [`Memory::persist`].
+    pub async fn edit(&self, path: &RelativePath, edit: Edit) -> Result<Edited, ToolError> {
+        self.inner.edit(path, edit).await.map_err(|error| cleaned(&self.inner.sieve, error))
+    }
+
     /// Commits what lies about, and exchanges everything with the remote.
     ///
     /// # Errors
@@ -174,10 +188,15 @@ impl Memory {
     /// # Errors
     /// `EGIT` when the history cannot be read.
     pub async fn history(&self, path: Option<&RelativePath>, limit: usize) -> Result<History, ToolError> {
-        let path = path.cloned();
+        let question = history::Question {
+            path: path.cloned(),
+            limit,
+            strategy: self.inner.strategy,
+            has_remote: self.inner.network.is_some(),
+        };
         let context = self.inner.context.clone();
         // Reading needs no lock: objects never change, and a reference is read whole.
-        blocking(move || history::history(&context, path.as_ref(), limit)).await
+        blocking(move || history::history(&context, &question)).await
     }
 
     /// Where the repository stands.
@@ -216,15 +235,22 @@ impl Inner {
 
     /// Waits for the right to talk to the remote, but not beyond `deadline`.
     pub(crate) async fn lane(&self, deadline: Instant) -> Result<Lane<'_>, ToolError> {
+        let lane = self.free_lane(deadline).await?;
+        lane.ok_or_else(|| busy(&self.context.lane_lock(), self.timeouts.delivery))
+    }
+
+    /// The same; `None` when somebody else talks to the remote for longer than that.
+    pub(crate) async fn free_lane(&self, deadline: Instant) -> Result<Option<Lane<'_>>, ToolError> {
         let path = self.context.lane_lock();
-        let late = || busy(&path, self.timeouts.delivery);
-        let turn = tokio::time::timeout_at(deadline.into(), self.lane.lock()).await.map_err(|_| late())?;
+        let Ok(turn) = tokio::time::timeout_at(deadline.into(), self.lane.lock()).await else {
+            return Ok(None);
+        };
         loop {
             if let Some(lock) = Lock::try_take(&path)? {
-                return Ok(Lane { _turn: turn, _lock: lock });
+                return Ok(Some(Lane { _turn: turn, _lock: lock }));
             }
             if Instant::now() >= deadline {
-                return Err(late());
+                return Ok(None);
             }
             tokio::time::sleep(jittered(LANE_LOOK)).await;
         }

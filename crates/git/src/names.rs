@@ -9,6 +9,10 @@ use crate::{PersistFile, Verb};
 
 /// The folder of state that is not source, below the root. Git never sees it.
 pub(crate) const STATE: &str = ".state";
+/// A file in here is a tool, and is committed when somebody says so.
+const TOOLS_DIRECTORY: &str = "tools";
+/// Keeps an empty directory in git.
+const PLACEHOLDER: &str = ".gitkeep";
 /// How the names of other crates' temporary files begin.
 const TEMPORARY: &str = ".tgp-tmp-";
 /// What every clone ignores, whether or not it has the `.gitignore` that says so.
@@ -31,6 +35,17 @@ fn is_plain(path: &RelativePath) -> bool {
         name.eq_ignore_ascii_case(".git") || name.eq_ignore_ascii_case("git~1") || name.starts_with(TEMPORARY)
     };
     !path.is_root() && !is_state && !path.parts().any(is_reserved)
+}
+
+/// Whether the file is one of the library's tools, or belongs to one.
+pub(crate) fn is_tool(path: &RelativePath) -> bool {
+    path.parts().next() == Some(TOOLS_DIRECTORY) && path.name() != Some(PLACEHOLDER)
+}
+
+/// Whether nobody expects such a name to be committed: it is git's, ours, or a file that is being written.
+pub(crate) fn is_private(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path == Path::new(".git") || path == Path::new(STATE) || name.starts_with(TEMPORARY)
 }
 
 /// Refuses to persist what no working tree may hold.

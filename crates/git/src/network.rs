@@ -15,6 +15,7 @@ use tgp_contract::ToolError;
 
 use crate::command::{CommandError, Finished, Invocation, run};
 use crate::failure::{At, blocking};
+use crate::offline::Offline;
 use crate::remote::{Endpoint, Transport};
 use crate::repair::BENCH_PREFIX;
 use crate::secret::Sieve;
@@ -35,12 +36,32 @@ pub(crate) struct Network {
     pub(crate) timeouts: Timeouts,
     pub(crate) git: PathBuf,
     pub(crate) state: PathBuf,
+    pub(crate) offline: Offline,
 }
 
-/// Why the remote could not be asked, in one clean sentence.
+/// Why the remote could not be asked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub(crate) struct Unreachable(pub(crate) String);
+#[error("{why}")]
+pub(crate) struct Unreachable {
+    /// One clean sentence.
+    pub(crate) why: String,
+    pub(crate) missing: Missing,
+}
+
+impl Unreachable {
+    pub(crate) fn remote(why: impl Into<String>) -> Self {
+        Self { why: why.into(), missing: Missing::Remote }
+    }
+}
+
+/// What is not there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Missing {
+    /// The remote, or the way to it.
+    Remote,
+    /// The program `git`.
+    Git,
+}
 
 /// What came with a fetch.
 #[derive(Debug)]
@@ -120,13 +141,23 @@ fn shallow(git: &Path) -> Option<Vec<u8>> {
 
 impl Network {
     /// Where the remote's branches stand; a branch that it does not have is `None`.
-    pub(crate) async fn ask(&self, branches: &[&str]) -> Result<Vec<Option<Oid>>, Unreachable> {
+    pub(crate) async fn ask(
+        &self,
+        branches: &[&str],
+        limit: Duration,
+    ) -> Result<Vec<Option<Oid>>, Unreachable> {
+        let answer = self.list(branches, limit).await;
+        self.remember(answer.as_ref().err().map(|unreachable| unreachable.why.as_str()));
+        answer
+    }
+
+    async fn list(&self, branches: &[&str], limit: Duration) -> Result<Vec<Option<Oid>>, Unreachable> {
         let bench = self.bench(Vec::new()).await?;
         let mut arguments = words(&["ls-remote", "--quiet", "--", &self.endpoint.url]);
         arguments.extend(branches.iter().map(|branch| OsString::from(format!("refs/heads/{branch}"))));
-        let answer = self.git(&bench, arguments, self.timeouts.ask).await?;
+        let answer = self.git(&bench, arguments, limit).await?;
         if !answer.is_success {
-            return Err(Unreachable(self.why(&answer.stderr)));
+            return Err(Unreachable::remote(self.why(&answer.stderr)));
         }
         let find = |branch: &&str| {
             let name = format!("refs/heads/{branch}");
@@ -144,6 +175,12 @@ impl Network {
         haves: &[Oid],
         depth: Depth,
     ) -> Result<Fetched, Unreachable> {
+        let fetched = self.receive(branches, haves, depth).await;
+        self.remember(fetched.as_ref().err().map(|unreachable| unreachable.why.as_str()));
+        fetched
+    }
+
+    async fn receive(&self, branches: &[&str], haves: &[Oid], depth: Depth) -> Result<Fetched, Unreachable> {
         let bench = self.bench(haves.to_vec()).await?;
         let mut arguments = words(&[
             "fetch",
@@ -164,23 +201,45 @@ impl Network {
         }
         let answer = self.git(&bench, arguments, self.timeouts.transfer).await?;
         if !answer.is_success {
-            return Err(Unreachable(self.why(&answer.stderr)));
+            return Err(Unreachable::remote(self.why(&answer.stderr)));
         }
         let tip = |number: usize| {
             let text = fs::read_to_string(bench.path.join(format!("refs/incoming/{number}"))).ok()?;
             Oid::from_str(text.trim()).ok()
         };
         let tips = (0..branches.len()).map(tip).collect::<Option<Vec<Oid>>>();
-        let tips = tips.ok_or_else(|| Unreachable("git fetched nothing although it said so".to_owned()))?;
+        let tips = tips.ok_or_else(|| Unreachable::remote("git fetched nothing although it said so"))?;
         let own = shallow(&bench.path);
         Ok(Fetched { tips, shallow: if own == shallow(&self.git) { None } else { own } })
     }
 
     /// Sets the remote's branch to `commit`.
     pub(crate) async fn push(&self, commit: Oid, branch: &str, replace: Replace) -> Pushed {
+        let pushed = self.send(commit, branch, replace).await;
+        // A refusal is an answer too.
+        self.remember(match &pushed {
+            Pushed::Unreachable(why) => Some(why),
+            Pushed::Done | Pushed::Moved | Pushed::Refused(_) => None,
+        });
+        pushed
+    }
+
+    /// Why there is no use in talking to the remote right now.
+    pub(crate) fn recently_unreachable(&self) -> Option<String> {
+        self.offline.recent().map(|why| self.shown(&why))
+    }
+
+    fn remember(&self, why: Option<&str>) {
+        match why {
+            Some(why) => self.offline.note(why),
+            None => self.offline.clear(),
+        }
+    }
+
+    async fn send(&self, commit: Oid, branch: &str, replace: Replace) -> Pushed {
         let bench = match self.bench(Vec::new()).await {
             Ok(bench) => bench,
-            Err(Unreachable(why)) => return Pushed::Unreachable(why),
+            Err(unreachable) => return Pushed::Unreachable(unreachable.why),
         };
         let mut arguments =
             words(&["push", "--porcelain", "--no-verify", "--no-signed", "--recurse-submodules=no"]);
@@ -189,7 +248,7 @@ impl Network {
         }
         arguments.extend(words(&["--", &self.endpoint.url, &format!("{commit}:refs/heads/{branch}")]));
         match self.git(&bench, arguments, self.timeouts.transfer).await {
-            Err(Unreachable(why)) => Pushed::Unreachable(why),
+            Err(unreachable) => Pushed::Unreachable(unreachable.why),
             Ok(answer) if answer.is_success => Pushed::Done,
             Ok(answer) => self.judge(&answer),
         }
@@ -233,7 +292,7 @@ impl Network {
     async fn bench(&self, haves: Vec<Oid>) -> Result<Bench, Unreachable> {
         let (state, git) = (self.state.clone(), self.git.clone());
         let made = blocking(move || Bench::set_up(&state, &git, &haves)).await;
-        made.map_err(|error| Unreachable(self.shown(&error.message)))
+        made.map_err(|error| Unreachable::remote(self.shown(&error.message)))
     }
 
     async fn git(
@@ -253,7 +312,13 @@ impl Network {
         all.extend(arguments);
         let environment = self.environment(bench);
         let invocation = Invocation { arguments: all, environment, directory: bench.path.clone(), limit };
-        run(invocation).await.map_err(|error: CommandError| Unreachable(self.shown(&error.to_string())))
+        run(invocation).await.map_err(|error: CommandError| {
+            let missing = match &error {
+                CommandError::Start(_) => Missing::Git,
+                CommandError::TimedOut(_) | CommandError::TooMuch | CommandError::Io(_) => Missing::Remote,
+            };
+            Unreachable { why: self.shown(&error.to_string()), missing }
+        })
     }
 
     fn environment(&self, bench: &Bench) -> Vec<(String, OsString)> {

@@ -82,6 +82,8 @@ pub struct Timeouts {
     pub lock: Duration,
     /// Asking the remote where its branch stands.
     pub ask: Duration,
+    /// The same when a program starts, which can go on with what is here.
+    pub boot_ask: Duration,
     /// One fetch or push.
     pub transfer: Duration,
     /// All attempts of one delivery together, the wait for other deliveries included.
@@ -95,6 +97,7 @@ impl Default for Timeouts {
         Self {
             lock: Duration::from_secs(30),
             ask: Duration::from_secs(20),
+            boot_ask: Duration::from_secs(5),
             transfer: Duration::from_secs(120),
             delivery: Duration::from_secs(240),
             api: Duration::from_secs(20),

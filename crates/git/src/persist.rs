@@ -10,15 +10,11 @@ use crate::follow::Uncommitted;
 use crate::leftovers::leftovers;
 use crate::local::Local;
 use crate::memory::Inner;
-use crate::names::admit;
+use crate::names::{admit, is_tool};
 use crate::{PersistFile, Persisted, Strategy, Verb, Work};
 
 /// One piece of work is a tool with what belongs to it.
 const MAX_FILES: usize = 10_000;
-/// A file in here is a tool, and is committed when somebody says so.
-const TOOLS_DIRECTORY: &str = "tools";
-/// Keeps an empty directory in git.
-const PLACEHOLDER: &str = ".gitkeep";
 pub(crate) const NO_REMOTE: &str = "no remote is configured; the tools are kept on this machine";
 
 impl Inner {
@@ -42,6 +38,15 @@ impl Inner {
         files: Vec<(RelativePath, Option<Oid>)>,
     ) -> Result<Persisted, ToolError> {
         let commit = self.local(move |local| local.commit_to_branch(&work)).await?;
+        self.deliver_commit(commit, files).await
+    }
+
+    /// Delivers what `commit` did to `files`.
+    pub(crate) async fn deliver_commit(
+        &self,
+        commit: Option<Oid>,
+        files: Vec<(RelativePath, Option<Oid>)>,
+    ) -> Result<Persisted, ToolError> {
         let branch = self.context.branch.clone();
         let Some(network) = &self.network else {
             let why = Some(NO_REMOTE.to_owned());
@@ -81,10 +86,8 @@ impl Local {
     /// Commits what stands around the tools before the first of them: settings for editors, rules for git.
     fn start(&mut self, work: &Work) -> Result<Option<Oid>, ToolError> {
         let named = |path: &RelativePath| work.files.iter().any(|file| file.path == *path);
-        let is_tool = |path: &RelativePath| {
-            path.parts().next() == Some(TOOLS_DIRECTORY) && path.name() != Some(PLACEHOLDER)
-        };
         let files: Vec<PersistFile> = leftovers(self)?
+            .work
             .into_iter()
             .flat_map(|work| work.files)
             .filter(|file| !named(&file.path) && !is_tool(&file.path))
@@ -96,6 +99,16 @@ impl Local {
     }
 }
 
+/// Refuses what no working tree may hold, and what nobody writes.
+pub(crate) fn admit_file(path: &RelativePath, derived: &RelativePath) -> Result<(), ToolError> {
+    admit(path)?;
+    if path == derived {
+        let message = format!("`{path}` is computed from the other files and cannot be persisted");
+        return Err(ToolError::new(Code::Validation, message).help("change a tool, and it follows"));
+    }
+    Ok(())
+}
+
 fn check(work: &Work, derived: &RelativePath) -> Result<(), ToolError> {
     let wrong = |message: String| Err(ToolError::new(Code::Validation, message).help("name each file once"));
     if work.files.is_empty() || work.files.len() > MAX_FILES {
@@ -103,10 +116,7 @@ fn check(work: &Work, derived: &RelativePath) -> Result<(), ToolError> {
     }
     let mut seen = BTreeSet::new();
     for PersistFile { path, .. } in &work.files {
-        admit(path)?;
-        if path == derived {
-            return wrong(format!("`{path}` is computed from the other files and cannot be persisted"));
-        }
+        admit_file(path, derived)?;
         if !seen.insert(path) {
             return wrong(format!("`{path}` is named twice"));
         }
@@ -114,7 +124,7 @@ fn check(work: &Work, derived: &RelativePath) -> Result<(), ToolError> {
     Ok(())
 }
 
-fn blobs(files: &[PersistFile]) -> Vec<(RelativePath, Option<Oid>)> {
+pub(crate) fn blobs(files: &[PersistFile]) -> Vec<(RelativePath, Option<Oid>)> {
     let blob = |content: &Vec<u8>| Oid::hash_object(ObjectType::Blob, content).ok();
     files.iter().map(|file| (file.path.clone(), file.content.as_ref().and_then(blob))).collect()
 }

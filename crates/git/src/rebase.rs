@@ -231,7 +231,32 @@ pub(crate) fn local_commits(
     Ok(commits)
 }
 
-/// Makes `commits` again on top of `onto`. For each file a commit changed: where the remote has what the commit
+/// For each file: up to which of the local commits, counted from the oldest, `onto` has what they made of it.
+pub(crate) type Settled = BTreeMap<PathBuf, usize>;
+
+/// Finds what of `commits` was taken over without them, as a squash merge does: a file that stands in `onto` as it
+/// stood after one of them needs only what came after that.
+pub(crate) fn settled(repo: &Repository, commits: &[Oid], onto: Oid) -> Result<Settled, ToolError> {
+    const READING: &str = "cannot read a commit";
+    let tree_of = |id: Oid| repo.find_commit(id).and_then(|commit| commit.tree()).doing(READING);
+    let current = tree_of(onto)?;
+    let mut settled = Settled::new();
+    for (index, id) in commits.iter().enumerate() {
+        let commit = repo.find_commit(*id).doing(READING)?;
+        let base = match commit.parent_count() {
+            0 => None,
+            _ => Some(commit.parent(0).and_then(|parent| parent.tree()).doing(READING)?),
+        };
+        for change in changes(repo, base.as_ref(), Some(&tree_of(*id)?))? {
+            if entry(&current, &change.path)? == change.new {
+                settled.insert(change.path, index);
+            }
+        }
+    }
+    Ok(settled)
+}
+
+/// Makes `commits` again on top of `onto`, but for what is `settled`. For each file a commit changed: where the remote has what the commit
 /// started from, or what it made, the commit's version is taken; otherwise the remote's stays and it is a conflict.
 pub(crate) fn rebase(
     repo: &Repository,
@@ -239,11 +264,12 @@ pub(crate) fn rebase(
     onto: Oid,
     derived: Option<&dyn DerivedFile>,
     derived_path: &RelativePath,
+    settled: &Settled,
 ) -> Result<Rebased, ToolError> {
     const READING: &str = "cannot read a commit";
     let mut tip = repo.find_commit(onto).doing(READING)?;
     let mut conflicts = BTreeMap::new();
-    for id in commits {
+    for (index, id) in commits.iter().enumerate() {
         let commit = repo.find_commit(*id).doing(READING)?;
         let base = match commit.parent_count() {
             0 => None,
@@ -253,7 +279,8 @@ pub(crate) fn rebase(
         let current = tip.tree().doing(READING)?;
         let mut edits: Vec<Edit> = Vec::new();
         for change in changes(repo, base.as_ref(), Some(&own))? {
-            if change.path == Path::new(derived_path.as_str()) {
+            let is_settled = settled.get(&change.path).is_some_and(|upto| index <= *upto);
+            if is_settled || change.path == Path::new(derived_path.as_str()) {
                 continue;
             }
             let standing = entry(&current, &change.path)?;

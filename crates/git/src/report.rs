@@ -73,6 +73,15 @@ pub struct Persisted {
     pub request: Option<RequestLink>,
 }
 
+/// What an edit made of a file, and what became of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edited {
+    pub persisted: Persisted,
+    /// What stood there; `None` when nothing did.
+    pub before: Option<Vec<u8>>,
+    pub after: Vec<u8>,
+}
+
 /// A pull or merge request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RequestLink {
@@ -87,14 +96,18 @@ pub struct RequestLink {
 pub struct Synced {
     /// Files that lay uncommitted in the working tree and are committed now.
     pub committed: Vec<RelativePath>,
+    /// Files that were gone from the working tree and whose removal is committed now.
+    pub removed: Vec<RelativePath>,
     /// Commits that came from the remote.
     pub pulled: usize,
     /// Commits of ours that the remote did not have before.
     pub pushed: usize,
     pub conflicts: Vec<Conflict>,
     pub requests: Vec<RequestLink>,
-    /// Why something could not be delivered.
+    /// Why something could not be delivered, or what is left to do by hand.
     pub why: Option<String>,
+    /// What was found in the working tree and not committed, a sentence each.
+    pub warnings: Vec<String>,
 }
 
 /// The newest versions, newest first.
@@ -116,7 +129,8 @@ pub struct Version {
     pub subject: String,
     /// The files it changed, at most 100.
     pub paths: Vec<String>,
-    pub pushed: bool,
+    /// Whether the remote is known to have it; `None` when there is no remote.
+    pub pushed: Option<bool>,
 }
 
 /// Where the repository stands, for `doctor`.

@@ -4,11 +4,13 @@
 //! different tools never conflict; whoever merges, the next hydration computes it again. The local branch does not
 //! move until the remote's does.
 
+use std::path::Path;
 use std::time::Instant;
 
 use git2::Oid;
 use tgp_contract::{RelativePath, ToolError};
 
+use crate::deliver::Turn;
 use crate::durable::{secure, sync_each};
 use crate::failure::Doing;
 use crate::local::Local;
@@ -18,7 +20,7 @@ use crate::names::request_branch;
 use crate::network::{Fetched, Network, Pushed, Replace, Unreachable};
 use crate::persist::{NO_REMOTE, text};
 use crate::provider::Draft;
-use crate::rebase::{self, local_commits};
+use crate::rebase::{self, Settled, local_commits};
 use crate::worktree::{Executable, Standing};
 use crate::{Conflict, PersistFile, Persisted, RequestLink, Synced, Verb, Work};
 
@@ -49,6 +51,10 @@ enum Plan {
 struct Requested {
     tip: Option<Oid>,
     is_pushed: bool,
+    /// The remote's branch is not where it was before.
+    has_moved: bool,
+    /// There is nothing left to ask for.
+    is_merged: bool,
     why: Option<String>,
     link: Option<RequestLink>,
     lost: Option<Conflict>,
@@ -59,13 +65,23 @@ impl Inner {
         let branch = work.files.first().map(|file| request_branch(&file.path)).unwrap_or_default();
         let own = branch.clone();
         let tip = self.local(move |local| local.commit_to_request(&own, &work.files, work.verb)).await?;
+        self.deliver_to_request(branch, tip).await
+    }
+
+    /// Delivers the request's branch, which stands at `tip`.
+    pub(crate) async fn deliver_to_request(
+        &self,
+        branch: String,
+        tip: Option<Oid>,
+    ) -> Result<Persisted, ToolError> {
         let Some(network) = &self.network else {
             let why = Some(NO_REMOTE.to_owned());
             return Ok(Persisted { commit: text(tip), branch, pushed: false, why, request: None });
         };
         let deadline = self.deadline();
-        let requested = match self.lane(deadline).await {
-            Ok(lane) => self.deliver_request(network, &lane, &branch, deadline).await?,
+        let requested = match self.quiet_lane(network, deadline).await {
+            Ok(Turn::Talk(lane)) => self.deliver_request(network, &lane, &branch, deadline).await?,
+            Ok(Turn::Offline(why)) => Requested { why: Some(why), ..Requested::default() },
             Err(error) => Requested { why: Some(error.message), ..Requested::default() },
         };
         if let Some(conflict) = requested.lost {
@@ -92,7 +108,8 @@ impl Inner {
             .local(|local| {
                 let mut open = Vec::new();
                 for (branch, tip) in local.branches("feat/")? {
-                    let is_pending = local.reference(&format!("{PENDING}{branch}"))?.is_some();
+                    let is_pending = local.context.opens_requests
+                        && local.reference(&format!("{PENDING}{branch}"))?.is_some();
                     if is_pending || local.tracking(&branch)? != Some(tip) {
                         open.push(branch);
                     }
@@ -103,10 +120,14 @@ impl Inner {
             .await?;
         for branch in open {
             let requested = self.deliver_request(network, lane, &branch, deadline).await?;
-            synced.pushed += usize::from(requested.is_pushed);
+            synced.pushed += usize::from(requested.has_moved);
+            // A branch that is where it should be is no news, unless its request could not be opened.
+            let is_news = requested.has_moved || !requested.is_pushed || self.context.opens_requests;
+            if is_news && !requested.is_merged {
+                synced.why = requested.why.or(synced.why.take());
+            }
             synced.requests.extend(requested.link);
             synced.conflicts.extend(requested.lost);
-            synced.why = requested.why.or(synced.why.take());
         }
         Ok(())
     }
@@ -122,7 +143,7 @@ impl Inner {
         for _ in 0..MAX_ATTEMPTS {
             let (theirs, fetched) = match self.look_at_request(network, branch).await? {
                 Ok(found) => found,
-                Err(Unreachable(why)) => return Ok(failed(why)),
+                Err(unreachable) => return Ok(failed(unreachable.why)),
             };
             let own = branch.to_owned();
             let plan = self
@@ -139,15 +160,24 @@ impl Inner {
                     let own = branch.to_owned();
                     self.local(move |local| local.remove_reference(&format!("{PENDING}{own}"))).await?;
                     let why = format!("branch `{}` has it already", self.context.branch);
-                    return Ok(Requested { tip, is_pushed: true, why: Some(why), ..Requested::default() });
+                    return Ok(Requested {
+                        tip,
+                        is_pushed: true,
+                        is_merged: true,
+                        why: Some(why),
+                        ..Requested::default()
+                    });
                 }
                 Plan::Push { tip, replace, draft } => (tip, replace, draft),
             };
-            match network.push(tip, branch, replace).await {
+            let has_moved = theirs.request != Some(tip);
+            let pushed = if has_moved { network.push(tip, branch, replace).await } else { Pushed::Done };
+            match pushed {
                 Pushed::Done => {
                     let own = branch.to_owned();
                     self.local(move |local| local.set(&local.context.tracking(&own), tip, "push")).await?;
-                    return self.open_request(branch, tip, draft).await;
+                    let requested = self.open_request(branch, tip, draft).await?;
+                    return Ok(Requested { has_moved, ..requested });
                 }
                 Pushed::Moved if Instant::now() + PAUSE < deadline => {
                     tokio::time::sleep(jittered(PAUSE)).await
@@ -168,7 +198,7 @@ impl Inner {
         branch: &str,
     ) -> Result<Result<(Theirs, Option<Fetched>), Unreachable>, ToolError> {
         let names = [self.context.branch.as_str(), branch];
-        let tips = match network.ask(&names).await {
+        let tips = match network.ask(&names, self.timeouts.ask).await {
             Ok(tips) => tips,
             Err(why) => return Ok(Err(why)),
         };
@@ -205,7 +235,9 @@ impl Inner {
     async fn open_request(&self, branch: &str, tip: Oid, draft: Draft) -> Result<Requested, ToolError> {
         let mut requested = Requested { tip: Some(tip), is_pushed: true, ..Requested::default() };
         let Some(requests) = &self.requests else {
-            requested.why = Some(format!("branch `{branch}` is pushed; open the request by hand"));
+            let base = &self.context.branch;
+            requested.why =
+                Some(format!("branch `{branch}` is pushed; open the request for `{base}` by hand"));
             return Ok(requested);
         };
         match requests.ensure(&draft).await {
@@ -244,7 +276,10 @@ impl Local {
         let name = self.context.local(branch);
         let start = match self.reference(&name)? {
             Some(tip) => Some(tip),
-            None => self.tracking(branch)?.or(self.tracking(&self.context.branch)?).or(self.head()?),
+            None => match self.tracking(branch)? {
+                Some(tip) => Some(tip),
+                None => self.start_of_request(files)?,
+            },
         };
         let commit = self.commit(start, files, verb, None)?;
         for file in files {
@@ -257,11 +292,28 @@ impl Local {
         if let Some(commit) = commit {
             secure(&self.repo, &[commit], start.as_slice(), Vec::new())?;
             // The mark comes first: a branch without a request is found again, a mark without a branch is nothing.
-            self.set(&format!("{PENDING}{branch}"), commit, "request")?;
+            if self.context.opens_requests {
+                self.set(&format!("{PENDING}{branch}"), commit, "request")?;
+            }
             self.set(&name, commit, "request")?;
             sync_each(&self.reference_files(branch))?;
         }
         Ok(commit.or(start))
+    }
+
+    /// Where a new request begins: at the remote's branch as we know it, unless that has other versions of the files
+    /// than the branch here. Then the work was made from ours, and the delivery has to see that.
+    fn start_of_request(&self, files: &[PersistFile]) -> Result<Option<Oid>, ToolError> {
+        let (head, known) = (self.head()?, self.tracking(&self.context.branch)?);
+        let (Some(own), Some(theirs)) = (head, known) else { return Ok(known.or(head)) };
+        let (ours, remote) = (self.tree(Some(own))?, self.tree(Some(theirs))?);
+        for file in files {
+            let path = Path::new(file.path.as_str());
+            if rebase::entry(&ours, path)? != rebase::entry(&remote, path)? {
+                return Ok(head);
+            }
+        }
+        Ok(known)
     }
 
     /// Leftovers become requests, one for each tool; what a request has already is left alone.
@@ -305,7 +357,12 @@ impl Local {
             Some(onto) if !self.has(ours, onto)? => {
                 let commits = local_commits(&self.repo, ours, onto, None)?;
                 let derived = self.context.derived.clone();
-                let rebased = rebase::rebase(&self.repo, &commits, onto, None, derived.path())?;
+                // A branch that goes on where it is has all versions of ours below it.
+                let settled = match theirs.request {
+                    Some(_) if !finished => Settled::default(),
+                    _ => rebase::settled(&self.repo, &commits, onto)?,
+                };
+                let rebased = rebase::rebase(&self.repo, &commits, onto, None, derived.path(), &settled)?;
                 let lost = self.keep(rebased.conflicts, onto)?;
                 self.set(&name, rebased.tip, "request: rebase")?;
                 if let Some(conflict) = lost.into_iter().next() {
@@ -327,7 +384,9 @@ impl Local {
     /// Whether everything that `request` changed is in `main`, under whatever commits.
     fn is_contained(&self, request: Oid, main: Oid) -> Result<bool, ToolError> {
         let commits = local_commits(&self.repo, request, main, None)?;
-        let rebased = rebase::rebase(&self.repo, &commits, main, None, self.context.derived.path())?;
+        let settled = rebase::settled(&self.repo, &commits, main)?;
+        let derived = self.context.derived.path();
+        let rebased = rebase::rebase(&self.repo, &commits, main, None, derived, &settled)?;
         Ok(rebased.tip == main && rebased.conflicts.is_empty())
     }
 

@@ -6,33 +6,40 @@ use tgp_contract::ToolError;
 
 use crate::failure::Doing;
 use crate::hydrate::Pull;
-use crate::leftovers::leftovers;
-use crate::local::Local;
+use crate::leftovers::{Leftovers, leftovers};
+use crate::local::{Local, MAX_NOTES};
 use crate::memory::Inner;
 use crate::network::Unreachable;
 use crate::persist::NO_REMOTE;
 use crate::rebase;
 use crate::worktree::Executable;
-use crate::{Strategy, Synced};
+use crate::{Strategy, Synced, Verb};
 
 impl Inner {
     pub(crate) async fn sync(&self) -> Result<Synced, ToolError> {
         let mut synced = Synced::default();
         let strategy = self.strategy;
-        synced.committed = self
+        (synced.committed, synced.removed, synced.warnings) = self
             .local(move |local| {
-                let mut committed = Vec::new();
-                for work in leftovers(local)? {
+                let (mut committed, mut removed) = (Vec::new(), Vec::new());
+                let Leftovers { work, vanished, mut warnings } = leftovers(local)?;
+                local.put_back(&vanished, &mut warnings)?;
+                for work in work {
+                    let named = if work.verb == Verb::Remove { &mut removed } else { &mut committed };
                     match strategy {
                         Strategy::Direct => {
                             local.commit_to_branch(&work)?;
-                            committed.extend(work.files.into_iter().map(|file| file.path));
+                            named.extend(work.files.into_iter().map(|file| file.path));
                         }
-                        Strategy::Request => committed.extend(local.commit_to_requests(work)?),
+                        Strategy::Request => named.extend(local.commit_to_requests(work)?),
                     }
                 }
                 reset_derived(local)?;
-                Ok(committed)
+                if warnings.len() > MAX_NOTES {
+                    warnings.truncate(MAX_NOTES);
+                    warnings.push("there is more that was not committed".to_owned());
+                }
+                Ok((committed, removed, warnings))
             })
             .await?;
         let Some(network) = &self.network else {
@@ -47,13 +54,13 @@ impl Inner {
                 return Ok(synced);
             }
         };
-        match self.pull(network, &lane).await? {
+        match self.pull(network, &lane, self.timeouts.ask).await? {
             Pull::Done(done) => {
                 synced.pulled = done.pulled;
                 synced.conflicts = done.conflicts;
             }
             Pull::Unborn => {}
-            Pull::Offline(Unreachable(why)) => {
+            Pull::Offline(Unreachable { why, .. }) => {
                 synced.why = Some(why);
                 return Ok(synced);
             }
@@ -79,7 +86,7 @@ fn reset_derived(local: &mut Local) -> Result<(), ToolError> {
     let Some(entry) = rebase::entry(&tree, Path::new(path.as_str()))? else {
         return Ok(());
     };
-    if local.worktree.look(&path)?.blob() == Some(entry.id) || !leftovers(local)?.is_empty() {
+    if local.worktree.look(&path)?.blob() == Some(entry.id) || !leftovers(local)?.work.is_empty() {
         return Ok(());
     }
     let blob = local.repo.find_blob(entry.id).doing("cannot read an object")?;

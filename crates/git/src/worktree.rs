@@ -1,8 +1,10 @@
 //! The working tree: files are read and replaced through handles that follow no link.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -15,17 +17,19 @@ use nix::unistd::{UnlinkatFlags, unlinkat};
 use tgp_contract::{Code, RelativePath, ToolError};
 
 use crate::failure::At;
-use crate::names::{STATE, writable};
+use crate::names::{STATE, is_private, writable};
 
 const DIRECTORY: OFlag =
     OFlag::O_RDONLY.union(OFlag::O_DIRECTORY).union(OFlag::O_NOFOLLOW).union(OFlag::O_CLOEXEC);
 /// How the names of files begin that are being written; they stand in `.state`, so a kill leaves none among the tools.
 pub(crate) const TEMPORARY_PREFIX: &str = "git-writing-";
 /// A tool is a page of text. A larger file is not looked at, so it counts as changed and is never overwritten.
-const MAX_FILE_BYTES: u64 = 64 << 20;
+pub(crate) const MAX_FILE_BYTES: u64 = 64 << 20;
 /// More files than any tool library has; a walk that finds more stops.
 const MAX_FILES: usize = 200_000;
 const MAX_DEPTH: usize = 64;
+/// More of what cannot be taken nobody reads through.
+const MAX_REFUSED: usize = 100;
 
 /// What stands at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,6 +48,27 @@ impl Standing {
             Self::Nothing | Self::Other => None,
         }
     }
+}
+
+/// What a walk through the working tree found.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) files: Vec<RelativePath>,
+    /// What git cannot be given, the first of it.
+    pub(crate) refused: Vec<(PathBuf, Refusal)>,
+}
+
+/// Why something in the working tree cannot be committed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
+pub(crate) enum Refusal {
+    #[error("its name is no name for a file of the tool repository")]
+    Name,
+    #[error("it is a link, or something else that is no plain file")]
+    Kind,
+    #[error("it lies too deep")]
+    Depth,
+    #[error("it is too large")]
+    Size,
 }
 
 /// Whether the bits say that a file can be run.
@@ -167,10 +192,16 @@ impl Worktree {
         Ok(())
     }
 
-    /// Every plain file that git could hold, sorted. Whether git ignores it is for the caller to ask; `skip` keeps
-    /// the walk out of folders.
-    pub(crate) fn files(&self, skip: &dyn Fn(&RelativePath) -> bool) -> Result<Vec<RelativePath>, ToolError> {
+    /// Every plain file that git could hold, sorted, and what cannot be taken. Whether git ignores it is for the caller
+    /// to ask; `skip` keeps the walk out of folders.
+    pub(crate) fn files(&self, skip: &dyn Fn(&RelativePath) -> bool) -> Result<Found, ToolError> {
         let mut found = Vec::new();
+        let mut refused: Vec<(PathBuf, Refusal)> = Vec::new();
+        let mut refuse = |path: PathBuf, why: Refusal| {
+            if refused.len() < MAX_REFUSED && !is_private(&path) {
+                refused.push((path, why));
+            }
+        };
         let mut open = vec![RelativePath::root()];
         while let Some(directory) = open.pop() {
             let shown = self.path.join(directory.as_str());
@@ -183,19 +214,25 @@ impl Worktree {
                 .filter(|name| name != b"." && name != b"..")
                 .collect();
             for name in names {
-                let Ok(name) = String::from_utf8(name) else { continue };
-                let Ok(path) = directory.join(&name) else { continue };
-                if writable(Path::new(path.as_str())).is_none() || path.name() != Some(&name) {
+                let raw = Path::new(directory.as_str()).join(OsStr::from_bytes(&name));
+                let text = String::from_utf8(name).ok();
+                let path = writable(&raw).filter(|path| path.name() == text.as_deref());
+                let (Some(name), Some(path)) = (text, path) else {
+                    refuse(raw, Refusal::Name);
                     continue;
-                }
+                };
                 match fstatat(&entries, name.as_str(), AtFlags::AT_SYMLINK_NOFOLLOW) {
                     Ok(stat) if is(SFlag::S_IFREG, stat.st_mode) => found.push(path),
                     Ok(stat) if is(SFlag::S_IFDIR, stat.st_mode) => {
-                        if path.parts().count() < MAX_DEPTH && !skip(&path) {
+                        if path.parts().count() >= MAX_DEPTH {
+                            refuse(raw, Refusal::Depth);
+                        } else if !skip(&path) {
                             open.push(path);
                         }
                     }
-                    Ok(_) | Err(_) => {}
+                    Ok(_) => refuse(raw, Refusal::Kind),
+                    // It is gone again.
+                    Err(_) => {}
                 }
             }
             if found.len() > MAX_FILES {
@@ -204,7 +241,8 @@ impl Worktree {
             }
         }
         found.sort();
-        Ok(found)
+        refused.sort();
+        Ok(Found { files: found, refused })
     }
 
     fn walk(&self, path: &RelativePath) -> Result<Result<OwnedFd, Standing>, ToolError> {
@@ -245,7 +283,7 @@ fn is(kind: SFlag, mode: nix::libc::mode_t) -> bool {
     mode & SFlag::S_IFMT.bits() == kind.bits()
 }
 
-fn blocked(path: &RelativePath) -> ToolError {
+pub(crate) fn blocked(path: &RelativePath) -> ToolError {
     let message =
         format!("`{path}` cannot be written: a link or something else that is no plain file is in the way");
     ToolError::new(Code::Security, message).help("remove what stands there from the tool repository")

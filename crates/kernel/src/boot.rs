@@ -14,8 +14,8 @@ use tgp_sandbox::{
     AllowList, FetchClient, FetchLimits, Sandbox, SandboxError, SandboxOptions, WorkerCommand,
 };
 use tgp_tools::{
-    BytecodeCache, EffectGate, Forge, ForgeError, ForgeOptions, Library, RecentCalls, RefuseAll, Router,
-    RouterError, Workspace, WorkspaceError, kernel_tools,
+    BytecodeCache, EffectGate, Forge, ForgeError, ForgeOptions, Library, Opening, RecentCalls, RefuseAll,
+    Router, RouterError, Workspace, WorkspaceError, kernel_tools,
 };
 
 use crate::config::{self, Config, ConfigError, ConfigSource, GitConfig};
@@ -127,7 +127,7 @@ pub struct Kernel {
     router: Arc<Router>,
     forge: Arc<Forge>,
     library: Arc<Library>,
-    notices: Vec<String>,
+    opening: Opening,
     database: Arc<dyn Database>,
     database_name: String,
 }
@@ -165,7 +165,7 @@ impl Kernel {
         };
         let forge = start_forge(sandbox, &cache, &project, &root, &config).await?;
         let forge = Arc::new(forge);
-        let (library, notices) = Library::open(
+        let (library, opening) = Library::open(
             Arc::clone(&forge),
             memory::searcher(&config, &root)?,
             config.registry.on_duplicate.into(),
@@ -209,7 +209,7 @@ impl Kernel {
             router: Arc::new(router),
             forge,
             library,
-            notices,
+            opening,
             database,
             database_name,
         })
@@ -232,10 +232,16 @@ impl Kernel {
         &self.root
     }
 
-    /// What a person should know about the start, one sentence each: an unreachable remote, a conflict, a repair.
+    /// What a person should know about the start, one sentence each: conflicts and repairs of the tool repository.
     #[must_use]
     pub fn notices(&self) -> &[String] {
-        &self.notices
+        &self.opening.notices
+    }
+
+    /// Why the remote of the tools could not be reached; the local ones are used then.
+    #[must_use]
+    pub fn offline(&self) -> Option<&str> {
+        self.opening.offline.as_deref()
     }
 
     /// Whether the database of `exec_sql` answers. A SQLite file that does not exist yet is made by this.

@@ -15,5 +15,5 @@ mod router;
 pub use builtin::kernel_tools;
 pub use files::{Guarded, Workspace, WorkspaceError};
 pub use forge::{BytecodeCache, Forge, ForgeError, ForgeFrontend, ForgeOptions, native_type_checker};
-pub use memory::{Library, OnDuplicate, STATE_DIRECTORY};
+pub use memory::{Library, OnDuplicate, Opening, STATE_DIRECTORY};
 pub use router::{EffectGate, Invocation, Outcome, RecentCalls, RefuseAll, Router, RouterError, Tool};

@@ -15,7 +15,7 @@ use crate::text::count;
 pub struct SyncArgs {}
 
 pub async fn run(_arguments: &SyncArgs, global: &Global, printer: &Printer) -> Result<(), Failure> {
-    let kernel = session::boot(global, None, printer).await?;
+    let kernel = session::boot_to_sync(global, None, printer).await?;
     let data = session::call(&kernel, "sync", json!({}), session::typed(false)).await?;
     kernel.shutdown().await;
     let undelivered = data.get("why").and_then(Value::as_str).map(str::to_owned);

@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{ApiError, Call, Draft, Existing, Requests};
+use super::{ApiError, Call, Draft, Existing, Requests, fitting};
 
 fn pull_requests(requests: &Requests, behind: &[&str]) -> Result<url::Url, ApiError> {
     let mut segments = vec!["repositories"];
@@ -41,14 +41,9 @@ pub(super) fn update(requests: &Requests, existing: &Existing, draft: &Draft) ->
     Ok(Call { method: Method::PUT, url, body: Some(body) })
 }
 
-/// The filter matches names without regard to case in some installations, so the branch is compared again.
 pub(super) fn found(answer: &Value, draft: &Draft) -> Option<Existing> {
-    let values = answer.get("values")?.as_array()?;
-    let is_ours = |value: &&Value| {
-        let branch = value.pointer("/source/branch/name").and_then(Value::as_str);
-        branch.is_none_or(|branch| branch == draft.branch)
-    };
-    request(values.iter().find(is_ours)?)
+    let values = answer.get("values")?;
+    request(fitting(values, draft, "/source/branch/name", "/destination/branch/name")?)
 }
 
 pub(super) fn request(answer: &Value) -> Option<Existing> {

@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{ApiError, Call, Draft, Existing, Requests};
+use super::{ApiError, Call, Draft, Existing, Requests, fitting};
 
 fn pulls(requests: &Requests, behind: &[&str]) -> Result<url::Url, ApiError> {
     let mut segments = vec!["repos"];
@@ -37,8 +37,8 @@ pub(super) fn update(requests: &Requests, existing: &Existing, draft: &Draft) ->
     })
 }
 
-pub(super) fn found(answer: &Value) -> Option<Existing> {
-    request(answer.get(0)?)
+pub(super) fn found(answer: &Value, draft: &Draft) -> Option<Existing> {
+    request(fitting(answer, draft, "/head/ref", "/base/ref")?)
 }
 
 pub(super) fn request(answer: &Value) -> Option<Existing> {

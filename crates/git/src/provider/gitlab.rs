@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{ApiError, Call, Draft, Existing, Requests};
+use super::{ApiError, Call, Draft, Existing, Requests, fitting};
 
 /// The project's path is one segment: its slashes are escaped.
 fn merge_requests(requests: &Requests, behind: &[&str]) -> Result<url::Url, ApiError> {
@@ -37,8 +37,8 @@ pub(super) fn update(requests: &Requests, existing: &Existing, draft: &Draft) ->
     Ok(Call { method: Method::PUT, url, body: Some(body) })
 }
 
-pub(super) fn found(answer: &Value) -> Option<Existing> {
-    request(answer.get(0)?)
+pub(super) fn found(answer: &Value, draft: &Draft) -> Option<Existing> {
+    request(fitting(answer, draft, "/source_branch", "/target_branch")?)
 }
 
 /// The number that people see is the one within the project (`iid`).

@@ -59,6 +59,14 @@ struct Existing {
     url: String,
 }
 
+/// The request for exactly the draft's branches. A filter that an installation does not know is ignored by it, and then
+/// the list has everything that is open.
+fn fitting<'a>(list: &'a Value, draft: &Draft, branch: &str, base: &str) -> Option<&'a Value> {
+    let is =
+        |value: &Value, place: &str, name: &str| value.pointer(place).and_then(Value::as_str) == Some(name);
+    list.as_array()?.iter().find(|value| is(value, branch, &draft.branch) && is(value, base, &draft.base))
+}
+
 /// The requests of one repository.
 pub(crate) struct Requests {
     provider: Provider,
@@ -98,8 +106,8 @@ impl Requests {
     pub(crate) async fn ensure(&self, draft: &Draft) -> Result<RequestLink, ApiError> {
         let found = self.call(self.find(draft)?).await?;
         let existing = match self.provider {
-            Provider::GitHub => github::found(&found),
-            Provider::GitLab => gitlab::found(&found),
+            Provider::GitHub => github::found(&found, draft),
+            Provider::GitLab => gitlab::found(&found, draft),
             Provider::Bitbucket => bitbucket::found(&found, draft),
         };
         let created = existing.is_none();

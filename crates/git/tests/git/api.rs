@@ -106,10 +106,13 @@ impl Server {
                 let number = 40 + open.len();
                 let url = format!("https://web.example.org/request/{number}");
                 let request = match provider {
-                    Provider::GitHub => json!({ "number": number, "html_url": url }),
-                    Provider::GitLab => json!({ "id": 9000, "iid": number, "web_url": url }),
+                    Provider::GitHub => json!({ "number": number, "html_url": url,
+                        "head": { "ref": seen.body["head"] }, "base": { "ref": seen.body["base"] } }),
+                    Provider::GitLab => json!({ "id": 9000, "iid": number, "web_url": url,
+                        "source_branch": seen.body["source_branch"],
+                        "target_branch": seen.body["target_branch"] }),
                     Provider::Bitbucket => json!({ "id": number, "links": { "html": { "href": url } },
-                        "source": seen.body["source"] }),
+                        "source": seen.body["source"], "destination": seen.body["destination"] }),
                 };
                 open.push(request.clone());
                 request
@@ -304,9 +307,35 @@ async fn a_failed_call_leaves_the_branch_and_says_what_to_do() {
         server.set(Mood::Serve);
         server.calls();
         let synced = memory.sync().await.unwrap();
-        assert_eq!((synced.requests.len(), synced.why), (1, None));
+        assert_eq!((synced.requests.len(), synced.pushed, synced.why), (1, 0, None), "the branch was there");
         assert!(synced.requests[0].created);
         assert_eq!(memory.status().await.unwrap().pending, Vec::<String>::new());
         assert_eq!(memory.sync().await.unwrap().requests, []);
+    }
+}
+
+#[tokio::test]
+async fn bug_a_request_of_other_branches_is_not_taken_for_ours() {
+    let link = json!({ "html": { "href": "https://web.example.org/foreign" } });
+    let branches = [("feat/other", "main"), ("feat/x", "release"), ("FEAT/X", "main")];
+    for provider in [Provider::GitHub, Provider::GitLab, Provider::Bitbucket] {
+        let world = World::with(&[("tools/a.ts", "a")]);
+        let server = Server::start(provider).await;
+        for (number, (source, target)) in branches.into_iter().enumerate() {
+            server.open.lock().unwrap().push(match provider {
+                Provider::GitHub => json!({ "number": number, "html_url": "https://web.example.org/foreign",
+                    "head": { "ref": source }, "base": { "ref": target } }),
+                Provider::GitLab => json!({ "iid": number, "web_url": "https://web.example.org/foreign",
+                    "source_branch": source, "target_branch": target }),
+                Provider::Bitbucket => json!({ "id": number, "links": link,
+                    "source": { "branch": { "name": source } },
+                    "destination": { "branch": { "name": target } } }),
+            });
+        }
+        let memory = Memory::open(gatekeeper(&world, "agent", provider, &server)).await.unwrap();
+        let created = memory.persist(forge("tools/x.ts", "1")).await.unwrap().request.unwrap();
+        assert_eq!((created.number, created.created), (43, true), "{provider:?}");
+        let updated = memory.persist(refactor("tools/x.ts", "2")).await.unwrap().request.unwrap();
+        assert_eq!((updated.number, updated.created), (43, false), "{provider:?}");
     }
 }

@@ -6,7 +6,8 @@ use tgp_contract::Code;
 use tgp_git::{Memory, PersistFile, Verb, Work};
 
 use crate::support::{
-    World, arrived, assert_clean, forge, git, lines, options, path, read, refactor, removal, write,
+    World, arrived, assert_clean, forge, git, lines, options, path, read, refactor, removal, time_goes_by,
+    write,
 };
 
 #[tokio::test]
@@ -83,6 +84,7 @@ async fn what_was_written_offline_is_delivered_later() {
     let synced = memory.sync().await.unwrap();
     assert!(synced.pushed == 0 && synced.why.is_some(), "{synced:?}");
     fs::rename(world.at("away"), world.remote()).unwrap();
+    time_goes_by(&root);
     // The same content again is no commit, but it delivers what waits.
     arrived(memory.persist(forge("tools/b.ts", "b")).await);
     assert_eq!(world.remote_log(), ["Forge: tools/b.ts", "Start"]);
@@ -93,7 +95,8 @@ async fn what_was_written_offline_is_delivered_later() {
     write(&root, "tools/.tgp-tmp-1-2", "half written");
     let synced = memory.sync().await.unwrap();
     let committed: Vec<&str> = synced.committed.iter().map(tgp_contract::RelativePath::as_str).collect();
-    assert_eq!(committed, ["tools/c.ts", "tools/a.ts", "tools/b.ts"]);
+    assert_eq!(committed, ["tools/c.ts", "tools/a.ts"]);
+    assert_eq!((synced.removed, synced.warnings), (vec![path("tools/b.ts")], vec![]));
     assert_eq!((synced.pushed, synced.why), (3, None));
     assert_eq!(world.remote_log()[..3], ["Remove: tools/b.ts", "Refactor: tools/a.ts", "Forge: tools/c.ts"]);
     assert_eq!(world.remote_tools(), ["tools/a.ts", "tools/c.ts"]);
@@ -102,12 +105,76 @@ async fn what_was_written_offline_is_delivered_later() {
 }
 
 #[tokio::test]
-async fn an_emptied_working_tree_is_not_taken_for_removed_tools() {
-    let world = World::with(&[("tools/a.ts", "a"), ("tools/b.ts", "b")]);
+async fn bug_a_library_that_vanished_is_put_back_and_not_removed() {
+    // How many tools there are, how many of them are gone, and how many removals are meant.
+    for (had, gone, removed) in
+        [(1, 1, 0), (2, 2, 0), (2, 1, 1), (9, 8, 8), (10, 5, 5), (10, 6, 0), (12, 12, 0)]
+    {
+        let names: Vec<String> = (0..had).map(|number| format!("tools/t{number:02}.ts")).collect();
+        let mut files: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "content")).collect();
+        files.extend([("tools/.gitkeep", "keep"), ("README.md", "read")]);
+        let world = World::with(&files);
+        let memory = world.kernel("agent").await;
+        let root = world.root("agent");
+        for name in &names[..gone] {
+            fs::remove_file(root.join(name)).unwrap();
+        }
+        let synced = memory.sync().await.unwrap();
+        assert_eq!((synced.committed, synced.removed.len()), (vec![], removed), "{gone} of {had}");
+        assert_eq!(world.remote_tools().len(), had + 1 - removed, "{gone} of {had}");
+        let expected = match gone - removed {
+            0 => vec![],
+            1 => vec![
+                "1 tool was missing from the working tree and was put back; remove the last tool with git"
+                    .to_owned(),
+            ],
+            count => vec![format!(
+                "{count} tools were missing from the working tree and were put back; remove tools one by one, or with git"
+            )],
+        };
+        assert_eq!(synced.warnings, expected, "{gone} of {had}");
+        assert_clean(&root);
+    }
+}
+
+#[tokio::test]
+async fn an_emptied_working_tree_is_put_back_as_a_whole() {
+    let world = World::with(&[("tools/a.ts", "a"), ("tools/deep/b.ts", "b"), ("README.md", "read")]);
     let memory = world.kernel("agent").await;
-    fs::remove_dir_all(world.root("agent").join("tools")).unwrap();
-    assert_eq!(memory.sync().await.unwrap().committed, []);
-    assert_eq!(world.remote_tools().len(), 2);
+    let root = world.root("agent");
+    fs::remove_dir_all(root.join("tools")).unwrap();
+    fs::remove_file(root.join("README.md")).unwrap();
+    write(&root, "tools/new.ts", "new");
+    let synced = memory.sync().await.unwrap();
+    assert_eq!((synced.committed, synced.removed), (vec![path("tools/new.ts")], vec![]));
+    assert_eq!(world.remote_tools(), ["tools/a.ts", "tools/deep/b.ts", "tools/new.ts"]);
+    assert_eq!(
+        (read(&root, "tools/deep/b.ts").unwrap(), read(&root, "README.md").unwrap()),
+        ("b".into(), "read".into())
+    );
+    assert_clean(&root);
+}
+
+#[tokio::test]
+async fn what_cannot_be_committed_is_named() {
+    let world = World::with(&[("tools/a.ts", "a"), (".gitignore", "*.log\n")]);
+    let memory = world.kernel("agent").await;
+    let root = world.root("agent");
+    for name in ["tools/link.ts", "tools/ignored.log"] {
+        std::os::unix::fs::symlink("a.ts", root.join(name)).unwrap();
+    }
+    write(&root, "tools/two\nlines.ts", "x");
+    write(&root, "tools/.tgp-tmp-1-2", "half written");
+    write(&root, "tools/fine.ts", "fine");
+    let synced = memory.sync().await.unwrap();
+    assert_eq!(synced.committed, [path("tools/fine.ts")]);
+    assert_eq!(
+        synced.warnings,
+        [
+            "`tools/link.ts` was not committed: it is a link, or something else that is no plain file",
+            "`tools/two?lines.ts` was not committed: its name is no name for a file of the tool repository",
+        ]
+    );
 }
 
 #[tokio::test]

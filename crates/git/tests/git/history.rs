@@ -40,8 +40,8 @@ async fn versions_of_a_tool_and_of_everything() {
     assert_eq!((newest.author.as_str(), newest.email.as_str()), ("Agent", "agent@example.org"));
     assert_eq!(newest.time_ms, 1_700_000_000_000);
     assert_eq!(newest.paths, ["meta.json", "tools/a.ts"]);
-    let pushed: Vec<bool> = of_a.versions.iter().map(|version| version.pushed).collect();
-    assert_eq!(pushed, [false, true, true, true]);
+    let pushed: Vec<Option<bool>> = of_a.versions.iter().map(|version| version.pushed).collect();
+    assert_eq!(pushed, [Some(false), Some(true), Some(true), Some(true)]);
     let all = memory.history(None, 3).await.unwrap();
     assert_eq!((all.versions.len(), all.complete), (3, false), "there are more");
     assert_eq!(memory.history(None, 100).await.unwrap().versions.len(), 6);
@@ -101,4 +101,13 @@ async fn the_first_commit_has_what_stands_around_the_tools_and_no_draft() {
     let other = world.kernel("other").await;
     arrived(other.persist(forge("tools/b.ts", "1")).await);
     assert_eq!(world.remote_log(), ["Forge: tools/b.ts", "Forge: tools/a.ts", "Start the tool repository"]);
+}
+
+#[tokio::test]
+async fn without_a_remote_nothing_is_called_pushed_or_not() {
+    let world = World::new();
+    let memory = Memory::open(options(&world.root("agent"), None)).await.unwrap();
+    memory.persist(forge("tools/a.ts", "1")).await.unwrap();
+    let history = memory.history(None, 10).await.unwrap();
+    assert_eq!(history.versions.iter().map(|version| version.pushed).collect::<Vec<_>>(), [None]);
 }

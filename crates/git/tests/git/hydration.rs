@@ -6,7 +6,8 @@ use tgp_contract::Code;
 use tgp_git::{HydrateOutcome, Memory, Remote};
 
 use crate::support::{
-    World, arrived, assert_clean, assert_consistent, forge, git, lines, options, read, show, write,
+    World, arrived, assert_clean, assert_consistent, forge, git, lines, options, read, show, time_goes_by,
+    write,
 };
 
 #[tokio::test]
@@ -142,6 +143,7 @@ async fn local_commits_are_carried_over_the_remotes() {
         assert!(!persisted.pushed && persisted.why.is_some());
     }
     fs::rename(world.at("away"), world.remote()).unwrap();
+    time_goes_by(&root);
     let theirs = world.person("Meanwhile", &[("tools/b.ts", "b")]);
     let hydrated = memory.hydrate().await.unwrap();
     assert!(matches!(hydrated.outcome, HydrateOutcome::Updated { .. }));

@@ -51,7 +51,12 @@ fn check(start: &[Step], ours: &[Step], theirs: &[Step]) {
     let world = World::with(&[("README.md", "start")]);
     let base = apply(&BTreeMap::new(), start);
     runtime().block_on(async {
-        let (a, b) = (world.kernel("a").await, world.kernel("b").await);
+        let a = world.kernel("a").await;
+        // Of another author: two commits with the same change in the same second would otherwise be one and the same.
+        let mut options = world.options("b");
+        options.author.name = "Other".to_owned();
+        let b = tgp_git::Memory::open(options).await.unwrap();
+        b.hydrate().await.unwrap();
         let persist = async |memory: &tgp_git::Memory, steps: &[Step]| {
             for (name, content) in steps {
                 let work = match content {

@@ -1,13 +1,16 @@
 //! Gatekeeper mode: a branch for each tool, and what becomes of it when somebody merges.
 
 use std::fs;
+use std::path::Path;
 
 use tempfile::TempDir;
-use tgp_contract::Code;
-use tgp_git::{HydrateOutcome, Memory, Provider, Strategy};
+use tgp_contract::{Code, ToolError};
+use tgp_git::{HydrateOutcome, Memory, Persisted, Provider, Strategy, Work};
 
 use crate::api::{Server, gatekeeper};
-use crate::support::{World, assert_clean, forge, git, lines, read, refactor, show, write};
+use crate::support::{
+    World, assert_clean, forge, git, lines, path, read, refactor, show, time_goes_by, write,
+};
 
 /// A person merges a branch as providers do by default, and removes it or not.
 fn squash(world: &World, branch: &str, amend: Option<(&str, &str)>, removes: bool) {
@@ -23,6 +26,14 @@ fn squash(world: &World, branch: &str, amend: Option<(&str, &str)>, removes: boo
     if removes {
         git(clone.path(), &["push", "--quiet", "origin", &format!(":refs/heads/{branch}")]);
     }
+}
+
+/// Writes the file and persists it, as a kernel does.
+async fn written(memory: &Memory, root: &Path, work: Work) -> Result<Persisted, ToolError> {
+    for file in &work.files {
+        write(root, file.path.as_str(), std::str::from_utf8(file.content.as_ref().unwrap()).unwrap());
+    }
+    memory.persist(work).await
 }
 
 #[tokio::test]
@@ -147,6 +158,96 @@ async fn without_a_provider_the_request_is_opened_by_hand() {
     let memory = Memory::open(options).await.unwrap();
     let persisted = memory.persist(forge("tools/x.ts", "x")).await.unwrap();
     assert!(persisted.pushed);
-    assert_eq!(persisted.why.unwrap(), "branch `feat/x` is pushed; open the request by hand");
+    assert_eq!(persisted.why.unwrap(), "branch `feat/x` is pushed; open the request for `main` by hand");
     assert_eq!(show(&world.remote(), "feat/x", "tools/x.ts").unwrap(), "x");
+}
+
+#[tokio::test]
+async fn bug_a_branch_that_is_pushed_is_delivered_when_people_open_requests() {
+    let world = World::with(&[("tools/a.ts", "a")]);
+    let mut options = world.options("agent");
+    options.strategy = Strategy::Request;
+    let memory = Memory::open(options).await.unwrap();
+    memory.hydrate().await.unwrap();
+    assert!(memory.persist(forge("tools/x.ts", "x")).await.unwrap().pushed);
+    assert_eq!(memory.status().await.unwrap().pending, Vec::<String>::new());
+    write(&world.root("agent"), "tools/left.ts", "left over");
+    let synced = memory.sync().await.unwrap();
+    assert_eq!(synced.pushed, 1, "only what moved");
+    assert_eq!(synced.why.unwrap(), "branch `feat/left` is pushed; open the request for `main` by hand");
+    for _ in 0..2 {
+        let synced = memory.sync().await.unwrap();
+        assert_eq!((synced.pushed, synced.why, synced.committed), (0, None, vec![]));
+    }
+    // A mark of the time when there was a provider is not waited for either.
+    git(&world.root("agent"), &["update-ref", "refs/tgp/pending/feat/x", "feat/x"]);
+    let synced = memory.sync().await.unwrap();
+    assert_eq!((synced.pushed, synced.why), (0, None));
+    assert_eq!(memory.status().await.unwrap().pending, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn bug_a_squash_merge_of_several_commits_is_no_conflict() {
+    for (removes, hydrates, merged_early) in [
+        (true, false, false),
+        (true, true, false),
+        (false, false, false),
+        (false, true, false),
+        (true, true, true),
+    ] {
+        let world = World::with(&[("tools/b.ts", "b")]);
+        let server = Server::start(Provider::GitHub).await;
+        let memory = Memory::open(gatekeeper(&world, "agent", Provider::GitHub, &server)).await.unwrap();
+        let root = world.root("agent");
+        memory.hydrate().await.unwrap();
+        written(&memory, &root, forge("tools/a.ts", "1")).await.unwrap();
+        written(&memory, &root, refactor("tools/a.ts", "2")).await.unwrap();
+        if merged_early {
+            // A third one comes too late for the merge, and is made here while the remote is away.
+            squash(&world, "feat/a", None, removes);
+            fs::rename(world.remote(), world.at("away")).unwrap();
+            assert!(!written(&memory, &root, refactor("tools/a.ts", "2b")).await.unwrap().pushed);
+            fs::rename(world.at("away"), world.remote()).unwrap();
+            time_goes_by(&root);
+        } else {
+            squash(&world, "feat/a", None, removes);
+        }
+        if hydrates {
+            assert_eq!(memory.hydrate().await.unwrap().conflicts, []);
+        }
+        let persisted = written(&memory, &root, refactor("tools/a.ts", "3")).await.unwrap();
+        assert!(persisted.pushed, "{persisted:?}");
+        assert_eq!(show(&world.remote(), "feat/a", "tools/a.ts").unwrap(), "3");
+        let log = lines(&git(&world.remote(), &["log", "--format=%s", "main..feat/a"]));
+        assert_eq!(log.len(), 1 + usize::from(merged_early), "only what is new: {log:?}");
+        assert_eq!(memory.status().await.unwrap().kept, Vec::<String>::new());
+    }
+}
+
+#[tokio::test]
+async fn bug_the_history_of_a_tool_has_what_its_request_has() {
+    let world = World::with(&[("tools/a.ts", "a")]);
+    let server = Server::start(Provider::GitHub).await;
+    let memory = Memory::open(gatekeeper(&world, "agent", Provider::GitHub, &server)).await.unwrap();
+    let root = world.root("agent");
+    memory.hydrate().await.unwrap();
+    written(&memory, &root, forge("tools/b.ts", "1")).await.unwrap();
+    fs::rename(world.remote(), world.at("away")).unwrap();
+    written(&memory, &root, refactor("tools/b.ts", "2")).await.unwrap();
+    let versions = async |name: &str| -> Vec<(String, Option<bool>)> {
+        let history = memory.history(Some(&path(name)), 10).await.unwrap();
+        history.versions.into_iter().map(|version| (version.subject, version.pushed)).collect()
+    };
+    let row = |subject: &str, pushed| (subject.to_owned(), Some(pushed));
+    let open = [row("Refactor: tools/b.ts", false), row("Forge: tools/b.ts", true)];
+    assert_eq!(versions("tools/b.ts").await, open);
+    assert_eq!(versions("tools/a.ts").await, [row("Start", true)]);
+    assert_eq!(memory.history(Some(&path("tools/b.ts")), 1).await.unwrap().versions.len(), 1);
+    fs::rename(world.at("away"), world.remote()).unwrap();
+    memory.sync().await.unwrap();
+    assert_eq!(versions("tools/b.ts").await, [row("Refactor: tools/b.ts", true), open[1].clone()]);
+    // What is merged is told once.
+    squash(&world, "feat/b", None, true);
+    memory.hydrate().await.unwrap();
+    assert_eq!(versions("tools/b.ts").await, [row("Merged", true)]);
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use tgp_git::{Memory, MemoryOptions, Provider, Remote, Secret, Strategy};
 
 use crate::api::{Mood, Server};
-use crate::support::{World, forge, options};
+use crate::support::{World, forge, options, time_goes_by};
 
 const TOKEN: &str = "ghp_SuperSecretToken0123456789";
 
@@ -166,12 +166,13 @@ async fn a_git_that_hangs_is_killed_with_all_its_children() {
     let mut path = bin.into_os_string();
     path.push(":/usr/bin:/bin");
     options.surroundings.path = path;
-    options.timeouts.ask = std::time::Duration::from_millis(500);
+    options.timeouts.boot_ask = std::time::Duration::from_millis(500);
     let memory = Memory::open(options.clone()).await.unwrap();
     let hydrated = memory.hydrate().await.unwrap();
     assert!(format!("{hydrated:?}").contains("no answer within"), "{hydrated:?}");
     // A call that is dropped takes its git with it too.
-    options.timeouts.ask = std::time::Duration::from_secs(600);
+    options.timeouts.boot_ask = std::time::Duration::from_secs(600);
+    time_goes_by(&world.root("agent"));
     let memory = Memory::open(options).await.unwrap();
     let started = pids.clone();
     let count = |text: std::io::Result<String>| text.unwrap_or_default().lines().count();

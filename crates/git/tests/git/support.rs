@@ -245,6 +245,11 @@ pub fn read(root: &Path, name: &str) -> Option<String> {
     fs::read_to_string(root.join(name)).ok()
 }
 
+/// As if so much time had gone by that a remote which was away is asked again.
+pub fn time_goes_by(root: &Path) {
+    let _ = fs::remove_file(root.join(".state/git-unreachable"));
+}
+
 /// This test binary again, for one test of it.
 pub fn child(test: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());

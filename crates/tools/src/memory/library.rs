@@ -49,6 +49,15 @@ pub struct Library {
     known: Mutex<Known>,
 }
 
+/// What a person should know about the start.
+#[derive(Clone, Debug, Default)]
+pub struct Opening {
+    /// Conflicts and repairs, one sentence each.
+    pub notices: Vec<String>,
+    /// Why the remote could not be reached, when the local tools are used without it.
+    pub offline: Option<String>,
+}
+
 /// What has been seen of the working tree.
 #[derive(Default)]
 struct Known {
@@ -68,7 +77,7 @@ impl std::fmt::Debug for Library {
 
 impl Library {
     /// Opens the repository, and brings it up to date with its remote. `git` gets this library's own way to make
-    /// `meta.json`. Also answers what a person should know, one sentence each.
+    /// `meta.json`. Also answers what a person should know.
     ///
     /// # Errors
     /// `EGIT` when there is no repository and none can be had.
@@ -78,23 +87,22 @@ impl Library {
         on_duplicate: OnDuplicate,
         git: impl FnOnce(Arc<dyn tgp_git::DerivedFile>) -> MemoryOptions,
         state: &Path,
-    ) -> Result<(Self, Vec<String>), ToolError> {
+    ) -> Result<(Self, Opening), ToolError> {
         let catalogue = Arc::new(Catalogue::new(forge, state, Handle::current())?);
         let options = git(Arc::clone(&catalogue) as _);
         let has_remote = options.remote.is_some();
         let head_file = options.root.join(".git/refs/heads").join(&options.branch);
         let git = Memory::open(options).await?;
         let hydrated = git.hydrate().await?;
+        let offline = match hydrated.outcome {
+            HydrateOutcome::Offline { why } => Some(why),
+            _ => None,
+        };
         let mut notices = hydrated.repaired;
-        if let HydrateOutcome::Offline { why } = hydrated.outcome {
-            notices.push(format!(
-                "the remote of the tools cannot be reached, so the local ones are used: {why}"
-            ));
-        }
         notices.extend(hydrated.conflicts.iter().map(conflict_notice));
         let known = Mutex::default();
         let library = Self { git, catalogue, searcher, on_duplicate, has_remote, head_file, known };
-        Ok((library, notices))
+        Ok((library, Opening { notices, offline }))
     }
 
     /// Where the repository stands.

@@ -3,7 +3,7 @@
 mod catalogue;
 mod library;
 
-pub use library::{Library, OnDuplicate};
+pub use library::{Library, OnDuplicate, Opening};
 pub(crate) use library::{refuse_derived, shown_score};
 
 /// The index of the tools, which is made from them.
