@@ -2,6 +2,7 @@
 
 use clap::Args;
 use serde_json::{Value, json};
+use tgp::contract::Place;
 
 use super::{done, parse_json};
 use crate::arguments::Global;
@@ -27,7 +28,8 @@ pub async fn run(arguments: SqlArgs, global: &Global, printer: &Printer) -> Resu
     let params = parse_json("--params", &arguments.params)?;
     let kernel = session::boot(global, None, printer).await?;
     let call = json!({ "sql": arguments.sql, "params": params });
-    let data = session::call(&kernel, "exec_sql", call, session::typed(arguments.dry_run)).await?;
+    let answer = session::call(&kernel, "exec_sql", call, session::typed(arguments.dry_run)).await;
+    let data = answer.map_err(|failure| placed(failure, &arguments.sql))?;
     kernel.shutdown().await;
     if printer.json() {
         printer.document(&done(data));
@@ -57,9 +59,28 @@ pub async fn run(arguments: SqlArgs, global: &Global, printer: &Printer) -> Resu
     }
     printer.note(&said.join(", "));
     if data.get("truncated").and_then(Value::as_bool).unwrap_or_default() {
-        printer.warn("there are more rows; add LIMIT and OFFSET, or raise db.maxRows and db.maxBytes");
+        printer.warn(if rows.is_empty() {
+            "the first row alone is larger than db.maxBytes; select less of it, or raise db.maxBytes"
+        } else {
+            "there are more rows; add LIMIT and OFFSET, or raise db.maxRows and db.maxBytes"
+        });
     }
     Ok(())
+}
+
+/// Shows the place in the statement where the database names one.
+fn placed(failure: Failure, sql: &str) -> Failure {
+    let Failure::Error(mut shown) = failure else { return failure };
+    let number = |name: &str| {
+        let value = shown.error.details.get("position")?.get(name)?.as_u64()?;
+        u32::try_from(value).ok()
+    };
+    if let (Some(line), Some(column)) = (number("line"), number("column")) {
+        let place = Place { file: "statement".to_owned(), line, column };
+        shown.error = shown.error.place(&place);
+        shown.source = Some(sql.to_owned());
+    }
+    Failure::Error(shown)
 }
 
 /// A value in one line of a table.

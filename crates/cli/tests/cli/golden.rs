@@ -30,6 +30,7 @@ screens!(
     greeting,
     help,
     init,
+    memory,
     tools,
 );
 
