@@ -304,3 +304,23 @@ async fn a_new_tool_is_told_what_does_the_same() {
     write(&kernel, "tools/circle.ts", other).await;
     kernel.shutdown().await;
 }
+
+/// A repository that git cannot read any more takes nothing with it: the tools are there and run.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bug_a_damaged_repository_keeps_no_tool_from_running() {
+    let project = Project::new();
+    let kernel = project.kernel(json!({})).await;
+    write(&kernel, "tools/hello.ts", HELLO).await;
+    kernel.shutdown().await;
+    project.put(".tgp/.git/config", "this is [no configuration");
+    let kernel = project.kernel(json!({})).await;
+    assert!(kernel.notices()[0].contains("not written"), "{:?}", kernel.notices());
+    assert_eq!(result(&exec(&kernel, "tools/hello.ts", json!({ "name": "Ann" })).await), json!("hello Ann"));
+    let found = kernel.call("search", json!({ "query": "greet somebody by name" })).await;
+    assert_eq!(data(&found)["results"][0]["path"], "tools/hello.ts");
+    data(&kernel.call("exec_sql", json!({ "sql": "SELECT 1 AS one" })).await);
+    let refused = kernel.call("write_file", json!({ "path": "tools/new.ts", "content": "1" })).await;
+    assert_eq!(code(&refused), "EGIT");
+    assert!(!project.file(".tgp/tools/new.ts").exists());
+    kernel.shutdown().await;
+}

@@ -14,8 +14,8 @@ use time::format_description::well_known::Rfc3339;
 use tokio::runtime::Handle;
 use tokio::sync::Mutex;
 
-use super::META_FILE;
 use super::catalogue::Catalogue;
+use super::{META_FILE, TOOLS_DIRECTORY};
 use crate::Forge;
 use crate::router::Outcome;
 
@@ -40,7 +40,8 @@ pub enum OnDuplicate {
 
 /// See the module's documentation.
 pub struct Library {
-    git: Memory,
+    /// The repository, or why it cannot be used: tools can be found and run without it, but not written.
+    git: Result<Memory, ToolError>,
     catalogue: Arc<Catalogue>,
     searcher: Searcher,
     on_duplicate: OnDuplicate,
@@ -92,17 +93,24 @@ impl Library {
         let options = git(Arc::clone(&catalogue) as _);
         let has_remote = options.remote.is_some();
         let head_file = options.root.join(".git/refs/heads").join(&options.branch);
-        let git = Memory::open(options).await?;
-        let hydrated = git.hydrate().await?;
-        let offline = match hydrated.outcome {
-            HydrateOutcome::Offline { why } => Some(why),
-            _ => None,
+        let has_tools = options.root.join(TOOLS_DIRECTORY).is_dir();
+        let mut opening = Opening::default();
+        let git = match hydrated(options, &mut opening).await {
+            Ok(git) => Ok(git),
+            Err(error) if has_tools && matches!(error.code, Code::Git | Code::Permission) => {
+                let why = &error.message;
+                opening.notices.push(format!("tools can be run but not written: {why}"));
+                Err(error)
+            }
+            Err(error) => return Err(error),
         };
-        let mut notices = hydrated.repaired;
-        notices.extend(hydrated.conflicts.iter().map(conflict_notice));
         let known = Mutex::default();
         let library = Self { git, catalogue, searcher, on_duplicate, has_remote, head_file, known };
-        Ok((library, Opening { notices, offline }))
+        Ok((library, opening))
+    }
+
+    fn git(&self) -> Result<&Memory, ToolError> {
+        self.git.as_ref().map_err(Clone::clone)
     }
 
     /// Where the repository stands.
@@ -110,7 +118,7 @@ impl Library {
     /// # Errors
     /// `EGIT`.
     pub async fn status(&self) -> Result<tgp_git::Status, ToolError> {
-        self.git.status().await
+        self.git()?.status().await
     }
 
     /// Sees to it that the searcher knows every tool. Answers what had to be repaired on the way.
@@ -245,7 +253,7 @@ impl Library {
 
     /// Whatever fails, the file is as it was before, except where the remote's version has taken its place.
     async fn edit(&self, path: &RelativePath, edit: Edit, similar: &[Hit]) -> Result<Outcome, ToolError> {
-        let edited = match self.git.edit(path, edit).await {
+        let edited = match self.git()?.edit(path, edit).await {
             Ok(edited) => edited,
             Err(error) => {
                 *self.known.lock().await = Known::default();
@@ -321,8 +329,8 @@ impl Library {
     }
 
     pub(crate) async fn sync(&self) -> Result<Value, ToolError> {
-        let synced = self.git.sync().await?;
-        let status = self.git.status().await?;
+        let synced = self.git()?.sync().await?;
+        let status = self.git()?.status().await?;
         *self.known.lock().await = Known::default();
         let mut data = json!({
             "committed": synced.committed,
@@ -343,7 +351,7 @@ impl Library {
     }
 
     pub(crate) async fn log(&self, path: Option<&RelativePath>, limit: usize) -> Result<Value, ToolError> {
-        let history = self.git.history(path, limit).await?;
+        let history = self.git()?.history(path, limit).await?;
         let versions: Vec<Value> = history
             .versions
             .into_iter()
@@ -361,6 +369,18 @@ impl Library {
             .collect();
         Ok(json!({ "versions": versions, "complete": history.complete }))
     }
+}
+
+/// The repository, up to date with its remote.
+async fn hydrated(options: MemoryOptions, opening: &mut Opening) -> Result<Memory, ToolError> {
+    let git = Memory::open(options).await?;
+    let hydrated = git.hydrate().await?;
+    if let HydrateOutcome::Offline { why } = hydrated.outcome {
+        opening.offline = Some(why);
+    }
+    opening.notices = hydrated.repaired;
+    opening.notices.extend(hydrated.conflicts.iter().map(conflict_notice));
+    Ok(git)
 }
 
 /// `meta.json` is made from the tools, so nobody else writes it.
