@@ -13,6 +13,7 @@ const UNKNOWN_COLUMN: u16 = 1054;
 const UNKNOWN_TABLE: u16 = 1146;
 const LOCK_WAIT: u16 = 1205;
 const DEADLOCK: u16 = 1213;
+const WRONG_TIME: u16 = 1292;
 const NOT_PREPARABLE: u16 = 1295;
 const READ_ONLY: u16 = 1792;
 
@@ -60,6 +61,9 @@ pub(crate) fn of_statement(error: &Error, sql: &str) -> ToolError {
         UNKNOWN_TABLE => failure.help("list the tables with SHOW TABLES"),
         UNKNOWN_COLUMN => failure.help("list the columns with DESCRIBE table"),
         LOCK_WAIT | DEADLOCK => failure.help("run it again"),
+        WRONG_TIME => failure.help(
+            "write times as 'YYYY-MM-DD HH:MM:SS'; in a tool: date.toISOString().slice(0, 23).replace('T', ' ')",
+        ),
         NOT_PREPARABLE => failure.help("the server does not take this statement from a program"),
         _ => failure,
     }

@@ -128,3 +128,19 @@ async fn a_server_that_goes_away_ends_the_transaction_and_not_the_pool() {
         .await;
     }
 }
+
+/// JavaScript's `toISOString` is what a tool has at hand, and MySQL does not take it.
+#[tokio::test]
+async fn bug_a_time_that_mysql_refuses_says_how_to_write_it() {
+    each("times", async |place| {
+        if place.kind != Kind::MySql {
+            return;
+        }
+        place.call("CREATE TABLE moments (at DATETIME(3) NOT NULL)", json!(null)).await.unwrap();
+        let insert = "INSERT INTO moments VALUES (?)";
+        let error = place.call(insert, json!(["2024-01-02T03:04:05.678Z"])).await.unwrap_err();
+        assert!(error.help_of().unwrap().contains("toISOString"), "{error:?}");
+        place.call(insert, json!(["2024-01-02 03:04:05.678"])).await.unwrap();
+    })
+    .await;
+}
