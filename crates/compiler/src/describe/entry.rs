@@ -9,7 +9,7 @@ use oxc::span::GetSpan;
 
 use super::Source;
 use super::values::peel;
-use super::words::{is_type_declaration, is_type_export};
+use crate::transpile::{is_erased, is_type_export};
 
 /// How far aliases are followed. Real code needs two or three; hostile code must not cost more.
 pub(super) const MAX_STEPS: usize = 32;
@@ -162,7 +162,7 @@ impl<'a> Tool<'a> {
                 _ => {}
             }
             is_module |= statement.is_module_declaration();
-            if !statement.as_declaration().is_some_and(is_type_declaration) {
+            if !is_erased(statement) {
                 has_code = true;
                 first_code = first_code.or(Some(start));
             }

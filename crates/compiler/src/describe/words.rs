@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use oxc::ast::ast::{
-    BindingIdentifier, CallExpression, Declaration, ExportDefaultDeclarationKind, ExportSpecifier,
-    Expression, ImportDeclaration, ImportExpression, ModuleExportName, ObjectPropertyKind, Statement,
-    TSExternalModuleReference, TSFunctionType, TSImportEqualsDeclaration, TSInterfaceDeclaration,
-    TSMethodSignature, TSPropertySignature, TSTypeAliasDeclaration, TSTypeParameter,
+    BindingIdentifier, CallExpression, Declaration, ExportSpecifier, Expression, ImportDeclaration,
+    ImportExpression, ModuleExportName, ObjectPropertyKind, Statement, TSExternalModuleReference,
+    TSFunctionType, TSImportEqualsDeclaration, TSInterfaceDeclaration, TSMethodSignature,
+    TSPropertySignature, TSTypeAliasDeclaration, TSTypeParameter,
 };
 use oxc::ast_visit::{Visit, walk};
 use oxc::span::GetSpan;
@@ -15,6 +15,7 @@ use serde_json::Value;
 use super::Source;
 use super::entry::exported_value;
 use super::values::peel;
+use crate::transpile::is_type_export;
 
 /// The names that describe a tool best come first; more only blur the picture.
 const MAX_IDENTIFIERS: usize = 24;
@@ -83,44 +84,6 @@ fn property_names(schema: &Value, names: &mut Vec<String>) {
             }
             _ => {}
         }
-    }
-}
-
-/// An export that leaves nothing at run time. `export {}` does not count: it marks a module on purpose.
-pub(super) fn is_type_export(statement: &Statement<'_>) -> bool {
-    let all_types = |specifiers: &[ExportSpecifier<'_>]| {
-        !specifiers.is_empty() && specifiers.iter().all(|specifier| specifier.export_kind.is_type())
-    };
-    match statement {
-        Statement::ExportDeclaration(export) => is_type_declaration(&export.declaration),
-        Statement::ExportNamedDeclaration(export) => {
-            export.export_kind.is_type() || all_types(&export.specifiers)
-        }
-        Statement::ExportFromDeclaration(export) => {
-            export.export_kind.is_type() || all_types(&export.specifiers)
-        }
-        Statement::ExportAllDeclaration(export) => export.export_kind.is_type(),
-        Statement::ExportDefaultDeclaration(export) => {
-            matches!(export.declaration, ExportDefaultDeclarationKind::TSInterfaceDeclaration(_))
-        }
-        Statement::TSNamespaceExportDeclaration(_) => true,
-        _ => false,
-    }
-}
-
-/// A declaration that only speaks to the type checker.
-pub(super) fn is_type_declaration(declaration: &Declaration<'_>) -> bool {
-    match declaration {
-        Declaration::TSTypeAliasDeclaration(_)
-        | Declaration::TSInterfaceDeclaration(_)
-        | Declaration::TSExternalModuleDeclaration(_)
-        | Declaration::TSGlobalDeclaration(_) => true,
-        Declaration::VariableDeclaration(variables) => variables.declare,
-        Declaration::FunctionDeclaration(function) => function.declare || function.body.is_none(),
-        Declaration::ClassDeclaration(class) => class.declare,
-        Declaration::TSEnumDeclaration(enumeration) => enumeration.declare,
-        Declaration::TSNamespaceDeclaration(namespace) => namespace.declare,
-        Declaration::TSImportEqualsDeclaration(import) => import.import_kind.is_type(),
     }
 }
 

@@ -35,6 +35,7 @@ pub(crate) use self::limits::MAX_LIBRARY_BYTES;
 pub use self::map::SourceMap;
 use self::script::ScriptResult;
 use self::shape::Outline;
+pub(crate) use self::shape::{is_erased, is_type_export};
 use crate::places::LineTable;
 use crate::{CompileError, Role, Unit};
 

@@ -59,7 +59,7 @@ impl Outline {
 }
 
 /// An export that leaves nothing at run time. `export {}` does not count: it marks a module on purpose.
-pub(super) fn is_type_export(statement: &Statement<'_>) -> bool {
+pub(crate) fn is_type_export(statement: &Statement<'_>) -> bool {
     match statement {
         Statement::ExportDeclaration(export) => is_erased_declaration(&export.declaration),
         Statement::ExportNamedDeclaration(export) => {
@@ -82,7 +82,7 @@ fn all_types(specifiers: &[ExportSpecifier<'_>]) -> bool {
 }
 
 /// A statement that only speaks to the type checker.
-pub(super) fn is_erased(statement: &Statement<'_>) -> bool {
+pub(crate) fn is_erased(statement: &Statement<'_>) -> bool {
     statement.as_declaration().is_some_and(is_erased_declaration)
 }
 
