@@ -67,7 +67,9 @@ pub(crate) fn abandoned() -> ToolError {
 }
 
 pub(crate) fn read_only() -> ToolError {
-    esql("this transaction is read-only, and the statement writes").help("only queries are allowed here")
+    esql("this transaction is read-only, and the statement writes")
+        .detail("access", "read-only")
+        .help("only queries are allowed here")
 }
 
 pub(crate) fn several_statements() -> ToolError {

@@ -344,3 +344,19 @@ async fn bug_a_question_waits_for_no_writer() {
         shop.close().await;
     }
 }
+
+/// A question that writes after all is asked again as what it is, and a broken one is asked only once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_question_that_writes_is_allowed_to() {
+    for shop in Shop::all(json!({})).await {
+        let broken = shop.kernel.call("exec_sql", json!({ "sql": "SELECT absent FROM nowhere" })).await;
+        assert_eq!(code(&broken), "ESQL", "{}", shop.dialect);
+        if shop.dialect == "postgresql" {
+            shop.sql("CREATE SEQUENCE {t}_numbers").await;
+            let next = shop.sql("SELECT nextval('{t}_numbers') AS n").await;
+            assert_eq!(next["rows"], json!([{ "n": 1 }]));
+            shop.sql("DROP SEQUENCE {t}_numbers").await;
+        }
+        shop.close().await;
+    }
+}

@@ -49,11 +49,11 @@ impl Sql {
             Self::Each(database) => {
                 // A question waits for no writer. Should it write after all (a sequence, a lock), that is refused and
                 // has changed nothing, so it is asked once more.
-                if is_question(&statement.sql)
-                    && let Ok(answer) =
-                        alone(database.as_ref(), statement, SqlAccess::ReadOnly, dry_run).await
-                {
-                    return Ok(answer);
+                if is_question(&statement.sql) {
+                    let answer = alone(database.as_ref(), statement, SqlAccess::ReadOnly, dry_run).await;
+                    if !answer.as_ref().is_err_and(wanted_to_write) {
+                        return answer;
+                    }
                 }
                 alone(database.as_ref(), statement, SqlAccess::ReadWrite, dry_run).await
             }
@@ -90,6 +90,11 @@ async fn alone(
 fn is_question(sql: &str) -> bool {
     let word: String = sql.trim_start().chars().take_while(char::is_ascii_alphabetic).collect();
     word.eq_ignore_ascii_case("select") || word.eq_ignore_ascii_case("values")
+}
+
+/// Whether a statement failed only because its transaction is read-only.
+fn wanted_to_write(error: &ToolError) -> bool {
+    error.details.get("access").and_then(Value::as_str) == Some("read-only")
 }
 
 /// What a call of `exec_sql` answers.
