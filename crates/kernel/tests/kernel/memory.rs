@@ -324,3 +324,27 @@ async fn bug_a_damaged_repository_keeps_no_tool_from_running() {
     assert!(!project.file(".tgp/tools/new.ts").exists());
     kernel.shutdown().await;
 }
+
+/// Of many that write one new file at once, one makes it; who saw another version is told, and overwrites nothing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bug_a_write_never_overwrites_what_its_writer_has_not_seen() {
+    let project = Project::new();
+    let kernel = project.kernel(json!({})).await;
+    let writes = (0..8).map(|number| {
+        kernel.call("write_file", json!({ "path": "tools/one.ts", "content": numbered(number, number) }))
+    });
+    let answers = futures_util::future::join_all(writes).await;
+    let done: Vec<&Value> =
+        answers.iter().filter_map(|answer| answer.is_ok().then(|| data(answer))).collect();
+    assert_eq!(done.iter().filter(|made| made["created"] == true).count(), 1, "{answers:?}");
+    for refused in answers.iter().filter(|answer| !answer.is_ok()) {
+        assert_eq!(code(refused), "ECONFLICT");
+    }
+    let log = kernel.call("log", json!({ "path": "tools/one.ts" })).await;
+    assert_eq!(
+        data(&log)["versions"].as_array().unwrap().len(),
+        done.len(),
+        "a commit for each that was told so"
+    );
+    kernel.shutdown().await;
+}

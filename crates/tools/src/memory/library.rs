@@ -66,8 +66,10 @@ struct Known {
     tools: Option<BTreeMap<RelativePath, Arc<ToolMetadata>>>,
     /// What the branch stood on when they were looked at.
     head: Option<Vec<u8>>,
-    /// True when the searcher knows them all, or is just being told.
+    /// True when the searcher knows them all.
     told: bool,
+    /// Counts what was learned since, so that an update in between is not taken for the last word.
+    learned: u64,
 }
 
 impl std::fmt::Debug for Library {
@@ -141,19 +143,19 @@ impl Library {
         if known.told {
             return Ok(warnings);
         }
-        known.told = true;
+        let learned = known.learned;
         let tools: Vec<ToolMetadata> =
             known.tools.iter().flat_map(BTreeMap::values).map(|tool| tool.as_ref().clone()).collect();
         // Embedding takes its time; a write must not wait for it.
         drop(known);
         match tokio::time::timeout(patience, self.searcher.update(tools)).await {
-            Ok(Ok(_)) => {}
-            // They can be found by their words already.
-            Ok(Err(error)) => {
-                self.known.lock().await.told = false;
-                warnings.push(format!("the tools could not be embedded: {}", error.message));
+            Ok(Ok(_)) => {
+                let mut known = self.known.lock().await;
+                known.told = known.learned == learned;
             }
-            Err(_) => self.known.lock().await.told = false,
+            // They can be found by their words already.
+            Ok(Err(error)) => warnings.push(format!("the tools could not be embedded: {}", error.message)),
+            Err(_) => {}
         }
         Ok(warnings)
     }
@@ -303,6 +305,7 @@ impl Library {
             return;
         };
         tools.extend(described.iter().map(|tool| (tool.path.clone(), Arc::clone(tool))));
+        known.learned += 1;
         // What else came with the same move is seen by the next survey, which finds another head.
         if !self.has_remote {
             known.head = head;
