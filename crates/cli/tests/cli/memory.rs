@@ -37,9 +37,9 @@ fn e2e_1_cold_start_agent() {
     let project = agent();
     project.run(&["list"]).expect_code(0);
     let here: Vec<String> =
-        project.all_files().into_iter().filter(|name| name.starts_with("work/.tgp/")).collect();
+        project.all_files().into_iter().filter(|name| name.starts_with("here/.tgp/")).collect();
     assert!(
-        here.iter().all(|name| name.starts_with("work/.tgp/.git") || name.starts_with("work/.tgp/.state")),
+        here.iter().all(|name| name.starts_with("here/.tgp/.git") || name.starts_with("here/.tgp/.state")),
         "{here:?}"
     );
     project.run_with_input(&["write", "tools/math/fib.ts"], FIBONACCI).expect_code(0);

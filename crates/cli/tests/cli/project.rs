@@ -12,7 +12,7 @@ pub fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/tools")
 }
 
-/// `work` is where commands run; `home`, `cache`, `tmp` and `bin` stand beside it.
+/// `here` is where commands run; `home`, `cache`, `tmp` and `bin` stand beside it.
 pub struct Project {
     path: PathBuf,
     /// Removes everything when the project is dropped.
@@ -39,7 +39,7 @@ impl Project {
     pub fn empty() -> Self {
         let root = TempDir::new().unwrap();
         let path = root.path().canonicalize().unwrap();
-        for name in ["work", "home", "cache", "tmp", "bin"] {
+        for name in ["here", "home", "cache", "tmp", "bin"] {
             fs::create_dir(path.join(name)).unwrap();
         }
         std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_tgp"), path.join("bin/tgp")).unwrap();
@@ -56,18 +56,18 @@ impl Project {
     /// The same with all fixture tools.
     pub fn with_fixtures() -> Self {
         let project = Self::initialised();
-        copy(&fixtures(), &project.path("work/.tgp/tools"));
+        copy(&fixtures(), &project.path("here/.tgp/tools"));
         project
     }
 
-    /// A path beside `work`.
+    /// A path beside `here`.
     pub fn path(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
 
     /// A path in the folder where commands run.
     pub fn file(&self, name: &str) -> PathBuf {
-        self.path("work").join(name)
+        self.path("here").join(name)
     }
 
     pub fn read(&self, name: &str) -> String {
@@ -86,7 +86,7 @@ impl Project {
         );
         let mut command = Command::new(program);
         command
-            .current_dir(self.path("work"))
+            .current_dir(self.path("here"))
             .env_clear()
             .env("PATH", path.unwrap())
             .env("HOME", self.path("home"))
@@ -165,9 +165,9 @@ impl Project {
         names
     }
 
-    /// The content of every file of `work`, to see that nothing changed.
+    /// The content of every file of `here`, to see that nothing changed.
     pub fn contents(&self) -> Vec<(String, Option<Vec<u8>>)> {
-        let names = self.all_files().into_iter().filter(|name| name.starts_with("work/"));
+        let names = self.all_files().into_iter().filter(|name| name.starts_with("here/"));
         names.map(|name| (name.clone(), fs::read(self.path(&name)).ok())).collect()
     }
 

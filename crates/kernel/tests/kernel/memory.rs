@@ -334,8 +334,7 @@ async fn bug_a_write_never_overwrites_what_its_writer_has_not_seen() {
         kernel.call("write_file", json!({ "path": "tools/one.ts", "content": numbered(number, number) }))
     });
     let answers = futures_util::future::join_all(writes).await;
-    let done: Vec<&Value> =
-        answers.iter().filter_map(|answer| answer.is_ok().then(|| data(answer))).collect();
+    let done: Vec<&Value> = answers.iter().filter(|answer| answer.is_ok()).map(data).collect();
     assert_eq!(done.iter().filter(|made| made["created"] == true).count(), 1, "{answers:?}");
     for refused in answers.iter().filter(|answer| !answer.is_ok()) {
         assert_eq!(code(refused), "ECONFLICT");
