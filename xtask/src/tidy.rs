@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 /// Each crate's folder and floor. A crate imports only from floors below its own.
-const FLOORS: [(&str, u32); 11] = [
+const FLOORS: [(&str, u32); 15] = [
     ("contract", 0),
     ("vfs", 1),
     ("compiler", 1),
@@ -18,13 +18,17 @@ const FLOORS: [(&str, u32); 11] = [
     ("git", 1),
     ("registry", 1),
     ("sql", 1),
+    ("policy", 1),
+    ("tdd", 1),
+    ("audit", 1),
     ("tools", 2),
     ("kernel", 4),
+    ("socket", 5),
     ("cli", 5),
 ];
 
-/// The one arrow between organs: the sandbox locks its workers with the jail.
-const ALLOWED_ARROWS: [(&str, &str); 1] = [("sandbox", "jail")];
+/// The arrows within a floor: the sandbox locks its workers with the jail, and the command line serves the other faces.
+const ALLOWED_ARROWS: [(&str, &str); 2] = [("sandbox", "jail"), ("cli", "socket")];
 
 /// Crates that speak to the operating system, to the engine's C library, or to one kind of processor.
 const UNSAFE_CRATES: [&str; 3] = ["jail", "sandbox", "registry"];

@@ -89,6 +89,7 @@ pub fn typed(dry_run: bool) -> CallContext {
         consent: Consent::Given,
         dry_run,
         depth: 0,
+        token: None,
     }
 }
 

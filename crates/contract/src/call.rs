@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{RelativePath, ToolError};
+use crate::{CapabilityToken, RelativePath, ToolError};
 
 /// A request to run one tool.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -126,4 +126,7 @@ pub struct CallContext {
     pub dry_run: bool,
     /// How many tool runs stand above this call; a person's or agent's own call is at 0.
     pub depth: u32,
+    /// What narrows the caller further than its rules. It is a secret, so it stands in no record.
+    #[serde(skip)]
+    pub token: Option<CapabilityToken>,
 }

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
-use crate::{CallContext, ToolCall, ToolDefinition, ToolError};
+use crate::{CallContext, CallRecord, Target, ToolCall, ToolDefinition, ToolError};
 
 /// The gates of the router, in the order a call meets them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -21,6 +21,8 @@ pub struct GateRequest<'a> {
     pub call: &'a ToolCall,
     pub definition: &'a ToolDefinition,
     pub context: &'a CallContext,
+    /// What the call would touch, with paths that are normal already.
+    pub targets: &'a [Target],
 }
 
 /// What a gate says. The strictest verdict of all gates wins.
@@ -40,6 +42,10 @@ pub trait Gate: Send + Sync {
     fn stage(&self) -> Stage;
     fn name(&self) -> &str;
     async fn judge(&self, request: GateRequest<'_>) -> Verdict;
+
+    /// Tells what became of a call that reached the gates, whether it ran, was refused or was cancelled. Must return
+    /// soon: the caller waits, or is gone.
+    fn settled(&self, _record: &CallRecord) {}
 }
 
 /// What a person is shown before an effect: the exact bytes, not a summary.
@@ -48,6 +54,7 @@ pub struct ApprovalRequest<'a> {
     pub call: &'a ToolCall,
     pub definition: &'a ToolDefinition,
     pub context: &'a CallContext,
+    pub targets: &'a [Target],
     /// Why this call has to be asked for, one line for each gate that wants it.
     pub reasons: Vec<String>,
 }

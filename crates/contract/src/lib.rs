@@ -18,6 +18,9 @@ mod plan;
 mod record;
 mod sql;
 mod stream;
+mod target;
+mod tdd;
+mod token;
 mod tool;
 
 pub use call::{Actor, CallContext, Consent, ToolCall, ToolResult};
@@ -33,4 +36,7 @@ pub use plan::{Decision, Plan, PlanStep};
 pub use record::{CallRecord, FileEffect, GateVerdict, Recorder};
 pub use sql::{Database, SqlAccess, SqlAnswer, SqlParams, SqlStatement, SqlTransaction};
 pub use stream::{StreamEvent, Usage};
+pub use target::{Access, Root, Target};
+pub use tdd::{TddMode, TddState};
+pub use token::CapabilityToken;
 pub use tool::{Effect, ExecutionPath, ToolDefinition, ToolName, ToolNameError};

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
-use crate::{CallContext, Effect, RelativePath, Stage, ToolCall, ToolError, ToolResult};
+use crate::{CallContext, Effect, RelativePath, Root, Stage, Target, ToolCall, ToolError, ToolResult};
 
 /// What one gate said of a call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,6 +18,7 @@ pub struct GateVerdict {
 /// A file that a call changed, with the SHA-256 of its bytes before and after (`None`: it did not exist).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileEffect {
+    pub root: Root,
     pub path: RelativePath,
     pub before: Option<String>,
     pub after: Option<String>,
@@ -31,8 +32,14 @@ pub struct CallRecord {
     pub tool: Option<String>,
     pub effect: Option<Effect>,
     pub context: CallContext,
+    /// What the call would touch; empty when its arguments did not fit.
+    pub targets: Vec<Target>,
     pub verdicts: Vec<GateVerdict>,
     pub files: Vec<FileEffect>,
+    /// Rows that the call's statements inserted, updated or deleted.
+    pub rows_changed: Option<u64>,
+    /// How a process that the call started ended.
+    pub exit_code: Option<i32>,
     pub result: ToolResult,
     /// Milliseconds since the epoch at which the call entered the router.
     pub started_ms: u64,

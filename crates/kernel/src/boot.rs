@@ -289,6 +289,7 @@ impl Kernel {
             consent: Consent::Given,
             dry_run: false,
             depth: 0,
+            token: None,
         };
         self.call_with(call, context).await
     }

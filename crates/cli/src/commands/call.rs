@@ -54,6 +54,7 @@ async fn call(arguments: CallArgs, global: &Global, printer: &Printer) -> Result
         consent: if arguments.yes { Consent::Given } else { Consent::Ask },
         dry_run: arguments.dry_run,
         depth: 0,
+        token: None,
     };
     let result = kernel.call_with(call, context).await;
     kernel.shutdown().await;

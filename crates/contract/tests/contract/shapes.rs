@@ -6,9 +6,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tgp_contract::{
-    Actor, CallContext, CallRecord, CheckReport, ChronicleEvent, Code, Consent, Decision, Effect, Entry,
-    EntryKind, FileEffect, Finding, GateVerdict, Place, Plan, RelativePath, Severity, Stage, StreamEvent,
-    ToolCall, ToolDefinition, ToolError, ToolResult, TypeCheck, Usage,
+    Access, Actor, CallContext, CallRecord, CheckReport, ChronicleEvent, Code, Consent, Decision, Effect,
+    Entry, EntryKind, FileEffect, Finding, GateVerdict, Place, Plan, RelativePath, Root, Severity, Stage,
+    StreamEvent, Target, ToolCall, ToolDefinition, ToolError, ToolResult, TypeCheck, Usage,
 };
 
 /// Writes `value`, compares it with the golden file, and reads the file back to the same value.
@@ -35,6 +35,7 @@ fn context() -> CallContext {
         consent: Consent::Ask,
         dry_run: false,
         depth: 1,
+        token: None,
     }
 }
 
@@ -100,11 +101,25 @@ fn records_keep_their_shape() {
             verdict: "allow".to_owned(),
             rule: "default-read".to_owned(),
         }],
+        targets: vec![
+            Target::File {
+                root: Root::Tools,
+                path: RelativePath::new("tools/a.ts").unwrap(),
+                access: Access::Write,
+            },
+            Target::Host { host: "example.com".to_owned() },
+            Target::Network,
+            Target::Statement { sql: "DROP TABLE a".to_owned(), kinds: vec!["drop".to_owned()] },
+            Target::Command { command: "ls".to_owned() },
+        ],
         files: vec![FileEffect {
+            root: Root::Tools,
             path: RelativePath::new("tools/a.ts").unwrap(),
             before: None,
             after: Some("00".to_owned()),
         }],
+        rows_changed: Some(2),
+        exit_code: Some(0),
         result: ToolResult::Done(Value::Null),
         started_ms: 1_700_000_000_000,
         duration_us: 42,

@@ -46,6 +46,7 @@ fn context(consent: Consent) -> CallContext {
         consent,
         dry_run: false,
         depth: 0,
+        token: None,
     }
 }
 

@@ -195,6 +195,7 @@ async fn a_dry_run_says_what_the_statements_would_do() {
             consent: Consent::Given,
             dry_run: true,
             depth: 0,
+            token: None,
         };
         let sql = shop.text("INSERT INTO {t} (id, name) VALUES (1, 'Ann')");
         let call =

@@ -95,6 +95,7 @@ fn dry(tool: &str, arguments: Value) -> (ToolCall, CallContext) {
         consent: Consent::Given,
         dry_run: true,
         depth: 0,
+        token: None,
     };
     (call, context)
 }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde::Deserialize;
-use serde_json::json;
-use tgp_contract::{Code, Effect, ExecutionPath, RelativePath, ToolDefinition, ToolError};
+use serde_json::{Value, json};
+use tgp_contract::{Access, Code, Effect, ExecutionPath, RelativePath, Target, ToolDefinition, ToolError};
 
-use super::Definition;
+use super::{Definition, tool_file};
 use crate::Forge;
 use crate::router::{Invocation, Outcome, Tool};
 
@@ -47,6 +47,10 @@ impl CheckTool {
 impl Tool for CheckTool {
     fn definition(&self) -> &ToolDefinition {
         &self.definition
+    }
+
+    fn targets(&self, arguments: &Value) -> Result<Vec<Target>, ToolError> {
+        tool_file(arguments, "path", Access::Read)
     }
 
     async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tgp_contract::{Effect, ExecutionPath, SqlParams, SqlStatement, ToolDefinition, ToolError};
+use tgp_contract::{Effect, ExecutionPath, SqlParams, SqlStatement, Target, ToolDefinition, ToolError};
 
 use super::Definition;
 use crate::database::answer_value;
@@ -53,6 +53,11 @@ impl Tool for ExecSql {
         &self.0
     }
 
+    fn targets(&self, arguments: &Value) -> Result<Vec<Target>, ToolError> {
+        let sql = arguments.get("sql").and_then(Value::as_str).unwrap_or_default();
+        Ok(vec![Target::Statement { sql: sql.to_owned(), kinds: tgp_sql::statement_kinds(sql) }])
+    }
+
     async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
         let arguments: Arguments = invocation.parse()?;
         let statement = SqlStatement { sql: arguments.sql, params: SqlParams::from_value(arguments.params)? };
@@ -62,6 +67,7 @@ impl Tool for ExecSql {
         if dry_run && let Some(fields) = data.as_object_mut() {
             fields.insert("dry_run".to_owned(), json!(true));
         }
-        Ok(data.into())
+        let rows_changed = Some(answer.changed).filter(|_| !dry_run);
+        Ok(Outcome { data, rows_changed, ..Outcome::default() })
     }
 }

@@ -5,11 +5,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tgp_contract::{
-    Change, Effect, ExecutionPath, FileEffect, RelativePath, ToolDefinition, ToolError, canonical,
-};
+use tgp_contract::{Access, Change, Effect, ExecutionPath, RelativePath, Target, ToolDefinition, ToolError};
 
-use super::{Definition, unified_diff};
+use super::{Definition, tool_file, unified_diff};
 use crate::Forge;
 use crate::router::{Invocation, Outcome, Tool};
 
@@ -58,6 +56,10 @@ impl Tool for ExecTool {
         &self.definition
     }
 
+    fn targets(&self, arguments: &Value) -> Result<Vec<Target>, ToolError> {
+        tool_file(arguments, "path", Access::Read)
+    }
+
     async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
         let arguments: Arguments = invocation.parse()?;
         let path = RelativePath::new(&arguments.path)?;
@@ -83,9 +85,11 @@ impl Tool for ExecTool {
                 }
                 (Change::Remove { .. }, true) => previews.push(json!({ "path": path, "removed": true })),
                 (Change::Write { content, .. }, false) => {
-                    files.push(FileEffect { path, before, after: Some(canonical::sha256_hex(content)) });
+                    files.push(invocation.workspace.effect(&path, before, Some(content)));
                 }
-                (Change::Remove { .. }, false) => files.push(FileEffect { path, before, after: None }),
+                (Change::Remove { .. }, false) => {
+                    files.push(invocation.workspace.effect(&path, before, None));
+                }
             }
         }
         if invocation.context.dry_run
@@ -93,8 +97,11 @@ impl Tool for ExecTool {
         {
             fields.insert("dry_run".to_owned(), json!(true));
             fields.insert("changes".to_owned(), json!(previews));
-            fields.insert("sql".to_owned(), json!(execution.statements));
+            fields.insert("sql".to_owned(), json!(&execution.statements));
         }
-        Ok(Outcome { data, files })
+        let changed = Some(execution.statements)
+            .filter(|notes| notes.count > 0 && !invocation.context.dry_run)
+            .map(|notes| notes.changed);
+        Ok(Outcome { data, files, rows_changed: changed, exit_code: None })
     }
 }

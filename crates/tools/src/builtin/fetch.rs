@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use serde_json::json;
-use tgp_contract::{Code, Effect, ExecutionPath, ToolDefinition, ToolError};
+use serde_json::{Value, json};
+use tgp_contract::{Code, Effect, ExecutionPath, Target, ToolDefinition, ToolError};
 use tgp_sandbox::{FetchClient, FetchRequest};
 
 use super::Definition;
@@ -56,6 +56,13 @@ impl Fetch {
 impl Tool for Fetch {
     fn definition(&self) -> &ToolDefinition {
         &self.definition
+    }
+
+    fn targets(&self, arguments: &Value) -> Result<Vec<Target>, ToolError> {
+        let url = arguments.get("url").and_then(Value::as_str).unwrap_or_default();
+        // A text that is no URL has no host, and is refused by the client.
+        let host = url::Url::parse(url).ok().and_then(|url| url.host_str().map(str::to_lowercase));
+        Ok(host.into_iter().map(|host| Target::Host { host }).collect())
     }
 
     async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {

@@ -2,10 +2,10 @@
 
 use async_trait::async_trait;
 use serde::Deserialize;
-use serde_json::json;
-use tgp_contract::{Effect, ExecutionPath, FsError, RelativePath, ToolDefinition, ToolError};
+use serde_json::{Value, json};
+use tgp_contract::{Access, Effect, ExecutionPath, FsError, RelativePath, Target, ToolDefinition, ToolError};
 
-use super::Definition;
+use super::{Definition, tool_file};
 use crate::files::is_listed;
 use crate::memory::TOOLS_DIRECTORY;
 use crate::router::{Invocation, Outcome, Tool};
@@ -22,7 +22,7 @@ impl ListFiles {
     pub(super) fn new() -> Result<Self, ToolError> {
         let definition = Definition {
             name: "list_files",
-            aliases: &["fs.list", "fs_list"],
+            aliases: &[],
             description: "Recursively list the files below a directory of the tool repository, sorted by path.",
             input_schema: json!({
                 "type": "object",
@@ -43,6 +43,10 @@ impl ListFiles {
 impl Tool for ListFiles {
     fn definition(&self) -> &ToolDefinition {
         &self.0
+    }
+
+    fn targets(&self, arguments: &Value) -> Result<Vec<Target>, ToolError> {
+        tool_file(arguments, "dir", Access::Read)
     }
 
     async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {

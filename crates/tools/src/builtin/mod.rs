@@ -16,7 +16,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use tgp_contract::{
-    Code, Effect, ExecutionPath, FileSystem, FsError, RelativePath, ToolDefinition, ToolError, ToolName,
+    Access, Code, Effect, ExecutionPath, FileSystem, FsError, RelativePath, Root, Target, ToolDefinition,
+    ToolError, ToolName,
 };
 
 use tgp_sandbox::FetchClient;
@@ -73,6 +74,12 @@ impl Definition {
             dry_run: self.dry_run,
         })
     }
+}
+
+/// The file of the tool repository that an argument names, and what happens to it; none where it is left out.
+fn tool_file(arguments: &Value, name: &str, access: Access) -> Result<Vec<Target>, ToolError> {
+    let Some(text) = arguments.get(name).and_then(Value::as_str) else { return Ok(Vec::new()) };
+    Ok(vec![Target::File { root: Root::Tools, path: RelativePath::new(text)?, access }])
 }
 
 /// The difference that a new text would make.

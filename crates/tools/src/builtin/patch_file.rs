@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde::Deserialize;
-use serde_json::json;
-use tgp_contract::{Code, Effect, ExecutionPath, RelativePath, ToolDefinition, ToolError};
+use serde_json::{Value, json};
+use tgp_contract::{Access, Code, Effect, ExecutionPath, RelativePath, Target, ToolDefinition, ToolError};
 
-use super::{Definition, preview};
+use super::{Definition, preview, tool_file};
 use crate::Library;
 use crate::memory::refuse_derived;
 use crate::router::{Invocation, Outcome, Tool};
@@ -28,7 +28,7 @@ impl PatchFile {
     pub(super) fn new(library: Arc<Library>) -> Result<Self, ToolError> {
         let definition = Definition {
             name: "patch_file",
-            aliases: &["fs.edit", "fs_edit", "Edit"],
+            aliases: &[],
             description: "Replace one piece of text in a file of the tool repository. The search text is literal and must occur exactly once. The change is committed and pushed.",
             input_schema: json!({
                 "type": "object",
@@ -52,6 +52,10 @@ impl PatchFile {
 impl Tool for PatchFile {
     fn definition(&self) -> &ToolDefinition {
         &self.definition
+    }
+
+    fn targets(&self, arguments: &Value) -> Result<Vec<Target>, ToolError> {
+        tool_file(arguments, "path", Access::Write)
     }
 
     async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {

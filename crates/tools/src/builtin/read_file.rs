@@ -2,10 +2,10 @@
 
 use async_trait::async_trait;
 use serde::Deserialize;
-use serde_json::json;
-use tgp_contract::{Effect, ExecutionPath, RelativePath, ToolDefinition, ToolError};
+use serde_json::{Value, json};
+use tgp_contract::{Access, Effect, ExecutionPath, RelativePath, Target, ToolDefinition, ToolError};
 
-use super::Definition;
+use super::{Definition, tool_file};
 use crate::router::{Invocation, Outcome, Tool};
 
 pub(super) struct ReadFile(ToolDefinition);
@@ -19,7 +19,7 @@ impl ReadFile {
     pub(super) fn new() -> Result<Self, ToolError> {
         let definition = Definition {
             name: "read_file",
-            aliases: &["fs.read", "fs_read", "Read"],
+            aliases: &[],
             description: "Read the whole text of a file of the tool repository.",
             input_schema: json!({
                 "type": "object",
@@ -41,6 +41,10 @@ impl ReadFile {
 impl Tool for ReadFile {
     fn definition(&self) -> &ToolDefinition {
         &self.0
+    }
+
+    fn targets(&self, arguments: &Value) -> Result<Vec<Target>, ToolError> {
+        tool_file(arguments, "path", Access::Read)
     }
 
     async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {

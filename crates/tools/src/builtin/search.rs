@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tgp_contract::{Effect, ExecutionPath, ToolDefinition, ToolError};
+use tgp_contract::{Effect, ExecutionPath, Target, ToolDefinition, ToolError};
 
 use super::Definition;
 use crate::Library;
@@ -58,6 +58,10 @@ impl Search {
 impl Tool for Search {
     fn definition(&self) -> &ToolDefinition {
         &self.definition
+    }
+
+    fn targets(&self, _arguments: &Value) -> Result<Vec<Target>, ToolError> {
+        Ok(Vec::new())
     }
 
     async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {

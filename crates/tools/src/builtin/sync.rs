@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use serde_json::json;
-use tgp_contract::{Effect, ExecutionPath, ToolDefinition, ToolError};
+use serde_json::{Value, json};
+use tgp_contract::{Effect, ExecutionPath, Target, ToolDefinition, ToolError};
 
 use super::Definition;
 use crate::Library;
@@ -34,6 +34,10 @@ impl Sync {
 impl Tool for Sync {
     fn definition(&self) -> &ToolDefinition {
         &self.definition
+    }
+
+    fn targets(&self, _arguments: &Value) -> Result<Vec<Target>, ToolError> {
+        Ok(Vec::new())
     }
 
     async fn run(&self, _invocation: Invocation<'_>) -> Result<Outcome, ToolError> {

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde::Deserialize;
-use serde_json::json;
-use tgp_contract::{Effect, ExecutionPath, RelativePath, ToolDefinition, ToolError};
+use serde_json::{Value, json};
+use tgp_contract::{Access, Effect, ExecutionPath, RelativePath, Target, ToolDefinition, ToolError};
 
-use super::{Definition, preview};
+use super::{Definition, preview, tool_file};
 use crate::Library;
 use crate::memory::refuse_derived;
 use crate::router::{Invocation, Outcome, Tool};
@@ -27,7 +27,7 @@ impl WriteFile {
     pub(super) fn new(library: Arc<Library>) -> Result<Self, ToolError> {
         let definition = Definition {
             name: "write_file",
-            aliases: &["fs.write", "fs_write", "Write"],
+            aliases: &[],
             description: "Create a file of the tool repository or replace its content. Missing directories are made; the write is atomic, committed and pushed. Answers {path, created, commit, pushed}, and for a new tool `similar`: tools that may do the same.",
             input_schema: json!({
                 "type": "object",
@@ -50,6 +50,10 @@ impl WriteFile {
 impl Tool for WriteFile {
     fn definition(&self) -> &ToolDefinition {
         &self.definition
+    }
+
+    fn targets(&self, arguments: &Value) -> Result<Vec<Target>, ToolError> {
+        tool_file(arguments, "path", Access::Write)
     }
 
     async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {

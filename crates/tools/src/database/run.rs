@@ -35,6 +35,9 @@ pub(crate) struct SqlNotes {
     pub(crate) statements: Vec<SqlNote>,
     /// How many statements there were in all.
     pub(crate) count: u64,
+    /// Rows they changed, all together.
+    #[serde(skip)]
+    pub(crate) changed: u64,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -154,6 +157,7 @@ impl SqlRun {
         }
         let mut notes = self.0.notes.lock().unwrap_or_else(PoisonError::into_inner);
         notes.count += 1;
+        notes.changed += note.changed;
         if notes.statements.len() < MAX_NOTES {
             notes.statements.push(note);
         }

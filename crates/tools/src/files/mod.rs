@@ -6,7 +6,7 @@ mod mounts;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use tgp_contract::{Database, Entry, EntryKind, FileSystem, RelativePath};
+use tgp_contract::{Database, Entry, EntryKind, FileEffect, FileSystem, RelativePath, Root, canonical};
 use tgp_vfs::{DiskFs, OpenError, OverlayFs};
 
 use crate::database::Sql;
@@ -114,6 +114,28 @@ impl Workspace {
     #[must_use]
     pub fn with_database(self, database: Arc<dyn Database>) -> Self {
         Self { sql: Sql::Each(database), ..self }
+    }
+
+    /// What a change of a file of `host` leaves in the record.
+    pub(crate) fn effect(
+        &self,
+        path: &RelativePath,
+        before: Option<String>,
+        after: Option<&[u8]>,
+    ) -> FileEffect {
+        let (root, path) = self.name_of(path);
+        FileEffect { root, path, before, after: after.map(canonical::sha256_hex) }
+    }
+
+    /// How a file of `host` is called by people: by its place in the project, if it is in there.
+    pub(crate) fn name_of(&self, path: &RelativePath) -> (Root, RelativePath) {
+        if !path.is_inside(&self.project) {
+            return (Root::Host, path.clone());
+        }
+        let skipped = self.project.parts().count();
+        let names: Vec<&str> = path.parts().skip(skipped).collect();
+        RelativePath::new(&names.join("/"))
+            .map_or_else(|_| (Root::Host, path.clone()), |path| (Root::Project, path))
     }
 
     /// The same with every write held back: files in an overlay, which is returned to be committed or dropped, and

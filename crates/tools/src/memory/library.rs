@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tgp_contract::{Code, FileEffect, FileSystem, FsError, RelativePath, ToolError, ToolMetadata, canonical};
+use tgp_contract::{
+    Code, FileEffect, FileSystem, FsError, RelativePath, Root, ToolError, ToolMetadata, canonical,
+};
 use tgp_git::{Conflict, Edit, HydrateOutcome, Memory, MemoryOptions};
 use tgp_registry::{Found, Hit, Searcher, Verdict, is_tool};
 use time::OffsetDateTime;
@@ -263,6 +265,7 @@ impl Library {
             }
         };
         let effect = FileEffect {
+            root: Root::Tools,
             path: path.clone(),
             before: edited.before.as_deref().map(canonical::sha256_hex),
             after: Some(canonical::sha256_hex(&edited.after)),
@@ -288,7 +291,7 @@ impl Library {
                 fields.insert("similar".to_owned(), similar.iter().map(similar_value).collect());
             }
         }
-        Ok(Outcome { data, files: vec![effect] })
+        Ok(Outcome { data, files: vec![effect], ..Outcome::default() })
     }
 
     /// Tells the searcher of a tool that is there, or is another now; where that fails, all are looked at next time.

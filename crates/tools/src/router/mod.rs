@@ -104,7 +104,7 @@ impl Router {
         context: CallContext,
         workspace: &Workspace,
     ) -> ToolResult {
-        let mut open = OpenCall::new(call, context, self.recorder.as_ref());
+        let mut open = OpenCall::new(call, context, &self.gates, self.recorder.as_ref());
         let OpenCall { call, context, trail, .. } = &mut open;
         let result = ToolResult::from(self.take_through(call, context, workspace, trail).await);
         let record = open.close(result.clone());
@@ -136,13 +136,17 @@ impl Router {
             return Err(ToolError::new(Code::Validation, format!("`{}` has no dry run", definition.name))
                 .help("call it without dry_run"));
         }
-        let request = GateRequest { call, definition, context };
+        trail.targets = registered.tool.targets(&call.arguments)?;
+        let targets = trail.targets.clone();
+        let request = GateRequest { call, definition, context, targets: &targets };
         let reasons = self.pass_gates(request, trail).await?;
         self.seek_approval(request, reasons, trail).await?;
         let invocation =
             Invocation { call_id: &call.id, arguments: &call.arguments, context, workspace, router: self };
         let outcome = registered.tool.run(invocation).await?;
         trail.files = outcome.files;
+        trail.rows_changed = outcome.rows_changed;
+        trail.exit_code = outcome.exit_code;
         Ok(outcome.data)
     }
 
@@ -203,8 +207,9 @@ impl Router {
             trail.verdicts.push(approval("approved", "consent-given"));
             return Ok(());
         }
-        let GateRequest { call, definition, context } = request;
-        let answer = self.approver.ask(ApprovalRequest { call, definition, context, reasons }).await;
+        let GateRequest { call, definition, context, targets } = request;
+        let question = ApprovalRequest { call, definition, context, targets, reasons };
+        let answer = self.approver.ask(question).await;
         match answer {
             ApprovalAnswer::Approved { by } => {
                 trail.verdicts.push(approval("approved", &by));

@@ -1,18 +1,22 @@
 //! A call that is under way, and the record it leaves whatever becomes of it.
 
+use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use tgp_contract::{
-    CallContext, CallRecord, Code, FileEffect, GateVerdict, Recorder, ToolCall, ToolDefinition, ToolError,
-    ToolResult,
+    CallContext, CallRecord, Code, FileEffect, Gate, GateVerdict, Recorder, Target, ToolCall, ToolDefinition,
+    ToolError, ToolResult,
 };
 
 /// What happened on the way, for the record.
 #[derive(Default)]
 pub(super) struct Trail {
     pub(super) definition: Option<ToolDefinition>,
+    pub(super) targets: Vec<Target>,
     pub(super) verdicts: Vec<GateVerdict>,
     pub(super) files: Vec<FileEffect>,
+    pub(super) rows_changed: Option<u64>,
+    pub(super) exit_code: Option<i32>,
 }
 
 /// A call between its entry and its record. When it is dropped in between, the caller has gone away: that is recorded.
@@ -20,6 +24,7 @@ pub(super) struct OpenCall<'a> {
     pub(super) call: ToolCall,
     pub(super) context: CallContext,
     pub(super) trail: Trail,
+    gates: &'a [Arc<dyn Gate>],
     recorder: &'a dyn Recorder,
     started: Instant,
     started_ms: u64,
@@ -27,11 +32,16 @@ pub(super) struct OpenCall<'a> {
 }
 
 impl<'a> OpenCall<'a> {
-    pub(super) fn new(call: ToolCall, context: CallContext, recorder: &'a dyn Recorder) -> Self {
+    pub(super) fn new(
+        call: ToolCall,
+        context: CallContext,
+        gates: &'a [Arc<dyn Gate>],
+        recorder: &'a dyn Recorder,
+    ) -> Self {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let started_ms = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
         let trail = Trail::default();
-        Self { call, context, trail, recorder, started: Instant::now(), started_ms, closed: false }
+        Self { call, context, trail, gates, recorder, started: Instant::now(), started_ms, closed: false }
     }
 
     /// The record of a call that ended with `result`.
@@ -42,17 +52,25 @@ impl<'a> OpenCall<'a> {
 
     fn record(&mut self, result: ToolResult) -> CallRecord {
         let trail = std::mem::take(&mut self.trail);
-        CallRecord {
+        let asked = !trail.verdicts.is_empty();
+        let record = CallRecord {
             tool: trail.definition.as_ref().map(|definition| definition.name.to_string()),
             effect: trail.definition.as_ref().map(|definition| definition.effect),
             call: self.call.clone(),
             context: self.context.clone(),
+            targets: trail.targets,
             verdicts: trail.verdicts,
             files: trail.files,
+            rows_changed: trail.rows_changed,
+            exit_code: trail.exit_code,
             result,
             started_ms: self.started_ms,
             duration_us: u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX),
+        };
+        if asked {
+            self.gates.iter().for_each(|gate| gate.settled(&record));
         }
+        record
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use tgp_contract::{CallContext, Code, FileEffect, ToolDefinition, ToolError};
+use tgp_contract::{CallContext, Code, FileEffect, Target, ToolDefinition, ToolError};
 
 use super::Router;
 use crate::Workspace;
@@ -37,11 +37,15 @@ pub struct Outcome {
     pub data: Value,
     /// Files of the tool root or the project that changed.
     pub files: Vec<FileEffect>,
+    /// Rows that its statements inserted, updated or deleted.
+    pub rows_changed: Option<u64>,
+    /// How the process it started ended.
+    pub exit_code: Option<i32>,
 }
 
 impl From<Value> for Outcome {
     fn from(data: Value) -> Self {
-        Self { data, files: Vec::new() }
+        Self { data, ..Self::default() }
     }
 }
 
@@ -49,6 +53,13 @@ impl From<Value> for Outcome {
 #[async_trait]
 pub trait Tool: Send + Sync {
     fn definition(&self) -> &ToolDefinition;
+
+    /// What a call with these arguments, which fit the schema, is about to touch. The gates decide by it, so whatever
+    /// an argument names has to be in it.
+    ///
+    /// # Errors
+    /// When an argument names what cannot be touched at all, such as a path that leaves its root.
+    fn targets(&self, arguments: &Value) -> Result<Vec<Target>, ToolError>;
 
     /// # Errors
     /// What went wrong, with a code.

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 use tgp_contract::{
     Actor, ApprovalAnswer, ApprovalRequest, Approver, CallContext, CallRecord, Code, Consent, Effect,
-    ExecutionPath, Gate, GateRequest, Recorder, Stage, ToolCall, ToolDefinition, ToolError, ToolName,
+    ExecutionPath, Gate, GateRequest, Recorder, Stage, Target, ToolCall, ToolDefinition, ToolError, ToolName,
     ToolResult, Verdict,
 };
 use tgp_tools::{
@@ -23,6 +23,10 @@ struct Probe {
 impl Tool for Probe {
     fn definition(&self) -> &ToolDefinition {
         &self.definition
+    }
+
+    fn targets(&self, _arguments: &Value) -> Result<Vec<Target>, ToolError> {
+        Ok(Vec::new())
     }
 
     async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
@@ -133,6 +137,7 @@ fn context(consent: Consent) -> CallContext {
         consent,
         dry_run: false,
         depth: 0,
+        token: None,
     }
 }
 
@@ -261,6 +266,10 @@ struct Endless(ToolDefinition);
 impl Tool for Endless {
     fn definition(&self) -> &ToolDefinition {
         &self.0
+    }
+
+    fn targets(&self, _arguments: &Value) -> Result<Vec<Target>, ToolError> {
+        Ok(Vec::new())
     }
 
     async fn run(&self, _invocation: Invocation<'_>) -> Result<Outcome, ToolError> {

@@ -167,6 +167,7 @@ impl Demo<'_> {
             consent: Consent::Given,
             dry_run: false,
             depth: 0,
+            token: None,
         };
         self.kernel.call_with(call, context).await
     }

@@ -1,0 +1,2 @@
+//! The tamper-evident record of every call: one entry a call, each bound to the one before by its hash.
+#![forbid(unsafe_code)]
