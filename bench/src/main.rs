@@ -5,6 +5,7 @@
 mod check;
 mod cold;
 mod exec;
+mod gates;
 mod hydrate;
 mod machine;
 mod memory;
@@ -54,6 +55,8 @@ enum Measurement {
     Check,
     /// an idle kernel with two warm workers
     Memory,
+    /// gates and audit around a call, and the jail around a command
+    Gates,
     /// write_file with its commit against git add and git commit
     Persist,
     /// a kernel that starts from a remote of 1,000 tools against git clone
@@ -101,6 +104,7 @@ fn bench(arguments: &Arguments) -> Result<ExitCode> {
             Measurement::Cold => cold::measure(&mut section, processes),
             Measurement::Check => runtime.block_on(check::measure(&mut section, runs, processes)),
             Measurement::Memory => memory::measure(&mut section),
+            Measurement::Gates => runtime.block_on(gates::measure(&mut section, runs, processes)),
             Measurement::Persist => runtime.block_on(persist::measure(&mut section, processes)),
             Measurement::Hydrate => runtime.block_on(hydrate::measure(&mut section, HYDRATE_ROUNDS)),
             Measurement::Sql => runtime.block_on(sql::measure(&mut section, runs)),

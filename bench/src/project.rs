@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tgp::contract::TddMode;
 use tgp::{BootOptions, Kernel};
 
 pub const TOOL: &str = "tools/math/fib.ts";
@@ -57,8 +58,13 @@ impl Project {
 }
 
 pub async fn boot(directory: &Path, cache: &Path, worker: Option<PathBuf>) -> Result<Kernel> {
-    let options =
-        BootOptions { worker, cache_directory: Some(cache.to_owned()), ..BootOptions::new(directory) };
+    let options = BootOptions {
+        worker,
+        cache_directory: Some(cache.to_owned()),
+        // What is measured are tools, not the tests they would need.
+        tdd_mode: Some(TddMode::Explore),
+        ..BootOptions::new(directory)
+    };
     Kernel::boot(options).await.context("the kernel does not boot")
 }
 

@@ -1,2 +1,29 @@
 //! The tamper-evident record of every call: one entry a call, each bound to the one before by its hash.
+//!
+//! A thread of its own redacts, hashes and writes; callers only hand their records over. What the database says is
+//! believed as far as the chain of hashes and the anchor, a copy of the newest hash kept elsewhere, agree with it.
 #![forbid(unsafe_code)]
+
+mod anchor;
+mod check;
+mod entry;
+mod export;
+mod failure;
+mod options;
+mod queue;
+mod reader;
+mod recorder;
+mod redact;
+mod restart;
+mod shapes;
+mod store;
+mod writer;
+
+pub use anchor::{Anchor, FileAnchor, Head, HeadError};
+pub use entry::VERDICTS;
+pub use export::Format;
+pub use options::{AuditOptions, Durability};
+pub use reader::{AuditReader, Entry, Filter, MAX_TAIL, PastCall, Report};
+pub use recorder::Audit;
+pub use redact::Redaction;
+pub use restart::{Restarted, restart};

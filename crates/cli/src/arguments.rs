@@ -70,6 +70,8 @@ pub enum Command {
     Check(commands::check::CheckArgs),
     /// Run a tool in the sandbox and print its result.
     Exec(commands::exec::ExecArgs),
+    /// Run the tests of forged tools.
+    Test(commands::test::TestArgs),
     /// Find a tool by what it does.
     Search(commands::search::SearchArgs),
     /// Run one SQL statement on the configured database.
@@ -78,6 +80,16 @@ pub enum Command {
     Sync(commands::sync::SyncArgs),
     /// Show the versions of the tools.
     Log(commands::log::LogArgs),
+    /// Verify and read the record of every call.
+    Audit(commands::audit::AuditArgs),
+    /// Check the rules, try them, and ask why a call is judged as it is.
+    Policy(commands::policy::PolicyArgs),
+    /// Show and set where test-driven work stands.
+    State(commands::state::StateArgs),
+    /// Make and narrow capability tokens.
+    Token(commands::token::TokenArgs),
+    /// Serve the tools to local programs over a socket.
+    Serve(commands::serve::ServeArgs),
     /// Explain what this machine offers and what is missing.
     Doctor(commands::doctor::DoctorArgs),
     /// Print a completion script for a shell.

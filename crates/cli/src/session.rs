@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use tgp::contract::{Actor, Approver, CallContext, Code, Consent, ToolCall, ToolError};
-use tgp::{BootOptions, Kernel, RefuseAll};
+use tgp::{AuditReader, BootOptions, Kernel, RefuseAll, Restarted};
 
 use crate::arguments::Global;
 use crate::exit::{Failure, ShownError};
@@ -79,6 +79,20 @@ pub async fn boot_to_sync(
         kernel.notices().iter().for_each(|notice| printer.warn(notice));
     }
     booted
+}
+
+/// The audit of the command's directory, without booting on it.
+pub async fn records(global: &Global) -> Result<AuditReader, Failure> {
+    Ok(tgp::open_records(&records_options(global)?).await.map_err(ToolError::from)?)
+}
+
+/// Sets a broken audit aside and begins a new one.
+pub async fn restart_records(global: &Global, reason: &str) -> Result<Restarted, Failure> {
+    Ok(tgp::restart_records(&records_options(global)?, reason).await.map_err(ToolError::from)?)
+}
+
+fn records_options(global: &Global) -> Result<BootOptions, Failure> {
+    Ok(BootOptions { config_file: global.config.clone(), ..boot_options(directory(global)?) })
 }
 
 /// A command that a person types counts as approved by typing it.

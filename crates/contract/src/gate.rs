@@ -18,6 +18,8 @@ pub enum Stage {
 /// What a gate is shown.
 #[derive(Clone, Copy, Debug)]
 pub struct GateRequest<'a> {
+    /// Tells this call from every other one of its router; ids of callers may repeat.
+    pub serial: u64,
     pub call: &'a ToolCall,
     pub definition: &'a ToolDefinition,
     pub context: &'a CallContext,
@@ -42,6 +44,12 @@ pub trait Gate: Send + Sync {
     fn stage(&self) -> Stage;
     fn name(&self) -> &str;
     async fn judge(&self, request: GateRequest<'_>) -> Verdict;
+
+    /// Judges files that a running call turned out to change: what a command or a forged tool wrote. They are the
+    /// targets of the request, and nothing of them has taken effect. A gate that does not look at files lets them pass.
+    async fn judge_changes(&self, _request: GateRequest<'_>) -> Verdict {
+        Verdict::Allow { rule: "none".to_owned() }
+    }
 
     /// Tells what became of a call that reached the gates, whether it ran, was refused or was cancelled. Must return
     /// soon: the caller waits, or is gone.

@@ -27,6 +27,9 @@ pub struct FileEffect {
 /// Request, verdicts and outcome of one call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CallRecord {
+    /// The number under which the gates have judged the call; it means nothing outside its router.
+    #[serde(skip)]
+    pub serial: u64,
     pub call: ToolCall,
     /// The tool's own name, when `call.tool` was an alias.
     pub tool: Option<String>,

@@ -5,6 +5,7 @@
 //! writer's, held for milliseconds around every change, and the lane's, held around a conversation with the remote.
 #![forbid(unsafe_code)]
 
+mod anchor;
 mod command;
 mod deliver;
 mod durable;
@@ -33,6 +34,7 @@ mod secret;
 mod sync;
 mod worktree;
 
+pub use anchor::RepositoryAnchor;
 pub use edit::Edit;
 pub use memory::Memory;
 pub use options::{

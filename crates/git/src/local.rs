@@ -237,13 +237,18 @@ impl Local {
 }
 
 pub(crate) fn open_repository(context: &Context) -> Result<Repository, git2::Error> {
+    open_repository_at(&context.root)
+}
+
+/// The repository of a tool root, with nothing of the user's own configuration.
+pub(crate) fn open_repository_at(root: &Path) -> Result<Repository, git2::Error> {
     let flags = RepositoryOpenFlags::NO_SEARCH | RepositoryOpenFlags::NO_DOTGIT;
-    let repo = Repository::open_ext(context.git(), flags, &[] as &[&Path])?;
+    let repo = Repository::open_ext(root.join(".git"), flags, &[] as &[&Path])?;
     let mut config = Config::new()?;
-    config.add_file(&context.state().join(SETTINGS_NAME), ConfigLevel::Local, true)?;
+    config.add_file(&root.join(crate::names::STATE).join(SETTINGS_NAME), ConfigLevel::Local, true)?;
     repo.set_config(&config)?;
     // Whatever `core.worktree` says.
-    repo.set_workdir(&context.root, false)?;
+    repo.set_workdir(root, false)?;
     Ok(repo)
 }
 

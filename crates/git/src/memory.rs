@@ -10,6 +10,7 @@ use git2::Oid;
 use serde_json::Value;
 use tgp_contract::{Code, RelativePath, ToolError};
 
+use crate::anchor::RepositoryAnchor;
 use crate::failure::blocking;
 use crate::local::{Context, Local, MAX_NOTES};
 use crate::lock::{Lock, busy, jittered};
@@ -110,6 +111,8 @@ impl Memory {
             git: context.git(),
             state: context.state(),
             offline: Offline::new(&context.state(), context.clock),
+            anchors: RepositoryAnchor::at(&context.root, context.clock),
+            refuses_anchors: Arc::default(),
         });
         let requests = match &options.remote {
             Some(Remote::Hosted { provider, repo, api_base_url, .. })
@@ -181,6 +184,12 @@ impl Memory {
     /// `EGIT` when the repository cannot be used.
     pub async fn sync(&self) -> Result<Synced, ToolError> {
         self.inner.sync().await.map_err(|error| cleaned(&self.inner.sieve, error))
+    }
+
+    /// A few words that are kept beside the tools.
+    #[must_use]
+    pub fn anchor(&self) -> RepositoryAnchor {
+        RepositoryAnchor::at(&self.inner.context.root, self.inner.context.clock)
     }
 
     /// The newest versions of `path`, or of everything; at most `limit`.

@@ -6,13 +6,16 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use git2::Oid;
 use tgp_contract::ToolError;
 
+use crate::anchor::{Anchored, RepositoryAnchor};
 use crate::command::{CommandError, Finished, Invocation, run};
 use crate::failure::{At, blocking};
 use crate::offline::Offline;
@@ -21,6 +24,8 @@ use crate::repair::BENCH_PREFIX;
 use crate::secret::Sieve;
 use crate::{Surroundings, Timeouts};
 
+/// The file in a folder of objects that names another one to look in.
+const BORROWED: &str = "info/alternates";
 /// A sentence for a person; servers send essays.
 const MAX_WHY_CHARS: usize = 300;
 const BENCH_CONFIG: &str = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n\thooksPath = /dev/null\n\
@@ -37,6 +42,9 @@ pub(crate) struct Network {
     pub(crate) git: PathBuf,
     pub(crate) state: PathBuf,
     pub(crate) offline: Offline,
+    pub(crate) anchors: RepositoryAnchor,
+    /// The remote takes pushes only without the anchor.
+    pub(crate) refuses_anchors: Arc<AtomicBool>,
 }
 
 /// Why the remote could not be asked.
@@ -126,6 +134,19 @@ impl Bench {
             fs::write(path.join("shallow"), shallow).at("cannot write", path)?;
         }
         Ok(bench)
+    }
+}
+
+impl Bench {
+    /// Objects of the bench's own, for a push that takes the anchor along.
+    fn objects(&self) -> PathBuf {
+        self.path.join("objects")
+    }
+
+    /// Where git finds and puts objects: in the repository, unless the bench has some and borrows the others.
+    fn object_directory(&self, git: &Path) -> PathBuf {
+        let own = self.objects();
+        if own.join(BORROWED).is_file() { own } else { git.join("objects") }
     }
 }
 
@@ -246,16 +267,81 @@ impl Network {
         if let Replace::Only(old) = replace {
             arguments.push(format!("--force-with-lease=refs/heads/{branch}:{old}").into());
         }
-        arguments.extend(words(&["--", &self.endpoint.url, &format!("{commit}:refs/heads/{branch}")]));
-        match self.git(&bench, arguments, self.timeouts.transfer).await {
+        let target = format!("refs/heads/{branch}");
+        arguments.extend(words(&["--", &self.endpoint.url, &format!("{commit}:{target}")]));
+        if !self.refuses_anchors.load(Ordering::Relaxed)
+            && let Some(anchored) = self.anchor_for(&bench).await
+        {
+            let mut with_anchor = arguments.clone();
+            with_anchor.push(refspec(&anchored));
+            let pushed = self.push_words(&bench, with_anchor, &target, Some(&anchored)).await;
+            if !matches!(pushed, Pushed::Refused(_)) {
+                return pushed;
+            }
+            // A hook may refuse everything for the sake of one reference that it does not know.
+            let pushed = self.push_words(&bench, arguments, &target, None).await;
+            self.refuses_anchors.store(pushed == Pushed::Done, Ordering::Relaxed);
+            return pushed;
+        }
+        self.push_words(&bench, arguments, &target, None).await
+    }
+
+    async fn push_words(
+        &self,
+        bench: &Bench,
+        arguments: Vec<OsString>,
+        target: &str,
+        anchored: Option<&Anchored>,
+    ) -> Pushed {
+        match self.git(bench, arguments, self.timeouts.transfer).await {
             Err(unreachable) => Pushed::Unreachable(unreachable.why),
-            Ok(answer) if answer.is_success => Pushed::Done,
-            Ok(answer) => self.judge(&answer),
+            Ok(answer) => {
+                if let Some(anchored) = anchored
+                    && has_taken(&answer, &anchored.remote_reference())
+                {
+                    self.anchors.note_pushed(anchored);
+                }
+                // Git calls it a failure when one of two references was refused; only the branch matters here.
+                if answer.is_success || has_taken(&answer, target) {
+                    Pushed::Done
+                } else {
+                    self.judge(&answer, target)
+                }
+            }
         }
     }
 
-    fn judge(&self, answer: &Finished) -> Pushed {
-        let Some(line) = answer.stdout.lines().find(|line| line.starts_with('!')) else {
+    /// Pushes the anchor by itself, if the remote is not known to have it. Whether it arrives is nobody's concern: the
+    /// next push takes it along.
+    pub(crate) async fn push_anchor_alone(&self) {
+        let anchors = self.anchors.clone();
+        let is_unpushed = blocking(move || Ok(anchors.is_unpushed())).await.unwrap_or(false);
+        if !is_unpushed || self.refuses_anchors.load(Ordering::Relaxed) {
+            return;
+        }
+        let Ok(bench) = self.bench(Vec::new()).await else { return };
+        let Some(anchored) = self.anchor_for(&bench).await else { return };
+        let mut arguments = words(&["push", "--porcelain", "--no-verify", "--no-signed"]);
+        arguments.extend(words(&["--", &self.endpoint.url]));
+        arguments.push(refspec(&anchored));
+        self.push_words(&bench, arguments, &anchored.remote_reference(), Some(&anchored)).await;
+    }
+
+    async fn anchor_for(&self, bench: &Bench) -> Option<Anchored> {
+        let (anchors, objects) = (self.anchors.clone(), bench.objects());
+        let mut borrowed = self.git.join("objects").into_os_string().into_vec();
+        borrowed.push(b'\n');
+        let prepare = move || {
+            let anchored = anchors.for_push(&objects)?;
+            fs::create_dir_all(objects.join(BORROWED).parent()?).ok()?;
+            fs::write(objects.join(BORROWED), borrowed).ok()?;
+            Some(anchored)
+        };
+        blocking(move || Ok(prepare())).await.ok().flatten()
+    }
+
+    fn judge(&self, answer: &Finished, target: &str) -> Pushed {
+        let Some(line) = lines_of(answer, target).find(|line| line.starts_with('!')) else {
             return Pushed::Unreachable(self.why(&answer.stderr));
         };
         let summary = line.rsplit('\t').next().unwrap_or_default();
@@ -327,7 +413,7 @@ impl Network {
             ("PATH", given.path.clone()),
             ("LC_ALL", "C".into()),
             ("GIT_DIR", bench.path.clone().into()),
-            ("GIT_OBJECT_DIRECTORY", self.git.join("objects").into()),
+            ("GIT_OBJECT_DIRECTORY", bench.object_directory(&self.git).into()),
             ("GIT_CONFIG_NOSYSTEM", "1".into()),
             ("GIT_CONFIG_GLOBAL", "/dev/null".into()),
             ("GIT_TERMINAL_PROMPT", "0".into()),
@@ -413,4 +499,21 @@ impl Network {
 
 fn words(words: &[&str]) -> Vec<OsString> {
     words.iter().map(OsString::from).collect()
+}
+
+/// An anchor follows no other, so it replaces the one before.
+fn refspec(anchored: &Anchored) -> OsString {
+    format!("+{}:{}", anchored.commit, anchored.remote_reference()).into()
+}
+
+/// What a push says of one reference.
+fn lines_of<'a>(answer: &'a Finished, target: &'a str) -> impl Iterator<Item = &'a str> {
+    answer.stdout.lines().filter(move |line| {
+        let names = line.split('\t').nth(1).unwrap_or_default();
+        names.split_once(':').is_some_and(|(_, to)| to == target)
+    })
+}
+
+fn has_taken(answer: &Finished, target: &str) -> bool {
+    lines_of(answer, target).any(|line| line.starts_with([' ', '+', '*', '=']))
 }

@@ -125,7 +125,7 @@ pub(crate) fn after_a_kill(local: &mut Local) -> Result<(), ToolError> {
             remove(&lock, &mut local.notes);
         }
     }
-    // Only a holder of our lock writes objects under such a name.
+    // Only a holder of our lock writes objects under such a name, and whoever moves the anchor, which tries again.
     for path in listed(&local.context.git().join("objects")) {
         if path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("tmp_object_git2_")) {
             let _ = fs::remove_file(path);

@@ -75,6 +75,8 @@ impl Inner {
             Strategy::Request => self.deliver_requests(network, &lane, deadline, &mut synced).await?,
         }
         self.push_kept(network, &lane).await?;
+        // Usually it went along with the tools.
+        network.push_anchor_alone().await;
         Ok(synced)
     }
 }

@@ -1,5 +1,6 @@
 //! Why a lock failed. What a platform does not have is no error but a line in the report.
 
+use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
 
@@ -37,4 +38,53 @@ pub enum JailError {
         /// What the kernel said.
         source: io::Error,
     },
+    /// This machine cannot hold a process; nothing was started.
+    #[error("cannot run a process in the jail here: {}", missing.join(" "))]
+    Lacks {
+        /// What is missing, one plain sentence each.
+        missing: Vec<String>,
+    },
+    /// The order contradicts itself or asks for what cannot be.
+    #[error("cannot start the process: {problem}")]
+    Order {
+        /// What is wrong, and what to do about it.
+        problem: String,
+    },
+    /// The kernel refused a step of the child before the program was executed.
+    #[error("cannot {step} for the process: {source}")]
+    Step {
+        /// What was tried, as a verb phrase.
+        step: String,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The program itself could not be executed.
+    #[error("cannot execute `{}` in the jail: {source}", program.to_string_lossy())]
+    Program {
+        /// As the order has it.
+        program: OsString,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The layer could not be made, read or understood.
+    #[error("cannot {step} `{}`: {source}", path.display())]
+    Layer {
+        /// What was tried, as a verb phrase.
+        step: &'static str,
+        /// Where.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The process has changed more than the caller wants to look at.
+    #[error(
+        "the process has changed more than {limit} paths; let it write to a directory that is not tracked"
+    )]
+    TooManyChanges {
+        /// The caller's limit.
+        limit: usize,
+    },
+    /// The supervisor was ended from outside, or a process hangs in the system and cannot be killed.
+    #[error("nobody can tell whether all processes of the command have ended; its changes are discarded")]
+    Unaccounted,
 }

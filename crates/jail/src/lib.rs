@@ -1,11 +1,16 @@
 //! The operating system's sandbox: namespaces, Landlock, seccomp and resource limits.
 //!
-//! There are two ways in. A worker that runs tool code locks itself with [`lock_this_process`] before it reads its
-//! first request. A shell or a test run is started through [`jailed_command`], whose child locks itself between fork
-//! and exec. Both take a [`Profile`]; [`probe`] tells what this machine can enforce.
+//! There are three ways in:
 //!
-//! A platform that lacks a part is not an error: the part is named in [`LockReport::missing`]. A part that is there and
-//! cannot be applied is a [`JailError`], and nothing runs.
+//! - A worker that runs tool code locks itself with [`lock_this_process`] before it reads its first request.
+//! - A program of our own choice is started through [`jailed_command`], whose child locks itself between fork and exec.
+//! - A command that an agent has written is started with [`start`]: in a root of its own, on a private layer over the
+//!   project, with its whole tree of processes watched, bounded and ended. What it changed is read from the [`Layer`].
+//!
+//! The first two take a [`Profile`], and a platform that lacks a part is not an error: the part is named in
+//! [`LockReport::missing`] ([`probe`] tells without locking). The third takes a [`ProcessOrder`] and all of it or
+//! nothing: what [`process_support`] misses is [`JailError::Lacks`]. Everywhere a part that is there and cannot be
+//! applied is a [`JailError`], and nothing runs.
 //!
 //! What each layer is for, and what it leaves to the others:
 //!
@@ -21,6 +26,8 @@
 //! 0, 1 and 2), and so does every secret in its memory or environment.
 
 mod error;
+mod order;
+mod outcome;
 mod profile;
 mod report;
 
@@ -32,7 +39,11 @@ mod platform;
 mod platform;
 
 pub use error::JailError;
-pub use platform::{jailed_command, lock_this_process, probe};
+pub use order::{MAX_STDIN_BYTES, ProcessLimits, ProcessOrder, Template};
+pub use outcome::{Before, Captured, ChangeKind, Exit, Finished, LayerChange, ProcessSupport};
+pub use platform::{
+    JailedProcess, Killer, Layer, jailed_command, lock_this_process, probe, process_support, start,
+};
 pub use profile::{
     FileAccess, Limits, NamespaceSet, NetworkAccess, PathAccess, PathRule, Profile, SyscallFilter,
 };

@@ -68,6 +68,9 @@ pub enum SyscallFilter {
 pub struct Limits {
     /// Bytes of address space (`RLIMIT_AS`).
     pub address_space: Option<u64>,
+    /// Bytes of private memory that can be written (`RLIMIT_DATA`). Unlike address space it does not count what engines
+    /// with a garbage collector reserve and never touch.
+    pub data: Option<u64>,
     /// Seconds of CPU time; the kernel kills the process when they are used up (`RLIMIT_CPU`).
     pub cpu_seconds: Option<u64>,
     /// One more than the largest descriptor number (`RLIMIT_NOFILE`).
@@ -106,6 +109,10 @@ pub enum NetworkAccess {
     /// No socket of any family, so that neither a server nor a local daemon (`docker.sock`, the session bus) can be
     /// reached. Pairs of connected sockets are still there, since they lead nowhere else.
     None,
+    /// Internet sockets in a network of its own that has nothing but a loopback: servers and clients of one test run
+    /// find each other and nobody else. Only [`start`](crate::start) switches the loopback on. Local sockets are as
+    /// below.
+    Loopback,
     /// Internet sockets. Local sockets follow the file rules: with restricted files they are refused on kernels whose
     /// Landlock cannot check them (before ABI 9).
     Unrestricted,
@@ -181,7 +188,7 @@ impl Profile {
 
 /// What ordinary programs read to start at all. Chosen by name rather than as `/etc` and `/dev`, since those also hold
 /// keys, password hashes and other people's terminals, and root may read them all.
-const SYSTEM_PATHS: &[(&str, PathAccess)] = &[
+pub(crate) const SYSTEM_PATHS: &[(&str, PathAccess)] = &[
     ("/usr", PathAccess::ReadExecute),
     ("/bin", PathAccess::ReadExecute),
     ("/sbin", PathAccess::ReadExecute),

@@ -1,8 +1,12 @@
 //! Platforms without any of this: processes still run, and the report says that nothing holds them.
 
+#[path = "unsupported_process.rs"]
+mod process;
+
 use std::process::Command;
 
 use crate::{JailError, LockReport, Profile};
+pub use process::{JailedProcess, Killer, Layer, process_support, start};
 
 pub(crate) fn is_root() -> bool {
     false

@@ -12,20 +12,28 @@
 
 mod boot;
 mod config;
-mod memory;
+mod kernel;
+mod records;
 mod scaffold;
+mod settings;
 
-pub use boot::{BootError, BootOptions, Environment, Kernel};
+pub use boot::{BootError, BootOptions, Environment};
 pub use config::{
-    Config, ConfigError, ConfigProblem, DatabaseConfig, EmbeddingsConfig, FsConfig, GitAuth, GitConfig,
-    GitProvider, OnDuplicate, RegistryConfig, SandboxConfig, WriteStrategy,
+    AuditConfig, AuditDurability, Config, ConfigError, ConfigProblem, DatabaseConfig, EmbeddingsConfig,
+    FsConfig, GitAuth, GitConfig, GitProvider, JailConfig, OnDuplicate, PolicyConfig, RegistryConfig,
+    SandboxConfig, TddConfig, WriteStrategy,
 };
+pub use kernel::Kernel;
+pub use records::{open_records, restart_records};
 pub use scaffold::{ScaffoldError, Scaffolded, initialise};
+pub use tgp_audit::{AuditReader, Entry, Filter, Format, Report, Restarted};
 pub use tgp_contract as contract;
 pub use tgp_git::Status as RepositoryStatus;
-pub use tgp_jail::{LockReport, probe as probe_jail};
+pub use tgp_jail::{LockReport, ProcessSupport, probe as probe_jail, process_support};
+pub use tgp_policy::{Caveats, Explanation, Finding, Grant, RuleEffect, attenuate as attenuate_token};
 pub use tgp_sandbox::WORKER_ARGUMENT;
-pub use tgp_tools::{RecentCalls, RefuseAll, native_type_checker};
+pub use tgp_tdd::{Scope, Standing};
+pub use tgp_tools::{RecentCalls, RefuseAll, StateGate, native_type_checker};
 
 /// Serves as a sandbox worker when the process was started as one; call it first thing in `main`.
 #[must_use]

@@ -1,2 +1,30 @@
 //! What may happen: built-in rules, rules of files, sequence rules, and tokens that narrow them further.
+//!
+//! A [`Policy`] is loaded from files and answers a [`Question`] with a [`Decision`]. The strictest rule wins whatever
+//! the order; only the defaults give way, and only to an `allow`. Nothing here reads a clock or an environment, and no
+//! file but the token ledger.
 #![forbid(unsafe_code)]
+
+mod arguments;
+mod decision;
+mod explain;
+mod history;
+mod parse;
+mod pattern;
+mod policy;
+mod problem;
+mod protect;
+mod question;
+mod rule;
+mod selector;
+mod token;
+mod yaml;
+
+pub use decision::{Decision, ExtensionVerdict, RuleEffect};
+pub use explain::{Explanation, Finding, RuleReport};
+pub use history::{Outcome, PastCall, SessionHistory, Ticket};
+pub use policy::{Catalogue, Known, Policy, PolicySettings, PolicySource, RuleSummary, Ruling};
+pub use problem::{PolicyError, Problem};
+pub use protect::{Protection, Protections, protected};
+pub use question::Question;
+pub use token::{Caveats, Grant, Reservation, TokenKey, TokenLedger, attenuate, mint, verify};

@@ -1,2 +1,27 @@
 //! Test-driven work as a state machine that believes recorded runs and file hashes, and nothing else.
+//!
+//! [`Tdd`] is the face. After a file was changed the caller tells it ([`Tdd::note_changes`]), after a test run as well
+//! ([`Tdd::note_run`]), and before a call it asks ([`Tdd::judge`]). Every transition is one transaction in the
+//! [`Store`], so several processes share one machine, and a restart goes on where it was.
 #![forbid(unsafe_code)]
+
+mod classify;
+mod judge;
+mod machine;
+mod refusal;
+mod rules;
+mod run;
+mod schema;
+mod scope;
+mod snapshot;
+mod store;
+mod tdd;
+
+pub use classify::{Classified, FileKind, TddOptions};
+pub use judge::{Current, Request};
+pub use rules::{Permissions, Write, WriteKind};
+pub use run::{Noted, Outcome, RecordedRun, Selection, TestRun};
+pub use scope::Scope;
+pub use snapshot::{Snapshot, SnapshotError};
+pub use store::Store;
+pub use tdd::{Standing, Tdd};

@@ -9,11 +9,22 @@ mod builtin;
 mod database;
 mod files;
 mod forge;
+mod gates;
 mod memory;
+mod process;
+mod project;
 mod router;
 
 pub use builtin::kernel_tools;
 pub use files::{Guarded, Workspace, WorkspaceError};
-pub use forge::{BytecodeCache, Forge, ForgeError, ForgeFrontend, ForgeOptions, native_type_checker};
+pub use forge::{
+    BytecodeCache, Forge, ForgeError, ForgeFrontend, ForgeOptions, TestFailure, TestReport, TestResult,
+    native_type_checker,
+};
+pub use gates::{
+    ListedRule, PastCalls, PolicyGate, RuleFiles, RuleListing, StateGate, TddView, TokenGate, Tokens,
+};
 pub use memory::{Library, OnDuplicate, Opening, STATE_DIRECTORY};
-pub use router::{EffectGate, Invocation, Outcome, RecentCalls, RefuseAll, Router, RouterError, Tool};
+pub use process::{ProcessCaps, ProcessOptions, process_tools};
+pub use project::{project_tools, testing};
+pub use router::{EffectGate, Invocation, Outcome, RecentCalls, RefuseAll, Router, RouterError, Tee, Tool};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use clap::Args;
-use tgp::contract::{Actor, CallContext, Consent, ToolCall, ToolResult};
+use tgp::contract::{Actor, CallContext, CapabilityToken, Consent, ToolCall, ToolResult};
 
 use super::parse_json;
 use crate::approval::TerminalApprover;
@@ -25,6 +25,12 @@ pub struct CallArgs {
     /// Agree to the effect without being asked.
     #[arg(long)]
     yes: bool,
+    /// A capability token that narrows what the call may do.
+    #[arg(long, env = "TGP_TOKEN", value_name = "TOKEN", hide_env_values = true)]
+    token: Option<String>,
+    /// The session the call belongs to; sequence rules look at its history.
+    #[arg(long, value_name = "ID", default_value = "cli")]
+    session: String,
     /// Who makes the call, for the record.
     #[arg(long, value_name = "NAME", default_value = "cli")]
     actor: String,
@@ -50,11 +56,11 @@ async fn call(arguments: CallArgs, global: &Global, printer: &Printer) -> Result
     let call = ToolCall { id: "call".to_owned(), tool: arguments.tool, arguments: values };
     let context = CallContext {
         actor: Actor::Agent(arguments.actor),
-        session: "cli".to_owned(),
+        session: arguments.session,
         consent: if arguments.yes { Consent::Given } else { Consent::Ask },
         dry_run: arguments.dry_run,
         depth: 0,
-        token: None,
+        token: arguments.token.map(CapabilityToken::new),
     };
     let result = kernel.call_with(call, context).await;
     kernel.shutdown().await;

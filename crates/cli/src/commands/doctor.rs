@@ -14,7 +14,7 @@ use crate::arguments::Global;
 use crate::exit::Failure;
 use crate::printer::Printer;
 use crate::session;
-use crate::text::{hang, wrap};
+use crate::text::{count, hang, wrap};
 
 /// Columns before a row's text.
 const INDENT: usize = 16;
@@ -46,6 +46,7 @@ pub async fn run(_arguments: &DoctorArgs, global: &Global, printer: &Printer) ->
             rows.push(memory_row(&kernel).await);
             rows.push(database_row(&kernel).await);
             rows.extend(sandbox_rows(&kernel).await);
+            rows.extend(gate_rows(&kernel).await);
             kernel.shutdown().await;
         }
         Err(Failure::Error(shown)) => {
@@ -58,6 +59,7 @@ pub async fn run(_arguments: &DoctorArgs, global: &Global, printer: &Printer) ->
         }
         Err(other) => return Err(other),
     }
+    rows.push(jail_row());
     rows.push(git_row());
     rows.push(types_row(&directory));
     rows.push(cache_row());
@@ -131,6 +133,48 @@ async fn sandbox_rows(kernel: &Kernel) -> Vec<Row> {
         Ok(report) => lock_rows("sandbox", &report),
         Err(error) => vec![Row { name: "sandbox", health: Health::Bad, text: ToolError::to_string(&error) }],
     }
+}
+
+/// What holds an agent, besides the sandbox. The audit was verified when the kernel started.
+async fn gate_rows(kernel: &Kernel) -> Vec<Row> {
+    let tdd = kernel.state().tdd();
+    let state = tdd.state(&tgp::Scope::Project).map_or("unknown", tgp::contract::TddState::as_str);
+    let rules = match kernel.policy().listing().await {
+        Ok(listing) => Row {
+            name: "policy",
+            health: Health::Good,
+            text: format!(
+                "{} and {} besides the built-in rules",
+                count(listing.rules.len(), "rule"),
+                count(listing.extensions.len(), "extension")
+            ),
+        },
+        Err(error) => Row { name: "policy", health: Health::Bad, text: ToolError::to_string(&error) },
+    };
+    let durability = match kernel.config().audit.durability {
+        tgp::AuditDurability::Batched => "batched",
+        tgp::AuditDurability::Call => "on the disk with every call",
+    };
+    vec![
+        Row { name: "audit", health: Health::Good, text: format!("verified; records are {durability}") },
+        rules,
+        Row {
+            name: "tdd",
+            health: Health::Good,
+            text: format!("mode {}, the project is {state}", tdd.mode().as_str()),
+        },
+    ]
+}
+
+/// Whether commands can run: in a whole jail, or not at all.
+fn jail_row() -> Row {
+    let support = tgp::process_support();
+    let (health, text) = if support.complete() {
+        (Health::Good, "commands run on a layer of their own, in all namespaces".to_owned())
+    } else {
+        (Health::Weak, format!("shell_exec and test_run refuse: {}", support.missing.join(" ")))
+    };
+    Row { name: "jail", health, text }
 }
 
 fn lock_rows(name: &'static str, report: &tgp::LockReport) -> Vec<Row> {

@@ -1,5 +1,6 @@
 //! One file a command.
 
+pub mod audit;
 pub mod call;
 pub mod check;
 pub mod completions;
@@ -10,10 +11,15 @@ pub mod init;
 pub mod list;
 pub mod log;
 pub mod patch;
+pub mod policy;
 pub mod read;
 pub mod search;
+pub mod serve;
 pub mod sql;
+pub mod state;
 pub mod sync;
+pub mod test;
+pub mod token;
 pub mod tools;
 pub mod write;
 
@@ -37,10 +43,16 @@ pub async fn run(command: Command, global: &Global, printer: &Printer) -> Result
         Command::Patch(arguments) => patch::run(arguments, global, printer).await,
         Command::Check(arguments) => check::run(arguments, global, printer).await,
         Command::Exec(arguments) => exec::run(arguments, global, printer).await,
+        Command::Test(arguments) => test::run(arguments, global, printer).await,
         Command::Search(arguments) => search::run(arguments, global, printer).await,
         Command::Sql(arguments) => sql::run(arguments, global, printer).await,
         Command::Sync(arguments) => sync::run(&arguments, global, printer).await,
         Command::Log(arguments) => log::run(arguments, global, printer).await,
+        Command::Audit(arguments) => audit::run(arguments, global, printer).await,
+        Command::Policy(arguments) => policy::run(arguments, global, printer).await,
+        Command::State(arguments) => state::run(arguments, global, printer).await,
+        Command::Token(arguments) => token::run(arguments, global, printer).await,
+        Command::Serve(arguments) => serve::run(arguments, global, printer).await,
         Command::Doctor(arguments) => doctor::run(&arguments, global, printer).await,
         Command::Completions(arguments) => {
             completions::run(&arguments, printer);
@@ -57,6 +69,11 @@ fn parse_json(what: &str, text: &str) -> Result<Value, Failure> {
             .help("quote the whole document for your shell, such as '{\"n\": 10}'")
             .into()
     })
+}
+
+/// A text field of an answer, safe to be shown.
+fn text_of(value: &Value, name: &str) -> String {
+    visible(value.get(name).and_then(Value::as_str).unwrap_or_default())
 }
 
 /// A finished call as `--json` prints it.

@@ -8,6 +8,45 @@ pub(crate) const STANDARD: (&str, &str) = ("@tgp/std", "tgp:std");
 /// The specifier and the id of what a configuration imports.
 pub(crate) const CORE: (&str, &str) = ("@tgp/core", "tgp:core");
 
+/// The specifier and the id of what test files import.
+pub(crate) const TEST: (&str, &str) = ("@tgp/test", "tgp:test");
+
+/// The id of the module that runs a test file's tests. No specifier names it.
+pub(crate) const TEST_MAIN: &str = "test:main";
+
+/// How [`TEST_MAIN`] names the test file.
+const TEST_FILE: &str = "./file.test.ts";
+
+/// How the name of a test file ends.
+const TEST_ENDING: &str = ".test.ts";
+
+/// Whether a file of the tool root holds tests: it is no tool itself, and may import `@tgp/test`.
+#[must_use]
+pub fn is_test_file(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    name.len() > TEST_ENDING.len() && name.ends_with(TEST_ENDING)
+}
+
+/// The tool that a test file stands beside: `tools/fib.ts` for `tools/fib.test.ts`.
+#[must_use]
+pub fn tested_file(path: &str) -> Option<String> {
+    let stem = path.strip_suffix(TEST_ENDING).filter(|_| is_test_file(path))?;
+    Some(format!("{stem}.ts"))
+}
+
+/// The test file that stands beside a tool: `tools/fib.test.ts` for `tools/fib.ts`.
+#[must_use]
+pub fn test_file(path: &str) -> Option<String> {
+    let stem = path.strip_suffix(".ts").filter(|_| !is_test_file(path))?;
+    Some(format!("{stem}{TEST_ENDING}"))
+}
+
+/// The module that loads a test file and runs its tests.
+pub(crate) fn test_main() -> Unit {
+    let source = format!("import '{TEST_FILE}';\nexport {{ run as default }} from '{}';\n", TEST.0);
+    Unit { id: TEST_MAIN.to_owned(), source, role: Role::Library }
+}
+
 /// The engine's own module behind `require`; it has no source.
 pub(crate) const REQUIRE: &str = "tgp:require";
 
@@ -16,6 +55,7 @@ pub(crate) fn unit(id: &str) -> Option<Unit> {
     let source = match id {
         "tgp:std" => include_str!("std.ts"),
         "tgp:core" => include_str!("core.ts"),
+        "tgp:test" => include_str!("test.ts"),
         _ => return None,
     };
     Some(Unit { id: id.to_owned(), source: source.to_owned(), role: Role::Library })

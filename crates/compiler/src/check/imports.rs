@@ -158,6 +158,11 @@ fn check_specifier(tree: &Tree<'_, '_>, specifier: &str, span: Span, report: &mu
             format!("Import '{specifier}' is not allowed: it is for tgp.config.ts"),
             "Use the global `tgp`, and `@tgp/std` for helpers.".to_owned(),
         ),
+        Refusal::Test => (
+            format!("Import '{specifier}' is not allowed: it is for test files"),
+            "Write the tests into a file of their own beside the tool, such as `fib.test.ts` for `fib.ts`."
+                .to_owned(),
+        ),
         Refusal::NotListed => (
             format!("Import '{specifier}' is not allowed"),
             format!(

@@ -1,6 +1,6 @@
 //! Which module a specifier names, and whether a tool may have it.
 
-use crate::builtin::{CORE, STANDARD};
+use crate::builtin::{CORE, STANDARD, TEST, is_test_file};
 use crate::names::{is_listed, is_node_module};
 
 /// Why a specifier is refused.
@@ -10,6 +10,8 @@ pub(super) enum Refusal {
     NodeModule,
     /// `@tgp/core`, which is for `tgp.config.ts`.
     Core,
+    /// `@tgp/test`, which is for test files.
+    Test,
     /// A package the configuration does not list.
     NotListed,
     /// A relative path that climbs above the tool root.
@@ -39,6 +41,9 @@ pub(super) fn refusal(specifier: &str, importer: &str, allowed: &[String]) -> Op
     }
     if specifier == CORE.0 {
         return Some(Refusal::Core);
+    }
+    if specifier == TEST.0 {
+        return (!is_test_file(importer)).then_some(Refusal::Test);
     }
     if specifier.starts_with('/') {
         return Some(Refusal::Absolute);

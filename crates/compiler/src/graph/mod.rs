@@ -18,7 +18,7 @@ use tgp_contract::{Code, FileSystem, Place, RelativePath, ToolError};
 
 use self::packages::Packages;
 use self::refusal::{Refusal, refused};
-use crate::builtin::{self, CORE, STANDARD};
+use crate::builtin::{self, CORE, STANDARD, TEST, TEST_MAIN};
 use crate::{Compiled, ModuleRequest, RequestKind, Role, Unit};
 
 /// A graph with more modules is refused.
@@ -75,6 +75,8 @@ enum Origin {
     Package(PathBuf),
     /// `tgp.config.ts`.
     Config,
+    /// The module that runs the tests of the test file with this id.
+    TestMain(String),
     /// Part of this crate.
     Builtin,
 }
@@ -122,6 +124,19 @@ impl GraphBuilder {
     pub fn for_unit(host: GraphHost, unit: Unit) -> Result<Self, GraphError> {
         let mut builder = Self::empty(host, &unit.id);
         builder.add(unit, Origin::Config, None)?;
+        Ok(builder)
+    }
+
+    /// The graph of a test file, behind the module that runs its tests.
+    ///
+    /// # Errors
+    /// When the file does not exist or cannot be read.
+    pub fn for_test(host: GraphHost, file: &RelativePath) -> Result<Self, GraphError> {
+        let mut builder = Self::empty(host, TEST_MAIN);
+        let unit = tools::read_entry(builder.host.tools.as_ref(), file)?;
+        let main = Origin::TestMain(unit.id.clone());
+        builder.add(unit, Origin::Tool(file.clone()), None)?;
+        builder.add(builtin::test_main(), main, None)?;
         Ok(builder)
     }
 
@@ -173,7 +188,7 @@ impl GraphBuilder {
     pub fn package_files(&self) -> Vec<PathBuf> {
         let file = |origin: &Origin| match origin {
             Origin::Package(path) => Some(path.clone()),
-            Origin::Tool(_) | Origin::Config | Origin::Builtin => None,
+            Origin::Tool(_) | Origin::Config | Origin::TestMain(_) | Origin::Builtin => None,
         };
         self.origins.values().filter_map(file).collect()
     }
@@ -198,12 +213,20 @@ impl GraphBuilder {
             Origin::Builtin => Err(refused(request, Refusal::NotAllowed(&self.host.allowed_imports))),
             Origin::Config if specifier == CORE.0 => self.add_builtin(CORE.1),
             Origin::Config => Err(refused(request, Refusal::OnlyCore)),
+            Origin::TestMain(_) if specifier == TEST.0 => self.add_builtin(TEST.1),
+            Origin::TestMain(file) => Ok(file.clone()),
             Origin::Tool(importer) => {
                 if specifier == STANDARD.0 {
                     return self.add_builtin(STANDARD.1);
                 }
                 if specifier == CORE.0 {
                     return Err(refused(request, Refusal::CoreInTool));
+                }
+                if specifier == TEST.0 && builtin::is_test_file(importer.as_str()) {
+                    return self.add_builtin(TEST.1);
+                }
+                if specifier == TEST.0 {
+                    return Err(refused(request, Refusal::TestInTool));
                 }
                 if tools::is_tool_specifier(specifier) {
                     let path = tools::locate(self.host.tools.as_ref(), importer, request)?;

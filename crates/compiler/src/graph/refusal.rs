@@ -18,6 +18,8 @@ pub(super) enum Refusal<'r> {
     OnlyCore,
     /// A tool asks for `@tgp/core`.
     CoreInTool,
+    /// A tool asks for `@tgp/test`.
+    TestInTool,
     /// Nothing is there.
     NotFound { tried: Vec<String>, nearest: Vec<String>, help: String },
     /// A package does not have this file or does not export it.
@@ -60,6 +62,11 @@ pub(super) fn refused(request: &ModuleRequest, refusal: Refusal<'_>) -> ToolErro
             Code::Security,
             "`@tgp/core` is for `tgp.config.ts`".to_owned(),
             "tools use the global `tgp` and `@tgp/std`".to_owned(),
+        ),
+        Refusal::TestInTool => (
+            Code::Security,
+            "`@tgp/test` is for test files".to_owned(),
+            "write the tests into a file of their own beside the tool, such as `fib.test.ts` for `fib.ts`".to_owned(),
         ),
         Refusal::NotFound { tried, nearest, help } => {
             let mut why = "there is no such module".to_owned();

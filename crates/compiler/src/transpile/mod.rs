@@ -36,6 +36,7 @@ pub use self::map::SourceMap;
 use self::script::ScriptResult;
 use self::shape::Outline;
 pub(crate) use self::shape::{is_erased, is_type_export};
+use crate::builtin::is_test_file;
 use crate::places::LineTable;
 use crate::{CompileError, Role, Unit};
 
@@ -236,6 +237,8 @@ fn settle_shape<'a>(
         return Ok((Settled { format, shape }, analyse(unit, program, table)?));
     }
     let outline = Outline::new(program);
+    // A test file is loaded for what it declares, and has no result.
+    let may_be_script = unit.role == Role::Tool && !is_test_file(&unit.id);
     let module = Settled { format: ModuleFormat::Module, shape: None };
     if outline.value_export.is_none() && (outline.export_assignment.is_some() || is_free_commonjs(program)) {
         refuse_module_syntax(&outline, table)?;
@@ -244,7 +247,7 @@ fn settle_shape<'a>(
         return Ok((settled, analyse(unit, program, table)?));
     }
     if let Some(span) = outline.top_return {
-        if outline.value_export.is_some() || unit.role != Role::Tool {
+        if outline.value_export.is_some() || !may_be_script {
             return Err(refuse(table.refusal(
                 span,
                 "a module cannot `return` at its top level".to_owned(),
@@ -257,7 +260,7 @@ fn settle_shape<'a>(
         return Ok((Settled { shape: Some(ToolShape::ReturnScript), ..module }, scoping));
     }
     let only_types = outline.type_export && !outline.has_code;
-    if outline.value_export.is_some() || only_types || unit.role != Role::Tool {
+    if outline.value_export.is_some() || only_types || !may_be_script {
         return Ok((module, analyse(unit, program, table)?));
     }
     script::wrap(program, allocator, ScriptResult::LastExpression);

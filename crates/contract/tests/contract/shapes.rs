@@ -91,6 +91,7 @@ fn a_result_is_either_done_or_failed() {
 #[test]
 fn records_keep_their_shape() {
     let record = CallRecord {
+        serial: 0,
         call: call(),
         tool: Some("read_file".to_owned()),
         effect: Some(Effect::Read),

@@ -7,6 +7,7 @@
     clippy::print_stdout
 )]
 
+mod anchor;
 mod api;
 mod conflicts;
 mod crowd;

@@ -59,6 +59,7 @@ pub(crate) fn lacks(abi: Option<u32>) -> impl Iterator<Item = &'static str> {
 /// Builds the ruleset of a profile; none when there is nothing to restrict.
 pub(crate) fn ruleset(profile: &Profile) -> Result<Option<OwnedFd>, JailError> {
     let no_files = profile.files != FileAccess::Unrestricted;
+    // A network of its own holds a process better than rules about TCP would.
     let no_network = profile.network == NetworkAccess::None;
     if !no_files && !no_network {
         return Ok(None);
@@ -128,8 +129,32 @@ fn rights(access: PathAccess, kind: Kind) -> BitFlags<AccessFs> {
     }
 }
 
-/// Adds a directory to read. For a mount that exists only inside the child, and so with system calls only.
-pub(crate) fn allow_reading(rules: &OwnedFd, directory: BorrowedFd<'_>) -> Result<(), Errno> {
+/// Rights that this kernel knows, worked out ahead for [`allow`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct KnownRights(u64);
+
+impl KnownRights {
+    pub(crate) fn of_directory(access: PathAccess, abi: u32) -> Self {
+        Self::known(rights(access, Kind::Directory), abi)
+    }
+
+    pub(crate) fn of_device(access: PathAccess, abi: u32) -> Self {
+        Self::known(rights(access, Kind::Device), abi)
+    }
+
+    fn known(rights: BitFlags<AccessFs>, abi: u32) -> Self {
+        let abi = ABI::from(i32::try_from(abi).unwrap_or(i32::MAX));
+        Self((rights & AccessFs::from_all(abi)).bits())
+    }
+
+    /// To read files and list directories, which every version knows.
+    pub(crate) fn reading() -> Self {
+        Self(make_bitflags!(AccessFs::{ReadFile | ReadDir}).bits())
+    }
+}
+
+/// Adds a path. For mounts that exist only inside the child, and so with system calls only.
+pub(crate) fn allow(rules: &OwnedFd, path: BorrowedFd<'_>, rights: KnownRights) -> Result<(), Errno> {
     #[repr(C, packed)]
     struct PathBeneathAttribute {
         allowed_access: u64,
@@ -137,10 +162,7 @@ pub(crate) fn allow_reading(rules: &OwnedFd, directory: BorrowedFd<'_>) -> Resul
     }
     /// `LANDLOCK_RULE_PATH_BENEATH`.
     const PATH_BENEATH: libc::c_int = 1;
-    let attribute = PathBeneathAttribute {
-        allowed_access: make_bitflags!(AccessFs::{ReadFile | ReadDir}).bits(),
-        parent: directory.as_raw_fd(),
-    };
+    let attribute = PathBeneathAttribute { allowed_access: rights.0, parent: path.as_raw_fd() };
     // SAFETY: both descriptors are open and the attribute has the layout the kernel documents, packed.
     Errno::result(unsafe {
         libc::syscall(libc::SYS_landlock_add_rule, rules.as_raw_fd(), PATH_BENEATH, &raw const attribute, 0)

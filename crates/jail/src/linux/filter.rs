@@ -291,7 +291,7 @@ fn process(profile: &Profile, landlock_abi: Option<u32>) -> Result<Decisions, Ba
 
     match profile.network {
         NetworkAccess::None => draft.always(&[libc::SYS_socket], DENY),
-        NetworkAccess::Unrestricted => {
+        NetworkAccess::Loopback | NetworkAccess::Unrestricted => {
             let mut families = vec![libc::AF_INET as u64, libc::AF_INET6 as u64, libc::AF_NETLINK as u64];
             if profile.files == FileAccess::Unrestricted || landlock_abi >= Some(files::CHECKS_PATH_SOCKETS) {
                 families.push(libc::AF_UNIX as u64);

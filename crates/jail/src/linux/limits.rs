@@ -10,7 +10,7 @@ const STEP: &str = "set the resource limits";
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ResourceLimits {
-    entries: [Option<(Resource, u64)>; 6],
+    entries: [Option<(Resource, u64)>; 7],
 }
 
 impl ResourceLimits {
@@ -19,6 +19,7 @@ impl ResourceLimits {
         Self {
             entries: [
                 entry(Resource::RLIMIT_AS, limits.address_space),
+                entry(Resource::RLIMIT_DATA, limits.data),
                 // With the hard limit at the soft one the kernel sends SIGKILL, not a SIGXCPU that could be caught.
                 entry(Resource::RLIMIT_CPU, limits.cpu_seconds),
                 entry(Resource::RLIMIT_NOFILE, limits.open_files),

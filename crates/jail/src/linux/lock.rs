@@ -76,7 +76,7 @@ impl Lock {
         }
         let entered = self.enter()?;
         if entered.contains(CloneFlags::CLONE_NEWPID) {
-            supervise::move_to_new_pid_namespace()?;
+            supervise::move_to_new_pid_namespace(None)?;
             if entered.contains(CloneFlags::CLONE_NEWNS) {
                 self.mounts.fresh_proc(self.rules.as_ref())?;
             }

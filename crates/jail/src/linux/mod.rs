@@ -9,6 +9,7 @@ mod lock;
 mod mounts;
 mod namespaces;
 mod privileges;
+mod process;
 mod supervise;
 
 use std::io;
@@ -20,6 +21,7 @@ use nix::sched::CloneFlags;
 
 use crate::{JailError, LockReport, Profile, SyscallFilter};
 use lock::Lock;
+pub use process::{JailedProcess, Killer, Layer, process_support, start};
 
 /// The kernel refused a step. It carries no allocation, so that it can be made between fork and exec.
 #[derive(Clone, Copy, Debug)]

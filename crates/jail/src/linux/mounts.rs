@@ -109,7 +109,7 @@ impl MountView {
         let Some(rules) = rules else { return Ok(()) };
         let refused = Refusal::of("allow the new /proc");
         let root = open(c"/proc", OFlag::O_PATH | OFlag::O_CLOEXEC, Mode::empty()).map_err(&refused)?;
-        files::allow_reading(rules, root.as_fd()).map_err(&refused)
+        files::allow(rules, root.as_fd(), files::KnownRights::reading()).map_err(&refused)
     }
 }
 

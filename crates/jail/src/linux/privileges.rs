@@ -59,18 +59,31 @@ struct CapabilityData {
     inheritable: u32,
 }
 
+/// CAP_SYS_ADMIN, by its number.
+const ADMINISTRATION: u32 = 1 << 21;
+
 /// `_LINUX_CAPABILITY_VERSION_3`: two words of 32 bits each.
 const CAPABILITY_VERSION: u32 = 0x2008_0522;
+
+fn capabilities() -> Result<[CapabilityData; 2], Errno> {
+    let mut header = CapabilityHeader { version: CAPABILITY_VERSION, pid: 0 };
+    let mut data = [CapabilityData::default(); 2];
+    // SAFETY: header and data are valid for the call and have the layout of version 3 of the interface.
+    Errno::result(unsafe { libc::syscall(libc::SYS_capget, &raw mut header, data.as_mut_ptr()) })?;
+    Ok(data)
+}
+
+/// Whether this process may mount and make namespaces without a user namespace of its own.
+pub(crate) fn may_administrate() -> bool {
+    capabilities().is_ok_and(|[low, _]| low.effective & ADMINISTRATION != 0)
+}
 
 /// Gives capabilities up: those of root, and the full set that a new user namespace hands out, which opens much of the
 /// kernel that ordinary users never reach. With no new privileges an exec cannot bring them back.
 pub(crate) fn drop_capabilities(kept: Kept) -> Result<(), Refusal> {
     let step = "drop capabilities";
-    let mut header = CapabilityHeader { version: CAPABILITY_VERSION, pid: 0 };
-    let mut data = [CapabilityData::default(); 2];
-    // SAFETY: header and data are valid for the call and have the layout of version 3 of the interface.
-    Errno::result(unsafe { libc::syscall(libc::SYS_capget, &raw mut header, data.as_mut_ptr()) })
-        .map_err(Refusal::of(step))?;
+    let mut data = capabilities().map_err(Refusal::of(step))?;
+    let header = CapabilityHeader { version: CAPABILITY_VERSION, pid: 0 };
     let mask = match kept {
         Kept::None => [0, 0],
         Kept::FileOwnership => [FILE_OWNERSHIP, 0],
@@ -80,7 +93,7 @@ pub(crate) fn drop_capabilities(kept: Kept) -> Result<(), Refusal> {
         word.effective &= mask;
         word.inheritable = 0;
     }
-    // SAFETY: as above; the kernel only reads.
+    // SAFETY: header and data have the layout of version 3 of the interface; the kernel only reads.
     Errno::result(unsafe { libc::syscall(libc::SYS_capset, &raw const header, data.as_ptr()) })
         .map(drop)
         .map_err(Refusal::of(step))

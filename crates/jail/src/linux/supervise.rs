@@ -5,23 +5,26 @@
 //! - the program, as the second process, so that signals and aborts work in it as they do anywhere.
 //!
 //! The first process waits for the end of a pipe whose other end only the supervisor holds. However the supervisor ends,
-//! by SIGKILL too, nothing it has started stays behind.
+//! by SIGKILL too, nothing it has started stays behind. With a [`ChildLine`] it also waits for the kernel's word or its
+//! end, and the supervisor tells the kernel how the program ended, after all others have.
 #![expect(unsafe_code, reason = "fork, sigwaitinfo and _exit have no safe form")]
 
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::prctl;
 use nix::sys::signal::{SigHandler, SigSet, SigmaskHow, Signal, kill, signal, sigprocmask};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
-use nix::unistd::{ForkResult, Pid, fork, pipe2, read};
+use nix::unistd::{ForkResult, Pid, fork, pipe2};
 
 use super::Refusal;
 use super::privileges::close_range;
+use super::process::ChildLine;
 
 /// Returns in the program's process only. The calling process, whose pid namespace for children is new, never returns.
-pub(crate) fn move_to_new_pid_namespace() -> Result<(), Refusal> {
+pub(crate) fn move_to_new_pid_namespace(line: Option<&ChildLine>) -> Result<(), Refusal> {
     let refused = Refusal::of("start in a new pid namespace");
     let (lifeline, held) = pipe2(OFlag::O_CLOEXEC).map_err(&refused)?;
     // The supervisor and the first process are copies of the caller's memory; nobody may look into them. They are marked
@@ -34,7 +37,7 @@ pub(crate) fn move_to_new_pid_namespace() -> Result<(), Refusal> {
     let first = match unsafe { fork() }.map_err(&refused)? {
         ForkResult::Child => {
             drop(held);
-            collect_orphans(&lifeline)
+            collect_orphans(&lifeline, line)
         }
         ForkResult::Parent { child } => child,
     };
@@ -43,23 +46,34 @@ pub(crate) fn move_to_new_pid_namespace() -> Result<(), Refusal> {
         ForkResult::Child => sigprocmask(SigmaskHow::SIG_SETMASK, Some(&mask), None).map_err(&refused),
         ForkResult::Parent { child } => {
             drop(lifeline);
-            supervise(first, child, &held)
+            supervise(first, child, &held, line)
         }
     }
 }
 
 /// The life of the namespace's first process.
-fn collect_orphans(lifeline: &OwnedFd) -> ! {
-    close_all_but(lifeline);
+fn collect_orphans(lifeline: &OwnedFd, line: Option<&ChildLine>) -> ! {
+    close_all_but(lifeline, line);
     // SAFETY: ignoring installs no handler. The kernel then collects children by itself.
     let _ = unsafe { signal(Signal::SIGCHLD, SigHandler::SigIgn) };
-    while matches!(read(lifeline, &mut [0]), Ok(1..) | Err(Errno::EINTR)) {}
-    exit(0)
+    let supervisor = PollFd::new(lifeline.as_fd(), PollFlags::POLLIN);
+    let kernel = PollFd::new(line.map_or(lifeline.as_fd(), ChildLine::as_fd), PollFlags::POLLIN);
+    let mut watched = [supervisor, kernel];
+    loop {
+        let _ = poll(&mut watched, PollTimeout::NONE);
+        let [supervisor, kernel] = &watched;
+        // Nobody ever writes to the lifeline.
+        if supervisor.any().unwrap_or(true)
+            || kernel.any().unwrap_or(true) && line.is_none_or(ChildLine::says_end)
+        {
+            exit(0)
+        }
+    }
 }
 
 /// The life of the process that the caller knows as its child.
-fn supervise(first: Pid, program: Pid, held: &OwnedFd) -> ! {
-    close_all_but(held);
+fn supervise(first: Pid, program: Pid, held: &OwnedFd, line: Option<&ChildLine>) -> ! {
+    close_all_but(held, line);
     let all = SigSet::all();
     loop {
         if let Ok(status @ (WaitStatus::Exited(..) | WaitStatus::Signaled(..))) =
@@ -67,7 +81,10 @@ fn supervise(first: Pid, program: Pid, held: &OwnedFd) -> ! {
         {
             // The first process is gone only after all others in its namespace are.
             let _ = kill(first, Signal::SIGKILL);
-            let _ = waitpid(first, None);
+            while waitpid(first, None) == Err(Errno::EINTR) {}
+            if let Some(line) = line {
+                tell(line, status);
+            }
             end_like(status);
         }
         // SAFETY: an all-zero value is a valid one for this plain C structure.
@@ -84,14 +101,29 @@ fn supervise(first: Pid, program: Pid, held: &OwnedFd) -> ! {
     }
 }
 
-/// Closes everything but one end of the pipe, so that nobody waits for us to close it.
-fn close_all_but(pipe: &OwnedFd) {
-    if let Ok(kept) = libc::c_uint::try_from(pipe.as_raw_fd()) {
-        if let Some(below) = kept.checked_sub(1) {
-            let _ = close_range(0, below, 0);
-        }
-        let _ = close_range(kept.saturating_add(1), libc::c_uint::MAX, 0);
+fn tell(line: &ChildLine, status: WaitStatus) {
+    match status {
+        WaitStatus::Exited(_, code) => line.tell_exit(code),
+        WaitStatus::Signaled(_, number, _) => line.tell_signal(number as i32),
+        _ => {}
     }
+}
+
+/// Closes everything but one end of the pipe and the line, so that nobody waits for us to close it.
+fn close_all_but(pipe: &OwnedFd, line: Option<&ChildLine>) {
+    let line = line.map(ChildLine::as_fd);
+    let number = |descriptor: BorrowedFd<'_>| libc::c_uint::try_from(descriptor.as_raw_fd()).unwrap_or(0);
+    let pipe = number(pipe.as_fd());
+    let line = line.map_or(pipe, number);
+    let (low, high) = (pipe.min(line), pipe.max(line));
+    let between = |first: libc::c_uint, end: libc::c_uint| {
+        if first < end {
+            let _ = close_range(first, end - 1, 0);
+        }
+    };
+    between(0, low);
+    between(low.saturating_add(1), high);
+    between(high.saturating_add(1), libc::c_uint::MAX);
 }
 
 /// Ends with the same code or by the same signal, so that the caller sees the program's end and not the supervisor's.

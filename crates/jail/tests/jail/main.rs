@@ -7,9 +7,14 @@
 
 mod command;
 mod compute;
+mod escape;
 mod harness;
+mod layer;
 mod probes;
 mod process;
+mod replay;
+mod tree;
+mod workshop;
 
 /// Does nothing in an ordinary run.
 #[test]
@@ -25,7 +30,12 @@ fn no_test_file_is_forgotten() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/jail");
     let listed = include_str!("main.rs");
     for entry in std::fs::read_dir(folder).unwrap() {
-        let name = entry.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned();
-        assert!(name == "main" || listed.contains(&format!("mod {name};")), "`{name}.rs` is not a module");
+        let path = entry.unwrap().path();
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        let is_data = path.extension().is_some_and(|extension| extension == "txt");
+        assert!(
+            is_data || name == "main" || listed.contains(&format!("mod {name};")),
+            "`{name}.rs` is not a module"
+        );
     }
 }

@@ -2,7 +2,9 @@
 
 mod database;
 mod fields;
+mod gates;
 mod git;
+mod jail;
 mod load;
 mod registry;
 mod sandbox;
@@ -13,7 +15,9 @@ use tgp_sandbox::AllowList;
 
 pub use database::DatabaseConfig;
 use fields::Fields;
+pub use gates::{AuditConfig, AuditDurability, PolicyConfig, TddConfig};
 pub use git::{GitAuth, GitConfig, GitProvider, WriteStrategy};
+pub use jail::JailConfig;
 pub(crate) use load::{ConfigSource, find, kept_files};
 pub use registry::{EmbeddingsConfig, OnDuplicate, RegistryConfig};
 pub use sandbox::SandboxConfig;
@@ -30,6 +34,10 @@ pub struct Config {
     pub sandbox: SandboxConfig,
     pub db: DatabaseConfig,
     pub registry: RegistryConfig,
+    pub audit: AuditConfig,
+    pub policy: PolicyConfig,
+    pub tdd: TddConfig,
+    pub jail: JailConfig,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,6 +58,10 @@ impl Default for Config {
             sandbox: SandboxConfig::default(),
             db: DatabaseConfig::default(),
             registry: RegistryConfig::default(),
+            audit: AuditConfig::default(),
+            policy: PolicyConfig::default(),
+            tdd: TddConfig::default(),
+            jail: JailConfig::default(),
         }
     }
 }
@@ -132,6 +144,10 @@ impl Config {
             sandbox: defaults.sandbox,
             db: defaults.db,
             registry: defaults.registry,
+            audit: defaults.audit,
+            policy: defaults.policy,
+            tdd: defaults.tdd,
+            jail: defaults.jail,
         };
         if config.root_dir.is_empty() {
             root.problem("rootDir", "must not be empty");
@@ -156,6 +172,18 @@ impl Config {
         }
         if let Some(registry) = root.section("registry") {
             config.registry = registry::read(registry);
+        }
+        if let Some(audit) = root.section("audit") {
+            config.audit = gates::read_audit(audit);
+        }
+        if let Some(policy) = root.section("policy") {
+            config.policy = gates::read_policy(policy);
+        }
+        if let Some(tdd) = root.section("tdd") {
+            config.tdd = gates::read_tdd(tdd);
+        }
+        if let Some(jail) = root.section("jail") {
+            config.jail = jail::read(jail);
         }
         for (index, entry) in config.allowed_fetch_urls.iter().enumerate() {
             if let Err(error) = AllowList::parse(std::slice::from_ref(entry)) {

@@ -111,7 +111,7 @@ async fn five_hundred_hostile_runs_leave_nothing_behind() {
         .put("tgp.config.json", &json!({ "sandbox": { "cpuMs": 15, "wallMs": 400, "pool": 2 } }).to_string());
     // The memory of the recorder is not what is measured here.
     let kernel =
-        Kernel::boot(BootOptions { recorder: Arc::new(Forgetful), ..project.options() }).await.unwrap();
+        Kernel::boot(BootOptions { recorder: Some(Arc::new(Forgetful)), ..project.options() }).await.unwrap();
     project.tool("good.ts", GOOD);
     // Sources that are refused never reach a worker of their own, and so prove nothing here.
     let cases: Vec<Case> = corpus::all()

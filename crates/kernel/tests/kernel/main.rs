@@ -5,8 +5,10 @@
 
 mod bridge;
 mod config;
+mod commands;
 mod corpus;
 mod fetch_bridge;
+mod gates;
 mod hostile;
 mod lifecycle;
 mod memory;
@@ -17,7 +19,9 @@ mod server;
 mod shapes;
 mod sql;
 mod support;
+mod tdd;
 mod throws;
+mod tool_tests;
 mod transactions;
 mod worker_lock;
 

@@ -5,6 +5,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tgp::contract::TddMode;
 use tgp::{BootOptions, Kernel};
 
 use crate::support::{Project, WORKER, code, data, error, exec, result};
@@ -63,6 +64,7 @@ fn options(project: &Path) -> BootOptions {
     BootOptions {
         worker: Some(PathBuf::from(WORKER)),
         environment: std::sync::Arc::new(|name| std::env::var(name).ok()),
+        tdd_mode: Some(TddMode::Explore),
         ..BootOptions::new(project)
     }
 }

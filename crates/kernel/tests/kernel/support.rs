@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tgp::contract::{CallRecord, Recorder, ToolError, ToolResult};
+use tgp::contract::{CallRecord, Recorder, TddMode, ToolError, ToolResult};
 use tgp::{BootError, BootOptions, Kernel};
 
 /// The worker program of this build.
@@ -55,7 +55,12 @@ impl Project {
     }
 
     pub fn options(&self) -> BootOptions {
-        BootOptions { worker: Some(PathBuf::from(WORKER)), ..BootOptions::new(self.path()) }
+        BootOptions {
+            worker: Some(PathBuf::from(WORKER)),
+            // Most tests are about other things than tests for tools.
+            tdd_mode: Some(TddMode::Explore),
+            ..BootOptions::new(self.path())
+        }
     }
 
     pub async fn boot(&self) -> Result<Kernel, BootError> {

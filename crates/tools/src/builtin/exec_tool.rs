@@ -5,10 +5,14 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tgp_contract::{Access, Change, Effect, ExecutionPath, RelativePath, Target, ToolDefinition, ToolError};
+use tgp_compiler::is_test_file;
+use tgp_contract::{
+    Access, Change, Code, Effect, ExecutionPath, RelativePath, Target, ToolDefinition, ToolError,
+};
 
-use super::{Definition, tool_file, unified_diff};
+use super::{Definition, tool_file};
 use crate::Forge;
+use crate::files::difference;
 use crate::router::{Invocation, Outcome, Tool};
 
 pub(super) struct ExecTool {
@@ -63,6 +67,10 @@ impl Tool for ExecTool {
     async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
         let arguments: Arguments = invocation.parse()?;
         let path = RelativePath::new(&arguments.path)?;
+        if is_test_file(path.as_str()) {
+            return Err(ToolError::new(Code::Validation, format!("`{path}` holds tests, and is no tool"))
+                .help("run it with `test_tool`, or `tgp test` at the command line"));
+        }
         let host = invocation.workspace.host.as_ref();
         let execution = self.forge.execute(invocation, &path, arguments.args).await?;
         let mut data = execution.data;
@@ -72,16 +80,9 @@ impl Tool for ExecTool {
             let path = change.path().clone();
             match (&change, invocation.context.dry_run) {
                 (Change::Write { content, .. }, true) => {
-                    let old = host.read(&path).unwrap_or_default();
-                    previews.push(json!({
-                        "path": path,
-                        "diff": unified_diff(
-                            &path,
-                            &String::from_utf8_lossy(&old),
-                            &String::from_utf8_lossy(content),
-                            before.is_none(),
-                        ),
-                    }));
+                    let old = before.and_then(|_| host.read(&path).ok());
+                    let shown = difference(path.as_str(), old.as_deref(), Some(content));
+                    previews.push(json!({ "path": path, "diff": shown.text }));
                 }
                 (Change::Remove { .. }, true) => previews.push(json!({ "path": path, "removed": true })),
                 (Change::Write { content, .. }, false) => {

@@ -66,7 +66,7 @@ impl Tool for Fetch {
     }
 
     async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
-        let request = FetchRequest::from_json(invocation.arguments.clone())?;
+        let request = FetchRequest::from_json(invocation.call.arguments.clone())?;
         if invocation.context.dry_run && !SAFE_METHODS.contains(&request.method.as_str()) {
             let message = format!("a dry run changes nothing, so it sends no {} request", request.method);
             return Err(ToolError::new(Code::Permission, message).help("run it without dry_run"));

@@ -10,6 +10,7 @@ mod patch_file;
 mod read_file;
 mod search;
 mod sync;
+mod test_tool;
 mod write_file;
 
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use tgp_contract::{
 
 use tgp_sandbox::FetchClient;
 
+use crate::files::difference;
 use crate::router::{Outcome, Tool};
 use crate::{Forge, Library};
 
@@ -41,6 +43,7 @@ pub fn kernel_tools(
         Arc::new(patch_file::PatchFile::new(Arc::clone(library))?),
         Arc::new(check_tool::CheckTool::new(Arc::clone(forge))?),
         Arc::new(exec_tool::ExecTool::new(Arc::clone(forge))?),
+        Arc::new(test_tool::TestTool::new(Arc::clone(forge))?),
         Arc::new(search::Search::new(Arc::clone(library))?),
         Arc::new(sync::Sync::new(Arc::clone(library))?),
         Arc::new(log::Log::new(Arc::clone(library))?),
@@ -50,18 +53,18 @@ pub fn kernel_tools(
 }
 
 /// The parts of a definition that differ from tool to tool.
-struct Definition {
-    name: &'static str,
-    aliases: &'static [&'static str],
-    description: &'static str,
-    input_schema: Value,
-    effect: Effect,
-    path: ExecutionPath,
-    dry_run: bool,
+pub(crate) struct Definition {
+    pub(crate) name: &'static str,
+    pub(crate) aliases: &'static [&'static str],
+    pub(crate) description: &'static str,
+    pub(crate) input_schema: Value,
+    pub(crate) effect: Effect,
+    pub(crate) path: ExecutionPath,
+    pub(crate) dry_run: bool,
 }
 
 impl Definition {
-    fn build(self) -> Result<ToolDefinition, ToolError> {
+    pub(crate) fn build(self) -> Result<ToolDefinition, ToolError> {
         let name =
             ToolName::new(self.name).map_err(|error| ToolError::new(Code::Internal, error.to_string()))?;
         Ok(ToolDefinition {
@@ -89,22 +92,12 @@ fn preview(files: &dyn FileSystem, path: &RelativePath, content: &str) -> Result
         Err(FsError::NotFound(_)) => None,
         Err(error) => return Err(error.into()),
     };
-    let created = before.is_none();
-    let old = String::from_utf8_lossy(before.as_deref().unwrap_or_default()).into_owned();
+    let shown = difference(path.as_str(), before.as_deref(), Some(content.as_bytes()));
     Ok(serde_json::json!({
         "dry_run": true,
         "path": path,
-        "created": created,
-        "diff": unified_diff(path, &old, content, created),
+        "created": before.is_none(),
+        "diff": shown.text,
     })
     .into())
-}
-
-fn unified_diff(path: &RelativePath, old: &str, new: &str, created: bool) -> String {
-    let from = if created { "/dev/null".to_owned() } else { format!("a/{path}") };
-    similar::TextDiff::from_lines(old, new)
-        .unified_diff()
-        .context_radius(3)
-        .header(&from, &format!("b/{path}"))
-        .to_string()
 }

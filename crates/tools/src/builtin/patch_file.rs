@@ -5,10 +5,11 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tgp_contract::{Access, Code, Effect, ExecutionPath, RelativePath, Target, ToolDefinition, ToolError};
+use tgp_contract::{Access, Effect, ExecutionPath, RelativePath, Target, ToolDefinition, ToolError};
 
 use super::{Definition, preview, tool_file};
 use crate::Library;
+use crate::files::{Replacement, patch};
 use crate::memory::refuse_derived;
 use crate::router::{Invocation, Outcome, Tool};
 
@@ -63,55 +64,13 @@ impl Tool for PatchFile {
         let path = RelativePath::new(&arguments.path)?;
         refuse_derived(&path)?;
         let files = &invocation.workspace.tools;
-        let Arguments { search, replace, .. } = arguments;
+        let replacement = Replacement { search: arguments.search, replace: arguments.replace, all: false };
         if invocation.context.dry_run {
-            let patched = patch(&path, &files.read_text(&path)?, &search, &replace)?;
+            let (patched, _) = patch(&path, &files.read_text(&path)?, &replacement)?;
             return preview(files.as_ref(), &path, &patched);
         }
         let meant = path.clone();
-        self.library.patch(files, &path, move |text| patch(&meant, text, &search, &replace)).await
+        let patch = move |text: &str| patch(&meant, text, &replacement).map(|(patched, _)| patched);
+        self.library.patch(files, &path, patch).await
     }
-}
-
-fn patch(path: &RelativePath, text: &str, search: &str, replace: &str) -> Result<String, ToolError> {
-    let places = occurrences(text, search);
-    match places.as_slice() {
-        [start] => {
-            let (before, rest) = text.split_at(*start);
-            let after = rest.get(search.len()..).unwrap_or_default();
-            Ok([before, replace, after].concat())
-        }
-        [] => Err(ToolError::new(
-            Code::Validation,
-            format!("the search text does not occur in `{path}` (0 matches)"),
-        )
-        .detail("matches", 0)
-        .help("read the file again and copy the text exactly, with its white space")),
-        many => {
-            let lines: Vec<usize> = many
-                .iter()
-                .map(|&start| text.get(..start).unwrap_or_default().matches('\n').count() + 1)
-                .collect();
-            Err(ToolError::new(
-                Code::Validation,
-                format!("the search text is ambiguous in `{path}`: {} matches", many.len()),
-            )
-            .detail("matches", many.len())
-            .detail("lines", lines)
-            .help("add the lines around the one you mean, so that the text occurs once"))
-        }
-    }
-}
-
-/// Where `search` begins, overlapping occurrences included: two readings of one place are ambiguous too.
-fn occurrences(text: &str, search: &str) -> Vec<usize> {
-    let mut found = Vec::new();
-    let mut from = 0;
-    while let Some(at) = text.get(from..).and_then(|rest| rest.find(search)) {
-        let start = from + at;
-        found.push(start);
-        let step = text.get(start..).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8);
-        from = start + step;
-    }
-    found
 }

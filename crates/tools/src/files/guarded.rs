@@ -34,7 +34,8 @@ impl Guarded {
     }
 }
 
-fn is_at_or_below(path: &RelativePath, directory: &RelativePath) -> bool {
+/// Compared without case, because some disks do.
+pub(super) fn is_at_or_below(path: &RelativePath, directory: &RelativePath) -> bool {
     let mut parts = path.parts();
     directory.parts().all(|name| parts.next().is_some_and(|part| part.eq_ignore_ascii_case(name)))
 }

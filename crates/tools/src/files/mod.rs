@@ -1,17 +1,36 @@
 //! Which files a call may see, and which database.
 
+mod batch;
+mod diff;
+mod directories;
 mod guarded;
 mod mounts;
+mod patch;
+mod project;
+mod protected;
+mod walk;
 
+use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
-use tgp_contract::{Database, Entry, EntryKind, FileEffect, FileSystem, RelativePath, Root, canonical};
-use tgp_vfs::{DiskFs, OpenError, OverlayFs};
+use tgp_contract::{
+    Change, Database, Entry, EntryKind, FileEffect, FileSystem, RelativePath, Root, canonical,
+};
+use tgp_vfs::{DiskFs, DiskOptions, Limits, OpenError, OverlayFs};
 
 use crate::database::Sql;
+pub(crate) use diff::difference;
+use directories::Directories;
 pub use guarded::Guarded;
 pub(crate) use mounts::Mounts;
+pub(crate) use patch::{Replacement, patch};
+pub(crate) use project::{Changed, Ground, ProjectFiles};
+pub(crate) use protected::is_protected;
+pub(crate) use walk::{Flow, Ignored, Walk};
+
+/// The largest file of the project that a call reads or writes: it is held in memory as a whole.
+const MAX_HOST_FILE_BYTES: u64 = 64 << 20;
 
 /// The files and the database of one kernel, or of one run on top of it.
 #[derive(Clone)]
@@ -28,6 +47,9 @@ pub struct Workspace {
     pub(crate) sql: Sql,
     /// True for a run's own view, whose writes wait for the run's end.
     pub(crate) overlaid: bool,
+    pub(crate) ground: Arc<Ground>,
+    /// What runs have written and not committed yet, the outermost first.
+    overlays: Vec<Arc<OverlayFs>>,
 }
 
 /// Whether a path may name its parent directories.
@@ -47,6 +69,8 @@ pub enum WorkspaceError {
     RootHoldsProject,
     #[error("cannot open `{path}`: {source}")]
     Open { path: PathBuf, source: OpenError },
+    #[error("cannot open `{path}`: {source}")]
+    Directory { path: PathBuf, source: std::io::Error },
     #[error(transparent)]
     Path(#[from] tgp_contract::PathError),
 }
@@ -91,22 +115,31 @@ impl Workspace {
         }) {
             return Err(WorkspaceError::InsideRoot(text.clone()));
         }
-        let mut kept = Vec::new();
-        for path in
-            kept_files.iter().map(|file| lexical(&project.join(file))).chain([lexical(tool_root), real_root])
-        {
-            if path.starts_with(&root) {
-                kept.push(below(&path)?);
-            }
-        }
+        let in_host = |paths: Vec<PathBuf>| -> Result<Vec<RelativePath>, WorkspaceError> {
+            paths.iter().filter(|path| path.starts_with(&root)).map(|path| below(path)).collect()
+        };
+        let sealed = in_host(kept_files.iter().map(|file| lexical(&project.join(file))).collect())?;
+        let hidden = in_host(vec![lexical(tool_root), real_root])?;
+        let kept = [sealed.clone(), hidden.clone()].concat();
+        let limits = Limits { file_bytes: MAX_HOST_FILE_BYTES, ..Limits::default() };
+        let unopened = |source| WorkspaceError::Open { path: root.clone(), source };
+        let disk: Arc<dyn FileSystem> = Arc::new(
+            DiskFs::open_with(&root, DiskOptions { limits, ..DiskOptions::default() }).map_err(unopened)?,
+        );
+        let tree = Directories::open(&root)
+            .map_err(|source| WorkspaceError::Directory { path: root.clone(), source })?;
+        let ground =
+            Ground { disk: Arc::clone(&disk), directories: tree, sealed, hidden, turn: Mutex::default() };
         Ok(Self {
             tools: Arc::new(Guarded::new(Arc::new(open(tool_root)?), Vec::new())),
-            host: Arc::new(Guarded::new(Arc::new(open(&root)?), kept)),
+            host: Arc::new(Guarded::new(disk, kept)),
             project: below(project)?,
             allowed: directories.iter().map(|directory| below(directory)).collect::<Result<_, _>>()?,
             upward: if block_upward_traversal { UpwardTraversal::Blocked } else { UpwardTraversal::Allowed },
             sql: Sql::Absent,
             overlaid: false,
+            ground: Arc::new(ground),
+            overlays: Vec::new(),
         })
     }
 
@@ -114,6 +147,12 @@ impl Workspace {
     #[must_use]
     pub fn with_database(self, database: Arc<dyn Database>) -> Self {
         Self { sql: Sql::Each(database), ..self }
+    }
+
+    /// The directories that forged tools may write to, as [`Root::Host`] names them.
+    #[must_use]
+    pub fn directories(&self) -> &[RelativePath] {
+        &self.allowed
     }
 
     /// What a change of a file of `host` leaves in the record.
@@ -143,7 +182,26 @@ impl Workspace {
     pub(crate) fn overlay(&self) -> (Self, Arc<OverlayFs>) {
         let overlay = Arc::new(OverlayFs::new(Arc::clone(&self.host)));
         let host = Arc::clone(&overlay) as Arc<dyn FileSystem>;
-        (Self { host, sql: self.sql.for_run(), overlaid: true, ..self.clone() }, overlay)
+        let overlays = self.overlays.iter().cloned().chain([Arc::clone(&overlay)]).collect();
+        (Self { host, sql: self.sql.for_run(), overlaid: true, overlays, ..self.clone() }, overlay)
+    }
+
+    /// The project as this call sees it, with what its run has written so far.
+    pub(crate) fn project_files(&self) -> ProjectFiles {
+        let changes = self.overlays.iter().flat_map(|overlay| overlay.changes());
+        let pending: BTreeMap<RelativePath, Option<u64>> = changes
+            .map(|change| match change {
+                Change::Write { path, content } => (path, Some(content.len() as u64)),
+                Change::Remove { path } => (path, None),
+            })
+            .collect();
+        ProjectFiles {
+            host: Arc::clone(&self.host),
+            ground: Arc::clone(&self.ground),
+            project: self.project.clone(),
+            pending: Arc::new(pending),
+            overlaid: self.overlaid,
+        }
     }
 }
 

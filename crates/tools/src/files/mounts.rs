@@ -9,6 +9,9 @@ use crate::memory::TOOLS_DIRECTORY;
 
 use super::{UpwardTraversal, Workspace, is_listed};
 
+/// Bytes of a file that a running tool reads at once.
+const MAX_READ_BYTES: u64 = 16 << 20;
+
 /// One run's view. `/tmp` lives and dies with it.
 pub(crate) struct Mounts {
     workspace: Workspace,
@@ -52,15 +55,28 @@ impl Mounts {
     pub(crate) fn read(&self, text: &str) -> Result<String, ToolError> {
         let read = match self.place(text)? {
             Place::Root(path) => self.workspace.tools.read_text(&path),
-            Place::Host(path) => self.workspace.host.read_text(&path),
+            Place::Host(path) => {
+                self.refuse_large(&path)?;
+                self.workspace.host.read_text(&path)
+            }
             Place::Scratch(path) => self.scratch.read_text(&path),
         };
         Ok(read?)
     }
 
+    /// The host reads larger files than a run could be sent.
+    fn refuse_large(&self, path: &RelativePath) -> Result<(), FsError> {
+        match self.workspace.host.entry(path)? {
+            Some(entry) if entry.size > MAX_READ_BYTES => {
+                Err(FsError::TooLarge { path: path.clone(), size: entry.size, limit: MAX_READ_BYTES })
+            }
+            _ => Ok(()),
+        }
+    }
+
     pub(crate) fn write(&self, text: &str, content: &str) -> Result<(), ToolError> {
         match self.place(text)? {
-            Place::Host(path) => Ok(self.workspace.host.write(&path, content.as_bytes())?),
+            Place::Host(path) => self.write_host(&path, content.as_bytes()),
             Place::Scratch(path) => Ok(self.scratch.write(&path, content.as_bytes())?),
             Place::Root(_) => {
                 let allowed: Vec<String> = self.workspace.allowed.iter().map(ToString::to_string).collect();
@@ -68,6 +84,11 @@ impl Mounts {
                     .detail("allowedDirs", allowed))
             }
         }
+    }
+
+    /// The one place where a running tool's bytes go to a file of the host. They wait in its run's overlay.
+    fn write_host(&self, path: &RelativePath, content: &[u8]) -> Result<(), ToolError> {
+        Ok(self.workspace.host.write(path, content)?)
     }
 
     /// The files below a directory, named as the tool would name them.

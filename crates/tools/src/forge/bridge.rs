@@ -37,7 +37,7 @@ impl ToolBridge {
             mounts: Arc::new(Mutex::new(Mounts::new(workspace.clone()))),
             workspace,
             context: invocation.context.clone(),
-            call_id: invocation.call_id.to_owned(),
+            call_id: invocation.call.id.to_owned(),
             router: Arc::clone(invocation.router),
             running: Semaphore::new(if invocation.context.depth == 0 { PARALLEL_TOOLS } else { 1 }),
             answered: BlockingMutex::default(),
@@ -136,15 +136,12 @@ fn text(function: &str, name: &str, value: Option<Value>) -> Result<String, Tool
     }
 }
 
-/// For code that may call nothing: configuration files.
-pub(super) struct NoBridge;
+/// For code that may call nothing, such as configuration files; it says when.
+pub(super) struct NoBridge(pub(super) &'static str);
 
 #[async_trait]
 impl Bridge for NoBridge {
     async fn call(&self, name: &str, _arguments: Vec<Value>) -> Result<Value, ToolError> {
-        Err(ToolError::new(
-            Code::Permission,
-            format!("tgp.{name} is not there while a configuration is read"),
-        ))
+        Err(ToolError::new(Code::Permission, format!("tgp.{name} is not there while {}", self.0)))
     }
 }

@@ -122,6 +122,11 @@ fn map_stack(stack: &str, graph: &ModuleGraph) -> Vec<Frame> {
     stack.lines().filter_map(|line| map_frame(line.trim(), graph)).collect()
 }
 
+/// Where the tool's own code was, in its TypeScript.
+pub(super) fn first_place(stack: &str, graph: &ModuleGraph) -> Option<Place> {
+    map_stack(stack, graph).into_iter().find_map(|frame| frame.place)
+}
+
 /// One line of the engine's stack: `at function (module:line:column)` or `at module:line:column`.
 fn map_frame(line: &str, graph: &ModuleGraph) -> Option<Frame> {
     let rest = line.strip_prefix("at ")?;

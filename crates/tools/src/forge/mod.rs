@@ -5,8 +5,10 @@ mod cache;
 mod describe;
 mod failure;
 mod frontend;
+mod predicate;
 mod program;
 mod run_end;
+mod testing;
 mod types;
 
 use std::collections::BTreeMap;
@@ -16,8 +18,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::{Value, json};
 use tgp_compiler::{CheckOptions, GraphBuilder, GraphHost, Role, Unit};
 use tgp_contract::{
-    Change, CheckReport, Code, FileSystem, Finding, FsError, Place, RelativePath, Severity, ToolError,
-    TypeCheck, canonical,
+    Access, Change, CheckReport, Code, FileSystem, Finding, FsError, Place, RelativePath, Severity, Target,
+    ToolError, TypeCheck, canonical,
 };
 use tgp_sandbox::{CompileFailure, Limits, LogLine, RunInput, RunOptions, Sandbox, SandboxError};
 use tokio::sync::Semaphore;
@@ -28,8 +30,10 @@ use crate::router::Invocation;
 pub use cache::BytecodeCache;
 pub use frontend::ForgeFrontend;
 use frontend::{FrontendAnswer, FrontendRequest};
+pub(crate) use predicate::Predicate;
 use program::{Prepared, prepare};
 use run_end::RunEnd;
+pub use testing::{TestFailure, TestReport, TestResult};
 use types::TypeChecker;
 pub use types::native_type_checker;
 
@@ -200,13 +204,17 @@ impl Forge {
         }
         let builder = GraphBuilder::new(self.graph_host(tools), entry).map_err(|error| error.0)?;
         let prepared = Arc::new(prepare(self, builder).await?);
+        self.keep_program(entry.to_string(), &prepared);
+        Ok(prepared)
+    }
+
+    fn keep_program(&self, key: String, prepared: &Arc<Prepared>) {
         self.sandbox.forget_others(prepared.libraries());
         let mut programs = self.programs();
         if programs.len() >= MAX_PROGRAMS {
             programs.pop_first();
         }
-        programs.insert(entry.to_string(), Arc::clone(&prepared));
-        Ok(prepared)
+        programs.insert(key, Arc::clone(prepared));
     }
 
     fn programs(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, Arc<Prepared>>> {
@@ -238,7 +246,8 @@ impl Forge {
         // An inner run must not wait for a place that its outer run holds.
         let _place = if inner { None } else { self.running.acquire().await.ok() };
         let (workspace, overlay) = invocation.workspace.overlay();
-        let end = RunEnd { overlay, sql: workspace.sql.run().cloned() };
+        let ground = (!inner).then(|| Arc::clone(&workspace.ground));
+        let end = RunEnd { overlay, sql: workspace.sql.run().cloned(), ground };
         let bridge = bridge::ToolBridge::new(path.clone(), workspace, invocation);
         let input = RunInput { arguments, call_default: true, environment: Vec::new() };
         let report = self.sandbox.run(&prepared.program, input, self.run_options(), &bridge).await;
@@ -267,6 +276,10 @@ impl Forge {
                 } else {
                     with_hashes(end.overlay.changes(), invocation.workspace)?
                 };
+                if let Err(refused) = judge(invocation, &changes).await {
+                    end.undo().await;
+                    return Err(refused.detail("logs", logs));
+                }
                 let statements = end.sql.as_ref().map(SqlRun::notes).unwrap_or_default();
                 if inner || !invocation.context.dry_run {
                     end.commit().await?;
@@ -317,7 +330,12 @@ impl Forge {
         };
         let report = self
             .sandbox
-            .run(&prepared.program, input, RunOptions::default(), &bridge::NoBridge)
+            .run(
+                &prepared.program,
+                input,
+                RunOptions::default(),
+                &bridge::NoBridge("a configuration is read"),
+            )
             .await
             .map_err(ForgeError::from)?;
         report.result.map_err(|error| failure::explain(&error, &prepared.graph, |_| false))
@@ -346,6 +364,22 @@ fn refuse_inexact(arguments: &Value) -> Result<(), ToolError> {
     canonical::check(arguments).map_err(|error| {
         ToolError::new(Code::Validation, format!("the tool's arguments: {error}")).help("pass it as a string")
     })
+}
+
+/// What a run wrote is judged as if its caller had written it.
+async fn judge(invocation: Invocation<'_>, changes: &[(Change, Option<String>)]) -> Result<(), ToolError> {
+    let targets: Vec<Target> = changes
+        .iter()
+        .map(|(change, _)| {
+            let (root, path) = invocation.workspace.name_of(change.path());
+            let access = match change {
+                Change::Write { .. } => Access::Write,
+                Change::Remove { .. } => Access::Delete,
+            };
+            Target::File { root, path, access }
+        })
+        .collect();
+    invocation.router.judge_changes(invocation, &targets).await
 }
 
 fn with_hashes(

@@ -35,6 +35,11 @@ impl Prepared {
         self.tools.iter().all(same) && self.packages.iter().all(|(path, seen)| fingerprint(path) == *seen)
     }
 
+    /// The hash of a source of the tool root, when it is part of the program.
+    pub(super) fn source_hash(&self, path: &RelativePath) -> Option<&str> {
+        self.tools.iter().find(|(known, _)| known == path).map(|(_, hash)| hash.as_str())
+    }
+
     /// A module without a default export can be imported, not executed.
     pub(super) fn must_be_runnable(&self, path: &RelativePath) -> Result<(), ToolError> {
         let shape = self.graph.modules.get(&self.graph.entry).map(|module| module.shape);

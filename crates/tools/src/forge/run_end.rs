@@ -7,25 +7,28 @@ use tgp_contract::{Code, ToolError};
 use tgp_vfs::OverlayFs;
 
 use crate::database::SqlRun;
+use crate::files::Ground;
 
 /// What a run has held back.
 pub(super) struct RunEnd {
     pub(super) overlay: Arc<OverlayFs>,
     pub(super) sql: Option<SqlRun>,
+    /// For a run that commits to the disk, where nobody else may change a file at the same moment.
+    pub(super) ground: Option<Arc<Ground>>,
 }
 
 impl RunEnd {
     /// The database commits last, when the files are in place and can still be taken back: a file system can undo,
     /// a database that has committed cannot.
     pub(super) async fn commit(self) -> Result<(), ToolError> {
-        let Some(sql) = self.sql else { return Ok(self.overlay.commit()?) };
+        let Some(sql) = self.sql.clone() else { return self.commit_files() };
         if !sql.is_open().await {
-            return Ok(self.overlay.commit()?);
+            return self.commit_files();
         }
         if self.overlay.changes().is_empty() {
             return sql.commit().await;
         }
-        let overlay = self.overlay;
+        let Self { overlay, ground, .. } = self;
         let runtime = tokio::runtime::Handle::current();
         let commit = move || {
             let mut refused = None;
@@ -38,12 +41,18 @@ impl RunEnd {
                     unknown
                 }
             };
+            let _turn = ground.as_deref().map(Ground::turn);
             overlay.commit_if(Some(&mut last_word))?;
             refused.map_or(Ok(()), Err)
         };
         tokio::task::spawn_blocking(commit)
             .await
             .unwrap_or_else(|_| Err(ToolError::new(Code::Internal, "the commit of the run was broken off")))
+    }
+
+    fn commit_files(&self) -> Result<(), ToolError> {
+        let _turn = self.ground.as_deref().map(Ground::turn);
+        Ok(self.overlay.commit()?)
     }
 
     /// Takes everything back, and waits until it is.

@@ -4,14 +4,16 @@ mod gates;
 mod open_call;
 mod recent;
 mod schema;
+mod tee;
 mod tool;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tgp_contract::{
     ApprovalAnswer, ApprovalRequest, Approver, CallContext, Code, Consent, Effect, Gate, GateRequest,
-    GateVerdict, Recorder, Stage, ToolCall, ToolDefinition, ToolError, ToolResult, Verdict,
+    GateVerdict, Recorder, Stage, Target, ToolCall, ToolDefinition, ToolError, ToolResult, Verdict,
 };
 
 use crate::Workspace;
@@ -19,7 +21,17 @@ pub use gates::{EffectGate, RefuseAll};
 use open_call::{OpenCall, Trail};
 pub use recent::RecentCalls;
 use schema::Schema;
+pub use tee::Tee;
 pub use tool::{Invocation, Outcome, Tool};
+
+/// What the gates are asked.
+#[derive(Clone, Copy)]
+enum Question {
+    /// Whether a call may happen.
+    Call,
+    /// Whether a call that runs may change these files.
+    Changes,
+}
 
 /// How deep tools may call tools.
 const MAX_DEPTH: u32 = 8;
@@ -37,6 +49,8 @@ pub struct Router {
     approver: Arc<dyn Approver>,
     recorder: Arc<dyn Recorder>,
     workspace: Workspace,
+    /// How many calls there were.
+    calls: AtomicU64,
 }
 
 /// Why a set of tools cannot be registered.
@@ -84,7 +98,7 @@ impl Router {
             return Err(RouterError::Duplicate(shadowed.clone()));
         }
         gates.sort_by_key(|gate| gate.stage());
-        Ok(Self { tools: by_name, aliases, gates, approver, recorder, workspace })
+        Ok(Self { tools: by_name, aliases, gates, approver, recorder, workspace, calls: AtomicU64::new(0) })
     }
 
     /// Every tool's definition, sorted by name.
@@ -104,9 +118,10 @@ impl Router {
         context: CallContext,
         workspace: &Workspace,
     ) -> ToolResult {
-        let mut open = OpenCall::new(call, context, &self.gates, self.recorder.as_ref());
+        let serial = self.calls.fetch_add(1, Ordering::Relaxed);
+        let mut open = OpenCall::new(serial, call, context, &self.gates, self.recorder.as_ref());
         let OpenCall { call, context, trail, .. } = &mut open;
-        let result = ToolResult::from(self.take_through(call, context, workspace, trail).await);
+        let result = ToolResult::from(self.take_through(serial, call, context, workspace, trail).await);
         let record = open.close(result.clone());
         match self.recorder.record(record).await {
             Ok(()) => result,
@@ -116,6 +131,7 @@ impl Router {
 
     async fn take_through(
         self: &Arc<Self>,
+        serial: u64,
         call: &ToolCall,
         context: &CallContext,
         workspace: &Workspace,
@@ -138,16 +154,51 @@ impl Router {
         }
         trail.targets = registered.tool.targets(&call.arguments)?;
         let targets = trail.targets.clone();
-        let request = GateRequest { call, definition, context, targets: &targets };
-        let reasons = self.pass_gates(request, trail).await?;
-        self.seek_approval(request, reasons, trail).await?;
+        let request = GateRequest { serial, call, definition, context, targets: &targets };
+        let reasons = self.pass_gates(request, Question::Call, &mut trail.verdicts).await?;
+        self.seek_approval(request, reasons, &mut trail.verdicts).await?;
+        let judged = Mutex::default();
         let invocation =
-            Invocation { call_id: &call.id, arguments: &call.arguments, context, workspace, router: self };
-        let outcome = registered.tool.run(invocation).await?;
+            Invocation { serial, call, definition, context, workspace, router: self, judged: &judged };
+        let outcome = registered.tool.run(invocation).await;
+        trail.verdicts.append(&mut judged.lock().unwrap_or_else(PoisonError::into_inner));
+        let outcome = outcome?;
         trail.files = outcome.files;
         trail.rows_changed = outcome.rows_changed;
         trail.exit_code = outcome.exit_code;
         Ok(outcome.data)
+    }
+
+    /// Takes files that a running call is about to change past the gates, and asks where one of them wants it. What
+    /// the gates say stands in the call's record.
+    pub(crate) async fn judge_changes(
+        &self,
+        invocation: Invocation<'_>,
+        changes: &[Target],
+    ) -> Result<(), ToolError> {
+        if changes.is_empty() {
+            return Ok(());
+        }
+        let Invocation { serial, call, definition, context, .. } = invocation;
+        let request = GateRequest { serial, call, definition, context, targets: changes };
+        let mut verdicts = Vec::new();
+        let passed = match self.pass_gates(request, Question::Changes, &mut verdicts).await {
+            Ok(reasons) => self.seek_approval(request, reasons, &mut verdicts).await,
+            Err(error) => Err(error),
+        };
+        invocation.judged.lock().unwrap_or_else(PoisonError::into_inner).append(&mut verdicts);
+        passed
+    }
+
+    /// What the gates would be shown of a call: the tool, and what the call would touch. No gate is asked.
+    ///
+    /// # Errors
+    /// When there is no such tool or the arguments do not fit.
+    pub fn examine(&self, call: &ToolCall) -> Result<(&ToolDefinition, Vec<Target>), ToolError> {
+        let registered = self.find(&call.tool)?;
+        let definition = registered.tool.definition();
+        registered.schema.check(definition.name.as_str(), &call.arguments)?;
+        Ok((definition, registered.tool.targets(&call.arguments)?))
     }
 
     fn find(&self, name: &str) -> Result<&Registered, ToolError> {
@@ -163,11 +214,16 @@ impl Router {
     async fn pass_gates(
         &self,
         request: GateRequest<'_>,
-        trail: &mut Trail,
+        question: Question,
+        verdicts: &mut Vec<GateVerdict>,
     ) -> Result<Vec<String>, ToolError> {
         let mut reasons = Vec::new();
         for gate in &self.gates {
-            let (word, rule, denial) = match gate.judge(request).await {
+            let verdict = match question {
+                Question::Call => gate.judge(request).await,
+                Question::Changes => gate.judge_changes(request).await,
+            };
+            let (word, rule, denial) = match verdict {
                 Verdict::Allow { rule } => ("allow", rule, None),
                 Verdict::Ask { rule, reason } => {
                     reasons.push(reason);
@@ -175,7 +231,7 @@ impl Router {
                 }
                 Verdict::Deny { rule, error } => ("deny", rule, Some(error)),
             };
-            trail.verdicts.push(GateVerdict {
+            verdicts.push(GateVerdict {
                 stage: gate.stage(),
                 gate: gate.name().to_owned(),
                 verdict: word.to_owned(),
@@ -192,7 +248,7 @@ impl Router {
         &self,
         request: GateRequest<'_>,
         reasons: Vec<String>,
-        trail: &mut Trail,
+        verdicts: &mut Vec<GateVerdict>,
     ) -> Result<(), ToolError> {
         if reasons.is_empty() {
             return Ok(());
@@ -200,23 +256,23 @@ impl Router {
         // A preview of a write changes nothing, so there is nothing to agree to. One of a tool still runs the tool.
         let previews = matches!(request.definition.effect, Effect::Read | Effect::Write);
         if request.context.dry_run && previews {
-            trail.verdicts.push(approval("approved", "dry-run"));
+            verdicts.push(approval("approved", "dry-run"));
             return Ok(());
         }
         if request.context.consent == Consent::Given {
-            trail.verdicts.push(approval("approved", "consent-given"));
+            verdicts.push(approval("approved", "consent-given"));
             return Ok(());
         }
-        let GateRequest { call, definition, context, targets } = request;
+        let GateRequest { call, definition, context, targets, .. } = request;
         let question = ApprovalRequest { call, definition, context, targets, reasons };
         let answer = self.approver.ask(question).await;
         match answer {
             ApprovalAnswer::Approved { by } => {
-                trail.verdicts.push(approval("approved", &by));
+                verdicts.push(approval("approved", &by));
                 Ok(())
             }
             ApprovalAnswer::Refused { reason } => {
-                trail.verdicts.push(approval("refused", &reason));
+                verdicts.push(approval("refused", &reason));
                 Err(ToolError::new(
                     Code::Approval,
                     format!("`{}` was not approved: {reason}", definition.name),

@@ -21,6 +21,7 @@ pub(super) struct Trail {
 
 /// A call between its entry and its record. When it is dropped in between, the caller has gone away: that is recorded.
 pub(super) struct OpenCall<'a> {
+    pub(super) serial: u64,
     pub(super) call: ToolCall,
     pub(super) context: CallContext,
     pub(super) trail: Trail,
@@ -33,6 +34,7 @@ pub(super) struct OpenCall<'a> {
 
 impl<'a> OpenCall<'a> {
     pub(super) fn new(
+        serial: u64,
         call: ToolCall,
         context: CallContext,
         gates: &'a [Arc<dyn Gate>],
@@ -41,7 +43,17 @@ impl<'a> OpenCall<'a> {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let started_ms = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
         let trail = Trail::default();
-        Self { call, context, trail, gates, recorder, started: Instant::now(), started_ms, closed: false }
+        Self {
+            serial,
+            call,
+            context,
+            trail,
+            gates,
+            recorder,
+            started: Instant::now(),
+            started_ms,
+            closed: false,
+        }
     }
 
     /// The record of a call that ended with `result`.
@@ -54,6 +66,7 @@ impl<'a> OpenCall<'a> {
         let trail = std::mem::take(&mut self.trail);
         let asked = !trail.verdicts.is_empty();
         let record = CallRecord {
+            serial: self.serial,
             tool: trail.definition.as_ref().map(|definition| definition.name.to_string()),
             effect: trail.definition.as_ref().map(|definition| definition.effect),
             call: self.call.clone(),

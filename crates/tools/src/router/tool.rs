@@ -1,11 +1,11 @@
 //! What a built-in tool is.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use tgp_contract::{CallContext, Code, FileEffect, Target, ToolDefinition, ToolError};
+use tgp_contract::{CallContext, Code, FileEffect, GateVerdict, Target, ToolCall, ToolDefinition, ToolError};
 
 use super::Router;
 use crate::Workspace;
@@ -13,12 +13,15 @@ use crate::Workspace;
 /// One call that has passed all gates.
 #[derive(Clone, Copy)]
 pub struct Invocation<'a> {
-    pub call_id: &'a str,
-    /// They fit the tool's schema.
-    pub arguments: &'a Value,
+    pub(super) serial: u64,
+    /// Its arguments fit the tool's schema.
+    pub call: &'a ToolCall,
+    pub definition: &'a ToolDefinition,
     pub context: &'a CallContext,
     pub workspace: &'a Workspace,
     pub router: &'a Arc<Router>,
+    /// What the gates have said of files the call changes while it runs.
+    pub(super) judged: &'a Mutex<Vec<GateVerdict>>,
 }
 
 impl Invocation<'_> {
@@ -27,7 +30,8 @@ impl Invocation<'_> {
     /// # Errors
     /// `EVALIDATION` when they do not fit, which a schema that says the same would have found before.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, ToolError> {
-        T::deserialize(self.arguments).map_err(|error| ToolError::new(Code::Validation, error.to_string()))
+        T::deserialize(&self.call.arguments)
+            .map_err(|error| ToolError::new(Code::Validation, error.to_string()))
     }
 }
 

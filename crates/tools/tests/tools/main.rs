@@ -1,5 +1,11 @@
-//! The router through its public face: every stage, in order, for every call.
+//! The router and the project's tools through their public face.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod guarded;
+mod project_changes;
+mod project_jail;
+mod project_reads;
+mod project_search;
+mod project_support;
 mod router;
+mod testing;

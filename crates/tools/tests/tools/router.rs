@@ -31,7 +31,7 @@ impl Tool for Probe {
 
     async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
         self.runs.fetch_add(1, Ordering::SeqCst);
-        Ok(invocation.arguments.clone().into())
+        Ok(invocation.call.arguments.clone().into())
     }
 }
 

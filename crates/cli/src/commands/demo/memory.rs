@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use serde_json::{Value, json};
-use tgp::contract::{Code, Recorder, ToolError};
+use tgp::contract::{Code, Recorder, TddMode, ToolError};
 use tgp::{BootOptions, Kernel};
 
 use super::{Demo, shown};
@@ -92,8 +92,11 @@ impl Demo<'_> {
         self.say("the remote's git log:");
         log.lines().for_each(|line| self.indented(&format!("  {line}")));
         let started = Instant::now();
-        let options =
-            BootOptions { recorder: Arc::clone(records), ..session::boot_options(places.second.clone()) };
+        let options = BootOptions {
+            recorder: Some(Arc::clone(records)),
+            tdd_mode: Some(TddMode::Explore),
+            ..session::boot_options(places.second.clone())
+        };
         let second = Kernel::boot(options).await.map_err(ToolError::from)?;
         self.say(&format!("a second kernel has hydrated from it after {}", shown(started.elapsed())));
         let found = self.ask(&second).await;

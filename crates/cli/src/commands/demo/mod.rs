@@ -1,5 +1,6 @@
 //! `tgp demo`: the story of the product on one screen, with no key, no network and no set-up.
 
+mod gates;
 mod memory;
 
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use clap::Args;
 use console::Style;
 use serde_json::{Value, json};
 use tgp::contract::{
-    Actor, CallContext, CheckReport, Code, Consent, Recorder, ToolCall, ToolError, ToolResult,
+    Actor, CallContext, CheckReport, Code, Consent, Recorder, TddMode, ToolCall, ToolError, ToolResult,
 };
 use tgp::{BootOptions, Kernel, RecentCalls};
 
@@ -43,8 +44,12 @@ pub async fn run(_arguments: &DemoArgs, printer: &Printer) -> Result<(), Failure
     tgp::initialise(&places.first).map_err(ToolError::from)?;
     let records = Arc::new(RecentCalls::new(TRAIL_LENGTH));
     let started = Instant::now();
-    let options =
-        BootOptions { recorder: Arc::clone(&records) as _, ..session::boot_options(places.first.clone()) };
+    let options = BootOptions {
+        recorder: Some(Arc::clone(&records) as _),
+        // The first chapters are about tools; the one about tests has a kernel of its own.
+        tdd_mode: Some(TddMode::Explore),
+        ..session::boot_options(places.first.clone())
+    };
     let kernel = Kernel::boot(options).await.map_err(ToolError::from)?;
     let mut demo = Demo { kernel: &kernel, printer, calls: 0, steps: Vec::new() };
     demo.say(&format!("A fresh project is up after {}.", shown(started.elapsed())));
@@ -79,7 +84,8 @@ impl Demo<'_> {
         self.stop_an_endless_loop().await?;
         self.compose_tools().await?;
         self.find_it_elsewhere(places, recorder).await?;
-        self.roll_back().await
+        self.roll_back().await?;
+        self.hold_to_the_rules().await
     }
 
     async fn forge_a_good_tool(&mut self) -> Result<(), Failure> {

@@ -29,4 +29,7 @@ export default defineTGPConfig({
     cpuMs: 50,
     wallMs: 5000,
   },
+
+  // 'strict': an agent writes code only for a test that has failed. 'explore' refuses nothing, 'debug' no change of old code.
+  tdd: { mode: 'strict' },
 });

@@ -200,8 +200,78 @@ declare module '@tgp/core' {
       seed?: number;
       clock?: number;
     };
+    audit?: {
+      durability?: 'batched' | 'call';
+      redact?: { names?: string[]; environment?: string[] };
+    };
+    policy?: { files?: string[] };
+    tdd?: {
+      mode?: 'strict' | 'explore' | 'debug';
+      tests?: string[];
+      exempt?: string[];
+      command?: string;
+    };
+    jail?: {
+      memoryMb?: number;
+      processes?: number;
+      fileMb?: number;
+      layerMb?: number;
+      timeoutMs?: number;
+      outputBytes?: number;
+      direct?: string[];
+      readable?: string[];
+    };
   }
   export function defineTGPConfig(config: TGPConfig): TGPConfig;
+}
+
+declare module '@tgp/test' {
+  /** What can be said of a value; each throws when it does not hold. */
+  interface Matchers<Done> {
+    /** The same value, by `Object.is`. */
+    toBe(expected: unknown): Done;
+    /** The same values in the same shape; a property that is undefined counts as none. */
+    toEqual(expected: unknown): Done;
+    toBeCloseTo(expected: number, digits?: number): Done;
+    /** A part of a text, or an item of a list. */
+    toContain(expected: unknown): Done;
+    toMatch(expected: string | RegExp): Done;
+    toBeNull(): Done;
+    toBeUndefined(): Done;
+    toBeDefined(): Done;
+    toBeNaN(): Done;
+    toBeTruthy(): Done;
+    toBeFalsy(): Done;
+    toHaveLength(expected: number): Done;
+    toBeInstanceOf(expected: Function): Done;
+    toBeGreaterThan(expected: number | bigint): Done;
+    toBeGreaterThanOrEqual(expected: number | bigint): Done;
+    toBeLessThan(expected: number | bigint): Done;
+    toBeLessThanOrEqual(expected: number | bigint): Done;
+    /** A function that throws; a text or a pattern is for the message. */
+    toThrow(expected?: string | RegExp | Error | Function): Done;
+  }
+  interface Negatable<Done> extends Matchers<Done> {
+    readonly not: Matchers<Done>;
+  }
+  interface Expectation extends Negatable<void> {
+    /** What a promise resolves to; await it. */
+    readonly resolves: Negatable<Promise<void>>;
+    /** What a promise is rejected with; await it. */
+    readonly rejects: Negatable<Promise<void>>;
+  }
+  /** Says what `received` should be: `expect(sum(1, 2)).toBe(3)`. */
+  export function expect(received: unknown): Expectation;
+  /** Declares a test. It fails when `body` throws, or when the promise that it gives is rejected. */
+  export function test(name: string, body: () => unknown): void;
+  /** The same as `test`. */
+  export const it: typeof test;
+  /** Declares tests that belong together; their names begin with `name`. */
+  export function describe(name: string, body: () => void): void;
+  /** Runs `body` before each test of this group and of those in it. */
+  export function beforeEach(body: () => unknown): void;
+  /** Runs `body` after each test of this group and of those in it, whether it failed or not. */
+  export function afterEach(body: () => unknown): void;
 }
 
 declare module '@tgp/std' {

@@ -1,0 +1,248 @@
+//! Reading the chain: verify, the newest entries, a session's history. Nothing here writes.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rusqlite::types::Value as SqlValue;
+use rusqlite::{Connection, params_from_iter};
+use serde_json::Value;
+use tgp_contract::{Effect, Target, ToolError};
+
+use crate::anchor::{Anchor, Head};
+use crate::check::{self, COLUMNS, Stored};
+use crate::entry::key;
+use crate::failure::{Doing, Failure};
+use crate::store;
+
+/// Entries that are held in memory at once; whoever wants more exports them.
+pub const MAX_TAIL: usize = 1000;
+/// A reader waits only where a file is being set up.
+const LOCK_WAIT: Duration = Duration::from_secs(5);
+/// How often a look is repeated when somebody moved the anchor during it.
+const MAX_LOOKS: usize = 5;
+
+/// Reads an audit without writing to it.
+pub struct AuditReader {
+    connection: Connection,
+    path: PathBuf,
+    anchor: Arc<dyn Anchor>,
+}
+
+impl fmt::Debug for AuditReader {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("AuditReader").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+/// What a whole verification found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    pub chain: String,
+    pub entries: u64,
+    pub head: Head,
+    /// The newest entry that the anchor knows. Those after it could be cut off without a trace.
+    pub anchored: Option<u64>,
+}
+
+/// Which entries are wanted. A field that is `None` admits all.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    pub session: Option<String>,
+    /// The tool's own name.
+    pub tool: Option<String>,
+    /// One of [`crate::VERDICTS`].
+    pub verdict: Option<String>,
+    /// Milliseconds since the epoch, inclusive.
+    pub since_ms: Option<u64>,
+    /// Milliseconds since the epoch, exclusive.
+    pub until_ms: Option<u64>,
+}
+
+/// One entry with its hash.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    pub sequence: u64,
+    pub hash: String,
+    pub body: Value,
+}
+
+/// A call of a session's past, as rules over sequences see it: redacted, long texts cut.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PastCall {
+    pub tool: String,
+    pub effect: Option<Effect>,
+    pub arguments: Value,
+    pub targets: Vec<Target>,
+    /// Whether it passed the gates, so that it may have had an effect.
+    pub ran: bool,
+}
+
+impl AuditReader {
+    /// # Errors
+    /// `EINTEGRITY` when there is no database although the anchor knows of one, `ENOTFOUND` when there is neither,
+    /// `EINTERNAL` when it cannot be read.
+    pub fn open(path: impl Into<PathBuf>, anchor: Arc<dyn Anchor>) -> Result<Self, ToolError> {
+        let path = path.into();
+        let anchored = check::load(anchor.as_ref())?;
+        if !path.try_exists().doing("cannot look at", &path)? {
+            return Err(match anchored {
+                Some(anchored) => check::vanished(&anchored, &path).into(),
+                None => ToolError::new(tgp_contract::Code::NotFound, "nothing has been recorded yet")
+                    .help("every tool call leaves an entry; make one"),
+            });
+        }
+        let connection = store::open_to_read(&path, LOCK_WAIT)?;
+        Ok(Self { connection, path, anchor })
+    }
+
+    /// Verifies the whole chain, entry by entry, against itself and the anchor.
+    ///
+    /// # Errors
+    /// `EINTEGRITY` with the first bad entry, or what kept the chain from being read.
+    pub fn verify(&self) -> Result<Report, ToolError> {
+        let mut seen = check::load(self.anchor.as_ref())?;
+        let mut looks = 1;
+        loop {
+            // The anchor first: entries are written before it is moved.
+            match self.verify_against(seen.as_ref()) {
+                Ok(report) => return Ok(report),
+                Err(failure) => {
+                    let now = check::load(self.anchor.as_ref())?;
+                    if now == seen || looks >= MAX_LOOKS {
+                        return Err(failure.into());
+                    }
+                    seen = now;
+                    looks += 1;
+                }
+            }
+        }
+    }
+
+    fn verify_against(&self, anchored: Option<&Head>) -> Result<Report, Failure> {
+        let path = self.path.as_path();
+        // One transaction, so that all of it is read as it was at one moment.
+        let snapshot = self.connection.unchecked_transaction().doing("cannot read", path)?;
+        if store::is_empty(&snapshot).doing("cannot read", path)? {
+            return Err(match anchored {
+                Some(anchored) => check::vanished(anchored, path),
+                None => Failure::Foreign("the database is empty".to_owned()),
+            });
+        }
+        store::check_schema(&snapshot, path)?;
+        let chain = store::chain(&snapshot, path)?;
+        let (head, entries) = check::whole(&snapshot, &chain, anchored, path)?;
+        let anchored = anchored.map(|anchored| anchored.sequence);
+        Ok(Report { chain: chain.id, entries, head, anchored })
+    }
+
+    /// The newest `count` entries that `filter` admits, oldest first; at most [`MAX_TAIL`].
+    ///
+    /// # Errors
+    /// `EINTEGRITY` when one of them is not what was written, `EINTERNAL` when they cannot be read.
+    pub fn tail(&self, filter: &Filter, count: usize) -> Result<Vec<Entry>, ToolError> {
+        let mut entries = Vec::new();
+        self.visit(filter, Order::NewestFirst, count.min(MAX_TAIL), &mut |stored, body| {
+            entries.push(Entry { sequence: stored.sequence, hash: stored.hash.clone(), body });
+            Ok(())
+        })?;
+        entries.reverse();
+        Ok(entries)
+    }
+
+    /// The newest calls of a session, oldest first; at most `limit` and [`MAX_TAIL`].
+    ///
+    /// # Errors
+    /// As [`AuditReader::tail`].
+    pub fn history(&self, session: &str, limit: usize) -> Result<Vec<PastCall>, ToolError> {
+        let filter = Filter { session: Some(session.to_owned()), ..Filter::default() };
+        let entries = self.tail(&filter, limit)?;
+        Ok(entries.into_iter().filter_map(|entry| past_call(entry.body)).collect())
+    }
+
+    /// Shows entries one at a time, each verified by itself.
+    pub(crate) fn visit(
+        &self,
+        filter: &Filter,
+        order: Order,
+        limit: usize,
+        visitor: &mut dyn FnMut(&Stored, Value) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let path: &Path = &self.path;
+        store::check_schema(&self.connection, path)?;
+        let (sql, values) = query(filter, order, limit);
+        let mut statement = self.connection.prepare(&sql).doing("cannot read", path)?;
+        let mut rows = statement.query(params_from_iter(values)).doing("cannot read", path)?;
+        while let Some(row) = rows.next().doing("cannot read", path)? {
+            let stored = Stored::read(row)?;
+            let body = stored.parse()?;
+            visitor(&stored, body)?;
+        }
+        Ok(())
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    OldestFirst,
+    NewestFirst,
+}
+
+fn query(filter: &Filter, order: Order, limit: usize) -> (String, Vec<SqlValue>) {
+    let mut conditions = Vec::new();
+    let mut values = Vec::new();
+    let mut add = |condition: &'static str, value: Option<SqlValue>| {
+        if let Some(value) = value {
+            conditions.push(condition);
+            values.push(value);
+        }
+    };
+    let number = |number: u64| SqlValue::Integer(i64::try_from(number).unwrap_or(i64::MAX));
+    let name = |name: &str| SqlValue::Text(key(name));
+    add("session = ?", filter.session.as_deref().map(name));
+    add("tool = ?", filter.tool.as_deref().map(name));
+    add("verdict = ?", filter.verdict.clone().map(SqlValue::Text));
+    add("time_ms >= ?", filter.since_ms.map(number));
+    add("time_ms < ?", filter.until_ms.map(number));
+    let condition = if conditions.is_empty() { "TRUE".to_owned() } else { conditions.join(" AND ") };
+    let direction = match order {
+        Order::OldestFirst => "ASC",
+        Order::NewestFirst => "DESC",
+    };
+    values.push(SqlValue::Integer(i64::try_from(limit).unwrap_or(i64::MAX)));
+    let sql =
+        format!("SELECT {COLUMNS} FROM entries WHERE {condition} ORDER BY sequence {direction} LIMIT ?");
+    (sql, values)
+}
+
+fn past_call(mut body: Value) -> Option<PastCall> {
+    if body.get("kind").and_then(Value::as_str) != Some("call") {
+        return None;
+    }
+    let text = |name: &str| body.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let words: Vec<&str> = body
+        .get("verdicts")
+        .and_then(Value::as_array)
+        .map(|verdicts| verdicts.iter().filter_map(|verdict| verdict.get("verdict")?.as_str()).collect())
+        .unwrap_or_default();
+    let said = |word: &str| words.contains(&word);
+    let ran = match text("verdict").as_str() {
+        "allowed" | "approved" => true,
+        // It may have been at work when its caller went away.
+        "cancelled" => {
+            !words.is_empty() && !said("deny") && !said("refused") && (!said("ask") || said("approved"))
+        }
+        _ => false,
+    };
+    let tool = text("tool");
+    let mut take = |name: &str| body.get_mut(name).map(Value::take).unwrap_or_default();
+    Some(PastCall {
+        tool,
+        effect: serde_json::from_value(take("effect")).unwrap_or_default(),
+        arguments: take("arguments"),
+        // Targets that were too many for their entry are known by their hash only.
+        targets: serde_json::from_value(take("targets")).unwrap_or_default(),
+        ran,
+    })
+}

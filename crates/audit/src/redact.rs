@@ -1,0 +1,172 @@
+//! Taking secrets out of a record before it is hashed, so that not even a hash of one is kept.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use regex::Regex;
+use serde_json::{Map, Value};
+use tgp_contract::{Code, ToolError};
+
+use crate::shapes::{NAMES, SHAPES, assignments, compile};
+
+/// What stands where a secret stood.
+const REDACTED: &str = "[redacted]";
+/// A shorter value is an ordinary word sooner or later.
+const MIN_VALUE_CHARS: usize = 6;
+/// The patterns are built at every start, so they must not grow without end.
+const MAX_VALUES_BYTES: usize = 64 << 10;
+/// A name this short is compared whole only: `pwd` must not hide a `cpwd`.
+const MIN_SUFFIX_BYTES: usize = 5;
+/// serde_json reads back at most 128 levels, of which the entry around the arguments takes some.
+const MAX_DEPTH: usize = 100;
+const TOO_DEEP: &str = "[nested too deeply to be kept]";
+
+/// Knows secrets by the name of their argument, by their value and by their shape.
+pub struct Redaction {
+    names: Vec<String>,
+    /// All patterns at once. Whether one matches is known after one pass, and mostly none does.
+    any: Regex,
+    values: Option<Regex>,
+    assignments: Regex,
+    shapes: Vec<(Regex, &'static str)>,
+}
+
+impl fmt::Debug for Redaction {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Redaction").field("names", &self.names).finish_non_exhaustive()
+    }
+}
+
+impl Redaction {
+    /// Knows `names` beside the built-in ones, and `values`, of which those that are too short are ignored.
+    ///
+    /// # Errors
+    /// `ECONFIG` when they are too many or too long for one pattern.
+    pub fn new(names: &[String], values: &[String]) -> Result<Self, ToolError> {
+        let mut all: Vec<String> = NAMES.iter().map(|name| (*name).to_owned()).collect();
+        all.extend(names.iter().map(|name| plain(name)).filter(|name| !name.is_empty()));
+        let mut values: Vec<&str> = values
+            .iter()
+            .map(|value| value.trim())
+            .filter(|value| value.chars().count() >= MIN_VALUE_CHARS)
+            .collect();
+        // The first alternative wins, and a value can be the beginning of another.
+        values.sort_by_key(|value| std::cmp::Reverse(value.len()));
+        if values.iter().map(|value| value.len()).sum::<usize>() > MAX_VALUES_BYTES {
+            return Err(too_much());
+        }
+        let values: Vec<String> = values.into_iter().map(regex::escape).collect();
+        let values = (!values.is_empty()).then(|| values.join("|"));
+        let assigned = assignments(&all);
+        let patterns =
+            SHAPES.iter().map(|(pattern, _)| *pattern).chain(values.as_deref()).chain([&*assigned]);
+        let any: Vec<String> = patterns.map(|pattern| format!("(?:{pattern})")).collect();
+        let shapes: Result<Vec<_>, _> =
+            SHAPES.iter().map(|(pattern, instead)| compile(pattern).map(|regex| (regex, *instead))).collect();
+        Ok(Self {
+            any: compile(&any.join("|")).map_err(|_| too_much())?,
+            assignments: compile(&assigned).map_err(|_| too_much())?,
+            values: values.as_deref().map(compile).transpose().map_err(|_| too_much())?,
+            shapes: shapes.map_err(|_| too_much())?,
+            names: all,
+        })
+    }
+
+    /// The text without secrets.
+    #[must_use]
+    pub fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        if !self.any.is_match(text) {
+            return Cow::Borrowed(text);
+        }
+        let mut clean = Cow::Borrowed(text);
+        let mut replace = |regex: &Regex, instead: &str| {
+            if let Cow::Owned(replaced) = regex.replace_all(&clean, instead) {
+                clean = Cow::Owned(replaced);
+            }
+        };
+        if let Some(values) = &self.values {
+            replace(values, REDACTED);
+        }
+        for (shape, instead) in &self.shapes {
+            replace(shape, instead);
+        }
+        replace(&self.assignments, "${1}[redacted]");
+        clean
+    }
+
+    /// The same for every text in a value, keys included; what stands under the name of a secret goes as a whole.
+    #[must_use]
+    pub fn value(&self, value: Value) -> Value {
+        self.below(value, 0)
+    }
+
+    fn below(&self, value: Value, depth: usize) -> Value {
+        if depth > MAX_DEPTH && (value.is_array() || value.is_object()) {
+            return Value::String(TOO_DEEP.to_owned());
+        }
+        match value {
+            Value::String(text) => match self.text(&text) {
+                Cow::Borrowed(_) => Value::String(text),
+                Cow::Owned(clean) => Value::String(clean),
+            },
+            Value::Array(items) => self.array(items, depth),
+            Value::Object(fields) => self.object(fields, depth),
+            other => other,
+        }
+    }
+
+    fn array(&self, items: Vec<Value>, depth: usize) -> Value {
+        // A header is often a pair of name and value, and a command a list of an option and its value.
+        let mut is_secret = false;
+        let items = items.into_iter().map(|item| {
+            let names_secret = item.as_str().is_some_and(|text| self.is_secret(text.trim_start_matches('-')));
+            let kept = if is_secret { hidden(item) } else { self.below(item, depth + 1) };
+            is_secret = names_secret;
+            kept
+        });
+        Value::Array(items.collect())
+    }
+
+    fn object(&self, fields: Map<String, Value>, depth: usize) -> Value {
+        let named = ["name", "key", "header"].iter().find_map(|key| fields.get(*key)?.as_str());
+        let is_pair = named.is_some_and(|name| self.is_secret(name));
+        let mut clean = Map::new();
+        for (key, value) in fields {
+            let hide = self.is_secret(&key) || (is_pair && plain(&key) == "value");
+            let value = if hide { hidden(value) } else { self.below(value, depth + 1) };
+            let mut key = self.text(&key).into_owned();
+            // Two keys can lose what made them differ; both values stay.
+            while clean.contains_key(&key) {
+                key.push('+');
+            }
+            clean.insert(key, value);
+        }
+        Value::Object(clean)
+    }
+
+    fn is_secret(&self, name: &str) -> bool {
+        let name = plain(name);
+        self.names.iter().any(|secret| {
+            name == *secret || (secret.len() >= MIN_SUFFIX_BYTES && name.ends_with(secret.as_str()))
+        })
+    }
+}
+
+/// The error of a pattern itself would show the secrets in it.
+fn too_much() -> ToolError {
+    ToolError::new(Code::Config, "the secrets to redact are too many or too long to be searched for")
+        .help("name fewer or shorter ones in `audit.redact`")
+}
+
+/// Nothing is no secret, and whether something was there may matter.
+fn hidden(value: Value) -> Value {
+    match value {
+        Value::Null | Value::Bool(_) => value,
+        _ => Value::String(REDACTED.to_owned()),
+    }
+}
+
+/// A name as it is compared: without case, `-`, `_` and the like.
+fn plain(name: &str) -> String {
+    name.chars().filter(|letter| letter.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}

@@ -1,0 +1,361 @@
+//! The thread that owns the database: takes records in, redacts them, and writes batch after batch.
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tgp_contract::{Code, ToolError};
+use tokio::sync::OwnedSemaphorePermit;
+
+use crate::anchor::{Anchor, Head};
+use crate::check;
+use crate::entry::Draft;
+use crate::failure::{Doing, Failure};
+use crate::queue::{Item, Queue, Reply};
+use crate::redact::Redaction;
+use crate::store::{self, Store};
+use crate::{AuditOptions, Durability};
+
+/// How long after a failure the writer tries again by itself; every record and every flush makes it try too.
+const RETRY: Duration = Duration::from_millis(500);
+/// However often the anchor should be moved, the writer does not spin for it.
+const LEAST_WAIT: Duration = Duration::from_millis(5);
+/// Entries of one transaction, so that other processes get their turn.
+const MAX_ENTRIES: usize = 256;
+
+/// What the callers and the writer share.
+#[derive(Default)]
+pub(crate) struct Shared {
+    pub(crate) queue: Queue,
+    /// The last try to write failed. Whoever brings a record now waits and hears how the next one goes.
+    is_failing: AtomicBool,
+    failure: Mutex<Option<ToolError>>,
+    /// The chain is broken, and nothing is written to it any more.
+    is_final: AtomicBool,
+    /// Records of cancelled calls for which there was no room.
+    pub(crate) lost: AtomicU64,
+}
+
+impl Shared {
+    pub(crate) fn is_failing(&self) -> bool {
+        self.is_failing.load(Ordering::Acquire)
+    }
+
+    /// Why nothing can be recorded any more.
+    pub(crate) fn final_failure(&self) -> Option<ToolError> {
+        if self.is_final.load(Ordering::Acquire) { self.slot().clone() } else { None }
+    }
+
+    /// Why the last try to write failed.
+    pub(crate) fn failure(&self) -> Option<ToolError> {
+        if self.is_failing() { self.slot().clone() } else { None }
+    }
+
+    fn slot(&self) -> MutexGuard<'_, Option<ToolError>> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set(&self, failure: Option<(ToolError, bool)>) {
+        let is_failing = failure.is_some();
+        if let Some((error, is_final)) = failure {
+            *self.slot() = Some(error);
+            self.is_final.fetch_or(is_final, Ordering::AcqRel);
+        }
+        self.is_failing.store(is_failing, Ordering::Release);
+    }
+}
+
+/// A record that is redacted and waits for its place in the chain.
+struct Pending {
+    draft: Draft,
+    reply: Option<Reply>,
+    /// Given back when the record is written.
+    _room: OwnedSemaphorePermit,
+}
+
+pub(crate) struct Writer {
+    shared: Arc<Shared>,
+    store: Store,
+    anchor: Arc<dyn Anchor>,
+    redaction: Redaction,
+    chain: String,
+    /// The newest entry that this process has seen: it can never vanish again.
+    known: Head,
+    pending: VecDeque<Pending>,
+    is_anchored: bool,
+    anchor_tried: Instant,
+    collect: Duration,
+    anchor_every: Duration,
+}
+
+/// What opening found.
+pub(crate) struct Opened {
+    pub(crate) store: Store,
+    pub(crate) head: Head,
+    /// Entries that had to be looked at.
+    pub(crate) verified: u64,
+    pub(crate) is_anchored: bool,
+}
+
+/// Opens the database, or makes it, and verifies what came since the checkpoint.
+pub(crate) fn open(options: &AuditOptions, anchor: &dyn Anchor) -> Result<Opened, Failure> {
+    let path = options.path.as_path();
+    // In this order: whoever makes a database anchors it afterwards, so an anchor without one is no accident.
+    if let Some(anchored) = check::load(anchor)?
+        && !exists(path)?
+    {
+        return Err(check::vanished(&anchored, path));
+    }
+    let mut store = Store::open(path, options.durability, options.lock_wait)?;
+    make_chain(&mut store, anchor)?;
+    // Nobody else writes while this looks, so the anchor cannot be newer than the entries.
+    let transaction = store.begin()?;
+    store::check_schema(&transaction, path)?;
+    let chain = store::chain(&transaction, path)?;
+    let anchored = check::load(anchor)?;
+    let (head, verified) = check::recent(&transaction, &chain, anchored.as_ref(), path)?;
+    if anchored.is_none() {
+        // A chain without entries. The first entry comes after its anchor, so that later no anchor means no honest one.
+        store::sync(path)?;
+        store::sync_folder(path)?;
+        anchor.store(&head).map_err(Failure::Told)?;
+    }
+    if chain.checkpoint != head {
+        store::set_checkpoint(&transaction, &head).doing("cannot write", path)?;
+    }
+    transaction.commit().doing("cannot write", path)?;
+    let is_anchored = anchored.is_none_or(|anchored| anchored == head);
+    Ok(Opened { store, head, verified, is_anchored })
+}
+
+fn make_chain(store: &mut Store, anchor: &dyn Anchor) -> Result<(), Failure> {
+    let path = store.path.clone();
+    if !store::is_empty(&store.connection).doing("cannot read", &path)? {
+        return Ok(());
+    }
+    let transaction = store.begin()?;
+    // Another process may have been quicker.
+    if store::is_empty(&transaction).doing("cannot read", &path)? {
+        if let Some(anchored) = check::load(anchor)? {
+            return Err(check::vanished(&anchored, &path));
+        }
+        store::create(&transaction, &new_chain_id()?).doing("cannot write", &path)?;
+    }
+    transaction.commit().doing("cannot write", &path)
+}
+
+pub(crate) fn new_chain_id() -> Result<String, Failure> {
+    let mut bytes = [0_u8; 16];
+    getrandom::fill(&mut bytes).map_err(|error| {
+        Failure::Told(
+            ToolError::new(Code::Internal, format!("the system gives no random numbers: {error}"))
+                .help("try again"),
+        )
+    })?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+fn exists(path: &Path) -> Result<bool, Failure> {
+    path.try_exists().doing("cannot look at", path)
+}
+
+/// Says that nobody writes any more, however the thread ends.
+struct Death(Arc<Shared>);
+
+impl Drop for Death {
+    fn drop(&mut self) {
+        self.0.queue.die();
+    }
+}
+
+impl Writer {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        opened: Opened,
+        anchor: Arc<dyn Anchor>,
+        redaction: Redaction,
+        options: &AuditOptions,
+    ) -> Self {
+        let collect = match options.durability {
+            Durability::Batched => options.flush_after,
+            Durability::Call => Duration::ZERO,
+        };
+        Self {
+            shared,
+            store: opened.store,
+            anchor,
+            redaction,
+            chain: opened.head.chain.clone(),
+            known: opened.head,
+            pending: VecDeque::new(),
+            is_anchored: opened.is_anchored,
+            anchor_tried: Instant::now(),
+            collect,
+            anchor_every: options.anchor_every,
+        }
+    }
+
+    /// Works until the queue is closed. The answer is what a last flush would have said.
+    pub(crate) fn run(mut self) -> Result<(), ToolError> {
+        let _death = Death(Arc::clone(&self.shared));
+        loop {
+            let idle = if !self.pending.is_empty() {
+                Some(RETRY)
+            } else if !self.is_anchored && self.shared.final_failure().is_none() {
+                Some(self.anchor_every.saturating_sub(self.anchor_tried.elapsed()).max(LEAST_WAIT))
+            } else {
+                None
+            };
+            let taken = self.shared.queue.take(idle, self.collect);
+            let mut flushes = Vec::new();
+            for item in taken.items {
+                match item {
+                    Item::Flush(reply) => flushes.push(reply),
+                    Item::Record(queued) => self.pending.push_back(Pending {
+                        draft: Draft::call(*queued.record, queued.ending, &self.redaction),
+                        reply: queued.reply,
+                        _room: queued.room,
+                    }),
+                }
+            }
+            let mut outcome = self.write_all();
+            let must_anchor = !flushes.is_empty() || taken.is_last;
+            let is_due = must_anchor || self.anchor_tried.elapsed() >= self.anchor_every;
+            if outcome.is_ok() && !self.is_anchored && is_due {
+                let anchored = self.store_anchor();
+                if must_anchor {
+                    outcome = anchored;
+                }
+            }
+            for reply in flushes {
+                let _ = reply.send(self.with_losses(&outcome));
+            }
+            if taken.is_last {
+                return self.with_losses(&outcome);
+            }
+        }
+    }
+
+    fn with_losses(&self, outcome: &Result<(), ToolError>) -> Result<(), ToolError> {
+        outcome.clone()?;
+        match self.shared.lost.swap(0, Ordering::AcqRel) {
+            0 => Ok(()),
+            lost => Err(Failure::Lost(lost).into()),
+        }
+    }
+
+    /// Writes what waits. What cannot be written now stays, for the next try.
+    fn write_all(&mut self) -> Result<(), ToolError> {
+        if let Some(error) = self.shared.final_failure() {
+            self.answer_all(&error);
+            self.pending.clear();
+            return Err(error);
+        }
+        while !self.pending.is_empty() {
+            match self.write_some() {
+                Ok(count) => {
+                    self.shared.set(None);
+                    self.is_anchored = false;
+                    for pending in self.pending.drain(..count) {
+                        if let Some(reply) = pending.reply {
+                            let _ = reply.send(Ok(()));
+                        }
+                    }
+                }
+                Err(failure) => {
+                    let is_final = failure.is_final();
+                    let error = ToolError::from(failure);
+                    self.shared.set(Some((error.clone(), is_final)));
+                    self.answer_all(&error);
+                    if is_final {
+                        self.pending.clear();
+                    }
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn answer_all(&mut self, error: &ToolError) {
+        for pending in &mut self.pending {
+            if let Some(reply) = pending.reply.take() {
+                let _ = reply.send(Err(error.clone()));
+            }
+        }
+    }
+
+    /// One transaction: reads where the chain ends, whoever wrote there, and goes on from it.
+    fn write_some(&mut self) -> Result<usize, Failure> {
+        self.store.check_identity()?;
+        let path = self.store.path.clone();
+        let transaction = self.store.begin()?;
+        let mut head = end_of_chain(&transaction, &self.chain, &self.known, &path)?;
+        let count = self.pending.len().min(MAX_ENTRIES);
+        for Pending { draft, .. } in self.pending.iter().take(count) {
+            let placed = draft
+                .placed(&head)
+                .map_err(|error| Failure::Foreign(format!("an entry cannot be written: {error}")))?;
+            store::append(&transaction, head.sequence + 1, &draft.columns, &placed)
+                .doing("cannot write", &path)?;
+            head = Head { sequence: head.sequence + 1, hash: placed.hash, ..head };
+        }
+        transaction.commit().doing("cannot write", &path)?;
+        self.known = head;
+        Ok(count)
+    }
+
+    /// Anchors the newest entry, and sets the checkpoint to it. A failure to anchor is told to whoever flushes; the
+    /// records are kept all the same.
+    fn store_anchor(&mut self) -> Result<(), ToolError> {
+        self.anchor_tried = Instant::now();
+        let stored = self.try_anchor();
+        match stored {
+            Ok(head) => {
+                self.known = head;
+                self.is_anchored = true;
+                Ok(())
+            }
+            Err(failure) => {
+                let is_final = failure.is_final();
+                let error = ToolError::from(failure);
+                if is_final {
+                    self.shared.set(Some((error.clone(), true)));
+                }
+                Err(error)
+            }
+        }
+    }
+
+    fn try_anchor(&mut self) -> Result<Head, Failure> {
+        self.store.check_identity()?;
+        let path = self.store.path.clone();
+        // With the right to write in hand, so that no other process anchors something older after this.
+        let transaction = self.store.begin()?;
+        let head = end_of_chain(&transaction, &self.chain, &self.known, &path)?;
+        store::sync(&path)?;
+        self.anchor.store(&head).map_err(Failure::Told)?;
+        store::set_checkpoint(&transaction, &head).doing("cannot write", &path)?;
+        transaction.commit().doing("cannot write", &path)?;
+        Ok(head)
+    }
+}
+
+/// Where the chain ends now; what this process knew of it has to be in it still.
+fn end_of_chain(
+    connection: &rusqlite::Connection,
+    chain: &str,
+    known: &Head,
+    path: &Path,
+) -> Result<Head, Failure> {
+    if store::chain(connection, path)?.id != chain {
+        return Err(Failure::Foreign("the database came to hold another chain while it was open".to_owned()));
+    }
+    let last = store::last(connection, chain, path)?;
+    if last != *known {
+        store::confirm(connection, known, "this process", path)?;
+    }
+    Ok(last)
+}

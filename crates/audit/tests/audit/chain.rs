@@ -1,0 +1,253 @@
+//! What an entry holds, and how entries are found again.
+
+use serde_json::{Value, json};
+use tgp_audit::{AuditReader, Filter, Format, VERDICTS};
+use tgp_contract::{Actor, Code, Effect, Recorder, RelativePath, Stage, Target, canonical};
+
+use crate::support::{Place, bodies, failed, record, runtime, verdict, with_arguments};
+
+#[test]
+fn an_entry_joins_request_verdicts_and_outcome() {
+    let mut call = record("call-7");
+    call.verdicts.push(verdict(Stage::Policy, "policy", "ask", "ask-writes"));
+    call.verdicts.push(verdict(Stage::Approval, "approval", "approved", "somebody"));
+    call.rows_changed = Some(3);
+    call.exit_code = Some(-1);
+    let place = Place::with(vec![call]);
+    let export = place.export(&Filter::default(), Format::Jsonl).unwrap();
+    let mut body = bodies(&export).remove(0);
+    let head = place.head();
+    assert_eq!(head.sequence, 1);
+    let expected = json!({
+        "version": 1, "chain": head.chain, "sequence": 1, "previous": "0".repeat(64), "kind": "call",
+        "time": 1_800_000_000_000_u64, "session": "session-1", "callId": "call-7", "tool": "fs_write",
+        "alias": "fs.write", "effect": "write", "actor": {"kind": "agent", "id": "agent-1"},
+        "consent": "ask", "depth": 0, "dryRun": false, "verdict": "approved",
+        "arguments": {"path": "src/a.ts", "content": "export const a = 1;"},
+        "targets": [{"kind": "command", "command": "ls"}],
+        "verdicts": [
+            {"stage": "policy", "gate": "policy", "verdict": "allow", "rule": "default-read"},
+            {"stage": "policy", "gate": "policy", "verdict": "ask", "rule": "ask-writes"},
+            {"stage": "approval", "gate": "approval", "verdict": "approved", "rule": "somebody"},
+        ],
+        "outcome": {
+            "ok": true, "errorCode": null, "message": null, "rowsChanged": 3, "exitCode": -1, "durationUs": 1234,
+            "files": [{"root": "project", "path": "src/a.ts", "before": null, "after": "ab".repeat(32)}],
+        },
+    });
+    assert_eq!(body, expected);
+    // Anybody can verify an export with a JSON parser and a hash function.
+    let line = String::from_utf8(export).unwrap();
+    let text = line.strip_prefix("{\"body\":").unwrap();
+    let text = text.strip_suffix(&format!(",\"hash\":\"{}\"}}\n", head.hash)).unwrap();
+    assert_eq!(canonical::sha256_hex(text.as_bytes()), head.hash);
+    assert_eq!(canonical::to_string(&body.take()).unwrap(), text);
+}
+
+#[test]
+fn the_verdict_is_one_word() {
+    let place = Place::new();
+    let audit = place.open().unwrap();
+    let with = |words: &[&str]| {
+        let mut call = record("v");
+        call.verdicts = words.iter().map(|word| verdict(Stage::Policy, "p", word, "r")).collect();
+        call
+    };
+    runtime().block_on(async {
+        audit.record(with(&["allow", "allow"])).await.unwrap();
+        audit.record(with(&["ask", "approved"])).await.unwrap();
+        audit.record(failed(with(&["allow", "deny"]), Code::Policy, "no")).await.unwrap();
+        audit.record(failed(with(&["ask", "refused"]), Code::Approval, "no")).await.unwrap();
+        audit.record(failed(with(&[]), Code::Validation, "no")).await.unwrap();
+        audit.record_cancelled(failed(with(&["allow"]), Code::Runtime, "gone"));
+        // A tool that fails was allowed to.
+        audit.record(failed(with(&["allow"]), Code::Runtime, "boom")).await.unwrap();
+        audit.record(with(&[])).await.unwrap();
+        audit.close().await.unwrap();
+        assert_eq!(audit.record(record("late")).await.unwrap_err().code, Code::Internal);
+        assert_eq!(audit.flush().await.unwrap_err().code, Code::Internal);
+    });
+    let found: Vec<String> = bodies(&place.export(&Filter::default(), Format::Jsonl).unwrap())
+        .iter()
+        .map(|body| body["verdict"].as_str().unwrap().to_owned())
+        .collect();
+    let expected = "allowed approved denied refused invalid cancelled allowed allowed";
+    assert_eq!(found.join(" "), expected);
+    assert!(found.iter().all(|word| VERDICTS.contains(&word.as_str())));
+    let ran: Vec<bool> =
+        place.reader().history("session-1", 100).unwrap().iter().map(|call| call.ran).collect();
+    assert_eq!(ran, [true, true, false, false, false, true, true, true]);
+}
+
+#[test]
+fn entries_are_found_by_session_tool_verdict_and_time() {
+    let mut records = Vec::new();
+    for number in 0..60_u64 {
+        let mut call = record(&format!("{number}"));
+        call.context.session = format!("session-{}", number % 3);
+        call.tool = Some(if number % 2 == 0 { "fs_read" } else { "shell_exec" }.to_owned());
+        call.started_ms = 1000 + number;
+        if number % 5 == 0 {
+            call.verdicts = vec![verdict(Stage::State, "tdd", "deny", "red-first")];
+            call = failed(call, Code::State, "not now");
+        }
+        records.push(call);
+    }
+    let place = Place::with(records);
+    let reader = place.reader();
+    let text = |text: &str| Some(text.to_owned());
+    let table: [(Filter, &dyn Fn(u64) -> bool); 6] = [
+        (Filter::default(), &|_| true),
+        (Filter { session: text("session-1"), ..Filter::default() }, &|number| number % 3 == 1),
+        (Filter { tool: text("fs_read"), ..Filter::default() }, &|number| number % 2 == 0),
+        (Filter { verdict: text("denied"), ..Filter::default() }, &|number| number % 5 == 0),
+        (Filter { since_ms: Some(1010), until_ms: Some(1020), ..Filter::default() }, &|number| {
+            (10..20).contains(&number)
+        }),
+        (
+            Filter {
+                session: text("session-0"),
+                tool: text("shell_exec"),
+                verdict: text("allowed"),
+                since_ms: Some(1005),
+                until_ms: None,
+            },
+            &|number| number % 3 == 0 && number % 2 == 1 && number % 5 != 0 && number >= 5,
+        ),
+    ];
+    for (filter, admits) in table {
+        let expected: Vec<u64> = (0..60).filter(|number| admits(*number)).collect();
+        let numbers = |bodies: Vec<Value>| -> Vec<u64> {
+            bodies.iter().map(|body| body["callId"].as_str().unwrap().parse().unwrap()).collect()
+        };
+        let exported = bodies(&place.export(&filter, Format::Jsonl).unwrap());
+        assert_eq!(numbers(exported), expected, "{filter:?}");
+        let tail = reader.tail(&filter, 4).unwrap();
+        assert_eq!(
+            numbers(tail.into_iter().map(|entry| entry.body).collect()),
+            expected[expected.len() - 4..],
+            "{filter:?}"
+        );
+    }
+}
+
+#[test]
+fn a_table_for_people_holds_no_formula() {
+    let mut call = with_arguments(json!("=HYPERLINK(\"http://evil\",\"x\")"));
+    call.context.session = "+1+1".to_owned();
+    call.context.actor = Actor::Person("@SUM(A1)".to_owned());
+    call.exit_code = Some(-1);
+    let call = failed(call, Code::Runtime, "-2+3\nsecond, \"line\"");
+    let place = Place::with(vec![call]);
+    let table = place.export(&Filter::default(), Format::Csv).unwrap();
+    let mut reader = csv::Reader::from_reader(table.as_slice());
+    let names = reader.headers().unwrap().clone();
+    let row = reader.records().next().unwrap().unwrap();
+    let cell = |name: &str| row.get(names.iter().position(|own| own == name).unwrap()).unwrap();
+    assert_eq!(cell("arguments"), "'=HYPERLINK(\"http://evil\",\"x\")");
+    assert_eq!(cell("session"), "'+1+1");
+    assert_eq!(cell("actor"), "'@SUM(A1)");
+    assert_eq!(cell("message"), "'-2+3\nsecond, \"line\"");
+    assert_eq!(cell("exit_code"), "-1", "a number of ours is no formula");
+    assert_eq!(cell("time"), "2027-01-15T08:00:00Z");
+    assert_eq!(cell("files"), "project:src/a.ts");
+    assert_eq!(cell("rules"), "policy:allow:default-read");
+    assert_eq!(cell("hash"), place.head().hash);
+}
+
+#[test]
+fn whatever_a_record_holds_something_of_it_is_kept() {
+    let mut deep = json!("bottom");
+    for _ in 0..2000 {
+        deep = Value::Array(vec![deep]);
+    }
+    let mut many_files = record("many files");
+    let file = many_files.files[0].clone();
+    many_files.files = (0..3000)
+        .map(|number| {
+            let path = RelativePath::new(&format!("src/{}/{number}.ts", "d".repeat(200))).unwrap();
+            tgp_contract::FileEffect { path, ..file.clone() }
+        })
+        .collect();
+    let mut huge_words = record(&"i".repeat(1 << 20));
+    huge_words.call.tool = "t".repeat(1 << 20);
+    huge_words.tool = None;
+    huge_words.context.session = "s".repeat(1 << 20);
+    huge_words.context.actor = Actor::Agent("a".repeat(1 << 20));
+    huge_words.verdicts =
+        (0..5000).map(|_| verdict(Stage::Policy, "g", "allow", &"r".repeat(5000))).collect();
+    huge_words.targets = (0..5000).map(|_| Target::Host { host: "h".repeat(300) }).collect();
+    let mut odd_numbers = with_arguments(json!({
+        "big": u64::MAX, "negative": i64::MIN, "safe": 9_007_199_254_740_991_u64, "next": 9_007_199_254_740_992_u64,
+        "tiny": 5e-324, "huge": 1e308, "zero": -0.0, "half": 0.5,
+    }));
+    odd_numbers.started_ms = u64::MAX;
+    odd_numbers.duration_us = u64::MAX;
+    odd_numbers.rows_changed = Some(u64::MAX);
+    let place = Place::with(vec![
+        with_arguments(deep),
+        with_arguments(json!({"content": "é".repeat(100_000), "note": "short"})),
+        with_arguments(json!((0..100_000).collect::<Vec<u32>>())),
+        many_files,
+        huge_words,
+        odd_numbers,
+        with_arguments(json!({"\u{0}\u{1f600}\u{2028}": "\u{0}\\\"\u{7f}\u{2029}"})),
+    ]);
+    place.assert_intact(7);
+    let export = place.export(&Filter::default(), Format::Jsonl).unwrap();
+    assert!(export.split(|byte| *byte == b'\n').all(|line| line.len() < (64 << 10) + 200));
+    let bodies = bodies(&export);
+    let cut = bodies[1]["arguments"]["content"].as_str().unwrap();
+    let hash = canonical::sha256_hex("é".repeat(100_000).as_bytes());
+    assert_eq!(cut, format!("{}… [cut: 200000 bytes, sha256 {hash}]", "é".repeat(1024)));
+    assert_eq!(bodies[1]["arguments"]["note"], "short");
+    let numbers = canonical::to_string(&json!((0..100_000).collect::<Vec<u32>>())).unwrap();
+    assert_eq!(
+        bodies[2]["arguments"],
+        json!({"omitted": {"bytes": numbers.len(), "count": 100_000,
+               "sha256": canonical::sha256_hex(numbers.as_bytes())}})
+    );
+    assert!(bodies[3]["outcome"]["files"].as_array().unwrap().len() <= 200);
+    assert!(bodies[3]["outcome"]["filesOmitted"]["omitted"]["sha256"].is_string());
+    assert_eq!(bodies[3]["outcome"]["ok"], true);
+    assert_eq!(bodies[4]["verdict"], "allowed");
+    assert_eq!(bodies[5]["arguments"]["big"], "18446744073709551615");
+    assert_eq!(bodies[5]["arguments"]["negative"], "-9223372036854775808");
+    assert_eq!(bodies[5]["arguments"]["safe"], 9_007_199_254_740_991_u64);
+    assert_eq!(bodies[5]["arguments"]["next"], "9007199254740992");
+    assert_eq!(bodies[5]["outcome"]["rowsChanged"], "18446744073709551615");
+    // The session was cut for its entry, and is found under the name that its caller knows.
+    assert_eq!(place.reader().history(&"s".repeat(1 << 20), 10).unwrap().len(), 1);
+    assert_eq!(
+        place.export(&Filter::default(), Format::Csv).unwrap().iter().filter(|b| **b == b'\n').count(),
+        8
+    );
+}
+
+#[test]
+fn a_sessions_history_is_told_in_order() {
+    let mut sql = record("sql");
+    sql.tool = Some("exec_sql".to_owned());
+    sql.effect = Some(Effect::Execute);
+    let targets =
+        vec![Target::Statement { sql: "SELECT * FROM users".to_owned(), kinds: vec!["select".to_owned()] }];
+    sql.targets = targets.clone();
+    let mut other = record("other");
+    other.context.session = "session-2".to_owned();
+    let unknown = failed(
+        tgp_contract::CallRecord { tool: None, effect: None, verdicts: Vec::new(), ..record("unknown") },
+        Code::NotFound,
+        "there is no tool",
+    );
+    let place = Place::with(vec![record("first"), sql, other, unknown]);
+    let reader: AuditReader = place.reader();
+    let history = reader.history("session-1", 10).unwrap();
+    let tools: Vec<&str> = history.iter().map(|call| call.tool.as_str()).collect();
+    assert_eq!(tools, ["fs_write", "exec_sql", "fs.write"]);
+    assert_eq!(history[1].targets, targets);
+    assert_eq!(history[1].effect, Some(Effect::Execute));
+    assert_eq!(history[0].arguments["path"], "src/a.ts");
+    assert_eq!((history[2].effect, history[2].ran), (None, false));
+    assert_eq!(reader.history("session-1", 1).unwrap()[0].tool, "fs.write", "the newest are kept");
+    assert_eq!(reader.history("session-3", 10).unwrap(), []);
+}

@@ -1,0 +1,48 @@
+//! `tgp serve`: the tools for other programs on this machine, over a Unix socket.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::Args;
+use serde_json::json;
+use tgp::contract::Consent;
+use tgp_socket::{ServeOptions, Server};
+
+use super::done;
+use crate::approval::TerminalApprover;
+use crate::arguments::Global;
+use crate::exit::Failure;
+use crate::printer::Printer;
+use crate::session;
+
+#[derive(Debug, Args)]
+pub struct ServeArgs {
+    /// Where the socket is made.
+    #[arg(long, value_name = "PATH")]
+    socket: PathBuf,
+    /// Agree to every effect that a client's token covers, without asking at this terminal.
+    #[arg(long)]
+    yes: bool,
+    /// Clients at a time.
+    #[arg(long, value_name = "NUMBER", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    connections: u16,
+}
+
+pub async fn run(arguments: ServeArgs, global: &Global, printer: &Printer) -> Result<(), Failure> {
+    let kernel = Arc::new(session::boot(global, Some(Arc::new(TerminalApprover)), printer).await?);
+    let options = ServeOptions {
+        consent: if arguments.yes { Consent::Given } else { Consent::Ask },
+        connections: usize::from(arguments.connections),
+        ..ServeOptions::default()
+    };
+    let server = Server::bind(&arguments.socket, options)?;
+    if printer.json() {
+        printer.document(&done(json!({ "socket": arguments.socket })));
+    } else {
+        printer.note(&format!(
+            "listening at {}; `tgp token mint` makes a token for a client, Ctrl-C ends",
+            arguments.socket.display()
+        ));
+    }
+    Ok(server.serve(kernel).await?)
+}

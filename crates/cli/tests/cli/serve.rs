@@ -1,0 +1,232 @@
+//! `tgp serve`: what programs get from the socket, and what hostile ones cannot do to it.
+
+use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::processes::send;
+use crate::project::Project;
+
+/// A served project. Its socket has a short path, since the system allows no long ones.
+struct Served {
+    project: Project,
+    child: Child,
+    folder: tempfile::TempDir,
+}
+
+impl Served {
+    fn start(extra: &[&str]) -> Self {
+        let project = Project::with_fixtures();
+        let folder = tempfile::TempDir::new_in("/tmp").unwrap();
+        let socket = folder.path().join("s");
+        let arguments = [&["serve", "--socket", socket.to_str().unwrap()], extra].concat();
+        let child = project.command(&arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let served = Self { project, child, folder };
+        let start = Instant::now();
+        while !served.socket().exists() {
+            assert!(start.elapsed() < Duration::from_secs(30), "the socket did not appear");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        served
+    }
+
+    fn socket(&self) -> std::path::PathBuf {
+        self.folder.path().join("s")
+    }
+
+    fn token(&self, arguments: &[&str]) -> String {
+        let ran = self.project.run(&[&["token", "mint"], arguments].concat()).expect_code(0);
+        ran.stdout.trim().to_owned()
+    }
+
+    fn connect(&self) -> Client {
+        let stream = UnixStream::connect(self.socket()).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        Client(stream)
+    }
+
+    fn client(&self, token: &str) -> Client {
+        let mut client = self.connect();
+        client.send(&json!({ "token": token, "actor": "a test" }));
+        let welcome = client.receive().unwrap();
+        assert!(welcome.get("session").is_some(), "{welcome}");
+        client
+    }
+
+    /// Ends the server as Ctrl-C does.
+    fn stop(mut self) -> Project {
+        send(&self.child, "INT");
+        assert_eq!(self.child.wait().unwrap().code(), Some(130));
+        assert!(!self.socket().exists(), "the socket stays behind");
+        self.project
+    }
+}
+
+struct Client(UnixStream);
+
+impl Client {
+    fn send(&mut self, value: &Value) {
+        self.raw(value.to_string().as_bytes());
+    }
+
+    fn raw(&mut self, frame: &[u8]) {
+        self.0.write_all(&u32::try_from(frame.len()).unwrap().to_be_bytes()).unwrap();
+        self.0.write_all(frame).unwrap();
+    }
+
+    fn receive(&mut self) -> Option<Value> {
+        let mut length = [0; 4];
+        self.0.read_exact(&mut length).ok()?;
+        let mut frame = vec![0; u32::from_be_bytes(length) as usize];
+        self.0.read_exact(&mut frame).ok()?;
+        Some(serde_json::from_slice(&frame).unwrap())
+    }
+
+    fn call(&mut self, tool: &str, arguments: Value) -> Value {
+        self.send(&json!({ "method": "call", "id": "1", "tool": tool, "arguments": arguments }));
+        self.receive().unwrap()["result"].clone()
+    }
+}
+
+fn code(result: &Value) -> &str {
+    result["error"]["code"].as_str().unwrap_or("none")
+}
+
+#[test]
+fn a_program_calls_tools_within_its_token() {
+    let served = Served::start(&["--yes"]);
+    let mode = std::fs::metadata(served.socket()).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600, "only this user may connect");
+    let token = served.token(&["--tools", "exec_tool,read_file", "--calls", "3"]);
+    let mut client = served.client(&token);
+    client.send(&json!({ "method": "tools", "id": "t" }));
+    let tools = client.receive().unwrap();
+    assert!(tools["tools"].as_array().unwrap().len() > 10 && tools["id"] == "t");
+    let ran = client.call("exec_tool", json!({ "path": "tools/math/fib.ts", "args": { "n": 10 } }));
+    assert_eq!(ran["data"]["result"], 55, "{ran}");
+    let outside = client.call("write_file", json!({ "path": "tools/x.ts", "content": "" }));
+    assert_eq!(code(&outside), "EPOLICY", "{outside}");
+    // Calls that do not run do not count; the third that does is the last.
+    for _ in 0..2 {
+        assert_eq!(client.call("read_file", json!({ "path": "tools/math/fib.ts" }))["ok"], true);
+    }
+    let used_up = client.call("read_file", json!({ "path": "tools/math/fib.ts" }));
+    assert_eq!(code(&used_up), "EPOLICY", "{used_up}");
+    // Another connection with the same token has no calls left either.
+    let mut second = served.client(&token);
+    assert_eq!(code(&second.call("read_file", json!({ "path": "tools/math/fib.ts" }))), "EPOLICY");
+    let project = served.stop();
+    let audit = project.run(&["audit", "verify"]).expect_code(0);
+    assert!(audit.stdout.contains("intact"), "{audit:?}");
+}
+
+#[test]
+fn nobody_to_ask_means_no_effect() {
+    let served = Served::start(&[]);
+    let token = served.token(&[]);
+    let mut client = served.client(&token);
+    let refused = client.call("fs_write", json!({ "path": "docs/a.md", "content": "x" }));
+    assert_eq!(code(&refused), "EAPPROVAL", "{refused}");
+    assert!(!served.project.file("docs/a.md").exists());
+    served.stop();
+}
+
+#[test]
+fn without_a_good_token_nobody_gets_in() {
+    let served = Served::start(&["--yes"]);
+    let good = served.token(&["--tools", "read_file"]);
+    let mut forged = good.clone();
+    let last = if forged.pop() == Some('A') { 'B' } else { 'A' };
+    forged.push(last);
+    for hello in [
+        json!({ "token": "" }),
+        json!({ "token": "tgp1.AAAA" }),
+        json!({ "token": forged }),
+        json!({ "actor": "x" }),
+        json!({ "token": good, "more": 1 }),
+        json!({ "token": good, "actor": "x".repeat(1000) }),
+    ] {
+        let mut client = served.connect();
+        client.send(&hello);
+        let answer = client.receive().unwrap();
+        assert!(matches!(code(&answer), "EPOLICY" | "EVALIDATION"), "{hello} {answer}");
+        assert!(client.receive().is_none(), "the connection stays open after {hello}");
+    }
+    served.stop();
+}
+
+#[test]
+fn hostile_clients_do_not_hurt_it() {
+    let served = Served::start(&["--yes", "--connections", "8"]);
+    let token = served.token(&[]);
+    // Half-open, garbage, a frame that is only claimed, one that is too large, a slow one: all at once.
+    let half_open: Vec<Client> = (0..3).map(|_| served.connect()).collect();
+    let mut garbage = served.client(&token);
+    garbage.raw(b"\xff\xfe not json");
+    assert_eq!(code(&garbage.receive().unwrap()), "EVALIDATION");
+    assert_eq!(garbage.call("read_file", json!({ "path": "tools/math/fib.ts" }))["ok"], true, "it goes on");
+    let mut oversized = served.client(&token);
+    oversized.0.write_all(&u32::MAX.to_be_bytes()).unwrap();
+    assert_eq!(code(&oversized.receive().unwrap()), "EVALIDATION");
+    assert!(oversized.receive().is_none());
+    let mut claimed = served.client(&token);
+    claimed.0.write_all(&(16_u32 << 20).to_be_bytes()).unwrap();
+    claimed.0.write_all(b"{").unwrap();
+    // More than it takes: the next ones are told so, or just closed.
+    let mut turned_away = 0;
+    let crowd: Vec<Client> = (0..12).map(|_| served.connect()).collect();
+    for mut client in crowd {
+        client.0.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
+        if let Some(answer) = client.receive() {
+            assert_eq!(code(&answer), "EPERMISSION");
+            turned_away += 1;
+        }
+    }
+    assert!(turned_away > 0, "nobody was turned away");
+    drop((half_open, claimed));
+    // Closed places come free again.
+    let start = Instant::now();
+    loop {
+        let mut client = served.connect();
+        client.send(&json!({ "token": token }));
+        if client.receive().is_some_and(|answer| answer.get("session").is_some()) {
+            let ran = client.call("exec_tool", json!({ "path": "tools/math/fib.ts", "args": { "n": 10 } }));
+            assert_eq!(ran["data"]["result"], 55, "{ran}");
+            break;
+        }
+        assert!(start.elapsed() < Duration::from_secs(30), "no place came free");
+    }
+    served.stop();
+}
+
+#[test]
+fn a_socket_that_is_in_use_is_not_taken() {
+    let served = Served::start(&[]);
+    let path = served.socket();
+    let second = served.project.run(&["serve", "--socket", path.to_str().unwrap()]);
+    assert_eq!(second.code, Some(1), "{second:?}");
+    assert!(second.stderr.contains("ECONFLICT"), "{second:?}");
+    served.client(&served.token(&[]));
+    let plain = served.folder.path().join("plain");
+    std::fs::write(&plain, "mine").unwrap();
+    let refused = served.project.run(&["serve", "--socket", plain.to_str().unwrap()]);
+    assert!(refused.code == Some(1) && std::fs::read_to_string(&plain).unwrap() == "mine", "{refused:?}");
+    // What a killed server left behind is replaced.
+    let Served { project, mut child, folder } = served;
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(path.exists());
+    let mut next = project.command(&["serve", "--socket", path.to_str().unwrap()]).stderr(Stdio::null()).spawn().unwrap();
+    let start = Instant::now();
+    while UnixStream::connect(&path).is_err() {
+        assert!(start.elapsed() < Duration::from_secs(30));
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    send(&next, "TERM");
+    next.wait().unwrap();
+    drop(folder);
+}

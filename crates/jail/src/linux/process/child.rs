@@ -1,0 +1,196 @@
+//! The child's way from the fork to the program: namespaces, supervisor, root, doors. System calls only.
+#![expect(unsafe_code, reason = "switching the loopback on has no wrapper among our dependencies")]
+
+use std::ffi::CString;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::path::Path;
+
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, open};
+use nix::sched::CloneFlags;
+use nix::sys::prctl;
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
+use nix::sys::stat::{Mode, umask};
+use nix::unistd::chdir;
+
+use super::super::files::{self, KnownRights};
+use super::super::filter::{self, Program};
+use super::super::limits::ResourceLimits;
+use super::super::privileges::{self, Kept};
+use super::super::{Refusal, namespaces, supervise};
+use super::line::ChildLine;
+use super::plan::{Owner, Plan};
+use super::root::{self, Step};
+use crate::{
+    FileAccess, JailError, Limits, NamespaceSet, NetworkAccess, PathAccess, ProcessOrder, Profile,
+    SyscallFilter,
+};
+
+/// When memory runs out, the jail goes before anything that the user cares for.
+const FIRST_TO_GO: &[u8] = b"900";
+
+/// How far behind everybody else the jail stands in the queue for a processor: enough that a thousand busy processes in
+/// it leave the machine usable and the watch awake.
+const NICENESS: libc::c_int = 5;
+
+/// The supervisor and the first process count among the user's processes, beside the program's own.
+pub(crate) const OUR_PROCESSES: u64 = 2;
+
+/// Everything the child needs, allocated ahead.
+#[derive(Debug)]
+pub(crate) struct Departure {
+    line: ChildLine,
+    folder: CString,
+    steps: Vec<Step>,
+    directory: CString,
+    rules: OwnedFd,
+    allowed: Vec<(CString, KnownRights)>,
+    program: Program,
+    limits: ResourceLimits,
+    namespaces: CloneFlags,
+    owner: Owner,
+    loopback: bool,
+}
+
+impl Departure {
+    pub(crate) fn prepare(
+        order: &ProcessOrder,
+        plan: Plan,
+        owner: Owner,
+        folder: &Path,
+        line: ChildLine,
+    ) -> Result<Self, JailError> {
+        let profile = profile(order, owner);
+        let lacks = |part: &str| JailError::Lacks { missing: vec![format!("This kernel has no {part}.")] };
+        let abi = files::abi().ok_or_else(|| lacks("Landlock"))?;
+        let mut allowed = vec![(c"/".to_owned(), KnownRights::of_directory(PathAccess::ReadExecute, abi))];
+        let writable = KnownRights::of_directory(PathAccess::ReadWrite, abi);
+        allowed.extend(plan.writable.into_iter().map(|path| (path, writable)));
+        let device = KnownRights::of_device(PathAccess::ReadWrite, abi);
+        allowed.extend(plan.devices.into_iter().map(|path| (path, device)));
+        let folder = CString::new(folder.as_os_str().as_encoded_bytes())
+            .map_err(|error| JailError::Path { path: folder.to_owned(), source: error.into() })?;
+        Ok(Self {
+            line,
+            folder,
+            steps: plan.steps,
+            directory: plan.directory,
+            rules: files::ruleset(&profile)?.ok_or_else(|| lacks("Landlock"))?,
+            allowed,
+            program: filter::compile(&profile, Some(abi))?.ok_or_else(|| lacks("seccomp filters"))?,
+            limits: ResourceLimits::new(&profile.limits),
+            namespaces: namespaces::flags(profile.namespaces),
+            owner,
+            loopback: order.network == NetworkAccess::Loopback,
+        })
+    }
+
+    /// Returns in the process that will be the program. A failure has been told on the line.
+    pub(crate) fn depart(&mut self) -> Result<(), Refusal> {
+        let outcome = self.go();
+        if let Err(refusal) = outcome {
+            self.line.tell_failure(refusal);
+        }
+        outcome
+    }
+
+    fn go(&mut self) -> Result<(), Refusal> {
+        privileges::drop_descriptors()?;
+        privileges::leave_session()?;
+        umask(Mode::from_bits_truncate(0o022));
+        privileges::forbid_new_privileges()?;
+        if namespaces::enter(self.namespaces, true)? != self.namespaces {
+            return Err(Refusal { step: "enter namespaces", errno: Errno::EPERM });
+        }
+        if self.loopback {
+            switch_loopback_on().map_err(Refusal::of("switch the loopback on"))?;
+        }
+        supervise::move_to_new_pid_namespace(Some(&self.line))?;
+        root::enter(&self.folder, &self.steps)?;
+        stand_back();
+        be_first_to_go().map_err(Refusal::of("be the first to go when memory runs out"))?;
+        let processes =
+            open(c"/proc", OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC, Mode::empty())
+                .map_err(Refusal::of("open the jail's /proc"))?;
+        self.line.hand_over(&processes)?;
+        self.allow_paths().map_err(Refusal::of("allow the paths of the jail"))?;
+        chdir(self.directory.as_c_str()).map_err(Refusal::of("enter the directory of the order"))?;
+        privileges::drop_capabilities(match self.owner {
+            Owner::Root => Kept::FileOwnership,
+            Owner::User => Kept::None,
+        })?;
+        self.limits.apply()?;
+        privileges::forbid_tracing()?;
+        files::restrict(&self.rules)?;
+        self.program.install()
+    }
+
+    fn allow_paths(&self) -> Result<(), Errno> {
+        for (path, rights) in &self.allowed {
+            match open(path.as_c_str(), OFlag::O_PATH | OFlag::O_CLOEXEC, Mode::empty()) {
+                Ok(path) => files::allow(&self.rules, path.as_fd(), *rights)?,
+                // A device that this machine does not have.
+                Err(Errno::ENOENT) => {}
+                Err(errno) => return Err(errno),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The parts of the jail that are the same for every process.
+fn profile(order: &ProcessOrder, owner: Owner) -> Profile {
+    let limits = &order.limits;
+    Profile {
+        // The paths are added inside, where they are.
+        files: FileAccess::Paths(Vec::new()),
+        syscalls: SyscallFilter::Process,
+        limits: Limits {
+            data: Some(limits.memory_bytes),
+            cpu_seconds: Some(limits.cpu_seconds),
+            open_files: Some(limits.open_files),
+            file_size: Some(limits.file_bytes),
+            processes: Some(limits.processes.saturating_add(OUR_PROCESSES)),
+            ..Limits::default()
+        },
+        namespaces: NamespaceSet {
+            user: owner == Owner::User,
+            network: order.network != NetworkAccess::Unrestricted,
+            ipc: true,
+            pid: true,
+            mount: true,
+            uts: true,
+        },
+        network: order.network,
+    }
+}
+
+fn stand_back() {
+    // SAFETY: takes a number only. Standing further back is allowed to everybody.
+    let _ = unsafe { libc::nice(NICENESS) };
+}
+
+/// A process that may not be traced cannot write this either, so it may for the moment. Nobody else is in its namespace.
+fn be_first_to_go() -> Result<(), Errno> {
+    prctl::set_dumpable(true)?;
+    let outcome = root::write_once(c"/proc/self/oom_score_adj", FIRST_TO_GO);
+    prctl::set_dumpable(false)?;
+    outcome
+}
+
+/// A new network has a loopback that is down.
+fn switch_loopback_on() -> Result<(), Errno> {
+    let socket = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?;
+    // SAFETY: an all-zero value is a valid one for this plain C structure.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (place, letter) in request.ifr_name.iter_mut().zip(b"lo") {
+        *place = *letter as libc::c_char;
+    }
+    // SAFETY: the kernel reads the name and writes the flags of a structure that is ours.
+    Errno::result(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFFLAGS as _, &raw mut request) })?;
+    // SAFETY: the call before has written this field of the union.
+    unsafe { request.ifr_ifru.ifru_flags |= libc::IFF_UP as libc::c_short };
+    // SAFETY: as above; the kernel only reads.
+    Errno::result(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS as _, &raw const request) })
+        .map(drop)
+}

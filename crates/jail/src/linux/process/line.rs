@@ -1,0 +1,204 @@
+//! The line between the kernel and the supervisor of a jailed process: a pair of sockets that keeps messages apart.
+//!
+//! Down goes one message at most, which means "end"; so does the end of the line itself. Up come the step that failed
+//! before the program was executed, the jail's `/proc`, and how the program ended once its whole tree has.
+#![expect(unsafe_code, reason = "messages with descriptors must be written and read without allocating")]
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use nix::errno::Errno;
+use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockType, recv, send, socketpair};
+
+use super::super::Refusal;
+
+/// A step's name and a number are far shorter.
+const MESSAGE_BYTES: usize = 256;
+
+const FAILED: u8 = b'F';
+const PROC: u8 = b'P';
+const EXITED: u8 = b'E';
+const SIGNALLED: u8 = b'S';
+
+/// The kernel's end. It can be used from any thread.
+#[derive(Debug)]
+pub(crate) struct Line {
+    socket: OwnedFd,
+    killed: AtomicBool,
+}
+
+/// The end that the child, its supervisor and the first process of its namespace hold. System calls only.
+#[derive(Debug)]
+pub(crate) struct ChildLine(OwnedFd);
+
+/// What comes up the line.
+#[derive(Debug)]
+pub(crate) enum Message {
+    /// A step before the program's start failed.
+    Failed { step: String, errno: i32 },
+    /// The directory of the jail's processes.
+    Proc(OwnedFd),
+    /// The program exited with this code, and its tree has ended.
+    Exited(i32),
+    /// The program was ended by this signal, and its tree has ended.
+    Signalled(i32),
+    /// Nobody is left at the other end.
+    Closed,
+}
+
+pub(crate) fn pair() -> io::Result<(Line, ChildLine)> {
+    let (ours, theirs) = socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC)?;
+    Ok((Line { socket: ours, killed: AtomicBool::new(false) }, ChildLine(theirs)))
+}
+
+impl Line {
+    /// Ends the tree, if it has not ended by itself.
+    pub(crate) fn end(&self) {
+        // An error means that nobody listens any more, or that the word was given already and lies in the queue.
+        let _ = send(self.socket.as_raw_fd(), b"end", MsgFlags::MSG_NOSIGNAL | MsgFlags::MSG_DONTWAIT);
+    }
+
+    pub(crate) fn kill(&self) {
+        self.killed.store(true, Ordering::SeqCst);
+        self.end();
+    }
+
+    pub(crate) fn was_killed(&self) -> bool {
+        self.killed.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    /// The next message; nothing when there is none yet.
+    pub(crate) fn receive(&self) -> io::Result<Option<Message>> {
+        let mut bytes = [0_u8; MESSAGE_BYTES];
+        let mut control = ControlMessage::default();
+        let mut part = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
+        let mut header = control.header(&mut part);
+        // SAFETY: the header points to buffers that outlive the call, with their lengths.
+        let length = Errno::result(unsafe {
+            libc::recvmsg(
+                self.socket.as_raw_fd(),
+                &raw mut header,
+                libc::MSG_DONTWAIT | libc::MSG_CMSG_CLOEXEC,
+            )
+        });
+        let length = match length {
+            Ok(length) => length.unsigned_abs(),
+            Err(Errno::EAGAIN | Errno::EINTR) => return Ok(None),
+            Err(Errno::ECONNRESET) => 0,
+            Err(errno) => return Err(errno.into()),
+        };
+        let carries = header.msg_controllen >= size_of::<libc::cmsghdr>();
+        let descriptor = if carries { control.take_descriptor() } else { None };
+        let message = bytes.get(..length).unwrap_or_default();
+        let Some((kind, rest)) = message.split_first() else { return Ok(Some(Message::Closed)) };
+        let number = rest.first_chunk().map(|word| i32::from_le_bytes(*word)).unwrap_or_default();
+        match (*kind, descriptor) {
+            (FAILED, _) => {
+                let step = String::from_utf8_lossy(rest.get(4..).unwrap_or_default()).into_owned();
+                Ok(Some(Message::Failed { step, errno: number }))
+            }
+            (PROC, Some(directory)) => Ok(Some(Message::Proc(directory))),
+            (EXITED, _) => Ok(Some(Message::Exited(number))),
+            (SIGNALLED, _) => Ok(Some(Message::Signalled(number))),
+            _ => Err(io::ErrorKind::InvalidData.into()),
+        }
+    }
+}
+
+impl ChildLine {
+    pub(crate) fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+
+    /// For the first process of the namespace: waits on, or learns that it is time to end.
+    pub(crate) fn says_end(&self) -> bool {
+        !matches!(
+            recv(self.0.as_raw_fd(), &mut [0], MsgFlags::MSG_DONTWAIT),
+            Err(Errno::EAGAIN | Errno::EINTR)
+        )
+    }
+
+    pub(crate) fn tell_failure(&self, refusal: Refusal) {
+        self.tell(FAILED, refusal.errno as i32, refusal.step.as_bytes());
+    }
+
+    pub(crate) fn tell_exit(&self, code: i32) {
+        self.tell(EXITED, code, b"");
+    }
+
+    pub(crate) fn tell_signal(&self, signal: i32) {
+        self.tell(SIGNALLED, signal, b"");
+    }
+
+    fn tell(&self, kind: u8, number: i32, text: &[u8]) {
+        let head = std::iter::once(kind).chain(number.to_le_bytes());
+        let mut bytes = [0_u8; MESSAGE_BYTES];
+        let mut length = 0;
+        for (place, byte) in bytes.iter_mut().zip(head.chain(text.iter().copied())) {
+            *place = byte;
+            length += 1;
+        }
+        // An error means that the kernel is gone, and then nobody wants to know.
+        let _ = send(self.0.as_raw_fd(), bytes.get(..length).unwrap_or_default(), MsgFlags::MSG_NOSIGNAL);
+    }
+
+    /// Hands the jail's `/proc` to the kernel.
+    pub(crate) fn hand_over(&self, directory: &OwnedFd) -> Result<(), Refusal> {
+        let mut kind = [PROC];
+        let mut control = ControlMessage::with(directory);
+        let mut part = libc::iovec { iov_base: kind.as_mut_ptr().cast(), iov_len: kind.len() };
+        let header = control.header(&mut part);
+        // SAFETY: the header points to buffers that outlive the call, with their lengths.
+        Errno::result(unsafe { libc::sendmsg(self.0.as_raw_fd(), &raw const header, libc::MSG_NOSIGNAL) })
+            .map(drop)
+            .map_err(Refusal::of("hand the jail's /proc to the kernel"))
+    }
+}
+
+/// Room for one descriptor in a message, laid out as the kernel wants it on 64-bit processors.
+#[repr(C)]
+struct ControlMessage {
+    header: libc::cmsghdr,
+    descriptor: libc::c_int,
+    padding: libc::c_int,
+}
+
+impl Default for ControlMessage {
+    fn default() -> Self {
+        // SAFETY: an all-zero value is a valid one for this plain C structure.
+        let mut header: libc::cmsghdr = unsafe { std::mem::zeroed() };
+        header.cmsg_len = (size_of::<libc::cmsghdr>() + size_of::<libc::c_int>()) as _;
+        header.cmsg_level = libc::SOL_SOCKET;
+        header.cmsg_type = libc::SCM_RIGHTS;
+        Self { header, descriptor: -1, padding: 0 }
+    }
+}
+
+impl ControlMessage {
+    fn with(directory: &OwnedFd) -> Self {
+        Self { descriptor: directory.as_raw_fd(), ..Self::default() }
+    }
+
+    fn header(&mut self, part: &mut libc::iovec) -> libc::msghdr {
+        // SAFETY: an all-zero value is a valid one for this plain C structure.
+        let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
+        header.msg_iov = part;
+        header.msg_iovlen = 1;
+        header.msg_control = (&raw mut *self).cast();
+        header.msg_controllen = size_of::<Self>() as _;
+        header
+    }
+
+    /// What was received, when it is a descriptor.
+    fn take_descriptor(&mut self) -> Option<OwnedFd> {
+        let descriptor = std::mem::replace(&mut self.descriptor, -1);
+        let is_one = self.header.cmsg_level == libc::SOL_SOCKET && self.header.cmsg_type == libc::SCM_RIGHTS;
+        // SAFETY: the kernel has just made it for this process, and it is taken once.
+        (is_one && descriptor >= 0).then(|| unsafe { OwnedFd::from_raw_fd(descriptor) })
+    }
+}

@@ -1,0 +1,61 @@
+//! Processes where there is no jail for them: none is started, and the reason is told.
+
+use std::convert::Infallible;
+use std::path::Path;
+
+use crate::{Finished, JailError, LayerChange, ProcessOrder, ProcessSupport};
+
+/// Starts nothing: there is no fallback without a jail.
+pub fn start(_order: &ProcessOrder) -> Result<JailedProcess, JailError> {
+    Err(JailError::Lacks { missing: process_support().missing })
+}
+
+/// Reports that processes cannot be run.
+pub fn process_support() -> ProcessSupport {
+    ProcessSupport { missing: vec!["The jail for processes needs Linux.".to_owned()] }
+}
+
+/// A process that cannot exist here.
+#[derive(Debug)]
+pub struct JailedProcess(Infallible);
+
+impl JailedProcess {
+    /// Never called.
+    #[must_use]
+    pub fn killer(&self) -> Killer {
+        match self.0 {}
+    }
+
+    /// Never called.
+    pub fn wait(self) -> Result<Finished, JailError> {
+        match self.0 {}
+    }
+}
+
+/// Ends a process that cannot exist here.
+#[derive(Clone, Debug)]
+pub struct Killer(Infallible);
+
+impl Killer {
+    /// Never called.
+    pub fn kill(&self) {
+        match self.0 {}
+    }
+}
+
+/// A layer that cannot exist here.
+#[derive(Debug)]
+pub struct Layer(Infallible);
+
+impl Layer {
+    /// Never called.
+    #[must_use]
+    pub fn project(&self) -> &Path {
+        match self.0 {}
+    }
+
+    /// Never called.
+    pub fn changes(&self, _limit: usize) -> Result<Vec<LayerChange>, JailError> {
+        match self.0 {}
+    }
+}

@@ -1,0 +1,83 @@
+//! From a directory to a running kernel. `cargo xtask tidy` counts the lines of this folder: what runs before the first
+//! gate is armed has to stay small enough to be read in one sitting.
+
+mod anchor;
+mod error;
+mod gates;
+mod ground;
+mod options;
+
+use std::sync::Arc;
+
+use tgp_sandbox::{AllowList, FetchClient, FetchLimits};
+use tgp_tools::{Library, Router, Workspace, kernel_tools, process_tools, project_tools};
+
+use crate::kernel::{Kernel, Parts};
+use crate::{config, settings};
+pub use error::BootError;
+pub(crate) use gates::{audit_anchor, audit_file, audit_options, policy_settings};
+pub(crate) use ground::Ground;
+pub use options::{BootOptions, Environment};
+
+impl Kernel {
+    /// Reads the configuration, starts the sandbox, opens the tool repository and brings it up to date, verifies the
+    /// audit, loads the rules, and arms the gates.
+    ///
+    /// # Errors
+    /// See [`BootError`].
+    pub async fn boot(options: BootOptions) -> Result<Self, BootError> {
+        let mut ground = Ground::find(&options).await?;
+        let forge = ground.forge().await?;
+        let Ground { project, root, config, .. } = &ground;
+        let (library, opening) = Library::open(
+            Arc::clone(&forge),
+            settings::searcher(config, root)?,
+            config.registry.on_duplicate.into(),
+            |derived| settings::git_options(config.git.as_ref(), project, root, &options.environment, derived),
+            &settings::state_directory(root),
+        )
+        .await?;
+        let library = Arc::new(library);
+        let audit = gates::audit(&ground, &options).await?;
+        let (database, database_name) = match &options.database {
+            Some(database) => {
+                (Arc::clone(database), format!("{} (of the embedding program)", database.dialect()))
+            }
+            None => settings::database(&config.db, project, root).await?,
+        };
+        let workspace = Workspace::open(
+            project,
+            root,
+            &config.fs.allowed_dirs,
+            config.fs.block_upward_traversal,
+            &config::kept_files(options.config_file.as_deref()),
+        )?
+        .with_database(Arc::clone(&database));
+        let state = gates::state(&ground, &options)?;
+        state.begin(&workspace)?;
+        let allow_list = AllowList::parse(&config.allowed_fetch_urls).unwrap_or_default();
+        let fetch = Arc::new(FetchClient::new(allow_list, FetchLimits::default()));
+        let mut tools = kernel_tools(&forge, &fetch, &library)?;
+        tools.extend(project_tools()?);
+        tools.extend(process_tools(settings::process_options(&ground, &options, &workspace), &state)?);
+        let armed = gates::arm(&ground, &options, &forge, tools.clone(), &state, &workspace).await?;
+        let recorder = gates::recorder(&audit, options.recorder);
+        let router = Router::new(tools, armed.gates, options.approver, recorder, workspace)?;
+        let Ground { project, root, config, .. } = ground;
+        Ok(Self::new(Parts {
+            config,
+            project,
+            root,
+            router: Arc::new(router),
+            forge,
+            library,
+            opening,
+            database,
+            database_name,
+            audit,
+            state,
+            policy: armed.policy,
+            tokens: armed.tokens,
+        }))
+    }
+}

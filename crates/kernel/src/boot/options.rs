@@ -1,0 +1,57 @@
+//! What an embedding program decides before a kernel boots.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tgp_contract::{Approver, Database, Gate, Recorder, TddMode};
+use tgp_tools::RefuseAll;
+
+/// Looks an environment variable up by name.
+pub type Environment = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+
+/// How to boot. Start from [`BootOptions::new`] and change what you need.
+pub struct BootOptions {
+    /// The project directory.
+    pub directory: PathBuf,
+    /// A configuration file other than `tgp.config.{ts,js,json}` of the project.
+    pub config_file: Option<PathBuf>,
+    /// The program that serves as sandbox worker; the running binary itself when there is none.
+    pub worker: Option<PathBuf>,
+    /// Where bytecode is cached on this machine; in memory only when there is none.
+    pub cache_directory: Option<PathBuf>,
+    /// What a configuration file sees of the environment, by name.
+    pub environment: Environment,
+    /// Gates besides the kernel's own. The strictest verdict wins, so a gate can only tighten.
+    pub gates: Vec<Arc<dyn Gate>>,
+    pub approver: Arc<dyn Approver>,
+    /// Told of every call besides the audit; a call that it cannot keep has failed.
+    pub recorder: Option<Arc<dyn Recorder>>,
+    /// How strictly code has to follow tests, instead of what the configuration says.
+    pub tdd_mode: Option<TddMode>,
+    /// A database of the embedding program, instead of the configured one.
+    pub database: Option<Arc<dyn Database>>,
+}
+
+impl BootOptions {
+    #[must_use]
+    pub fn new(directory: impl Into<PathBuf>) -> Self {
+        Self {
+            directory: directory.into(),
+            config_file: None,
+            worker: None,
+            cache_directory: None,
+            environment: Arc::new(|_| None),
+            gates: Vec::new(),
+            approver: Arc::new(RefuseAll),
+            recorder: None,
+            tdd_mode: None,
+            database: None,
+        }
+    }
+}
+
+impl std::fmt::Debug for BootOptions {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("BootOptions").field("directory", &self.directory).finish_non_exhaustive()
+    }
+}

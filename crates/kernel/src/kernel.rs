@@ -1,0 +1,194 @@
+//! A running kernel: what an embedding program holds.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use tgp_audit::Audit;
+use tgp_contract::{
+    Actor, CallContext, CapabilityToken, Code, Consent, Database, GateRequest, SqlAccess, ToolCall,
+    ToolDefinition, ToolError, ToolResult,
+};
+use tgp_git::Status as RepositoryStatus;
+use tgp_policy::{Caveats, Explanation, Grant};
+use tgp_tools::{Forge, Library, Opening, PolicyGate, Router, StateGate, Tokens};
+
+use crate::config::Config;
+
+/// How long a database may take to answer a person who asks whether it is there.
+const DATABASE_PATIENCE: Duration = Duration::from_secs(5);
+
+/// A running kernel.
+pub struct Kernel {
+    parts: Parts,
+}
+
+/// What boot has put together.
+pub(crate) struct Parts {
+    pub(crate) config: Config,
+    pub(crate) project: PathBuf,
+    pub(crate) root: PathBuf,
+    pub(crate) router: Arc<Router>,
+    pub(crate) forge: Arc<Forge>,
+    pub(crate) library: Arc<Library>,
+    pub(crate) opening: Opening,
+    pub(crate) database: Arc<dyn Database>,
+    pub(crate) database_name: String,
+    pub(crate) audit: Arc<Audit>,
+    pub(crate) state: Arc<StateGate>,
+    pub(crate) policy: Arc<PolicyGate>,
+    pub(crate) tokens: Arc<Tokens>,
+}
+
+impl std::fmt::Debug for Kernel {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Kernel").field("root", &self.parts.root).finish_non_exhaustive()
+    }
+}
+
+impl Kernel {
+    pub(crate) fn new(parts: Parts) -> Self {
+        Self { parts }
+    }
+
+    #[must_use]
+    pub fn config(&self) -> &Config {
+        &self.parts.config
+    }
+
+    /// The project directory.
+    #[must_use]
+    pub fn project(&self) -> &Path {
+        &self.parts.project
+    }
+
+    /// The agent's root on disk.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.parts.root
+    }
+
+    /// What a person should know about the start, one sentence each: conflicts and repairs of the tool repository.
+    #[must_use]
+    pub fn notices(&self) -> &[String] {
+        &self.parts.opening.notices
+    }
+
+    /// Why the remote of the tools could not be reached; the local ones are used then.
+    #[must_use]
+    pub fn offline(&self) -> Option<&str> {
+        self.parts.opening.offline.as_deref()
+    }
+
+    /// Whether the database of `exec_sql` answers. A SQLite file that does not exist yet is made by this.
+    ///
+    /// # Errors
+    /// `ESQL` with the reason.
+    pub async fn check_database(&self) -> Result<(), ToolError> {
+        let begun =
+            tokio::time::timeout(DATABASE_PATIENCE, self.parts.database.begin(SqlAccess::ReadWrite)).await;
+        let late =
+            || ToolError::new(Code::Sql, format!("no answer within {} s", DATABASE_PATIENCE.as_secs()));
+        begun.map_err(|_| late())??.rollback().await;
+        Ok(())
+    }
+
+    /// The database of `exec_sql`, without its password.
+    #[must_use]
+    pub fn database_name(&self) -> &str {
+        &self.parts.database_name
+    }
+
+    /// Where the tool repository stands.
+    ///
+    /// # Errors
+    /// `EGIT`.
+    pub async fn repository(&self) -> Result<RepositoryStatus, ToolError> {
+        self.parts.library.status().await
+    }
+
+    /// Every tool an agent can call.
+    pub fn definitions(&self) -> impl Iterator<Item = &ToolDefinition> {
+        self.parts.router.definitions()
+    }
+
+    /// Takes a call through the router.
+    pub async fn call_with(&self, call: ToolCall, context: CallContext) -> ToolResult {
+        self.parts.router.call(call, context).await
+    }
+
+    /// The same for the common case: the embedding program itself asks, and has agreed by asking.
+    pub async fn call(&self, tool: &str, arguments: Value) -> ToolResult {
+        let call = ToolCall { id: "embedded".to_owned(), tool: tool.to_owned(), arguments };
+        let context = CallContext {
+            actor: Actor::Agent("embedded".to_owned()),
+            session: "embedded".to_owned(),
+            consent: Consent::Given,
+            dry_run: false,
+            depth: 0,
+            token: None,
+        };
+        self.call_with(call, context).await
+    }
+
+    /// Where test-driven work stands.
+    #[must_use]
+    pub fn state(&self) -> &StateGate {
+        &self.parts.state
+    }
+
+    /// The rules in force.
+    #[must_use]
+    pub fn policy(&self) -> &PolicyGate {
+        &self.parts.policy
+    }
+
+    /// Why a call would be judged as it would be, rule by rule. Nothing runs.
+    ///
+    /// # Errors
+    /// When there is no such tool, its arguments do not fit, or the rules cannot be used.
+    pub async fn explain(&self, call: &ToolCall, context: &CallContext) -> Result<Explanation, ToolError> {
+        let (definition, targets) = self.parts.router.examine(call)?;
+        let request = GateRequest { serial: 0, call, definition, context, targets: &targets };
+        self.parts.policy.explain(request).await
+    }
+
+    /// A new capability token of this kernel.
+    ///
+    /// # Errors
+    /// `EVALIDATION` for caveats that mean nothing.
+    pub fn mint_token(&self, caveats: &Caveats) -> Result<CapabilityToken, ToolError> {
+        self.parts.tokens.mint(caveats)
+    }
+
+    /// Whether a token is one of this kernel. What it allows is checked with every call.
+    ///
+    /// # Errors
+    /// `EPOLICY`.
+    pub fn check_token(&self, token: &CapabilityToken) -> Result<Grant, ToolError> {
+        self.parts.tokens.verify(token)
+    }
+
+    /// Waits until everything that was recorded is written and anchored.
+    ///
+    /// # Errors
+    /// When it cannot be.
+    pub async fn flush(&self) -> Result<(), ToolError> {
+        self.parts.audit.flush().await.map(|_| ())
+    }
+
+    /// How this kernel's workers are locked.
+    ///
+    /// # Errors
+    /// When no worker can be had.
+    pub async fn lock_report(&self) -> Result<tgp_jail::LockReport, ToolError> {
+        Ok(self.parts.forge.lock_report().await?)
+    }
+
+    /// Ends every worker and waits until they are gone.
+    pub async fn shutdown(self) {
+        // Ending workers waits for threads, which an asynchronous task must not do.
+        let _ = tokio::task::spawn_blocking(move || drop(self)).await;
+    }
+}

@@ -1,0 +1,71 @@
+//! From the configuration to what commands of `shell_exec` and `test_run` get.
+
+use std::path::{Path, PathBuf};
+
+use tgp_policy::Protections;
+use tgp_tools::{ProcessCaps, ProcessOptions, Workspace};
+
+use crate::boot::{BootOptions, Environment, Ground, policy_settings};
+
+/// What commands get.
+pub(crate) fn process_options(
+    ground: &Ground,
+    options: &BootOptions,
+    workspace: &Workspace,
+) -> ProcessOptions {
+    let config = &ground.config.jail;
+    let home = (options.environment)("HOME").map(PathBuf::from);
+    let readable: Vec<PathBuf> = config
+        .readable
+        .iter()
+        .filter_map(|path| match path.strip_prefix("~/") {
+            Some(rest) => home.as_ref().map(|home| home.join(rest)),
+            None => Some(ground.project.join(path)),
+        })
+        .filter(|path| path.exists())
+        .collect();
+    ProcessOptions {
+        project: ground.project.clone(),
+        tool_root: ground.root.clone(),
+        scratch: scratch(ground, options),
+        protections: Protections::new(&policy_settings(ground, options, workspace)),
+        direct: config.direct.iter().map(PathBuf::from).collect(),
+        environment: environment(&options.environment, home.as_deref()),
+        readable,
+        caps: ProcessCaps {
+            memory_bytes: config.memory_bytes,
+            processes: config.processes,
+            file_bytes: config.file_bytes,
+            layer_bytes: config.layer_bytes,
+            deadline: config.timeout,
+            output_bytes: config.output_bytes,
+        },
+        test_command: ground.config.tdd.command.clone(),
+    }
+}
+
+/// Layers must not stand inside the project they are laid over.
+fn scratch(ground: &Ground, options: &BootOptions) -> PathBuf {
+    let cache = options.cache_directory.as_ref().map(|cache| cache.join("layers"));
+    cache
+        .filter(|cache| !cache.starts_with(&ground.project))
+        .unwrap_or_else(|| std::env::temp_dir().join(format!("tgp-layers-{}", nix::unistd::geteuid())))
+}
+
+/// Of the caller's environment a command gets the way to its programs and the homes of toolchains, and nothing else.
+fn environment(of_caller: &Environment, home: Option<&Path>) -> Vec<(String, String)> {
+    let homes =
+        [("CARGO_HOME", ".cargo"), ("RUSTUP_HOME", ".rustup"), ("PYENV_ROOT", ".pyenv"), ("GOPATH", "go")];
+    let passed = ["PATH", "LANG", "LC_ALL", "TZ"];
+    let mut environment: Vec<(String, String)> =
+        passed.iter().filter_map(|name| Some(((*name).to_owned(), of_caller(name)?))).collect();
+    for (name, directory) in homes {
+        let found = of_caller(name).map(PathBuf::from).or_else(|| Some(home?.join(directory)));
+        if let Some(path) = found.filter(|path| path.is_dir()) {
+            environment.push((name.to_owned(), path.display().to_string()));
+        }
+    }
+    environment.push(("NO_COLOR".to_owned(), "1".to_owned()));
+    environment.push(("PYTHONDONTWRITEBYTECODE".to_owned(), "1".to_owned()));
+    environment
+}

@@ -1,0 +1,7 @@
+//! From the configuration to what the organs take: functions on values, which open and start nothing by themselves.
+
+mod commands;
+mod memory;
+
+pub(crate) use commands::process_options;
+pub(crate) use memory::{database, git_options, searcher, state_directory};

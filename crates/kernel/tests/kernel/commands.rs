@@ -1,0 +1,230 @@
+//! `shell_exec`: what a command may do to the project, and what becomes of what it did.
+
+use serde_json::{Value, json};
+use tgp::contract::{CallContext, Consent, TddMode, ToolResult};
+use tgp::{BootOptions, Kernel};
+
+use crate::router::{call, context};
+use crate::support::{Project, code, data, error};
+
+/// False on a machine whose jail lacks a part; then it says so.
+fn possible() -> bool {
+    let support = tgp::process_support();
+    if !support.complete() {
+        println!("commands cannot run here, skipped: {}", support.missing.join(" "));
+    }
+    support.complete()
+}
+
+async fn shell(kernel: &Kernel, command: &str) -> ToolResult {
+    kernel.call("shell_exec", json!({ "command": command })).await
+}
+
+fn paths(answer: &ToolResult) -> Vec<(String, String)> {
+    data(answer)["changes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|change| {
+            (change["path"].as_str().unwrap().to_owned(), change["change"].as_str().unwrap_or_default().to_owned())
+        })
+        .collect()
+}
+
+fn pair(path: &str, change: &str) -> (String, String) {
+    (path.to_owned(), change.to_owned())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_commands_changes_are_applied_together_when_it_succeeds() {
+    if !possible() {
+        return;
+    }
+    let project = Project::new();
+    project.put("docs/old.md", "old").put("docs/gone.md", "gone").put("run.sh", "#!/bin/sh\necho hello\n");
+    let kernel = project.boot().await.unwrap();
+    let answer = shell(
+        &kernel,
+        "cat docs/old.md; echo new > docs/old.md; echo made > docs/made.md; rm docs/gone.md; mkdir -p empty/inside; chmod +x run.sh",
+    )
+    .await;
+    assert_eq!(data(&answer)["exitCode"], 0, "{answer:?}");
+    assert_eq!(data(&answer)["stdout"], "old");
+    assert_eq!(
+        paths(&answer),
+        [pair("docs/gone.md", "deleted"), pair("docs/made.md", "created"), pair("docs/old.md", "changed"), pair("run.sh", "changed")]
+    );
+    assert_eq!(project.text("docs/old.md").as_deref(), Some("new\n"));
+    assert_eq!(project.text("docs/made.md").as_deref(), Some("made\n"));
+    assert!(!project.file("docs/gone.md").exists() && project.file("empty/inside").is_dir());
+    assert_eq!(data(&shell(&kernel, "./run.sh").await)["stdout"], "hello\n", "it can be executed now");
+    let failed = shell(&kernel, "echo half > docs/old.md; exit 3").await;
+    assert_eq!((&data(&failed)["exitCode"], &data(&failed)["applied"]), (&json!(3), &json!(false)));
+    assert_eq!(project.text("docs/old.md").as_deref(), Some("new\n"), "a command that fails leaves nothing");
+    let kept = json!({ "command": "echo half > docs/old.md; exit 3", "keep_on_failure": true });
+    assert_eq!(data(&kernel.call("shell_exec", kept).await)["applied"], true);
+    assert_eq!(project.text("docs/old.md").as_deref(), Some("half\n"));
+    kernel.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_dry_run_is_exact_and_changes_nothing() {
+    if !possible() {
+        return;
+    }
+    let project = Project::new();
+    project.put("notes.md", "one\ntwo\n");
+    let kernel = project.boot().await.unwrap();
+    let dry = || CallContext { dry_run: true, ..context(Consent::Given) };
+    let command = || call("shell_exec", json!({ "command": "sed -i s/two/2/ notes.md; echo x > more.md" }));
+    let first = kernel.call_with(command(), dry()).await;
+    let second = kernel.call_with(command(), dry()).await;
+    assert_eq!(data(&first)["changes"], data(&second)["changes"], "the same every time");
+    let diff = data(&first)["changes"][1]["diff"].as_str().unwrap().to_owned();
+    assert!(diff.contains("-two\n") && diff.contains("+2\n"), "{diff}");
+    assert_eq!(project.text("notes.md").as_deref(), Some("one\ntwo\n"));
+    assert!(!project.file("more.md").exists());
+    kernel.call_with(command(), context(Consent::Given)).await;
+    assert_eq!(project.text("notes.md").as_deref(), Some("one\n2\n"), "the real run does what was shown");
+    kernel.shutdown().await;
+}
+
+/// Whatever `fs_write` may not write, a command may not either, by whichever way.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_command_cannot_write_what_fs_write_may_not() {
+    if !possible() {
+        return;
+    }
+    let project = Project::new();
+    project.put("src/code.py", "x = 1\n").put("migrations/1.md", "-- one\n").put("notes.md", "n\n");
+    project.put(".env", "KEY=treasure\n").put("tgp.policy.yaml", "version: 1\nrules:\n  - {id: no-migrations, effect: deny, tools: [fs_write, fs_delete], where: {path: 'migrations/**'}, reason: people write them}\n");
+    let options = BootOptions { tdd_mode: Some(TddMode::Strict), ..project.options() };
+    let kernel = Kernel::boot(options).await.unwrap();
+    for (command, expected) in [
+        ("echo x > src/code.py", "ESTATE"),
+        ("echo x > src/new.py", "ESTATE"),
+        ("python3 -c \"open('src/code.py','w').write('x')\"", "ESTATE"),
+        ("cp notes.md src/code.py", "ESTATE"),
+        ("mv notes.md src/other.py", "ESTATE"),
+        ("echo x > notes.md; echo x >> src/code.py", "ESTATE"),
+        ("echo x >> migrations/1.md", "EPOLICY"),
+        ("rm migrations/1.md", "EPOLICY"),
+        ("echo x > tgp.policy.yaml", "EPOLICY"),
+        ("mkdir -p sub/.git/hooks", "EPOLICY"),
+        ("mkdir docs; echo x > docs/key.pem", "EPOLICY"),
+        ("ln -s /etc/passwd notes2.md", "ESECURITY"),
+    ] {
+        let answer = shell(&kernel, command).await;
+        // Some of them fail inside the jail already; then nothing is applied either.
+        match &answer {
+            ToolResult::Done(data) => assert_ne!(data["exitCode"], 0, "`{command}`: {data}"),
+            ToolResult::Failed(error) => assert_eq!(error.code.as_str(), expected, "`{command}`: {error}"),
+        }
+        assert_eq!(project.text("src/code.py").as_deref(), Some("x = 1\n"), "`{command}`");
+        assert_eq!(project.text("migrations/1.md").as_deref(), Some("-- one\n"), "`{command}`");
+        assert_eq!(project.text("notes.md").as_deref(), Some("n\n"), "`{command}`: all or nothing");
+        assert!(!project.file("src/new.py").exists() && !project.file("sub").exists(), "`{command}`");
+    }
+    let answer = shell(&kernel, "cat .env .tgp/.state/* 2>/dev/null; ls -A .tgp").await;
+    assert!(!format!("{answer:?}").contains("treasure"), "a secret was read: {answer:?}");
+    assert!(shell(&kernel, "echo ok > notes.md").await.is_ok(), "an exempt file is free");
+    kernel.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_forged_tool_cannot_write_what_fs_write_may_not() {
+    let project = Project::new();
+    project.put("tgp.config.json", &json!({ "fs": { "allowedDirs": ["./src", "./docs", "./tmp"] }, "sandbox": { "cpuMs": 5000 } }).to_string());
+    project.tool("writes.ts", "export default (args: any) => tgp.write_file(args.path, 'x');");
+    let options = BootOptions { tdd_mode: Some(TddMode::Strict), ..project.options() };
+    let kernel = Kernel::boot(options).await.unwrap();
+    let run = async |path: &str| {
+        kernel.call("exec_tool", json!({ "path": "tools/writes.ts", "args": { "path": path } })).await
+    };
+    assert_eq!(code(&run("src/code.py").await), "ESTATE");
+    assert_eq!(code(&run("docs/key.pem").await), "EPOLICY");
+    assert!(!project.file("src").join("code.py").exists());
+    let written = run("src/x.test.py").await;
+    assert!(written.is_ok() && project.file("src/x.test.py").exists(), "a test may be written: {written:?}");
+    kernel.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_file_that_changed_meanwhile_is_not_overwritten() {
+    if !possible() {
+        return;
+    }
+    let project = Project::new();
+    project.put("notes.md", "old");
+    let kernel = project.boot().await.unwrap();
+    // The command tells through build output, which has no layer, that it has begun.
+    std::fs::create_dir(project.file("target")).unwrap();
+    let (command, interfere) = (
+        kernel.call("shell_exec", json!({ "command": "echo mine > notes.md; touch target/begun; sleep 1", "template": "build" })),
+        async {
+            while !project.file("target/begun").exists() {
+                tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+            }
+            project.put("notes.md", "somebody else");
+        },
+    );
+    let (answer, ()) = tokio::join!(command, interfere);
+    assert_eq!(code(&answer), "ECONFLICT");
+    assert!(error(&answer).help_of().is_some());
+    assert_eq!(project.text("notes.md").as_deref(), Some("somebody else"));
+    kernel.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn time_output_and_network_are_bounded() {
+    if !possible() {
+        return;
+    }
+    let project = Project::new();
+    let kernel = project.boot().await.unwrap();
+    let late = kernel.call("shell_exec", json!({ "command": "setsid sleep 60 & echo x > late.md; sleep 60", "timeout_ms": 300 })).await;
+    assert_eq!((&data(&late)["ended"], &data(&late)["applied"]), (&json!("deadline"), &json!(false)));
+    assert!(!project.file("late.md").exists());
+    let long = shell(&kernel, "echo first; head -c 5000000 /dev/zero | tr '\\0' x; echo last").await;
+    let text = data(&long)["stdout"].as_str().unwrap();
+    assert!(text.len() < 1_000_000 && text.starts_with("first") && text.ends_with("last\n"), "{}", text.len());
+    assert!(data(&long)["stdoutBytes"]["omitted"].as_u64().unwrap() > 4_000_000);
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let connect = format!("python3 -c \"import socket; socket.create_connection(('127.0.0.1', {port}), 2)\"");
+    assert_ne!(data(&shell(&kernel, &connect).await)["exitCode"], 0, "there is no network");
+    let refused = CallContext { dry_run: true, ..context(Consent::Given) };
+    let wanted = call("shell_exec", json!({ "command": connect, "network": true }));
+    assert_eq!(code(&kernel.call_with(wanted, refused).await), "EPERMISSION", "a dry run reaches nobody");
+    kernel.shutdown().await;
+}
+
+/// Dropping the call's future ends every process of its command.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cancelled_command_leaves_nothing() {
+    if !possible() {
+        return;
+    }
+    let project = Project::new();
+    std::fs::create_dir(project.file("target")).unwrap();
+    let kernel = project.boot().await.unwrap();
+    let command = "echo x > left.md; touch target/begun; (setsid sh -c 'sleep 1; touch target/survived') & sleep 60";
+    let call = kernel.call("shell_exec", json!({ "command": command, "template": "build" }));
+    let begun = async {
+        while !project.file("target/begun").exists() {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+    };
+    tokio::select! {
+        _ = call => panic!("it cannot have ended"),
+        () = begun => {}
+    }
+    tokio::time::sleep(std::time::Duration::from_millis(1500)).await;
+    assert!(!project.file("target/survived").exists(), "a process outlived its call");
+    assert!(!project.file("left.md").exists());
+    kernel.flush().await.unwrap();
+    let reader = tgp::open_records(&project.options()).await.unwrap();
+    let last: Value = reader.tail(&tgp::Filter::default(), 1).unwrap().remove(0).body;
+    assert_eq!((&last["tool"], &last["verdict"]), (&json!("shell_exec"), &json!("cancelled")));
+    kernel.shutdown().await;
+}

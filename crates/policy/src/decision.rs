@@ -1,0 +1,106 @@
+//! What a rule wants, and what all of them together decide.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use tgp_contract::{Code, Place, ToolError, Verdict};
+
+/// What a rule wants of the calls it matches. Ordered by strictness, so that the strictest is the `max`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RuleEffect {
+    Allow,
+    Ask,
+    Deny,
+}
+
+impl RuleEffect {
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Ask => "ask",
+            Self::Deny => "deny",
+        }
+    }
+
+    pub(crate) fn parse(word: &str) -> Option<Self> {
+        [Self::Allow, Self::Ask, Self::Deny].into_iter().find(|effect| effect.as_str() == word)
+    }
+}
+
+impl fmt::Display for RuleEffect {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+/// The answer to a question, with the rule that gave it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Decision {
+    pub effect: RuleEffect,
+    /// The rule's id: of a file, `builtin/…`, `default/…` or `extension/…`.
+    pub rule: String,
+    /// A sentence for the one who asked.
+    pub reason: String,
+    /// Where the rule stands; built-in rules stand in no file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<Place>,
+}
+
+impl Decision {
+    pub(crate) fn new(effect: RuleEffect, rule: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self { effect, rule: rule.into(), reason: reason.into(), source: None }
+    }
+
+    /// The stricter of two; of two equals the first.
+    #[must_use]
+    pub fn stricter(self, other: Self) -> Self {
+        if other.effect > self.effect { other } else { self }
+    }
+
+    /// What stands after the extension `name` has spoken. An extension can only tighten: its silence and its consent
+    /// leave the decision as it is, and its failure denies.
+    #[must_use]
+    pub fn with_extension(self, name: &str, verdict: ExtensionVerdict) -> Self {
+        let (effect, reason) = match verdict {
+            ExtensionVerdict::Pass => return self,
+            ExtensionVerdict::Ask { reason } => (RuleEffect::Ask, reason),
+            ExtensionVerdict::Deny { reason } => (RuleEffect::Deny, reason),
+            ExtensionVerdict::Failed { reason } => {
+                (RuleEffect::Deny, format!("the extension failed: {reason}"))
+            }
+        };
+        self.stricter(Self::new(effect, format!("extension/{name}"), reason))
+    }
+
+    /// The decision as a gate's verdict; a denial is an `EPOLICY` that names the rule and its place.
+    #[must_use]
+    pub fn into_verdict(self) -> Verdict {
+        match self.effect {
+            RuleEffect::Allow => Verdict::Allow { rule: self.rule },
+            RuleEffect::Ask => Verdict::Ask { rule: self.rule, reason: self.reason },
+            RuleEffect::Deny => {
+                let message = format!("rule `{}` forbids this call: {}", self.rule, self.reason);
+                let mut error = ToolError::new(Code::Policy, message)
+                    .help("ask for something the rules allow; `tgp policy explain` shows which rule matches and why")
+                    .detail("rule", self.rule.clone());
+                if let Some(place) = &self.source {
+                    error = error.detail("rulePlace", place.to_string());
+                }
+                Verdict::Deny { rule: self.rule, error }
+            }
+        }
+    }
+}
+
+/// What an extension says of a call. Whoever runs extensions makes it; a crash, a time-out and an answer of the wrong
+/// shape are `Failed`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "verdict")]
+pub enum ExtensionVerdict {
+    Pass,
+    Ask { reason: String },
+    Deny { reason: String },
+    Failed { reason: String },
+}

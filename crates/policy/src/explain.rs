@@ -1,0 +1,88 @@
+//! Why a call was judged as it was, rule by rule.
+
+use std::fmt;
+
+use serde::Serialize;
+use tgp_contract::Place;
+
+use crate::{Decision, RuleEffect};
+
+/// What became of one rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Finding {
+    /// It gave the answer.
+    Decided,
+    /// It means this call too, but another one decided.
+    Matched,
+    /// It does not mean this call.
+    Idle,
+}
+
+/// One rule and why it did or did not decide.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RuleReport {
+    pub rule: String,
+    pub effect: RuleEffect,
+    pub finding: Finding,
+    pub why: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<Place>,
+}
+
+/// The decision and every rule's part in it. Its `Display` is a text for people.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Explanation {
+    pub decision: Decision,
+    /// The deciding rule first, then those that matched, then the others.
+    pub rules: Vec<RuleReport>,
+}
+
+impl Explanation {
+    pub(crate) fn new(decision: Decision, mut rules: Vec<RuleReport>) -> Self {
+        for report in rules.iter_mut().filter(|report| report.rule == decision.rule) {
+            report.finding = Finding::Decided;
+        }
+        for report in rules.iter_mut().filter(|report| report.finding == Finding::Matched) {
+            report.why = if report.rule.starts_with("default/") {
+                format!("a default gives way to `{}`", decision.rule)
+            } else if report.effect < decision.effect {
+                format!("it matches, and `{}` is stricter", decision.rule)
+            } else {
+                format!("it matches, and `{}` of the same strictness comes first", decision.rule)
+            };
+        }
+        rules.sort_by_key(|report| report.finding);
+        Self { decision, rules }
+    }
+}
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Decision { effect, rule, reason, source } = &self.decision;
+        match source {
+            Some(place) => writeln!(formatter, "{effect} by `{rule}` ({place})")?,
+            None => writeln!(formatter, "{effect} by `{rule}`")?,
+        }
+        writeln!(formatter, "  {reason}")?;
+        let others: Vec<&RuleReport> =
+            self.rules.iter().filter(|report| report.finding != Finding::Decided).collect();
+        let width = others.iter().map(|report| report.rule.len()).max().unwrap_or(0);
+        for (finding, title) in [(Finding::Matched, "matched as well:"), (Finding::Idle, "did not match:")] {
+            let mut reports = others.iter().filter(|report| report.finding == finding).peekable();
+            if reports.peek().is_some() {
+                writeln!(formatter, "{title}")?;
+            }
+            for report in reports {
+                writeln!(
+                    formatter,
+                    "  {:<5} {:<width$}  {}",
+                    report.effect.as_str(),
+                    report.rule,
+                    report.why
+                )?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,329 @@
+//! All rules together, and how they decide.
+
+use serde_json::{Value, json};
+use tgp_contract::{Effect, Place, RelativePath, Root, Target, canonical};
+
+use crate::explain::{Explanation, Finding, RuleReport};
+use crate::history::{SessionHistory, Spoken, Ticket};
+use crate::parse::{self, Parsed};
+use crate::protect::{self, Protection, Protections};
+use crate::rule::{Head, Rule, Sequence};
+use crate::selector::{Prepared, Test};
+use crate::{Decision, PolicyError, Problem, Question, RuleEffect};
+
+/// A policy file: its name for messages, and its text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PolicySource {
+    pub file: String,
+    pub text: String,
+}
+
+/// What the built-in rules have to know of this installation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PolicySettings {
+    /// Where the tool repository is seen from the other roots; by default it is `.tgp` of the project.
+    pub tool_roots: Vec<(Root, RelativePath)>,
+    /// Directories below [`Root::Host`] that calls may touch; everything else there is denied.
+    pub allowed_host_directories: Vec<RelativePath>,
+    /// Policy files with other names than the usual ones.
+    pub protected_files: Vec<(Root, RelativePath)>,
+}
+
+impl Default for PolicySettings {
+    fn default() -> Self {
+        let usual = RelativePath::new(".tgp").ok();
+        Self {
+            tool_roots: usual.map(|path| (Root::Project, path)).into_iter().collect(),
+            allowed_host_directories: Vec::new(),
+            protected_files: Vec::new(),
+        }
+    }
+}
+
+/// What is known of a tool, so that a rule's example need not repeat it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Known {
+    pub name: String,
+    pub aliases: Vec<String>,
+    pub effect: Effect,
+    /// What a call with the example's arguments would touch.
+    pub targets: Vec<Target>,
+}
+
+/// Knows the tools. Examples of rules ask it for what they leave out.
+pub trait Catalogue {
+    /// The tool with this name or alias, and what `arguments` would touch; `None` when there is no such tool or the
+    /// arguments do not fit it.
+    fn look_up(&self, tool: &str, arguments: &Value) -> Option<Known>;
+}
+
+/// A decision, and what was reserved for the call in its session's history.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ruling {
+    pub decision: Decision,
+    /// To be given back with [`SessionHistory::settle`]; a denied call has none.
+    pub ticket: Option<Ticket>,
+}
+
+/// One rule of a file, for listings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RuleSummary<'a> {
+    pub id: &'a str,
+    pub effect: RuleEffect,
+    pub reason: &'a str,
+    pub place: &'a Place,
+    pub is_sequence: bool,
+    /// Examples that it matches, checked when it was loaded.
+    pub matching: usize,
+    /// Examples that it does not match, checked when it was loaded.
+    pub not_matching: usize,
+}
+
+/// All rules, ready to judge. It does not change; other rules are another policy.
+#[derive(Debug)]
+pub struct Policy {
+    fingerprint: String,
+    protections: Protections,
+    /// By id, so that the answer does not depend on the order of files.
+    rules: Vec<Rule>,
+    sequences: Vec<Sequence>,
+}
+
+impl Policy {
+    /// Reads the rules of all files and adds those that are built in.
+    ///
+    /// # Errors
+    /// Every problem of every file.
+    pub fn load(sources: &[PolicySource], settings: &PolicySettings) -> Result<Self, PolicyError> {
+        Ok(Self::new(sources, settings, parse::parse(sources, None)?))
+    }
+
+    /// As [`Policy::load`], with a catalogue that completes the examples of rules.
+    ///
+    /// # Errors
+    /// Every problem of every file.
+    pub fn load_with(
+        sources: &[PolicySource],
+        settings: &PolicySettings,
+        catalogue: &dyn Catalogue,
+    ) -> Result<Self, PolicyError> {
+        Ok(Self::new(sources, settings, parse::parse(sources, Some(catalogue))?))
+    }
+
+    fn new(sources: &[PolicySource], settings: &PolicySettings, parsed: Parsed) -> Self {
+        let mut files: Vec<(&str, &str)> =
+            sources.iter().map(|source| (source.file.as_str(), source.text.as_str())).collect();
+        files.sort_unstable();
+        Self {
+            // Texts alone always have a canonical form.
+            fingerprint: canonical::hash(&json!(files)).unwrap_or_default(),
+            protections: Protections::new(settings),
+            rules: parsed.rules,
+            sequences: parsed.sequences,
+        }
+    }
+
+    /// Decides, and reserves what sequence rules count. Settle the ticket when the call has ended.
+    #[must_use]
+    pub fn judge(&self, question: &Question<'_>, history: &mut SessionHistory) -> Ruling {
+        let call = Prepared::new(question);
+        let decision = self.decide(&call, history);
+        if decision.effect == RuleEffect::Deny {
+            return Ruling { decision, ticket: None };
+        }
+        if history.is_full() {
+            let reason = "too many calls of this session are under way";
+            return Ruling {
+                decision: Decision::new(RuleEffect::Deny, "builtin/calls", reason),
+                ticket: None,
+            };
+        }
+        let ticket = history.reserve(self, &call);
+        Ruling { decision, ticket: Some(ticket) }
+    }
+
+    /// Decides without reserving anything.
+    #[must_use]
+    pub fn preview(&self, question: &Question<'_>, history: &SessionHistory) -> Decision {
+        self.decide(&Prepared::new(question), history)
+    }
+
+    /// The decision, and of every other rule why it did not decide.
+    #[must_use]
+    pub fn explain(&self, question: &Question<'_>, history: &SessionHistory) -> Explanation {
+        let call = Prepared::new(question);
+        let decision = self.decide(&call, history);
+        let mut rules = Vec::new();
+        let broken = self.protection(question);
+        for protection in protect::ALL {
+            rules.push(match broken {
+                Some(found) if found.rule == protection.rule => {
+                    report(found.rule, RuleEffect::Deny, true, found.reason, None)
+                }
+                _ => report(
+                    protection.rule,
+                    RuleEffect::Deny,
+                    false,
+                    "the call touches nothing that it protects",
+                    None,
+                ),
+            });
+        }
+        for rule in &self.rules {
+            let (matched, why) = match rule.selector.test(&call, rule.leaning()) {
+                Test::Match { .. } => (true, rule.head.reason.clone()),
+                Test::Miss(miss) => (false, rule.selector.say(&miss, question)),
+                Test::Opaque => (rule.leaning().restricts(), OPAQUE.to_owned()),
+            };
+            rules.push(report(&rule.head.id, rule.head.effect, matched, &why, Some(&rule.head.place)));
+        }
+        for (sequence, track) in self.sequences.iter().zip(history.tracks()) {
+            let (matched, why) = match track.speaks(&sequence.automaton, &call) {
+                Ok(Spoken::Matched) => (true, sequence.head.reason.clone()),
+                Ok(Spoken::Opaque) => (true, OPAQUE.to_owned()),
+                Err(quiet) => (false, quiet.say(&sequence.automaton, question)),
+            };
+            rules.push(report(
+                &sequence.head.id,
+                sequence.head.effect,
+                matched,
+                &why,
+                Some(&sequence.head.place),
+            ));
+        }
+        let default = default_decision(question);
+        rules.push(report(&default.rule, default.effect, true, &default.reason, None));
+        Explanation::new(decision, rules)
+    }
+
+    /// The strictest rule that matches; of equals the built-in one, then the one with the first id, then a sequence
+    /// rule. Only when none matches, the default.
+    fn decide(&self, call: &Prepared<'_>, history: &SessionHistory) -> Decision {
+        if let Some(protection) = self.protection(call.question) {
+            return Decision::new(RuleEffect::Deny, protection.rule, protection.reason);
+        }
+        if !history.belongs_to(self) {
+            let reason = "the session's history belongs to other rules";
+            return Decision::new(RuleEffect::Deny, "builtin/history", reason);
+        }
+        let mut strictest: Option<(RuleEffect, &Head)> = None;
+        let rules = self.rules.iter().filter_map(|rule| match rule.selector.test(call, rule.leaning()) {
+            Test::Match { .. } => Some((rule.head.effect, &rule.head, false)),
+            // What cannot be looked at is not allowed by this rule, and is denied by one that would restrict it.
+            Test::Opaque => rule.leaning().restricts().then_some((RuleEffect::Deny, &rule.head, true)),
+            Test::Miss(_) => None,
+        });
+        let sequences =
+            self.sequences.iter().zip(history.tracks()).filter_map(|(sequence, track)| {
+                match track.speaks(&sequence.automaton, call) {
+                    Ok(Spoken::Matched) => Some((sequence.head.effect, &sequence.head, false)),
+                    Ok(Spoken::Opaque) => Some((RuleEffect::Deny, &sequence.head, true)),
+                    Err(_) => None,
+                }
+            });
+        for (effect, head, opaque) in rules.chain(sequences) {
+            if opaque {
+                return from_head(effect, head, OPAQUE);
+            }
+            if strictest.is_none_or(|(found, _)| effect > found) {
+                strictest = Some((effect, head));
+            }
+            if effect == RuleEffect::Deny {
+                break;
+            }
+        }
+        match strictest {
+            Some((effect, head)) => from_head(effect, head, &head.reason),
+            None => default_decision(call.question),
+        }
+    }
+
+    /// The first protection, in their own order, that stands against any of the files.
+    fn protection(&self, question: &Question<'_>) -> Option<Protection> {
+        let rank = |found: &Protection| protect::ALL.iter().position(|one| one.rule == found.rule);
+        question
+            .targets
+            .iter()
+            .filter_map(Target::file)
+            .filter_map(|(root, path, access)| {
+                self.protections.of(root, path).filter(|protection| protection.forbids(access))
+            })
+            .min_by_key(rank)
+    }
+
+    /// Names these rules: the same text in the same files has the same fingerprint.
+    #[must_use]
+    pub fn fingerprint(&self) -> &str {
+        &self.fingerprint
+    }
+
+    /// The table of built-in protections with this installation's settings.
+    #[must_use]
+    pub fn protections(&self) -> &Protections {
+        &self.protections
+    }
+
+    /// The rules of files, sequence rules last.
+    pub fn rules(&self) -> impl Iterator<Item = RuleSummary<'_>> {
+        let rules = self.rules.iter().map(|rule| (&rule.head, false));
+        let sequences = self.sequences.iter().map(|sequence| (&sequence.head, true));
+        rules.chain(sequences).map(|(head, is_sequence)| RuleSummary {
+            id: &head.id,
+            effect: head.effect,
+            reason: &head.reason,
+            place: &head.place,
+            is_sequence,
+            matching: head.examples.0,
+            not_matching: head.examples.1,
+        })
+    }
+
+    /// Patterns of rules that match none of these names and aliases of tools: most likely misspelt.
+    #[must_use]
+    pub fn idle_patterns(&self, names: &[&str]) -> Vec<Problem> {
+        let of_rules = self.rules.iter().map(|rule| (&rule.head, &rule.selector));
+        let of_sequences = self.sequences.iter().flat_map(|sequence| {
+            sequence.automaton.selectors().map(move |selector| (&sequence.head, selector))
+        });
+        of_rules
+            .chain(of_sequences)
+            .filter_map(|(head, selector)| selector.tools.as_ref().map(|tools| (head, tools)))
+            .flat_map(|(head, tools)| tools.idle(names).map(move |word| (head, word.to_owned())))
+            .map(|(head, word)| Problem {
+                place: head.place.clone(),
+                message: format!("`{word}` of rule `{}` is the name of no tool", head.id),
+                help: "correct the name, or leave it when the tool comes later".to_owned(),
+            })
+            .collect()
+    }
+
+    pub(crate) fn sequences(&self) -> &[Sequence] {
+        &self.sequences
+    }
+}
+
+const OPAQUE: &str = "a value of the call is too long or too large to be matched against this rule";
+
+fn from_head(effect: RuleEffect, head: &Head, reason: &str) -> Decision {
+    Decision { source: Some(head.place.clone()), ..Decision::new(effect, head.id.as_str(), reason) }
+}
+
+fn report(rule: &str, effect: RuleEffect, matched: bool, why: &str, source: Option<&Place>) -> RuleReport {
+    let finding = if matched { Finding::Matched } else { Finding::Idle };
+    RuleReport { rule: rule.to_owned(), effect, finding, why: why.to_owned(), source: source.cloned() }
+}
+
+/// What holds when no rule matches.
+fn default_decision(question: &Question<'_>) -> Decision {
+    let (effect, rule, reason) = match question.strongest_effect() {
+        Effect::Read => (RuleEffect::Allow, "default/read", "reads are allowed unless a rule says otherwise"),
+        Effect::Write => (RuleEffect::Ask, "default/write", "writes are asked for unless a rule allows them"),
+        Effect::Execute => {
+            (RuleEffect::Ask, "default/execute", "running something is asked for unless a rule allows it")
+        }
+        Effect::Network => {
+            (RuleEffect::Ask, "default/network", "the network is asked for unless a rule allows it")
+        }
+    };
+    Decision::new(effect, rule, reason)
+}

@@ -1,0 +1,235 @@
+//! What no call may touch, whatever the files say. The jail and the workspace file system use the same table.
+
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use tgp_contract::{Access, RelativePath, Root};
+
+use crate::PolicySettings;
+
+/// Why a path is out of reach.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Protection {
+    /// `builtin/git`, `builtin/state`, `builtin/policy`, `builtin/config`, `builtin/credentials` or `builtin/roots`.
+    pub rule: &'static str,
+    pub reason: &'static str,
+    /// True when reading is denied too.
+    pub reads: bool,
+}
+
+impl Protection {
+    /// Whether it stands against this access.
+    #[must_use]
+    pub fn forbids(&self, access: Access) -> bool {
+        self.reads || access != Access::Read
+    }
+}
+
+const ROOTS: Protection = Protection {
+    rule: "builtin/roots",
+    reason: "the path is outside the project and outside the directories that `fs.allowedDirs` names",
+    reads: true,
+};
+const GIT: Protection = Protection {
+    rule: "builtin/git",
+    reason: "the inside of a git repository is changed by git alone",
+    reads: true,
+};
+const STATE: Protection = Protection {
+    rule: "builtin/state",
+    reason: "the kernel's own state, with the audit, belongs to the kernel alone",
+    reads: true,
+};
+const TOOL_ROOT: Protection = Protection {
+    rule: "builtin/state",
+    reason: "the tool repository is not replaced or removed as a whole",
+    reads: false,
+};
+const POLICY: Protection =
+    Protection { rule: "builtin/policy", reason: "policy files are changed by people", reads: false };
+const CONFIG: Protection =
+    Protection { rule: "builtin/config", reason: "the configuration is changed by people", reads: false };
+const CREDENTIALS: Protection = Protection {
+    rule: "builtin/credentials",
+    reason: "files that usually hold secrets are neither read nor written",
+    reads: true,
+};
+
+/// One protection for each rule, in the order in which they are asked.
+pub(crate) const ALL: [Protection; 6] = [ROOTS, GIT, STATE, CREDENTIALS, POLICY, CONFIG];
+
+/// Names of files that hold secrets.
+const SECRET_NAMES: &[&str] = &[
+    ".env",
+    ".envrc",
+    ".npmrc",
+    ".netrc",
+    "_netrc",
+    ".pypirc",
+    ".pgpass",
+    ".my.cnf",
+    ".htpasswd",
+    ".dockercfg",
+    ".git-credentials",
+    ".vault-token",
+    "credentials.json",
+    "credentials.tfrc.json",
+];
+/// Files that look like `.env.…` and are made to be shared.
+const SHARED_ENVIRONMENTS: &[&str] = &[".env.example", ".env.sample", ".env.template"];
+const SECRET_BEGINNINGS: &[&str] = &[".env.", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519"];
+const SECRET_ENDINGS: &[&str] = &[".pem", ".key", ".kdbx", ".p12", ".pfx", ".jks", ".keystore", ".ppk"];
+/// Directories that hold secrets, themselves and everything in them.
+const SECRET_DIRECTORIES: &[&str] = &[".aws", ".ssh", ".gnupg"];
+/// Files known by the directory they stand in.
+const SECRET_PAIRS: &[(&str, &str)] = &[
+    (".docker", "config.json"),
+    (".kube", "config"),
+    (".cargo", "credentials"),
+    (".cargo", "credentials.toml"),
+    (".config", "gcloud"),
+    (".config", "gh"),
+    (".gem", "credentials"),
+];
+
+/// Code points that some file systems leave out when they compare names.
+const IGNORED: &[char] = &[
+    '\u{00ad}', '\u{034f}', '\u{061c}', '\u{180e}', '\u{200b}', '\u{200c}', '\u{200d}', '\u{200e}',
+    '\u{200f}', '\u{202a}', '\u{202b}', '\u{202c}', '\u{202d}', '\u{202e}', '\u{2060}', '\u{2061}',
+    '\u{2062}', '\u{2063}', '\u{2064}', '\u{206a}', '\u{206b}', '\u{206c}', '\u{206d}', '\u{206e}',
+    '\u{206f}', '\u{fe0f}', '\u{feff}',
+];
+
+/// A name as the most forgiving file system reads it: without case, without invisible code points and without trailing
+/// dots and spaces.
+fn fold(name: &str) -> Cow<'_, str> {
+    let plain = |byte: u8| byte.is_ascii() && !byte.is_ascii_uppercase() && byte != b'~';
+    if name.bytes().all(plain) && !name.ends_with(['.', ' ']) {
+        return Cow::Borrowed(name);
+    }
+    let mut folded = String::with_capacity(name.len());
+    for letter in name.chars() {
+        match letter {
+            'ſ' => folded.push('s'),
+            'ß' | 'ẞ' => folded.push_str("ss"),
+            'ﬀ' => folded.push_str("ff"),
+            'ﬁ' => folded.push_str("fi"),
+            'ﬂ' => folded.push_str("fl"),
+            'ﬃ' => folded.push_str("ffi"),
+            'ﬄ' => folded.push_str("ffl"),
+            'ﬅ' | 'ﬆ' => folded.push_str("st"),
+            other if IGNORED.contains(&other) => {}
+            other => folded.extend(other.to_lowercase()),
+        }
+    }
+    folded.truncate(folded.trim_end_matches(['.', ' ']).len());
+    // The short name that one family of file systems gives to `.git`.
+    if folded == "git~1" { Cow::Borrowed(".git") } else { Cow::Owned(folded) }
+}
+
+/// The path with every name folded, when that is another text.
+pub(crate) fn fold_path(path: &RelativePath) -> Option<String> {
+    let folded = path.parts().map(fold).collect::<Vec<_>>().join("/");
+    (folded != path.as_str()).then_some(folded)
+}
+
+/// The table of one installation.
+#[derive(Clone, Debug)]
+pub struct Protections {
+    tool_roots: Vec<(Root, Vec<String>)>,
+    host_directories: Vec<RelativePath>,
+    files: Vec<(Root, Vec<String>)>,
+}
+
+impl Protections {
+    #[must_use]
+    pub fn new(settings: &PolicySettings) -> Self {
+        let folded = |path: &RelativePath| path.parts().map(|part| fold(part).into_owned()).collect();
+        let table =
+            |list: &[(Root, RelativePath)]| list.iter().map(|(root, path)| (*root, folded(path))).collect();
+        Self {
+            tool_roots: table(&settings.tool_roots),
+            host_directories: settings.allowed_host_directories.clone(),
+            files: table(&settings.protected_files),
+        }
+    }
+
+    /// What protects `path`, if anything does: the one that stands against reading too comes first. Names are compared
+    /// as the most forgiving file system would.
+    #[must_use]
+    pub fn of(&self, root: Root, path: &RelativePath) -> Option<Protection> {
+        let allowed = |directory: &RelativePath| path.is_inside(directory);
+        if root == Root::Host && !self.host_directories.iter().any(allowed) {
+            return Some(ROOTS);
+        }
+        let parts: Vec<Cow<'_, str>> = path.parts().map(fold).collect();
+        self.by_name(root, &parts).or_else(|| {
+            // What follows a colon names a stream of the file on some file systems, and is a part of its name on others.
+            let without_streams = |part: &str| fold(part.split(':').next().unwrap_or_default()).into_owned();
+            let has_streams = parts.iter().any(|part| part.contains(':'));
+            let cut = || parts.iter().map(|part| Cow::Owned(without_streams(part))).collect::<Vec<_>>();
+            has_streams.then(|| self.by_name(root, &cut())).flatten()
+        })
+    }
+
+    fn by_name(&self, root: Root, parts: &[Cow<'_, str>]) -> Option<Protection> {
+        let in_tools = |name: &str| {
+            let below = |parts: &[Cow<'_, str>]| parts.first().is_some_and(|first| first == name);
+            (root == Root::Tools && below(parts))
+                || self.tool_roots.iter().any(|(at, prefix)| {
+                    *at == root && starts_with(parts, prefix) && below(parts.get(prefix.len()..).unwrap_or_default())
+                })
+                // Another project's tool repository, or ours by a way the settings do not know.
+                || pairs(parts).any(|(first, second)| first == ".tgp" && second == name)
+        };
+        let named = |test: fn(&str) -> bool| parts.iter().any(|part| test(part));
+        // Whoever replaces a directory replaces what is in it.
+        let is_tool_root = |(at, tools): &(Root, Vec<String>)| {
+            *at == root && !parts.is_empty() && parts.len() == tools.len() && starts_with(parts, tools)
+        };
+        if named(|name| name == ".git") {
+            Some(GIT)
+        } else if in_tools(".state") {
+            Some(STATE)
+        } else if is_credential(parts) {
+            Some(CREDENTIALS)
+        } else if self.tool_roots.iter().any(is_tool_root) {
+            Some(TOOL_ROOT)
+        } else if in_tools("policy")
+            || named(|name| matches!(name, "tgp.policy.yaml" | "tgp.policy.yml"))
+            || self.files.iter().any(|(at, file)| *at == root && starts_with(parts, file))
+        {
+            Some(POLICY)
+        } else if named(|name| name.starts_with("tgp.config.")) {
+            Some(CONFIG)
+        } else {
+            None
+        }
+    }
+}
+
+fn starts_with(parts: &[Cow<'_, str>], prefix: &[String]) -> bool {
+    parts.len() >= prefix.len() && parts.iter().zip(prefix).all(|(part, name)| part == name)
+}
+
+fn pairs<'a>(parts: &'a [Cow<'_, str>]) -> impl Iterator<Item = (&'a str, &'a str)> {
+    parts.iter().zip(parts.iter().skip(1)).map(|(first, second)| (first.as_ref(), second.as_ref()))
+}
+
+fn is_credential(parts: &[Cow<'_, str>]) -> bool {
+    let secret = |name: &str| {
+        SECRET_NAMES.contains(&name)
+            || SECRET_DIRECTORIES.contains(&name)
+            || SECRET_ENDINGS.iter().any(|ending| name.ends_with(ending))
+            || (SECRET_BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
+                && !SHARED_ENVIRONMENTS.contains(&name))
+    };
+    parts.iter().any(|part| secret(part)) || pairs(parts).any(|pair| SECRET_PAIRS.contains(&pair))
+}
+
+/// What protects `path` in an installation with the usual settings.
+#[must_use]
+pub fn protected(root: Root, path: &RelativePath) -> Option<Protection> {
+    static USUAL: LazyLock<Protections> = LazyLock::new(|| Protections::new(&PolicySettings::default()));
+    USUAL.of(root, path)
+}

@@ -1,0 +1,34 @@
+//! A call as the rules see it.
+
+use serde_json::Value;
+use tgp_contract::{Access, Actor, Effect, Target, TddMode, TddState};
+
+/// Everything a rule may look at.
+#[derive(Clone, Copy, Debug)]
+pub struct Question<'a> {
+    /// The tool's own name, as it is registered.
+    pub tool: &'a str,
+    /// Its other names; a rule that names one of them means this tool too, whichever name the caller used.
+    pub aliases: &'a [String],
+    pub effect: Effect,
+    pub arguments: &'a Value,
+    pub targets: &'a [Target],
+    pub actor: &'a Actor,
+    pub session: &'a str,
+    pub mode: TddMode,
+    pub state: TddState,
+}
+
+impl Question<'_> {
+    /// The tool's effect, or a stronger one that its targets give away: a tool that calls itself a reader and names a
+    /// file to write is a writer.
+    pub(crate) fn strongest_effect(&self) -> Effect {
+        let of_target = |target: &Target| match target {
+            Target::File { access: Access::Read, .. } | Target::Statement { .. } => Effect::Read,
+            Target::File { .. } => Effect::Write,
+            Target::Command { .. } => Effect::Execute,
+            Target::Host { .. } | Target::Network => Effect::Network,
+        };
+        self.targets.iter().map(of_target).fold(self.effect, Ord::max)
+    }
+}

@@ -1,0 +1,330 @@
+//! Which calls a rule means, and why it does not mean the others.
+
+use std::cell::OnceCell;
+use std::fmt;
+
+use regex::Regex;
+use tgp_contract::{Access, Root, Target, TddMode, TddState, canonical};
+
+use crate::Question;
+use crate::arguments::ArgumentMatcher;
+use crate::pattern::{
+    ActorPatterns, HostPattern, Leaning, MAX_TEXT_BYTES, PathCandidate, PathGlobs, ToolPatterns,
+};
+
+/// A question with what several rules want to know of it.
+pub(crate) struct Prepared<'a> {
+    pub(crate) question: &'a Question<'a>,
+    files: Vec<File<'a>>,
+    /// The canonical text of the arguments; `None` when it is too long or there is none.
+    text: OnceCell<Option<String>>,
+}
+
+struct File<'a> {
+    root: Root,
+    access: Access,
+    path: PathCandidate<'a>,
+}
+
+impl<'a> Prepared<'a> {
+    pub(crate) fn new(question: &'a Question<'a>) -> Self {
+        let files = question.targets.iter().filter_map(Target::file);
+        let files =
+            files.map(|(root, path, access)| File { root, access, path: PathCandidate::new(path) }).collect();
+        Self { question, files, text: OnceCell::new() }
+    }
+
+    fn text(&self) -> Option<&str> {
+        let make =
+            || canonical::to_string(self.question.arguments).ok().filter(|text| text.len() <= MAX_TEXT_BYTES);
+        self.text.get_or_init(make).as_deref()
+    }
+}
+
+/// How a selector takes a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Test {
+    /// It means the call; `weight` says how many of its targets.
+    Match { weight: u64 },
+    /// It does not.
+    Miss(Miss),
+    /// It cannot be said: a text is too long, or a number has no exact text.
+    Opaque,
+}
+
+/// The first thing that did not fit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Miss {
+    Tool,
+    Actor,
+    Mode,
+    State,
+    NoTarget(TargetKind),
+    Target(TargetKind),
+    Argument(usize),
+    Text,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TargetKind {
+    File,
+    Statement,
+    Host,
+    Command,
+}
+
+impl TargetKind {
+    fn plural(self) -> &'static str {
+        match self {
+            Self::File => "files",
+            Self::Statement => "statements",
+            Self::Host => "hosts",
+            Self::Command => "commands",
+        }
+    }
+}
+
+/// One alternative of `path`.
+#[derive(Clone, Debug)]
+pub(crate) struct PathMatcher {
+    pub(crate) globs: PathGlobs,
+    /// Empty for every root.
+    pub(crate) roots: Vec<Root>,
+    /// Empty for every access.
+    pub(crate) accesses: Vec<Access>,
+}
+
+impl PathMatcher {
+    fn matches(&self, file: &File<'_>, leaning: Leaning) -> bool {
+        (self.roots.is_empty() || self.roots.contains(&file.root))
+            && (self.accesses.is_empty() || self.accesses.contains(&file.access))
+            && self.globs.matches(&file.path, leaning)
+    }
+}
+
+/// One alternative of `statement`.
+#[derive(Clone, Debug)]
+pub(crate) enum StatementMatcher {
+    Any,
+    Kind(String),
+    Text(Regex),
+}
+
+/// One alternative of `command`.
+#[derive(Clone, Debug)]
+pub(crate) enum CommandMatcher {
+    Exact(String),
+    Text(Regex),
+}
+
+/// Which calls are meant. Everything that is given has to fit.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Selector {
+    pub(crate) tools: Option<ToolPatterns>,
+    pub(crate) actors: Option<ActorPatterns>,
+    pub(crate) modes: Vec<TddMode>,
+    pub(crate) states: Vec<TddState>,
+    pub(crate) paths: Vec<PathMatcher>,
+    pub(crate) statements: Vec<StatementMatcher>,
+    pub(crate) hosts: Vec<HostPattern>,
+    pub(crate) commands: Vec<CommandMatcher>,
+    pub(crate) arguments: Vec<ArgumentMatcher>,
+    /// Sought in the canonical text of the arguments.
+    pub(crate) text: Option<Regex>,
+}
+
+impl Selector {
+    /// Whether it says nothing at all, and so would mean every call.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.tools.is_none()
+            && self.actors.is_none()
+            && self.modes.is_empty()
+            && self.states.is_empty()
+            && self.paths.is_empty()
+            && self.statements.is_empty()
+            && self.hosts.is_empty()
+            && self.commands.is_empty()
+            && self.arguments.is_empty()
+            && self.text.is_none()
+    }
+
+    pub(crate) fn test(&self, call: &Prepared<'_>, leaning: Leaning) -> Test {
+        match self.test_all(call, leaning) {
+            Ok(weight) => Test::Match { weight },
+            Err(Stop::Miss(miss)) => Test::Miss(miss),
+            Err(Stop::Opaque) => Test::Opaque,
+        }
+    }
+
+    /// The cheap tests come first; most rules are about other tools.
+    fn test_all(&self, call: &Prepared<'_>, leaning: Leaning) -> Result<u64, Stop> {
+        let question = call.question;
+        let fits = |fits: bool, miss: Miss| if fits { Ok(()) } else { Err(Stop::Miss(miss)) };
+        fits(self.tools.as_ref().is_none_or(|tools| tools.matches(question)), Miss::Tool)?;
+        fits(self.modes.is_empty() || self.modes.contains(&question.mode), Miss::Mode)?;
+        fits(self.states.is_empty() || self.states.contains(&question.state), Miss::State)?;
+        fits(self.actors.as_ref().is_none_or(|actors| actors.matches(question.actor)), Miss::Actor)?;
+
+        let mut weight = 1;
+        if !self.paths.is_empty() {
+            let mut tally = Tally::new(TargetKind::File);
+            for file in &call.files {
+                tally.note(self.paths.iter().any(|path| path.matches(file, leaning)));
+            }
+            weight = tally.close(leaning)?.max(weight);
+        }
+        if !self.statements.is_empty() {
+            weight = self.test_statements(question, leaning)?.max(weight);
+        }
+        if !self.hosts.is_empty() {
+            weight = self.test_hosts(question, leaning)?.max(weight);
+        }
+        if !self.commands.is_empty() {
+            weight = self.test_commands(question, leaning)?.max(weight);
+        }
+        for (index, matcher) in self.arguments.iter().enumerate() {
+            match matcher.test(question.arguments, leaning) {
+                Some(true) => {}
+                Some(false) => return Err(Stop::Miss(Miss::Argument(index))),
+                None => return Err(Stop::Opaque),
+            }
+        }
+        if let Some(regex) = &self.text {
+            fits(regex.is_match(call.text().ok_or(Stop::Opaque)?), Miss::Text)?;
+        }
+        Ok(weight)
+    }
+
+    fn test_statements(&self, question: &Question<'_>, leaning: Leaning) -> Result<u64, Stop> {
+        let named = |kind: &String| {
+            let same = |matcher: &StatementMatcher| matches!(matcher, StatementMatcher::Kind(name) if name.eq_ignore_ascii_case(kind));
+            self.statements.iter().any(same)
+        };
+        let by_kind = self.statements.iter().any(|matcher| matches!(matcher, StatementMatcher::Kind(_)));
+        let mut tally = Tally::new(TargetKind::Statement);
+        for target in question.targets {
+            let Target::Statement { sql, kinds } = target else { continue };
+            let mut hit = match leaning {
+                // A statement that nobody could name may be any of them.
+                Leaning::Restricting => (by_kind && kinds.is_empty()) || kinds.iter().any(named),
+                Leaning::Permitting => !kinds.is_empty() && kinds.iter().all(named),
+            };
+            for matcher in &self.statements {
+                match matcher {
+                    StatementMatcher::Any => hit = true,
+                    StatementMatcher::Text(regex) if !hit => hit = regex.is_match(short(sql)?),
+                    StatementMatcher::Text(_) | StatementMatcher::Kind(_) => {}
+                }
+            }
+            tally.note(hit);
+        }
+        tally.close(leaning)
+    }
+
+    fn test_hosts(&self, question: &Question<'_>, leaning: Leaning) -> Result<u64, Stop> {
+        let mut tally = Tally::new(TargetKind::Host);
+        for target in question.targets {
+            match target {
+                Target::Host { host } => tally.note(self.hosts.iter().any(|pattern| pattern.matches(host))),
+                // It can reach any host, so it can reach the one that is forbidden, and others than the one allowed.
+                Target::Network => tally.note(leaning.restricts()),
+                Target::File { .. } | Target::Statement { .. } | Target::Command { .. } => {}
+            }
+        }
+        tally.close(leaning)
+    }
+
+    fn test_commands(&self, question: &Question<'_>, leaning: Leaning) -> Result<u64, Stop> {
+        let mut tally = Tally::new(TargetKind::Command);
+        for target in question.targets {
+            let Target::Command { command } = target else { continue };
+            let mut hit = false;
+            for matcher in &self.commands {
+                hit |= match matcher {
+                    CommandMatcher::Exact(text) => text == command,
+                    CommandMatcher::Text(regex) => regex.is_match(short(command)?),
+                };
+            }
+            tally.note(hit);
+        }
+        tally.close(leaning)
+    }
+
+    /// Why it missed, for people.
+    pub(crate) fn say(&self, miss: &Miss, question: &Question<'_>) -> String {
+        let list =
+            |words: &[String]| words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
+        let words =
+            |words: &[&str]| words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
+        match miss {
+            Miss::Tool => {
+                let wanted = self.tools.as_ref().map(|tools| list(tools.words())).unwrap_or_default();
+                format!("`{}` ({}) is not among {wanted}", question.tool, question.effect.as_str())
+            }
+            Miss::Actor => {
+                let wanted = self.actors.as_ref().map(|actors| list(actors.words())).unwrap_or_default();
+                format!("the caller is not among {wanted}")
+            }
+            Miss::Mode => {
+                let wanted = self.modes.iter().map(|mode| mode.as_str()).collect::<Vec<_>>();
+                format!("the mode is `{}`, not {}", question.mode.as_str(), words(&wanted))
+            }
+            Miss::State => {
+                let wanted = self.states.iter().map(|state| state.as_str()).collect::<Vec<_>>();
+                format!("the state is `{}`, not {}", question.state.as_str(), words(&wanted))
+            }
+            Miss::NoTarget(kind) => format!("the call has no {}", kind.plural()),
+            Miss::Target(kind) => format!("its {} are others", kind.plural()),
+            Miss::Argument(index) => {
+                let name = self.arguments.get(*index).map(ToString::to_string).unwrap_or_default();
+                format!("argument `{name}` is another or is not given")
+            }
+            Miss::Text => "its arguments hold no such text".to_owned(),
+        }
+    }
+}
+
+/// Why a test ended early.
+enum Stop {
+    Miss(Miss),
+    Opaque,
+}
+
+fn short(text: &str) -> Result<&str, Stop> {
+    if text.len() <= MAX_TEXT_BYTES { Ok(text) } else { Err(Stop::Opaque) }
+}
+
+/// Counts targets of one kind. A restricting rule needs one that fits, a permitting one needs all.
+struct Tally {
+    kind: TargetKind,
+    seen: u64,
+    hits: u64,
+}
+
+impl Tally {
+    fn new(kind: TargetKind) -> Self {
+        Self { kind, seen: 0, hits: 0 }
+    }
+
+    fn note(&mut self, hit: bool) {
+        self.seen = self.seen.saturating_add(1);
+        self.hits = self.hits.saturating_add(u64::from(hit));
+    }
+
+    fn close(self, leaning: Leaning) -> Result<u64, Stop> {
+        if self.seen == 0 {
+            return Err(Stop::Miss(Miss::NoTarget(self.kind)));
+        }
+        let fits = match leaning {
+            Leaning::Restricting => self.hits > 0,
+            Leaning::Permitting => self.hits == self.seen,
+        };
+        if fits { Ok(self.hits) } else { Err(Stop::Miss(Miss::Target(self.kind))) }
+    }
+}
+
+impl fmt::Display for TargetKind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.plural())
+    }
+}

@@ -1,0 +1,187 @@
+//! What a verified token lets through.
+
+use tgp_contract::{Effect, Root, ToolError};
+
+use super::chain::{self, Chain, Secret};
+use super::{Caveats, TokenFault};
+use crate::Question;
+use crate::pattern::{Leaning, PathCandidate, PathGlobs, PatternErrors, ToolPatterns};
+
+/// More patterns than one caveat needs.
+const MAX_PATTERNS: usize = 64;
+/// Names and notes are short.
+const MAX_WORD_BYTES: usize = 256;
+
+/// One block of caveats, compiled. Each block is judged alone, so that a later one can never lift an earlier one.
+#[derive(Clone, Debug)]
+pub(super) struct Scope {
+    tools: Option<ToolPatterns>,
+    paths: Option<Vec<(Option<Root>, PathGlobs)>>,
+    expires_ms: Option<u64>,
+    calls: Option<u64>,
+    session: Option<String>,
+}
+
+impl Scope {
+    /// The problem is a sentence for the one who wrote the caveats.
+    pub(super) fn new(caveats: &Caveats) -> Result<Self, String> {
+        for (name, list) in [("tools", &caveats.tools), ("paths", &caveats.paths)] {
+            if list.as_ref().is_some_and(|list| list.len() > MAX_PATTERNS) {
+                return Err(format!("`{name}` has more than {MAX_PATTERNS} patterns"));
+            }
+        }
+        for (name, word) in [("session", &caveats.session), ("note", &caveats.note), ("salt", &caveats.salt)]
+        {
+            if word.as_ref().is_some_and(|word| word.len() > MAX_WORD_BYTES) {
+                return Err(format!("`{name}` is longer than {MAX_WORD_BYTES} bytes"));
+            }
+        }
+        let tools = caveats.tools.as_ref().map(|words| {
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            ToolPatterns::new(&words).map_err(|errors| wrong("tools", &errors))
+        });
+        let paths = caveats
+            .paths
+            .as_ref()
+            .map(|words| words.iter().map(|word| path_pattern(word)).collect::<Result<Vec<_>, String>>());
+        Ok(Self {
+            tools: tools.transpose()?,
+            paths: paths.transpose()?,
+            expires_ms: caveats.expires_ms,
+            calls: caveats.calls,
+            session: caveats.session.clone(),
+        })
+    }
+
+    fn check(&self, question: &Question<'_>, now_ms: u64) -> Result<(), TokenFault> {
+        if self.expires_ms.is_some_and(|end| now_ms >= end) {
+            return Err(TokenFault::Expired);
+        }
+        if self.session.as_ref().is_some_and(|session| session != question.session) {
+            return Err(TokenFault::Outside("it was made for another session".to_owned()));
+        }
+        if self.tools.as_ref().is_some_and(|tools| !tools.matches(question)) {
+            return Err(TokenFault::Outside(format!("`{}` is not among its tools", question.tool)));
+        }
+        self.paths.as_ref().map_or(Ok(()), |paths| self.check_paths(paths, question))
+    }
+
+    /// Every file has to be covered. What is not a file cannot be checked by a path, and what a run does inside is not
+    /// known before it; both are let through only for a tool that this very block spells out.
+    fn check_paths(
+        &self,
+        paths: &[(Option<Root>, PathGlobs)],
+        question: &Question<'_>,
+    ) -> Result<(), TokenFault> {
+        let mut only_files = !question.targets.is_empty();
+        for target in question.targets {
+            let Some((root, path, _)) = target.file() else {
+                only_files = false;
+                continue;
+            };
+            let candidate = PathCandidate::new(path);
+            let covers = |(wanted, globs): &(Option<Root>, PathGlobs)| {
+                let right_root = wanted.map_or(root != Root::Host, |wanted| wanted == root);
+                right_root && globs.matches(&candidate, Leaning::Permitting)
+            };
+            if !paths.iter().any(covers) {
+                return Err(TokenFault::Outside(format!("`{path}` is not among its paths")));
+            }
+        }
+        let runs = matches!(question.effect, Effect::Execute | Effect::Network);
+        let spelt_out = self.tools.as_ref().is_some_and(|tools| tools.spells_out(question));
+        if (only_files && !runs) || spelt_out {
+            return Ok(());
+        }
+        let tool = question.tool;
+        Err(TokenFault::Outside(format!(
+            "it is limited to paths, and what `{tool}` touches is not only files"
+        )))
+    }
+}
+
+fn path_pattern(word: &str) -> Result<(Option<Root>, PathGlobs), String> {
+    let (root, glob) = match word.split_once(':') {
+        Some(("tools", glob)) => (Some(Root::Tools), glob),
+        Some(("project", glob)) => (Some(Root::Project), glob),
+        Some(("host", glob)) => (Some(Root::Host), glob),
+        _ => (None, word),
+    };
+    PathGlobs::new(&[glob], Leaning::Permitting)
+        .map(|globs| (root, globs))
+        .map_err(|errors| wrong("paths", &errors))
+}
+
+fn wrong(name: &str, errors: &PatternErrors) -> String {
+    errors.first().map_or_else(String::new, |(_, error)| format!("a pattern of `{name}` {error}"))
+}
+
+/// A counter of calls that the token has to pay from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Counter {
+    pub(super) key: String,
+    pub(super) limit: u64,
+    /// When nobody can need the counter any more.
+    pub(super) expires_ms: Option<u64>,
+}
+
+/// A token that was verified.
+#[derive(Clone, Debug)]
+pub struct Grant {
+    id: String,
+    family: String,
+    scopes: Vec<Scope>,
+    counters: Vec<Counter>,
+}
+
+impl Grant {
+    pub(super) fn new(chain: &Chain, signatures: &[Secret], scopes: Vec<Scope>) -> Result<Self, TokenFault> {
+        let family = chain::hex(chain.id());
+        let last = signatures.last().ok_or(TokenFault::Malformed("it has no caveat block"))?;
+        let name = chain::name_of(last, "id")?;
+        let mut counters = Vec::new();
+        let mut ends: Option<u64> = None;
+        for (scope, signature) in scopes.iter().zip(signatures) {
+            ends = ends.into_iter().chain(scope.expires_ms).min();
+            if let Some(limit) = scope.calls {
+                counters.push(Counter { key: chain::name_of(signature, "calls")?, limit, expires_ms: ends });
+            }
+        }
+        let short = |text: &str| text.chars().take(12).collect::<String>();
+        Ok(Self { id: format!("{}-{}", short(&family), short(&name)), family, scopes, counters })
+    }
+
+    /// Names this very token in records, and gives nothing away. Tokens derived from one another begin alike.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Whether every caveat but the number of calls lets this call through.
+    ///
+    /// # Errors
+    /// `EPOLICY` with the caveat that does not hold.
+    pub fn check(&self, question: &Question<'_>, now_ms: u64) -> Result<(), ToolError> {
+        self.scopes.iter().try_for_each(|scope| scope.check(question, now_ms)).map_err(ToolError::from)
+    }
+
+    /// When the token ends, in milliseconds since the epoch.
+    #[must_use]
+    pub fn expires_ms(&self) -> Option<u64> {
+        self.scopes.iter().filter_map(|scope| scope.expires_ms).min()
+    }
+
+    /// Whether a caveat counts calls, so that [`TokenLedger::spend`](super::TokenLedger::spend) has something to do.
+    #[must_use]
+    pub fn is_counted(&self) -> bool {
+        !self.counters.is_empty()
+    }
+
+    pub(super) fn family(&self) -> &str {
+        &self.family
+    }
+
+    pub(super) fn counters(&self) -> &[Counter] {
+        &self.counters
+    }
+}

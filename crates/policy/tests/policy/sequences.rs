@@ -1,0 +1,235 @@
+//! Rules over a session's history: order, counts, calls at the same time, new rules in the middle.
+
+use proptest::prelude::*;
+use serde_json::json;
+use tgp_contract::{Access, Effect, Root};
+use tgp_policy::{Outcome, PastCall, Policy, RuleEffect, SessionHistory, Ticket};
+
+use crate::support::{call, file, said, try_load};
+
+const RULES: &str = r#"
+version: 1
+rules:
+  - {id: let-all, effect: allow, tools: "*"}
+sequences:
+  - {id: a-no-leak, after: {tool: exec_sql, match: users}, deny: fetch}
+  - {id: b-few, at_most: 3, of: {where: {path: {glob: "**", access: delete}}}}
+  - {id: c-chain, after: [one, two], ask: three}
+  - {id: d-some, at_most: 2, of: four, effect: ask}
+  - {id: e-none, at_most: 0, of: never}
+"#;
+
+fn policy() -> Policy {
+    try_load(RULES).unwrap()
+}
+
+fn plain(tool: &str) -> PastCall {
+    call(tool, Effect::Read, vec![])
+}
+
+fn sql(text: &str) -> PastCall {
+    PastCall { arguments: json!({ "sql": text }), ..plain("exec_sql") }
+}
+
+fn deleting(count: usize) -> PastCall {
+    let files = (0..count).map(|index| file(Root::Project, &format!("f{index}"), Access::Delete));
+    call("rm", Effect::Write, files.collect())
+}
+
+/// Judges a call, and says what came of it.
+fn begin(policy: &Policy, history: &mut SessionHistory, call: &PastCall) -> (String, Option<Ticket>) {
+    let ruling = policy.judge(&call.as_question(), history);
+    assert_eq!(ruling.ticket.is_none(), ruling.decision.effect == RuleEffect::Deny);
+    (said(&ruling.decision), ruling.ticket)
+}
+
+/// Judges a call and runs it when it may.
+fn run(policy: &Policy, history: &mut SessionHistory, call: &PastCall) -> String {
+    let (said, ticket) = begin(policy, history, call);
+    if let Some(ticket) = ticket {
+        history.settle(policy, ticket, &call.as_question(), Outcome::Ran);
+    }
+    said
+}
+
+#[test]
+fn steps_have_to_happen_in_their_order() {
+    let policy = policy();
+    let mut history = SessionHistory::new(&policy);
+    let mut steps = |calls: &[(PastCall, &str)]| {
+        for (call, expected) in calls {
+            assert_eq!(run(&policy, &mut history, call), *expected, "{call:?}");
+        }
+    };
+    steps(&[
+        (plain("two"), "allow let-all"),
+        (plain("three"), "allow let-all"),
+        (plain("one"), "allow let-all"),
+        (plain("three"), "allow let-all"),
+        (plain("two"), "allow let-all"),
+        (plain("three"), "ask c-chain"),
+        (plain("three"), "ask c-chain"),
+        (plain("fetch"), "allow let-all"),
+        (sql("SELECT 1"), "allow let-all"),
+        (plain("fetch"), "allow let-all"),
+        (sql("SELECT * FROM users"), "allow let-all"),
+        (plain("fetch"), "deny a-no-leak"),
+        (plain("four"), "allow let-all"),
+        (plain("four"), "allow let-all"),
+        (plain("four"), "ask d-some"),
+        (plain("never"), "deny e-none"),
+    ]);
+}
+
+#[test]
+fn calls_at_the_same_time_cannot_overrun_a_count() {
+    let policy = policy();
+    let mut history = SessionHistory::new(&policy);
+    let one = deleting(1);
+    let (_, first) = begin(&policy, &mut history, &one);
+    assert_eq!(begin(&policy, &mut history, &deleting(3)).0, "deny b-few");
+    let (_, second) = begin(&policy, &mut history, &deleting(2));
+    assert_eq!(history.in_flight(), 2);
+    assert_eq!(begin(&policy, &mut history, &one).0, "deny b-few");
+    // The two that did not run have used nothing up.
+    history.settle(&policy, second.unwrap(), &deleting(2).as_question(), Outcome::DidNotRun);
+    assert_eq!(begin(&policy, &mut history, &deleting(3)).0, "deny b-few");
+    history.settle(&policy, first.unwrap(), &one.as_question(), Outcome::Ran);
+    // A ticket counts once, however often it is settled.
+    history.settle(&policy, first.unwrap(), &one.as_question(), Outcome::Ran);
+    assert_eq!(history.in_flight(), 0);
+    assert_eq!(run(&policy, &mut history, &deleting(2)), "allow let-all");
+    assert_eq!(run(&policy, &mut history, &one), "deny b-few");
+}
+
+#[test]
+fn a_step_under_way_counts_as_done_until_it_is_known_not_to_be() {
+    let policy = policy();
+    let mut history = SessionHistory::new(&policy);
+    let leak = sql("select users");
+    let (_, ticket) = begin(&policy, &mut history, &leak);
+    assert_eq!(begin(&policy, &mut history, &plain("fetch")).0, "deny a-no-leak");
+    history.settle(&policy, ticket.unwrap(), &leak.as_question(), Outcome::DidNotRun);
+    assert_eq!(run(&policy, &mut history, &plain("fetch")), "allow let-all");
+    // Both steps at once may end in either order.
+    let (_, two) = begin(&policy, &mut history, &plain("two"));
+    let (_, one) = begin(&policy, &mut history, &plain("one"));
+    assert_eq!(run(&policy, &mut history, &plain("three")), "ask c-chain");
+    history.settle(&policy, two.unwrap(), &plain("two").as_question(), Outcome::Ran);
+    history.settle(&policy, one.unwrap(), &plain("one").as_question(), Outcome::Ran);
+    assert_eq!(run(&policy, &mut history, &plain("three")), "allow let-all");
+}
+
+#[test]
+fn a_preview_and_an_explanation_reserve_nothing() {
+    let policy = policy();
+    let history = SessionHistory::new(&policy);
+    let calls = deleting(3);
+    for _ in 0..5 {
+        assert_eq!(said(&policy.preview(&calls.as_question(), &history)), "allow let-all");
+        assert_eq!(said(&policy.explain(&calls.as_question(), &history).decision), "allow let-all");
+    }
+    assert_eq!(history.in_flight(), 0);
+}
+
+#[test]
+fn new_rules_keep_the_past_and_what_is_under_way() {
+    let old = try_load("version: 1\nrules:\n  - {id: let-all, effect: allow, tools: \"*\"}\n").unwrap();
+    let mut history = SessionHistory::new(&old);
+    let past = vec![deleting(1), plain("search")];
+    for call in &past {
+        run(&old, &mut history, call);
+    }
+    let (_, under_way) = begin(&old, &mut history, &deleting(1));
+    let (_, harmless) = begin(&old, &mut history, &plain("search"));
+    let (_, stopped) = begin(&old, &mut history, &deleting(1));
+
+    let new = policy();
+    // The old history says nothing about the new rules, so nothing goes by it.
+    assert_eq!(begin(&new, &mut history, &plain("search")).0, "deny builtin/history");
+    let mut history = history.renewed(&new, past);
+    assert_eq!(history.in_flight(), 3);
+    // What did not run is nothing to any rules; what ran has to be looked at by the new ones.
+    history.settle(&old, stopped.unwrap(), &deleting(1).as_question(), Outcome::DidNotRun);
+    history.settle(&old, harmless.unwrap(), &plain("search").as_question(), Outcome::Ran);
+    assert_eq!(history.in_flight(), 2);
+    // Nobody knows yet what the two are: with them the count is three, and they may have seen users.
+    assert_eq!(begin(&new, &mut history, &deleting(1)).0, "deny b-few");
+    assert_eq!(begin(&new, &mut history, &plain("fetch")).0, "deny a-no-leak");
+    history.settle(&new, harmless.unwrap(), &plain("search").as_question(), Outcome::Ran);
+    history.settle(&new, under_way.unwrap(), &deleting(1).as_question(), Outcome::Ran);
+    assert_eq!(run(&new, &mut history, &plain("fetch")), "allow let-all");
+    assert_eq!(run(&new, &mut history, &deleting(2)), "deny b-few");
+    assert_eq!(run(&new, &mut history, &deleting(1)), "allow let-all");
+    // The same text is the same policy.
+    assert_eq!(run(&policy(), &mut history, &plain("search")), "allow let-all");
+}
+
+#[test]
+fn tickets_that_are_never_settled_end_the_session_and_not_the_memory() {
+    let policy = policy();
+    let mut history = SessionHistory::new(&policy);
+    let search = plain("search");
+    for _ in 0..4096 {
+        assert_eq!(begin(&policy, &mut history, &search).0, "allow let-all");
+    }
+    assert_eq!(begin(&policy, &mut history, &search), ("deny builtin/calls".to_owned(), None));
+    assert_eq!(history.in_flight(), 4096);
+}
+
+/// What may be done to a session.
+#[derive(Clone, Debug)]
+enum Act {
+    Begin(usize),
+    Settle(prop::sample::Index, bool),
+}
+
+fn any_act() -> impl Strategy<Value = Act> {
+    prop_oneof![
+        3 => (0_usize..8).prop_map(Act::Begin),
+        2 => (any::<prop::sample::Index>(), any::<bool>()).prop_map(|(index, ran)| Act::Settle(index, ran)),
+    ]
+}
+
+proptest! {
+    /// However calls overlap, no count is overrun, and a history rebuilt from what ran says the same as the live one.
+    #[test]
+    fn overlapping_calls_never_overrun_and_replay_is_exact(acts in prop::collection::vec(any_act(), 0..60)) {
+        let world =
+            [deleting(1), deleting(2), sql("users"), plain("fetch"), plain("one"), plain("two"), plain("three"), plain("four")];
+        let policy = policy();
+        let mut history = SessionHistory::new(&policy);
+        let mut open: Vec<(Ticket, usize)> = Vec::new();
+        let mut ran: Vec<usize> = Vec::new();
+        let mut end = |history: &mut SessionHistory, (ticket, index): (Ticket, usize), outcome| {
+            history.settle(&policy, ticket, &world[index].as_question(), outcome);
+            if outcome == Outcome::Ran {
+                ran.push(index);
+            }
+        };
+        for act in acts {
+            match act {
+                Act::Begin(index) => {
+                    if let (_, Some(ticket)) = begin(&policy, &mut history, &world[index]) {
+                        open.push((ticket, index));
+                    }
+                }
+                Act::Settle(place, did_run) if !open.is_empty() => {
+                    let flight = open.remove(place.index(open.len()));
+                    end(&mut history, flight, if did_run { Outcome::Ran } else { Outcome::DidNotRun });
+                }
+                Act::Settle(..) => {}
+            }
+        }
+        for flight in open {
+            end(&mut history, flight, Outcome::Ran);
+        }
+        let deleted: usize = ran.iter().map(|index| world[*index].targets.len()).sum();
+        prop_assert!(deleted <= 3, "{} files were deleted", deleted);
+        let rebuilt = SessionHistory::replay(&policy, ran.iter().map(|index| world[*index].clone()));
+        for call in &world {
+            let question = call.as_question();
+            prop_assert_eq!(policy.preview(&question, &history), policy.preview(&question, &rebuilt));
+        }
+    }
+}

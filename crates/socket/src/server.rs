@@ -1,0 +1,158 @@
+//! The socket itself: who may connect, and how many.
+
+use std::io;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tgp::Kernel;
+use tgp_contract::{Code, Consent, ToolError};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+use crate::connection::{self, Connection};
+
+/// How a server treats its clients.
+#[derive(Clone, Copy, Debug)]
+pub struct ServeOptions {
+    /// Whether clients' effects are agreed to within their tokens, or somebody is asked.
+    pub consent: Consent,
+    /// Clients at a time.
+    pub connections: usize,
+    /// Calls of one client at a time.
+    pub calls: usize,
+    /// How long a client may take to say hello, to send the rest of a frame, or to take an answer.
+    pub patience: Duration,
+    /// How long a client may stay silent.
+    pub idle: Duration,
+}
+
+impl Default for ServeOptions {
+    fn default() -> Self {
+        Self {
+            consent: Consent::Ask,
+            connections: 64,
+            calls: 16,
+            patience: Duration::from_secs(10),
+            idle: Duration::from_secs(600),
+        }
+    }
+}
+
+/// A socket that listens. Its file is removed when it is dropped.
+#[derive(Debug)]
+pub struct Server {
+    listener: UnixListener,
+    path: PathBuf,
+    options: ServeOptions,
+    served: AtomicU64,
+}
+
+impl Server {
+    /// Makes the socket, for this user only. One that a dead kernel left behind is replaced.
+    ///
+    /// # Errors
+    /// `ECONFLICT` when somebody listens there, `ECONFIG` when the path cannot hold a socket.
+    pub fn bind(path: &Path, options: ServeOptions) -> Result<Self, ToolError> {
+        clear(path)?;
+        let wrong = |error: io::Error| {
+            ToolError::new(Code::Config, format!("cannot listen at `{}`: {error}", path.display()))
+                .help("name a path of at most 107 bytes in a directory you can write to")
+        };
+        // The socket is made in a private directory and moved to its place, so that there is no moment at which it is
+        // open to others.
+        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let private = directory.unwrap_or(Path::new(".")).join(format!(".tgp-{}", std::process::id()));
+        let listener = bind_privately(&private, path).map_err(wrong);
+        let _ = std::fs::remove_dir_all(&private);
+        Ok(Self { listener: listener?, path: path.to_owned(), options, served: AtomicU64::new(0) })
+    }
+
+    /// Serves clients until the future is dropped; with it every open call is cancelled, and recorded as such.
+    ///
+    /// # Errors
+    /// When the socket itself breaks.
+    pub async fn serve(&self, kernel: Arc<Kernel>) -> Result<(), ToolError> {
+        let places = Arc::new(Semaphore::new(self.options.connections));
+        let mut clients = JoinSet::new();
+        loop {
+            tokio::select! {
+                accepted = self.listener.accept() => match accepted {
+                    Ok((stream, _)) => self.admit(stream, &places, &mut clients, &kernel),
+                    // Out of descriptors, or a client that was gone at once: neither is the socket's end.
+                    Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
+                },
+                Some(_) = clients.join_next() => {}
+            }
+        }
+    }
+
+    fn admit(
+        &self,
+        stream: UnixStream,
+        places: &Arc<Semaphore>,
+        clients: &mut JoinSet<()>,
+        kernel: &Arc<Kernel>,
+    ) {
+        let number = self.served.fetch_add(1, Ordering::Relaxed);
+        let Ok(place) = Arc::clone(places).try_acquire_owned() else {
+            // Nothing is waited for here: a client that does not read gets no reason.
+            connection::turn_away(stream, "too many clients are connected; try again later");
+            return;
+        };
+        if !same_user(&stream) {
+            connection::turn_away(stream, "only the user who runs this kernel may connect");
+            return;
+        }
+        let session = format!("socket-{}-{number}", std::process::id());
+        let connection = Connection { kernel: Arc::clone(kernel), options: self.options, session };
+        clients.spawn(async move {
+            connection.run(stream).await;
+            drop(place);
+        });
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+fn bind_privately(private: &Path, path: &Path) -> io::Result<UnixListener> {
+    std::fs::create_dir(private)?;
+    std::fs::set_permissions(private, std::fs::Permissions::from_mode(0o700))?;
+    let inside = private.join("s");
+    let listener = UnixListener::bind(&inside)?;
+    std::fs::set_permissions(&inside, std::fs::Permissions::from_mode(0o600))?;
+    // A link, not a move: it does not replace what somebody else has put there meanwhile.
+    std::fs::hard_link(&inside, path)?;
+    Ok(listener)
+}
+
+/// Removes a socket that nobody listens at any more.
+fn clear(path: &Path) -> Result<(), ToolError> {
+    let Ok(metadata) = std::fs::symlink_metadata(path) else { return Ok(()) };
+    let taken = |what: &str| {
+        ToolError::new(Code::Conflict, format!("`{}` {what}", path.display()))
+            .help("name another path, or end what uses it")
+    };
+    if !metadata.file_type().is_socket() {
+        return Err(taken("exists and is no socket"));
+    }
+    match std::os::unix::net::UnixStream::connect(path) {
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+            std::fs::remove_file(path).map_err(|error| taken(&format!("cannot be replaced: {error}")))
+        }
+        _ => Err(taken("is in use by another program")),
+    }
+}
+
+/// Whether the other end belongs to the user this process runs as. Root is no exception: what root does to a user's
+/// kernel, it does not do through this door.
+fn same_user(stream: &UnixStream) -> bool {
+    stream.peer_cred().is_ok_and(|peer| peer.uid() == nix::unistd::geteuid().as_raw())
+}

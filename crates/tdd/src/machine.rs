@@ -1,0 +1,252 @@
+//! The machine itself: facts in, state out. It knows no clock, no disk and no opinion.
+
+use std::collections::BTreeMap;
+
+use tgp_contract::{RelativePath, TddState};
+
+use crate::rules::Freshness;
+use crate::{FileKind, Outcome, Selection};
+
+/// The most files that a machine follows: twice a whole snapshot. What is beyond admits nothing.
+const MAX_FOLLOWED: usize = 100_000;
+
+/// Paths with the hash of their bytes.
+pub(crate) type Hashes = BTreeMap<RelativePath, String>;
+
+/// Paths with the hash of their bytes, or `None` for a file that is not there.
+pub(crate) type Known = BTreeMap<RelativePath, Option<String>>;
+
+/// What code has been written for since the last green run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cycle {
+    /// For nothing yet.
+    Fresh,
+    /// Code was changed while green.
+    Refactoring,
+    /// A new or changed test has failed.
+    Opened,
+}
+
+/// Everything one scope remembers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Machine {
+    pub state: TddState,
+    pub cycle: Cycle,
+    /// The tests as the work began, or as they last passed. A test that differs is new or changed.
+    pub baseline: Known,
+    /// Whether `baseline` names every test there was, so that an unnamed one is new.
+    pub baseline_is_complete: bool,
+    /// The tests whose failure admits code, as they were in that run.
+    pub red: Hashes,
+    /// The files of the last run that is built upon while green, with all changes noted since.
+    pub seen: Known,
+}
+
+/// The files of a run, told apart.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RunFiles {
+    pub tests: Hashes,
+    pub code: Hashes,
+}
+
+impl RunFiles {
+    fn known(&self) -> Known {
+        let mut all = known(&self.code);
+        all.append(&mut known(&self.tests));
+        all
+    }
+}
+
+pub(crate) fn known(hashes: &Hashes) -> Known {
+    hashes.iter().map(|(path, hash)| (path.clone(), Some(hash.clone()))).collect()
+}
+
+/// A run, as far as the machine cares.
+#[derive(Clone, Debug)]
+pub(crate) struct RunFact<'a> {
+    pub outcome: Outcome,
+    pub selection: Selection,
+    pub failing_files: Option<&'a [RelativePath]>,
+    pub files: RunFiles,
+}
+
+/// Why a run led to the state that follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RunReason {
+    Halted,
+    Stale,
+    Inconclusive,
+    OnlyAPart,
+    AllPass,
+    NewTestFails,
+    /// Code was written for a failing test, and something still fails.
+    StillFails,
+    /// Code was changed while green, and something fails.
+    RefactoringBroke,
+    /// New or changed tests are there, but others failed.
+    OldTestsFail,
+    /// Something fails, and no test is new or changed.
+    NothingNew,
+}
+
+impl Machine {
+    pub fn new() -> Self {
+        Self {
+            state: TddState::Idle,
+            cycle: Cycle::Fresh,
+            baseline: Known::new(),
+            baseline_is_complete: false,
+            red: Hashes::new(),
+            seen: Known::new(),
+        }
+    }
+
+    /// The tests that are there as the work begins are old ones. Says nothing of those whose history is known already.
+    pub fn begin(&mut self, tests: &Hashes) {
+        if !self.baseline_is_complete {
+            for (path, hash) in tests {
+                self.baseline.entry(path.clone()).or_insert_with(|| Some(hash.clone()));
+            }
+            self.baseline_is_complete = true;
+        }
+    }
+
+    /// A file was written or deleted.
+    pub fn change(&mut self, kind: FileKind, path: &RelativePath, before: Option<&str>, after: Option<&str>) {
+        if before == after || kind == FileKind::Exempt {
+            return;
+        }
+        self.follow(path, before, after);
+        if kind == FileKind::Test {
+            if !self.baseline_is_complete && self.baseline.len() < MAX_FOLLOWED {
+                self.baseline.entry(path.clone()).or_insert_with(|| before.map(str::to_owned));
+            }
+            self.red.clear();
+        }
+        self.state = match (kind, self.state) {
+            (_, TddState::Halted) => TddState::Halted,
+            // A test that is gone cannot fail, so nothing begins with it.
+            (FileKind::Test, state @ (TddState::Idle | TddState::Done)) if after.is_none() => state,
+            (FileKind::Test, _) => TddState::TestWritten,
+            (_, TddState::Red) => TddState::CodeAllowed,
+            (_, TddState::Green) => {
+                self.cycle = Cycle::Refactoring;
+                TddState::Refactor
+            }
+            (_, TddState::Done) => TddState::Idle,
+            (_, state) => state,
+        };
+    }
+
+    /// Keeps `seen` in step with a noted change. Where the file was not as it was seen last, somebody else has been at
+    /// it, and the difference must stay visible.
+    fn follow(&mut self, path: &RelativePath, before: Option<&str>, after: Option<&str>) {
+        let may_follow = match self.seen.get(path) {
+            Some(known) => known.as_deref() == before,
+            None => !self.seen.is_empty() && self.seen.len() < MAX_FOLLOWED,
+        };
+        if may_follow {
+            self.seen.insert(path.clone(), after.map(str::to_owned));
+        }
+    }
+
+    /// A run was recorded.
+    pub fn run(&mut self, run: &RunFact<'_>) -> RunReason {
+        if self.state == TddState::Halted {
+            return RunReason::Halted;
+        }
+        match (run.outcome, run.selection) {
+            (Outcome::Stale, _) => RunReason::Stale,
+            (Outcome::Inconclusive, _) => RunReason::Inconclusive,
+            (Outcome::Passed, Selection::Part) => RunReason::OnlyAPart,
+            (Outcome::Passed, Selection::Whole) => self.pass(&run.files),
+            (Outcome::Failed, _) => self.fail(run),
+        }
+    }
+
+    fn pass(&mut self, files: &RunFiles) -> RunReason {
+        self.state = TddState::Green;
+        self.cycle = Cycle::Fresh;
+        self.baseline = known(&files.tests);
+        self.baseline_is_complete = true;
+        self.red.clear();
+        self.seen = files.known();
+        RunReason::AllPass
+    }
+
+    fn fail(&mut self, run: &RunFact<'_>) -> RunReason {
+        let changed = self.changed(&run.files.tests);
+        let failing: Hashes = match run.failing_files {
+            None => changed.clone(),
+            Some(files) => files
+                .iter()
+                .filter_map(|path| changed.get(path).map(|hash| (path.clone(), hash.clone())))
+                .collect(),
+        };
+        if !failing.is_empty() {
+            return self.admit(failing, RunReason::NewTestFails);
+        }
+        if self.cycle == Cycle::Opened && !changed.is_empty() {
+            // The new test passes by now and an old one fails: the code that broke it must be mendable.
+            return self.admit(changed, RunReason::StillFails);
+        }
+        let was_refactoring = self.state == TddState::TestWritten && self.cycle == Cycle::Refactoring;
+        if was_refactoring || matches!(self.state, TddState::Green | TddState::Refactor) {
+            self.state = TddState::Refactor;
+            self.cycle = Cycle::Refactoring;
+            self.seen = run.files.known();
+            return RunReason::RefactoringBroke;
+        }
+        if changed.is_empty() || self.state == TddState::Done {
+            self.state = TddState::Idle;
+            self.cycle = Cycle::Fresh;
+            self.red.clear();
+        }
+        if changed.is_empty() { RunReason::NothingNew } else { RunReason::OldTestsFail }
+    }
+
+    fn admit(&mut self, red: Hashes, reason: RunReason) -> RunReason {
+        if self.state != TddState::CodeAllowed {
+            self.state = TddState::Red;
+        }
+        self.cycle = Cycle::Opened;
+        self.red = red;
+        self.seen.clear();
+        reason
+    }
+
+    /// The tests that are not as they were at the baseline.
+    pub fn changed(&self, tests: &Hashes) -> Hashes {
+        tests
+            .iter()
+            .filter(|(path, hash)| match self.baseline.get(*path) {
+                Some(old) => old.as_ref() != Some(*hash),
+                None => self.baseline_is_complete,
+            })
+            .map(|(path, hash)| (path.clone(), hash.clone()))
+            .collect()
+    }
+
+    /// Whether what the state rests on is still there, as `current` sees it.
+    pub fn freshness(&self, current: &dyn Fn(&RelativePath) -> Option<String>) -> Freshness {
+        let is_fresh = match self.state {
+            TddState::Red | TddState::CodeAllowed => {
+                !self.red.is_empty()
+                    && self.red.iter().all(|(path, hash)| current(path).as_ref() == Some(hash))
+            }
+            TddState::Green | TddState::Refactor => {
+                self.seen.iter().all(|(path, hash)| current(path) == *hash)
+            }
+            TddState::Idle | TddState::TestWritten | TddState::Done | TddState::Halted => true,
+        };
+        if is_fresh { Freshness::Fresh } else { Freshness::Stale }
+    }
+
+    /// A person stops everything, or clears the table. What is known of the tests stays.
+    pub fn reset(&mut self, state: TddState) {
+        self.state = state;
+        self.cycle = Cycle::Fresh;
+        self.red.clear();
+        self.seen.clear();
+    }
+}

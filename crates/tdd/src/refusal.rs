@@ -1,0 +1,133 @@
+//! Words for a person: why something is refused or a run changed nothing, and what to do next.
+
+use tgp_contract::{Code, RelativePath, TddMode, TddState, ToolError};
+
+use crate::machine::RunReason;
+use crate::rules::Reason;
+use crate::{Scope, WriteKind};
+
+/// What a refusal is about.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Subject<'a> {
+    pub tool: &'a str,
+    pub mode: TddMode,
+    pub state: TddState,
+    pub scope: &'a Scope,
+    pub path: &'a RelativePath,
+    pub kind: WriteKind,
+    /// A test that would do, in backticks.
+    pub test: &'a str,
+}
+
+/// The error of a refused write.
+pub(crate) fn refuse(reason: Reason, subject: Subject<'_>) -> ToolError {
+    let Subject { tool, mode, state, scope, path, kind, test } = subject;
+    if reason == Reason::Halted {
+        return halted(tool, mode, scope).detail("file", path.as_str());
+    }
+    let (verb, again) = match kind {
+        WriteKind::Create => ("created", "write the code"),
+        WriteKind::Modify => ("changed", "change the code"),
+        WriteKind::Delete => ("deleted", "delete the code"),
+    };
+    let run = how_to_run(scope);
+    let fail_first = format!("write {test} so that it fails, {run}, then {again}");
+    let (why, help) = match reason {
+        Reason::Halted | Reason::NoFailingTest => {
+            ("no new or changed test has failed".to_owned(), fail_first)
+        }
+        Reason::TestNotRun => (
+            "a test was written or changed, and no run has shown that it fails".to_owned(),
+            format!("{run}; when the new test fails, {again}"),
+        ),
+        Reason::FailureIsStale => (
+            "the test that failed is not the one that is there now".to_owned(),
+            format!("{run} again; when the test still fails, {again}"),
+        ),
+        Reason::PassIsStale => (
+            "files have changed since the run that passed".to_owned(),
+            format!("{run} again; when all tests pass, {again}"),
+        ),
+        Reason::NewWhileGreen => (
+            "all tests pass, so existing code may be changed, but new code needs a failing test".to_owned(),
+            fail_first,
+        ),
+        Reason::Finished => ("the work was declared done".to_owned(), fail_first),
+    };
+    let (mode, state) = (mode.as_str(), state.as_str());
+    ToolError::new(
+        Code::State,
+        format!("`{path}` may not be {verb} by `{tool}`: {why} (mode {mode}, state {state})"),
+    )
+    .detail("state", state)
+    .detail("mode", mode)
+    .detail("scope", scope.to_string())
+    .detail("file", path.as_str())
+    .help(help)
+}
+
+/// The error of any call while work is halted.
+pub(crate) fn halted(tool: &str, mode: TddMode, scope: &Scope) -> ToolError {
+    let lift = match scope {
+        Scope::Project => "`tgp state set idle`".to_owned(),
+        Scope::Tool(path) => format!("`tgp state set idle {path}`"),
+    };
+    ToolError::new(
+        Code::State,
+        format!("`{tool}` may not run: a person has halted all work on {scope} (state halted)"),
+    )
+    .detail("state", TddState::Halted.as_str())
+    .detail("mode", mode.as_str())
+    .detail("scope", scope.to_string())
+    .help(format!("a person lifts it with {lift}"))
+}
+
+/// The error of a state that somebody claims without a run.
+pub(crate) fn claimed(scope: &Scope, from: TddState, to: TddState, why: &str, help: String) -> ToolError {
+    ToolError::new(
+        Code::State,
+        format!("the state of {scope} cannot be set from {} to {}: {why}", from.as_str(), to.as_str()),
+    )
+    .detail("state", from.as_str())
+    .detail("scope", scope.to_string())
+    .help(help)
+}
+
+/// How the tests of a scope are run, as part of a sentence.
+pub(crate) fn how_to_run(scope: &Scope) -> String {
+    match scope {
+        Scope::Project => "run `tgp call test_run`".to_owned(),
+        Scope::Tool(path) => format!("run `tgp test {path}`"),
+    }
+}
+
+/// What a run meant.
+pub(crate) fn explain(reason: RunReason, state: TddState) -> &'static str {
+    match (reason, state) {
+        (RunReason::Halted, _) => "work is halted, so the run changes nothing; a person lifts it",
+        (RunReason::Stale, _) => {
+            "files changed while the tests ran, so the run says nothing; run them again while nothing is written"
+        }
+        (RunReason::Inconclusive, _) => {
+            "no test has been seen to pass or to fail, so the run says nothing; look at its output"
+        }
+        (RunReason::OnlyAPart, _) => "the selected tests pass; only a run of all tests makes the work green",
+        (RunReason::AllPass, _) => {
+            "all tests pass on the files as they are; existing code may be changed while they stay green"
+        }
+        (RunReason::NewTestFails, TddState::CodeAllowed) => "the new test still fails; go on with the code",
+        (RunReason::NewTestFails, _) => "a new or changed test fails; write the code that makes it pass",
+        (RunReason::StillFails, _) => {
+            "tests fail since code was written for the new test; go on until all pass"
+        }
+        (RunReason::RefactoringBroke, _) => {
+            "tests that passed fail now; change existing code until they pass again"
+        }
+        (RunReason::OldTestsFail, _) => {
+            "tests fail, but not the new or changed ones; a new or changed test must fail before code is written"
+        }
+        (RunReason::NothingNew, _) => {
+            "tests fail, but none of them is new or changed; write a test for the fault, or use the mode debug"
+        }
+    }
+}

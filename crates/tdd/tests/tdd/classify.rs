@@ -1,0 +1,114 @@
+//! Which files are tests, code, or exempt.
+
+use tgp_contract::{Code, RelativePath, Root, TddMode};
+use tgp_tdd::{FileKind, Scope, Store, Tdd, TddOptions};
+
+use crate::support::{path, store_in_memory};
+
+#[rustfmt::skip]
+const PROJECT: &[(FileKind, &[&str])] = &[
+    (FileKind::Test, &[
+        "tests/a.rs", "crates/x/tests/x/main.rs", "crates/x/tests/golden/out.txt", "src/parser_tests.rs",
+        "src/parser/tests.rs", "src/a.test.ts", "src/a.spec.tsx", "src/__tests__/a.js", "src/__snapshots__/a.snap",
+        "pkg/a_test.go", "pkg/testdata/in.json", "test_a.py", "pkg/a_test.py", "pkg/conftest.py",
+        "src/test/java/AThing.java", "src/FooTest.java", "spec/a_spec.rb", "test/a.js",
+    ]),
+    (FileKind::Code, &[
+        "src/a.rs", "a.py", "src/attest.py", "src/testing/a.ts", "src/latest/a.ts", "lib/contest.go", "data/a.json",
+        "src/a.txt", "Makefile", "build.rs", "src/docs/a.rs", "src/target/a.rs", "tgp.config.ts", "my.tgp/tools/a.ts",
+        ".tgpx/a.ts", "src/protest_a.rs",
+    ]),
+    (FileKind::Exempt, &[
+        "README.md", "src/README.md", "tests/README.md", "docs/a.ts", "notes.txt", "LICENSE", "LICENSE-MIT",
+        ".gitignore", "Cargo.toml", "crates/x/Cargo.toml", "Cargo.lock", "package.json", "web/package-lock.json",
+        "yarn.lock", "pyproject.toml", "go.mod", "go.sum", "requirements-dev.txt", ".github/workflows/ci.yml",
+        "assets/logo.png", "target/debug/x", "node_modules/a/index.js", "web/node_modules/a/index.js", ".git/HEAD",
+        "pkg/__pycache__/a.pyc", "tsconfig.build.json", "vitest.config.ts", ".tgp/meta.json", ".tgp/policy/a.yaml",
+    ]),
+];
+
+#[test]
+fn the_defaults_know_the_usual_languages() {
+    let tdd = store_in_memory(TddMode::Strict);
+    for (kind, files) in PROJECT {
+        for file in *files {
+            let classified = tdd.classify(Root::Project, &path(file));
+            assert_eq!(classified.kind, *kind, "{file}");
+            assert_eq!(classified.scope, (*kind != FileKind::Exempt).then_some(Scope::Project), "{file}");
+        }
+    }
+}
+
+#[test]
+fn a_tool_and_its_test_are_one_piece_of_work_by_whichever_way_they_are_named() {
+    let tdd = store_in_memory(TddMode::Strict);
+    let fib = Some("tools/math/fib.ts");
+    for (file, kind, scope) in [
+        ("tools/math/fib.ts", FileKind::Code, fib),
+        ("tools/math/fib.js", FileKind::Code, fib),
+        ("tools/math/fib.test.ts", FileKind::Test, fib),
+        ("tools/math/fib.test.js", FileKind::Code, fib),
+        ("tools/math/fib.test.test.ts", FileKind::Test, Some("tools/math/fib.test.ts")),
+        ("tools/fib.test.ts", FileKind::Test, Some("tools/fib.ts")),
+        ("tools/tests/x.ts", FileKind::Code, Some("tools/tests/x.ts")),
+        ("tools/node_modules/x.ts", FileKind::Code, Some("tools/node_modules/x.ts")),
+        ("tools/.test.ts", FileKind::Code, Some("tools/.test.ts")),
+        ("tools/math/README.md", FileKind::Exempt, None),
+        ("tools", FileKind::Exempt, None),
+        ("toolsx/a.ts", FileKind::Exempt, None),
+        ("meta.json", FileKind::Exempt, None),
+    ] {
+        let direct = tdd.classify(Root::Tools, &path(file));
+        assert_eq!(direct.kind, kind, "{file}");
+        assert_eq!(direct.scope.clone().map(|scope| scope.to_string()).as_deref(), scope, "{file}");
+        let through_the_project = tdd.classify(Root::Project, &path(&format!(".tgp/{file}")));
+        assert_eq!(through_the_project, direct);
+        assert_eq!(tdd.classify(Root::Host, &path(file)).kind, FileKind::Exempt);
+    }
+    assert_eq!(Scope::parse("tools/math/fib.test.ts"), Scope::parse("tools/math/fib.ts"));
+    assert_eq!(Scope::parse("src/a.ts"), None);
+    assert_eq!(Scope::parse("../tools/a.ts"), None);
+}
+
+fn open(options: &TddOptions) -> Result<Tdd, tgp_contract::ToolError> {
+    Tdd::open(Store::open_in_memory().unwrap(), options)
+}
+
+#[test]
+fn own_patterns_go_code_before_exempt_before_test() {
+    let options = TddOptions {
+        test_patterns: vec!["checks/**".to_owned()],
+        exempt_patterns: vec!["checks/notes/*".to_owned(), "*.json".to_owned()],
+        code_patterns: vec!["rules.json".to_owned()],
+        tool_root: RelativePath::new("agent/.tools").unwrap(),
+        ..TddOptions::default()
+    };
+    let tdd = open(&options).unwrap();
+    for (file, kind) in [
+        ("checks/a.sh", FileKind::Test),
+        ("checks/notes/a", FileKind::Exempt),
+        ("checks/notes/deep/a", FileKind::Test),
+        ("a.json", FileKind::Exempt),
+        ("rules.json", FileKind::Code),
+        ("tests/a.rs", FileKind::Code),
+        ("agent/.tools/tools/a.test.ts", FileKind::Test),
+        (".tgp/tools/a.test.ts", FileKind::Code),
+    ] {
+        assert_eq!(tdd.classify(Root::Project, &path(file)).kind, kind, "{file}");
+    }
+}
+
+#[test]
+fn a_bad_pattern_is_a_fault_of_the_configuration_with_its_field() {
+    let with_tests = |patterns: Vec<String>| TddOptions { test_patterns: patterns, ..TddOptions::default() };
+    for patterns in [
+        vec!["tests/[".to_owned()],
+        vec!["{a,{b".to_owned()],
+        vec!["a".repeat(513)],
+        vec!["a".to_owned(); 257],
+    ] {
+        let error = open(&with_tests(patterns)).unwrap_err();
+        assert_eq!(error.code, Code::Config);
+        assert_eq!(error.details["field"], "tdd.tests");
+    }
+}

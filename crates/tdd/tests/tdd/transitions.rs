@@ -1,0 +1,152 @@
+//! Every state and every event: one table.
+
+use tgp_contract::{Code, Root, TddMode, TddState};
+use tgp_tdd::{Outcome, Scope, Selection, Snapshot, TestRun};
+
+use crate::support::{Disk, NEW_TEST, OLD_CODE, OLD_TEST, World, path, store_in_memory};
+
+/// Brings the event about, and says whether it was accepted.
+type Event = fn(&World) -> bool;
+
+fn set(world: &World, state: TddState) -> bool {
+    match world.tdd.set(&world.scope, state, &world.disk) {
+        Ok(()) => true,
+        Err(error) => {
+            assert_eq!(error.code, Code::State);
+            assert!(error.help_of().is_some());
+            false
+        }
+    }
+}
+
+const fn yes<T>(_: &T) -> bool {
+    true
+}
+
+#[rustfmt::skip]
+const TABLE: &[(&str, Event, &str)] = &[
+    // One letter for each state that follows, from: Idle, Test written, Red, Code allowed, Green, reFactor, Done, Halted.
+    ("begin again",      |w| yes(&w.tdd.begin(&w.scope, &Snapshot::new()).unwrap()),           "ITRCGFDH"),
+    ("new test",         |w| yes(&w.write("tests/c.test.ts", Some("c"))),                      "TTTTTTTH"),
+    ("changed test",     |w| yes(&w.write(OLD_TEST, Some("changed"))),                         "TTTTTTTH"),
+    ("deleted test",     |w| yes(&w.write(OLD_TEST, None)),                                    "ITTTTTDH"),
+    ("same test again",  |w| yes(&w.write(OLD_TEST, Some("old test"))),                        "ITRCGFDH"),
+    ("new code",         |w| yes(&w.write("src/c.ts", Some("c"))),                             "ITCCFFIH"),
+    ("changed code",     |w| yes(&w.write(OLD_CODE, Some("changed"))),                         "ITCCFFIH"),
+    ("deleted code",     |w| yes(&w.write(OLD_CODE, None)),                                    "ITCCFFIH"),
+    ("exempt file",      |w| yes(&w.write("README.md", Some("words"))),                        "ITRCGFDH"),
+    ("pass",             |w| w.passes().outcome == Outcome::Passed,                            "GGGGGGGH"),
+    ("pass of a part",   |w| yes(&w.note(&TestRun { selection: Selection::Part, ..w.run(0, 1, 0) })), "ITRCGFDH"),
+    ("failure somewhere", |w| w.fails(None).outcome == Outcome::Failed,                        "IRRCFFIH"),
+    ("failure in new",   |w| w.fails(Some(&[OLD_TEST, NEW_TEST])).outcome == Outcome::Failed,  "IRRCFFIH"),
+    ("failure in old",   |w| w.fails(Some(&[OLD_TEST])).outcome == Outcome::Failed,            "ITRCFFIH"),
+    ("no test ran",      |w| w.note(&w.run(0, 0, 0)).outcome == Outcome::Inconclusive,         "ITRCGFDH"),
+    ("runner broke",     |w| w.note(&w.run(2, 0, 0)).outcome == Outcome::Inconclusive,         "ITRCGFDH"),
+    ("out of time",      |w| w.note(&TestRun { exit_code: None, ..w.run(1, 0, 1) }).outcome == Outcome::Inconclusive, "ITRCGFDH"),
+    ("words contradict", |w| w.note(&w.run(0, 1, 1)).outcome == Outcome::Inconclusive,         "ITRCGFDH"),
+    ("no file hashed",   |w| w.note(&TestRun { before: Snapshot::new(), after: Snapshot::new(), ..w.run(1, 0, 1) }).outcome == Outcome::Inconclusive, "ITRCGFDH"),
+    ("stale pass",       |w| w.note(&TestRun { after: Snapshot::new(), ..w.run(0, 2, 0) }).outcome == Outcome::Stale, "ITRCGFDH"),
+    ("stale failure",    |w| w.note(&TestRun { after: Snapshot::new(), ..w.run(1, 0, 1) }).outcome == Outcome::Stale, "ITRCGFDH"),
+    ("set idle",         |w| set(w, TddState::Idle),                                           "IIIIIIII"),
+    ("set halted",       |w| set(w, TddState::Halted),                                         "HHHHHHHH"),
+    ("claim test",       |w| !set(w, TddState::TestWritten),                                   "ITRCGFDH"),
+    ("claim red",        |w| !set(w, TddState::Red),                                           "ITRCGFDH"),
+    ("claim code",       |w| !set(w, TddState::CodeAllowed),                                   "ITRCGFDH"),
+    ("claim green",      |w| !set(w, TddState::Green),                                         "ITRCGFDH"),
+    ("claim refactor",   |w| !set(w, TddState::Refactor),                                      "ITRCGFDH"),
+    ("finish",           |w| set(w, TddState::Done) == (w.state() == TddState::Done),          "ITRCDFDH"),
+];
+
+fn letter(state: TddState) -> char {
+    match state {
+        TddState::Idle => 'I',
+        TddState::TestWritten => 'T',
+        TddState::Red => 'R',
+        TddState::CodeAllowed => 'C',
+        TddState::Green => 'G',
+        TddState::Refactor => 'F',
+        TddState::Done => 'D',
+        TddState::Halted => 'H',
+    }
+}
+
+#[test]
+fn every_event_in_every_state_leads_where_the_table_says() {
+    for mode in TddMode::ALL {
+        for (name, event, expected) in TABLE {
+            let mut reached = String::new();
+            for state in TddState::ALL {
+                let world = World::at(*mode, *state);
+                assert!(event(&world), "`{name}` in {state:?}");
+                reached.push(letter(world.state()));
+            }
+            assert_eq!(&reached, expected, "`{name}` in mode {mode:?}");
+        }
+    }
+}
+
+#[test]
+fn a_failing_run_leads_back_to_where_the_code_was_written() {
+    // For a failing test: it is corrected, passes now, and the code has broken an old one.
+    let world = World::at(TddMode::Strict, TddState::CodeAllowed);
+    world.write(NEW_TEST, Some("new test, corrected"));
+    assert_eq!(world.fails(Some(&[OLD_TEST])).state_after, TddState::Red);
+    // While refactoring.
+    let world = World::at(TddMode::Strict, TddState::Refactor);
+    world.write(OLD_TEST, Some("old test, tidied"));
+    assert_eq!(world.state(), TddState::TestWritten);
+    assert_eq!(world.fails(Some(&["tests/elsewhere.test.ts"])).state_after, TddState::Refactor);
+    // A test that was taken back opens nothing.
+    let world = World::at(TddMode::Strict, TddState::CodeAllowed);
+    world.write(NEW_TEST, None);
+    assert_eq!(world.fails(None).state_after, TddState::Idle);
+}
+
+#[test]
+fn what_is_new_is_measured_against_the_last_green_run() {
+    let world = World::at(TddMode::Strict, TddState::Green);
+    // Nothing is new any more, so a failure of the same test admits nothing new.
+    world.tdd.set(&world.scope, TddState::Idle, &world.disk).unwrap();
+    assert_eq!(world.fails(Some(&[NEW_TEST])).state_after, TddState::Idle);
+    // Changed and changed back is not changed.
+    world.write(NEW_TEST, Some("other"));
+    world.write(NEW_TEST, Some("new test"));
+    assert_eq!(world.fails(None).state_after, TddState::Idle);
+    // A test that somebody else wrote is as new as any other.
+    world.outside("tests/by_hand.test.ts", Some("by hand"));
+    assert_eq!(world.fails(Some(&["tests/by_hand.test.ts"])).state_after, TddState::Red);
+}
+
+#[test]
+fn a_test_of_which_nothing_is_known_is_not_new() {
+    // Nobody has said what was there as the work began, so only what was seen to change is new.
+    let world = World { tdd: store_in_memory(TddMode::Strict), disk: Disk::default(), scope: Scope::Project };
+    world.outside(OLD_TEST, Some("old test"));
+    world.outside(OLD_CODE, Some("old code"));
+    assert_eq!(world.fails(None).state_after, TddState::Idle);
+    world.write(NEW_TEST, Some("new test"));
+    assert_eq!(world.fails(Some(&[OLD_TEST])).state_after, TddState::TestWritten);
+    assert_eq!(world.fails(None).state_after, TddState::Red);
+    let standing = world.tdd.standing(&world.scope, &world.disk).unwrap();
+    assert_eq!(standing.failing_tests, [path(NEW_TEST)]);
+    // A beginning that is told late does not take back what is known, and makes the rest old.
+    world.tdd.begin(&world.scope, &world.disk.snapshot(Root::Project)).unwrap();
+    assert_eq!(world.fails(Some(&[NEW_TEST])).state_after, TddState::Red);
+    world.write("tests/c.test.ts", Some("c"));
+    assert!(world.tdd.standing(&world.scope, &world.disk).unwrap().failing_tests.is_empty());
+}
+
+#[test]
+fn without_numbers_the_exit_code_decides() {
+    for (exit_code, expected) in [
+        (0, Outcome::Passed),
+        (1, Outcome::Failed),
+        (101, Outcome::Failed),
+        (126, Outcome::Inconclusive),
+        (127, Outcome::Inconclusive),
+    ] {
+        let world = World::at(TddMode::Strict, TddState::TestWritten);
+        let run = TestRun { passed: None, failed: None, ..world.run(exit_code, 0, 0) };
+        assert_eq!(world.note(&run).outcome, expected, "{exit_code}");
+    }
+}

@@ -1,0 +1,127 @@
+//! Every refusal says what, why, and what to do next; every run says what it meant.
+
+use tgp_contract::{Code, TddMode, TddState, ToolError, Verdict};
+use tgp_tdd::{Scope, Store, Tdd, TddOptions, WriteKind};
+
+use crate::support::{NEW_TEST, OLD_CODE, World};
+
+fn refusal(world: &World, kind: WriteKind, file: &str) -> ToolError {
+    match world.judge(kind, file) {
+        Verdict::Deny { error, .. } => error,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_refusal_names_file_mode_state_reason_and_next_step() {
+    #[rustfmt::skip]
+    let table = [
+        (TddState::Idle, WriteKind::Create, "`src/c.ts` may not be created by `fs_write`: no new or changed test has failed (mode strict, state idle)",
+            "write `src/c.test.ts` so that it fails, run `tgp call test_run`, then write the code"),
+        (TddState::TestWritten, WriteKind::Delete, "`src/c.ts` may not be deleted by `fs_write`: a test was written or changed, and no run has shown that it fails (mode strict, state test_written)",
+            "run `tgp call test_run`; when the new test fails, delete the code"),
+        (TddState::Green, WriteKind::Create, "`src/c.ts` may not be created by `fs_write`: all tests pass, so existing code may be changed, but new code needs a failing test (mode strict, state green)",
+            "write `src/c.test.ts` so that it fails, run `tgp call test_run`, then write the code"),
+        (TddState::Done, WriteKind::Modify, "`src/c.ts` may not be changed by `fs_write`: the work was declared done (mode strict, state done)",
+            "write `src/c.test.ts` so that it fails, run `tgp call test_run`, then change the code"),
+        (TddState::Halted, WriteKind::Modify, "`fs_write` may not run: a person has halted all work on project (state halted)",
+            "a person lifts it with `tgp state set idle`"),
+    ];
+    for (state, kind, message, help) in table {
+        let error = refusal(&World::at(TddMode::Strict, state), kind, "src/c.ts");
+        assert_eq!((error.code, error.message.as_str(), error.help_of()), (Code::State, message, Some(help)));
+        assert_eq!(error.details["state"], state.as_str());
+        assert_eq!(error.details["mode"], "strict");
+        assert_eq!(error.details["scope"], "project");
+        if state != TddState::Halted {
+            assert_eq!(error.details["file"], "src/c.ts");
+        }
+    }
+}
+
+#[test]
+fn stale_results_are_called_stale() {
+    let world = World::at(TddMode::Strict, TddState::Red);
+    world.outside(NEW_TEST, Some("other"));
+    let error = refusal(&world, WriteKind::Create, "src/c.ts");
+    assert!(error.message.contains("the test that failed is not the one that is there now"), "{error}");
+    let world = World::at(TddMode::Strict, TddState::Green);
+    world.outside(OLD_CODE, Some("other"));
+    let error = refusal(&world, WriteKind::Modify, OLD_CODE);
+    assert!(error.message.contains("files have changed since the run that passed"), "{error}");
+    assert_eq!(error.help_of(), Some("run `tgp call test_run` again; when all tests pass, change the code"));
+}
+
+#[test]
+fn the_test_that_is_suggested_would_count_as_one() {
+    let mut world = World::new(TddMode::Strict);
+    for (code, test) in [
+        ("src/parser.rs", "`tests/parser.rs`"),
+        ("pkg/parser.py", "`tests/test_parser.py`"),
+        ("pkg/parser.go", "`pkg/parser_test.go`"),
+        ("src/Parser.java", "`src/ParserTest.java`"),
+        ("src/parser.d.ts", "`src/parser.d.test.ts`"),
+        ("src/.hidden", "a test file (one that matches `**/tests/**`)"),
+        ("Makefile", "a test file (one that matches `**/tests/**`)"),
+    ] {
+        let error = refusal(&world, WriteKind::Create, code);
+        let help = error.help_of().unwrap();
+        assert!(help.starts_with(&format!("write {test} so that it fails")), "{help}");
+        let path = test.trim_matches('`');
+        assert!(path.contains(' ') || world.kind(path) == tgp_tdd::FileKind::Test, "{path}");
+    }
+    world.scope = Scope::parse("tools/math/fib.ts").unwrap();
+    assert_eq!(
+        refusal(&world, WriteKind::Create, "tools/math/fib.ts").help_of(),
+        Some(
+            "write `tools/math/fib.test.ts` so that it fails, run `tgp test tools/math/fib.ts`, then write the code"
+        )
+    );
+    let none = TddOptions { test_patterns: Vec::new(), ..TddOptions::default() };
+    let world = World::with(Tdd::open(Store::open_in_memory().unwrap(), &none).unwrap());
+    let error = refusal(&world, WriteKind::Create, "src/a.ts");
+    assert!(error.help_of().unwrap().contains("`tdd.tests` names none"), "{error}");
+}
+
+#[test]
+fn a_run_says_what_it_meant() {
+    let world = World::new(TddMode::Strict);
+    let mut heard = vec![world.fails(None).why];
+    world.write(NEW_TEST, Some("new test"));
+    heard.push(world.fails(Some(&["tests/a.test.ts"])).why);
+    heard.push(world.note(&world.run(0, 0, 0)).why);
+    heard.push(world.fails(None).why);
+    world.write(OLD_CODE, Some("code"));
+    heard.push(world.fails(None).why);
+    heard.push(world.passes().why);
+    heard.push(world.fails(None).why);
+    let beginnings = [
+        "tests fail, but none of them is new or changed",
+        "tests fail, but not the new or changed ones",
+        "no test has been seen to pass or to fail",
+        "a new or changed test fails; write the code",
+        "the new test still fails",
+        "all tests pass on the files as they are",
+        "tests that passed fail now",
+    ];
+    for (why, beginning) in heard.iter().zip(beginnings) {
+        assert!(why.starts_with(beginning), "{why}");
+    }
+    assert_eq!(heard.len(), beginnings.len());
+}
+
+#[test]
+fn a_state_that_is_claimed_says_how_it_is_reached() {
+    let world = World::new(TddMode::Strict);
+    let error = world.tdd.set(&Scope::Project, TddState::Green, &world.disk).unwrap_err();
+    assert_eq!(
+        error.message,
+        "the state of project cannot be set from idle to green: it follows from recorded runs and cannot be claimed"
+    );
+    let error = world.tdd.finish(&Scope::Project, &world.disk).unwrap_err();
+    assert_eq!(
+        error.message,
+        "the state of project cannot be set from idle to done: only work that is green can be done"
+    );
+    assert_eq!(error.help_of(), Some("run `tgp call test_run`, and declare it done when all tests pass"));
+}

@@ -1,0 +1,141 @@
+//! `test_tool`: run the tests that stand beside the tools.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tgp_compiler::{is_test_file, test_file};
+use tgp_contract::{
+    Access, Code, Effect, EntryKind, ExecutionPath, FileSystem, FsError, RelativePath, Root, Target,
+    ToolDefinition, ToolError,
+};
+
+use super::Definition;
+use crate::Forge;
+use crate::files::is_listed;
+use crate::memory::TOOLS_DIRECTORY;
+use crate::router::{Invocation, Outcome, Tool};
+
+/// Test files of one call; a larger repository is tested directory by directory.
+const MAX_FILES: usize = 1_000;
+/// After this long no further file is begun; those that are left have failed.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// Bytes of the answer; the files beyond are counted, and their tests are not shown.
+const MAX_ANSWER_BYTES: usize = 2 * 1024 * 1024;
+
+pub(super) struct TestTool {
+    definition: ToolDefinition,
+    forge: Arc<Forge>,
+}
+
+#[derive(Deserialize)]
+struct Arguments {
+    #[serde(default = "all")]
+    path: String,
+}
+
+fn all() -> String {
+    TOOLS_DIRECTORY.to_owned()
+}
+
+impl TestTool {
+    pub(super) fn new(forge: Arc<Forge>) -> Result<Self, ToolError> {
+        let definition = Definition {
+            name: "test_tool",
+            aliases: &[],
+            description: "Run the tests of tools: `tools/x.test.ts` beside `tools/x.ts`, written with `test` and `expect` of `@tgp/test`. What they write is undone. Answers {files: [{path, toolPath, testSha256, toolSha256, tests: [{name, ok, durationMs, error?}], passed, failed, error?, logs, stats}], passed, failed, durationMs}.",
+            input_schema: json!({
+                "type": "object",
+                "properties": {
+                    "path": { "type": "string", "minLength": 1, "description": "A test file, a tool, or a directory such as `tools/math`; all tests when it is left out." }
+                },
+                "additionalProperties": false
+            }),
+            effect: Effect::Execute,
+            path: ExecutionPath::Sandbox,
+            dry_run: true,
+        };
+        Ok(Self { definition: definition.build()?, forge })
+    }
+}
+
+#[async_trait]
+impl Tool for TestTool {
+    fn definition(&self) -> &ToolDefinition {
+        &self.definition
+    }
+
+    fn targets(&self, arguments: &Value) -> Result<Vec<Target>, ToolError> {
+        let path = arguments.get("path").and_then(Value::as_str).unwrap_or(TOOLS_DIRECTORY);
+        Ok(vec![Target::File { root: Root::Tools, path: RelativePath::new(path)?, access: Access::Read }])
+    }
+
+    async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
+        let arguments: Arguments = invocation.parse()?;
+        let started = Instant::now();
+        let named = RelativePath::new(&arguments.path)?;
+        let files = test_files(invocation.workspace.tools.as_ref(), &named)?;
+        let (mut reports, mut passed, mut failed, mut bytes) = (Vec::new(), 0, 0, 0);
+        for file in files {
+            if started.elapsed() > PATIENCE {
+                let seconds = PATIENCE.as_secs();
+                failed += 1;
+                let error =
+                    ToolError::new(Code::Budget, format!("not run: the tests took more than {seconds} s"))
+                        .help("test a directory or a tool at a time");
+                reports.push(json!({ "path": file, "tests": [], "passed": 0, "failed": 1, "error": error }));
+                continue;
+            }
+            let mut report = self.forge.test(invocation, &file).await?;
+            passed += report.passed;
+            failed += report.failed;
+            let mut value = json!(&report);
+            bytes += value.to_string().len();
+            if bytes > MAX_ANSWER_BYTES {
+                report.abridge();
+                value = json!(&report);
+                if let Some(fields) = value.as_object_mut() {
+                    fields.insert("abridged".to_owned(), json!(true));
+                }
+            }
+            reports.push(value);
+        }
+        let duration = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let data = json!({ "files": reports, "passed": passed, "failed": failed, "durationMs": duration });
+        Ok(data.into())
+    }
+}
+
+/// The test files that a path means: itself, the one beside a tool, or all below a directory.
+fn test_files(files: &dyn FileSystem, named: &RelativePath) -> Result<Vec<RelativePath>, ToolError> {
+    let entry = files.entry(named)?;
+    if entry.is_some_and(|entry| entry.kind == EntryKind::Directory) {
+        let found: Vec<RelativePath> = files
+            .list(named)?
+            .into_iter()
+            .filter(|entry| is_listed(entry) && is_test_file(entry.path.as_str()))
+            .map(|entry| entry.path)
+            .collect();
+        if found.len() > MAX_FILES {
+            let message = format!("`{named}` has {} test files, more than {MAX_FILES}", found.len());
+            return Err(ToolError::new(Code::Validation, message).help("name a directory with fewer"));
+        }
+        return Ok(found);
+    }
+    if named.as_str() == TOOLS_DIRECTORY {
+        // A repository without tools may not have their directory yet.
+        return Ok(Vec::new());
+    }
+    if is_test_file(named.as_str()) {
+        return Ok(vec![named.clone()]);
+    }
+    let beside = test_file(named.as_str()).map(|path| RelativePath::new(&path)).transpose()?;
+    let Some(beside) = beside else { return Err(FsError::NotFound(named.clone()).into()) };
+    if files.entry(&beside)?.is_some() {
+        return Ok(vec![beside]);
+    }
+    Err(ToolError::new(Code::NotFound, format!("`{named}` has no test"))
+        .help(format!("write `{beside}` with `test` and `expect` of `@tgp/test`")))
+}

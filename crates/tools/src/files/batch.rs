@@ -1,0 +1,77 @@
+//! Many files of the project at once: what a command has changed.
+
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+
+use nix::fcntl::{OFlag, openat};
+use nix::sys::stat::{Mode, mkdirat};
+use tgp_contract::{Change, FsError, RelativePath, ToolError};
+
+use super::ProjectFiles;
+use super::directories::Directories;
+
+impl ProjectFiles {
+    /// Applies all changes or none of them, after `check` has found nothing against it. Nobody else's write comes in
+    /// between.
+    pub(crate) fn apply_all(
+        &self,
+        changes: &[Change],
+        check: impl FnOnce() -> Result<(), ToolError>,
+    ) -> Result<(), ToolError> {
+        let mut batch = Vec::with_capacity(changes.len());
+        for change in changes {
+            let path = self.within(change.path())?;
+            if self.is_sealed(&path) {
+                let reason = "the kernel's configuration and the packages are read-only";
+                return Err(FsError::Security { path: change.path().to_string(), reason }.into());
+            }
+            batch.push(match change {
+                Change::Write { content, .. } => Change::Write { path, content: content.clone() },
+                Change::Remove { .. } => Change::Remove { path },
+            });
+        }
+        let _turn = self.ground.turn();
+        check()?;
+        let asked = changes.first().map(|change| change.path().clone()).unwrap_or_default();
+        Ok(self.host.apply(&batch).map_err(|error| self.as_named(error, &asked))?)
+    }
+
+    /// Makes a directory, or leaves the one that is there.
+    pub(crate) fn make_directory(&self, path: &RelativePath) -> Result<(), FsError> {
+        let host = self.within(path)?;
+        self.ground.directories.make(&host).map_err(|error| self.as_named(error, path))
+    }
+
+    /// Lets whoever may read a file execute it as well.
+    pub(crate) fn make_executable(&self, path: &RelativePath) -> Result<(), FsError> {
+        let host = self.within(path)?;
+        self.ground.directories.make_executable(&host).map_err(|error| self.as_named(error, path))
+    }
+}
+
+impl Directories {
+    fn make(&self, path: &RelativePath) -> Result<(), FsError> {
+        let Some(name) = path.name() else { return Ok(()) };
+        let parent = self.handle(&path.parent())?;
+        match mkdirat(&parent, name, Mode::from_bits_truncate(0o777)) {
+            Ok(()) | Err(nix::errno::Errno::EEXIST) => Ok(()),
+            Err(errno) => Err(FsError::Io { path: path.clone(), source: errno.into() }),
+        }
+    }
+
+    /// By a handle that was opened without following a link: what stands there now is what is changed.
+    fn make_executable(&self, path: &RelativePath) -> Result<(), FsError> {
+        let Some(name) = path.name() else { return Ok(()) };
+        let parent = self.handle(&path.parent())?;
+        let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
+        let failed = |source: std::io::Error| FsError::Io { path: path.clone(), source };
+        let file = openat(&parent, name, flags, Mode::empty()).map_err(|errno| failed(errno.into()))?;
+        let file = std::fs::File::from(file);
+        let metadata = file.metadata().map_err(failed)?;
+        if metadata.is_file() {
+            let mode = metadata.permissions().mode();
+            file.set_permissions(Permissions::from_mode(mode | (mode & 0o444) >> 2)).map_err(failed)?;
+        }
+        Ok(())
+    }
+}

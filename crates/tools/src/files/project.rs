@@ -1,0 +1,204 @@
+//! The project as its tools see it: nothing protected, no link followed, and a run's own writes included.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tgp_contract::{Change, Entry, EntryKind, FileSystem, FsError, RelativePath, Root};
+
+use super::directories::{Directories, TEMPORARY_PREFIX};
+use super::guarded::is_at_or_below;
+use super::is_protected;
+
+/// What stands under every view of the files.
+pub(crate) struct Ground {
+    /// The disk without the guard that `host` has.
+    pub(super) disk: Arc<dyn FileSystem>,
+    pub(super) directories: Directories,
+    /// What nobody but the kernel writes, but the project's tools may read: the configuration and the packages.
+    pub(super) sealed: Vec<RelativePath>,
+    /// The tool root, which has tools of its own.
+    pub(super) hidden: Vec<RelativePath>,
+    pub(super) turn: Mutex<()>,
+}
+
+impl Ground {
+    /// Held by whoever changes files that it has read before, and by whoever commits a run's files: so nothing
+    /// changes between the look and the write.
+    pub(crate) fn turn(&self) -> MutexGuard<'_, ()> {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// See the module's documentation. Paths are relative to the project.
+#[derive(Clone)]
+pub(crate) struct ProjectFiles {
+    pub(super) host: Arc<dyn FileSystem>,
+    pub(super) ground: Arc<Ground>,
+    /// Where the project stands in `host`.
+    pub(super) project: RelativePath,
+    /// What a run has written (its size) or removed (nothing) and not committed, by path in `host`.
+    pub(super) pending: Arc<BTreeMap<RelativePath, Option<u64>>>,
+    pub(super) overlaid: bool,
+}
+
+/// What a change left behind.
+pub(crate) struct Changed {
+    pub(crate) before: Option<Vec<u8>>,
+    pub(crate) after: Option<Vec<u8>>,
+}
+
+impl ProjectFiles {
+    /// The path in `host`, if it may be seen at all.
+    pub(super) fn within(&self, path: &RelativePath) -> Result<RelativePath, FsError> {
+        let host = if path.is_root() { self.project.clone() } else { self.project.join(path.as_str())? };
+        if self.is_hidden(&host, path) {
+            let reason = "git's own files, the tools, the kernel's state and credentials are out of reach";
+            return Err(FsError::Security { path: path.to_string(), reason });
+        }
+        Ok(host)
+    }
+
+    fn is_hidden(&self, host: &RelativePath, path: &RelativePath) -> bool {
+        is_protected(Root::Project, path)
+            || path.parts().any(|part| part.starts_with(TEMPORARY_PREFIX))
+            || self.ground.hidden.iter().any(|hidden| is_at_or_below(host, hidden))
+    }
+
+    pub(super) fn is_sealed(&self, host: &RelativePath) -> bool {
+        self.ground.sealed.iter().any(|sealed| is_at_or_below(host, sealed))
+    }
+
+    /// The file system that knows `host`. No run writes what is sealed, so the disk has the truth about it.
+    fn reader(&self, host: &RelativePath) -> &dyn FileSystem {
+        if self.is_sealed(host) { self.ground.disk.as_ref() } else { self.host.as_ref() }
+    }
+
+    /// The exact bytes of a file.
+    pub(crate) fn read(&self, path: &RelativePath) -> Result<Vec<u8>, FsError> {
+        let host = self.within(path)?;
+        self.reader(&host).read(&host).map_err(|error| self.as_named(error, path))
+    }
+
+    /// What stands at `path`, without following links.
+    pub(crate) fn entry(&self, path: &RelativePath) -> Result<Option<Entry>, FsError> {
+        let host = self.within(path)?;
+        let entry = self.reader(&host).entry(&host).map_err(|error| self.as_named(error, path))?;
+        Ok(entry.map(|entry| Entry { path: path.clone(), ..entry }))
+    }
+
+    /// What stands in one directory, in no order and without what is out of reach.
+    pub(crate) fn children(&self, directory: &RelativePath) -> Result<Vec<Entry>, FsError> {
+        let host = self.within(directory)?;
+        let pending = self.pending_in(&host);
+        let on_disk = match self.ground.directories.children(&host) {
+            // A run has made it, and nobody else has.
+            Err(FsError::NotFound(_)) if pending.values().any(Option::is_some) => Vec::new(),
+            other => other.map_err(|error| self.as_named(error, directory))?,
+        };
+        let mut entries: BTreeMap<RelativePath, Entry> =
+            on_disk.into_iter().map(|entry| (entry.path.clone(), entry)).collect();
+        for (path, entry) in pending {
+            match entry {
+                Some(entry) => entries.insert(path, entry),
+                None => entries.remove(&path),
+            };
+        }
+        let named = |entry: Entry| {
+            let name = entry.path.name()?;
+            let path = directory.join(name).ok()?;
+            (!self.is_hidden(&entry.path, &path)).then_some(Entry { path, ..entry })
+        };
+        Ok(entries.into_values().filter_map(named).collect())
+    }
+
+    /// What a run has left in `directory` of `host`: an entry, or nothing where one was removed.
+    fn pending_in(&self, directory: &RelativePath) -> BTreeMap<RelativePath, Option<Entry>> {
+        let depth = directory.parts().count();
+        let mut found = BTreeMap::new();
+        for (path, size) in self.pending.iter().filter(|(path, _)| path.is_inside(directory)) {
+            let levels = path.parts().count() - depth;
+            let child = (1..levels).fold(path.clone(), |path, _| path.parent());
+            let entry = match (size, levels) {
+                (_, 0) => continue,
+                (Some(size), 1) => Some(Entry { path: child.clone(), kind: EntryKind::File, size: *size }),
+                (None, 1) => None,
+                (Some(_), _) => Some(Entry { path: child.clone(), kind: EntryKind::Directory, size: 0 }),
+                (None, _) => continue,
+            };
+            found.insert(child, entry);
+        }
+        found
+    }
+
+    /// Changes one file: `decide` is shown what stands there and says what shall (nothing: it is removed). Nobody
+    /// else's write comes in between.
+    pub(crate) fn change<E: From<FsError>>(
+        &self,
+        path: &RelativePath,
+        decide: impl FnOnce(Option<&[u8]>) -> Result<Option<Vec<u8>>, E>,
+    ) -> Result<Changed, E> {
+        let host = self.within(path)?;
+        let _turn = self.ground.turn();
+        let changed = self.decided(path, decide)?;
+        let change = match &changed.after {
+            Some(content) => Change::Write { path: host, content: content.clone() },
+            None => Change::Remove { path: host },
+        };
+        self.host.apply(&[change]).map_err(|error| self.as_named(error, path))?;
+        Ok(changed)
+    }
+
+    /// What [`ProjectFiles::change`] would do, without doing it.
+    pub(crate) fn decided<E: From<FsError>>(
+        &self,
+        path: &RelativePath,
+        decide: impl FnOnce(Option<&[u8]>) -> Result<Option<Vec<u8>>, E>,
+    ) -> Result<Changed, E> {
+        let host = self.within(path)?;
+        if self.is_sealed(&host) {
+            let reason = "the kernel's configuration and the packages are read-only";
+            return Err(FsError::Security { path: path.to_string(), reason }.into());
+        }
+        let before = match self.read(path) {
+            Ok(bytes) => Some(bytes),
+            Err(FsError::NotFound(_)) => None,
+            Err(error) => return Err(error.into()),
+        };
+        let after = decide(before.as_deref())?;
+        Ok(Changed { before, after })
+    }
+
+    /// Removes a directory that is empty; answers whether it was.
+    pub(crate) fn remove_empty_directory(&self, path: &RelativePath) -> Result<bool, FsError> {
+        let host = self.within(path)?;
+        if self.is_sealed(&host) || self.overlaid {
+            let reason = "this directory cannot be removed here";
+            return Err(FsError::Security { path: path.to_string(), reason });
+        }
+        let _turn = self.ground.turn();
+        self.ground.directories.remove_empty(&host).map_err(|error| self.as_named(error, path))
+    }
+
+    /// The error in the words of whoever asked: `host` may stand above the project.
+    pub(super) fn as_named(&self, error: FsError, asked: &RelativePath) -> FsError {
+        let skip = self.project.parts().count();
+        let name = |path: RelativePath| {
+            let names: Vec<&str> = path.parts().skip(skip).collect();
+            RelativePath::new(&names.join("/")).unwrap_or_else(|_| asked.clone())
+        };
+        match error {
+            FsError::NotFound(path) => FsError::NotFound(name(path)),
+            FsError::IsDirectory(path) => FsError::IsDirectory(name(path)),
+            FsError::NotDirectory(path) => FsError::NotDirectory(name(path)),
+            FsError::Security { reason, .. } => FsError::Security { path: asked.to_string(), reason },
+            FsError::TooLarge { path, size, limit } => FsError::TooLarge { path: name(path), size, limit },
+            FsError::NotText { path, offset } => FsError::NotText { path: name(path), offset },
+            FsError::Io { path, source } => FsError::Io { path: name(path), source },
+            other @ FsError::Path(_) => other,
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "project_tests.rs"]
+mod tests;

@@ -1,0 +1,346 @@
+//! What the rules say: those of files, those over a session's history, and extensions.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use serde::Serialize;
+use serde_json::{Value, json};
+use tgp_contract::{
+    Access, CallRecord, Effect, Gate, GateRequest, Place, Stage, Target, TddMode, TddState, ToolError,
+    Verdict,
+};
+use tgp_policy::{
+    Decision, Explanation, Outcome, PastCall, Question, RuleEffect, RuleSummary, SessionHistory, Ticket,
+};
+
+use super::extension;
+use super::rules::{RuleFiles, RuleStore, Rules};
+use crate::Forge;
+use crate::router::Tool;
+
+/// Sessions whose history is kept ready; that of another is read from the record when it is needed again.
+const MAX_SESSIONS: usize = 256;
+
+/// Names that agents' work on files has, whichever way a file is really written.
+const WRITE_TOOL: &str = "fs_write";
+const DELETE_TOOL: &str = "fs_delete";
+
+/// Where test-driven work stands, for rules that ask.
+pub trait TddView: Send + Sync {
+    fn mode(&self) -> TddMode;
+    /// Of the piece of work that these targets belong to.
+    fn state(&self, targets: &[Target]) -> TddState;
+}
+
+/// What a session has done before this kernel knew it.
+pub trait PastCalls: Send + Sync {
+    /// Calls of the session that ran, oldest first.
+    fn of_session(&self, session: &str) -> Vec<PastCall>;
+}
+
+/// What is in force besides the built-in rules.
+#[derive(Clone, Debug, Serialize)]
+pub struct RuleListing {
+    pub rules: Vec<ListedRule>,
+    pub extensions: Vec<String>,
+}
+
+/// One rule of a file.
+#[derive(Clone, Debug, Serialize)]
+pub struct ListedRule {
+    pub id: String,
+    pub effect: RuleEffect,
+    pub reason: String,
+    pub place: Place,
+    pub is_sequence: bool,
+    /// Its own examples, all of which hold: otherwise it would not have been loaded.
+    pub examples: usize,
+}
+
+/// Denies, asks or allows by rules.
+pub struct PolicyGate {
+    rules: RuleStore,
+    forge: Arc<Forge>,
+    tdd: Arc<dyn TddView>,
+    past: Arc<dyn PastCalls>,
+    sessions: Mutex<BTreeMap<String, Session>>,
+    open: Mutex<BTreeMap<u64, OpenCall>>,
+}
+
+struct Session {
+    history: SessionHistory,
+    /// Of the rules the history was made for.
+    generation: u64,
+    /// When it was last asked for, so that the oldest goes first.
+    used: u64,
+}
+
+/// A call that was let through and has not ended.
+struct OpenCall {
+    rules: Arc<Rules>,
+    ticket: Ticket,
+    call: PastCall,
+}
+
+impl PolicyGate {
+    /// Reads the rules. `tools` complete their examples.
+    ///
+    /// # Errors
+    /// `ECONFIG` with every problem of every file.
+    pub async fn open(
+        files: RuleFiles,
+        forge: Arc<Forge>,
+        tools: Vec<Arc<dyn Tool>>,
+        tdd: Arc<dyn TddView>,
+        past: Arc<dyn PastCalls>,
+    ) -> Result<Self, ToolError> {
+        let rules = RuleStore::open(files, Arc::clone(&forge), tools).await?;
+        Ok(Self { rules, forge, tdd, past, sessions: Mutex::default(), open: Mutex::default() })
+    }
+
+    /// Why a call would be judged as it would be, rule by rule.
+    ///
+    /// # Errors
+    /// When the rules cannot be read.
+    pub async fn explain(&self, request: GateRequest<'_>) -> Result<Explanation, ToolError> {
+        let rules = self.rules.current().await?;
+        let judged = Judged::new(self.tdd.as_ref(), &request);
+        let question = judged.question(&request);
+        let mut explanation = self.with_history(&rules, &request.context.session, |history| {
+            rules.policy.explain(&question, history)
+        });
+        explanation.decision = self.ask_extensions(&rules, &question, explanation.decision).await;
+        Ok(explanation)
+    }
+
+    /// The rules of files and the extensions in force.
+    ///
+    /// # Errors
+    /// When the rules cannot be read.
+    pub async fn listing(&self) -> Result<RuleListing, ToolError> {
+        let rules = self.rules.current().await?;
+        let listed = |rule: RuleSummary<'_>| ListedRule {
+            id: rule.id.to_owned(),
+            effect: rule.effect,
+            reason: rule.reason.to_owned(),
+            place: rule.place.clone(),
+            is_sequence: rule.is_sequence,
+            examples: rule.matching + rule.not_matching,
+        };
+        Ok(RuleListing {
+            rules: rules.policy.rules().map(listed).collect(),
+            extensions: rules.extensions.iter().map(|(name, _)| name.clone()).collect(),
+        })
+    }
+
+    /// Rules whose tool patterns match no tool at all, most likely misspelt; one sentence each.
+    ///
+    /// # Errors
+    /// When the rules cannot be read.
+    pub async fn doubts(&self, names: &[&str]) -> Result<Vec<String>, ToolError> {
+        let rules = self.rules.current().await?;
+        Ok(rules.policy.idle_patterns(names).iter().map(ToString::to_string).collect())
+    }
+
+    async fn decide(&self, request: &GateRequest<'_>) -> Result<Decision, ToolError> {
+        let rules = self.rules.current().await?;
+        let judged = Judged::new(self.tdd.as_ref(), request);
+        let question = judged.question(request);
+        let decision = if !rules.look_back {
+            // Without sequence rules nobody looks at the past.
+            rules.policy.preview(&question, &SessionHistory::new(&rules.policy))
+        } else {
+            let ruling = self.with_history(&rules, &request.context.session, |history| {
+                rules.policy.judge(&question, history)
+            });
+            if let Some(ticket) = ruling.ticket {
+                let call = judged.past_call(request);
+                let open = OpenCall { rules: Arc::clone(&rules), ticket, call };
+                self.open.lock().unwrap_or_else(PoisonError::into_inner).insert(request.serial, open);
+            }
+            ruling.decision
+        };
+        Ok(self.ask_extensions(&rules, &question, decision).await)
+    }
+
+    async fn ask_extensions(&self, rules: &Rules, question: &Question<'_>, decision: Decision) -> Decision {
+        let mut decision = decision;
+        for (name, extension) in &rules.extensions {
+            if decision.effect == RuleEffect::Deny {
+                break;
+            }
+            let verdict = extension::ask(&self.forge, extension, question).await;
+            decision = decision.with_extension(name, verdict);
+        }
+        decision
+    }
+
+    /// Works on a session's history under these rules.
+    fn with_history<T>(
+        &self,
+        rules: &Rules,
+        session: &str,
+        work: impl FnOnce(&mut SessionHistory) -> T,
+    ) -> T {
+        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        let used = sessions.values().map(|session| session.used).max().unwrap_or_default() + 1;
+        let known = sessions.remove(session);
+        let history = match known {
+            Some(known) if known.generation == rules.generation => known.history,
+            Some(known) => known.history.renewed(&rules.policy, self.past.of_session(session)),
+            None => SessionHistory::replay(&rules.policy, self.past.of_session(session)),
+        };
+        if sessions.len() >= MAX_SESSIONS {
+            let idle = |(_, session): &(&String, &Session)| session.history.in_flight() == 0;
+            let oldest = sessions.iter().filter(idle).min_by_key(|(_, session)| session.used);
+            if let Some(name) = oldest.map(|(name, _)| name.clone()) {
+                sessions.remove(&name);
+            }
+        }
+        let kept = Session { history, generation: rules.generation, used };
+        work(&mut sessions.entry(session.to_owned()).or_insert(kept).history)
+    }
+
+    /// One changed file, as if a tool for files had been called.
+    async fn decide_change(&self, request: &GateRequest<'_>, target: &Target) -> Result<Decision, ToolError> {
+        let rules = self.rules.current().await?;
+        let one = GateRequest { targets: std::slice::from_ref(target), ..*request };
+        let judged = Judged::new(self.tdd.as_ref(), &one);
+        let (tool, arguments) = as_file_tool(target);
+        let question = Question {
+            tool,
+            aliases: &[],
+            effect: Effect::Write,
+            arguments: &arguments,
+            ..judged.question(&one)
+        };
+        let decision = self.with_history(&rules, &request.context.session, |history| {
+            rules.policy.preview(&question, history)
+        });
+        let decision = self.ask_extensions(&rules, &question, decision).await;
+        // Whoever agreed to the command agreed to what nobody has made a rule of.
+        let by_default = decision.effect == RuleEffect::Ask && decision.rule.starts_with("default/");
+        Ok(if by_default { Decision { effect: RuleEffect::Allow, ..decision } } else { decision })
+    }
+}
+
+fn as_file_tool(target: &Target) -> (&'static str, Value) {
+    match target.file() {
+        Some((_, path, Access::Delete)) => (DELETE_TOOL, json!({ "path": path })),
+        Some((_, path, _)) => (WRITE_TOOL, json!({ "path": path })),
+        None => (WRITE_TOOL, Value::Null),
+    }
+}
+
+#[async_trait]
+impl Gate for PolicyGate {
+    fn stage(&self) -> Stage {
+        Stage::Policy
+    }
+
+    fn name(&self) -> &str {
+        "policy"
+    }
+
+    async fn judge(&self, request: GateRequest<'_>) -> Verdict {
+        self.decide(&request).await.map_or_else(unreadable, Decision::into_verdict)
+    }
+
+    async fn judge_changes(&self, request: GateRequest<'_>) -> Verdict {
+        let mut strictest: Option<Decision> = None;
+        for target in request.targets {
+            match self.decide_change(&request, target).await {
+                Ok(decision) => {
+                    let decision = named(decision, target);
+                    strictest = Some(match strictest {
+                        Some(before) => before.stricter(decision),
+                        None => decision,
+                    });
+                }
+                Err(error) => return unreadable(error),
+            }
+        }
+        strictest.map_or_else(|| Verdict::Allow { rule: "none".to_owned() }, Decision::into_verdict)
+    }
+
+    fn settled(&self, record: &CallRecord) {
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(&record.serial);
+        if let Some(OpenCall { rules, ticket, call }) = open {
+            let outcome = if was_let_through(record) { Outcome::Ran } else { Outcome::DidNotRun };
+            let question = call.as_question();
+            let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(session) = sessions.get_mut(&record.context.session) {
+                session.history.settle(&rules.policy, ticket, &question, outcome);
+            }
+        }
+    }
+}
+
+/// Says which of many files a decision is about.
+fn named(decision: Decision, target: &Target) -> Decision {
+    match target.file() {
+        Some((_, path, _)) if decision.effect > RuleEffect::Allow => {
+            Decision { reason: format!("`{path}`: {}", decision.reason), ..decision }
+        }
+        _ => decision,
+    }
+}
+
+/// Rules that cannot be read deny everything: there is no moment without rules.
+fn unreadable(error: ToolError) -> Verdict {
+    let message = format!("the rules cannot be used, so nothing is allowed: {}", error.message);
+    let error = ToolError { code: tgp_contract::Code::Policy, message, ..error };
+    Verdict::Deny { rule: "unreadable".to_owned(), error }
+}
+
+/// Whether a call passed every gate, so that it began to run. What a gate says a second time is about files that the
+/// running call wanted to change.
+pub(super) fn was_let_through(record: &CallRecord) -> bool {
+    let mut heard = BTreeSet::new();
+    record
+        .verdicts
+        .iter()
+        .filter(|verdict| heard.insert((verdict.stage, verdict.gate.as_str())))
+        .all(|verdict| !matches!(verdict.verdict.as_str(), "deny" | "refused"))
+}
+
+/// A request with what the rules see besides it.
+pub(super) struct Judged {
+    mode: TddMode,
+    state: TddState,
+}
+
+impl Judged {
+    pub(super) fn new(tdd: &dyn TddView, request: &GateRequest<'_>) -> Self {
+        Self { mode: tdd.mode(), state: tdd.state(request.targets) }
+    }
+
+    pub(super) fn question<'a>(&self, request: &GateRequest<'a>) -> Question<'a> {
+        Question {
+            tool: request.definition.name.as_str(),
+            aliases: &request.definition.aliases,
+            effect: request.definition.effect,
+            arguments: &request.call.arguments,
+            targets: request.targets,
+            actor: &request.context.actor,
+            session: &request.context.session,
+            mode: self.mode,
+            state: self.state,
+        }
+    }
+
+    fn past_call(&self, request: &GateRequest<'_>) -> PastCall {
+        PastCall {
+            tool: request.definition.name.to_string(),
+            aliases: request.definition.aliases.clone(),
+            effect: request.definition.effect,
+            arguments: request.call.arguments.clone(),
+            targets: request.targets.to_vec(),
+            actor: request.context.actor.clone(),
+            session: request.context.session.clone(),
+            mode: self.mode,
+            state: self.state,
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! The rules in force: read from files, and read again when a file has changed, with no moment in between.
+
+use std::fs::Metadata;
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use tgp_contract::{Code, FileSystem, RelativePath, ToolDefinition, ToolError};
+use tgp_policy::{Catalogue, Known, Policy, PolicySettings, PolicySource};
+use tgp_vfs::MemoryFs;
+use tokio::sync::Mutex;
+
+use crate::Forge;
+use crate::forge::Predicate;
+use crate::router::Tool;
+
+/// Below the tool root: rules in YAML, and extension rules in TypeScript.
+const DIRECTORY: &str = "policy";
+
+/// Files of rules; more than that is not written by people.
+const MAX_FILES: usize = 256;
+
+/// Bytes of one file that are read. The policy refuses less than that, with its own words.
+const MAX_BYTES: u64 = 1024 * 1024;
+
+/// Where rules come from.
+#[derive(Clone, Debug)]
+pub struct RuleFiles {
+    /// The agent's root on disk.
+    pub tool_root: PathBuf,
+    pub project: PathBuf,
+    /// Files of the project, relative to it; those that do not exist have no rules.
+    pub files: Vec<String>,
+    pub settings: PolicySettings,
+}
+
+/// Rules that were read together.
+pub(crate) struct Rules {
+    pub(crate) policy: Policy,
+    /// By the name of their file.
+    pub(crate) extensions: Vec<(String, Predicate)>,
+    /// Whether any of them looks at what a session has done.
+    pub(crate) look_back: bool,
+    /// Tells one set of rules from the next.
+    pub(crate) generation: u64,
+}
+
+struct Loaded {
+    seen: Vec<Seen>,
+    generation: u64,
+    /// Broken rules are no rules: every call is denied with this error until somebody mends the file.
+    rules: Result<Arc<Rules>, ToolError>,
+}
+
+/// A file as it was when it was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Seen {
+    path: PathBuf,
+    stamp: Option<(u64, u64, i64, i64)>,
+}
+
+/// Keeps the rules that are in force.
+pub(crate) struct RuleStore {
+    files: RuleFiles,
+    forge: Arc<Forge>,
+    tools: Vec<Arc<dyn Tool>>,
+    loaded: RwLock<Arc<Loaded>>,
+    /// One reading at a time.
+    reading: Mutex<()>,
+}
+
+impl RuleStore {
+    /// Reads the rules for the first time.
+    ///
+    /// # Errors
+    /// `ECONFIG` with every problem of every file.
+    pub(crate) async fn open(
+        files: RuleFiles,
+        forge: Arc<Forge>,
+        tools: Vec<Arc<dyn Tool>>,
+    ) -> Result<Self, ToolError> {
+        let seen = files.look();
+        let rules = Arc::new(read(&files, &seen, &forge, &tools, 0).await?);
+        let loaded = RwLock::new(Arc::new(Loaded { seen, generation: 0, rules: Ok(rules) }));
+        Ok(Self { files, forge, tools, loaded, reading: Mutex::new(()) })
+    }
+
+    /// The rules of the files as they are now. Until new ones are wholly read the old ones stand.
+    ///
+    /// # Errors
+    /// Why they cannot be used.
+    pub(crate) async fn current(&self) -> Result<Arc<Rules>, ToolError> {
+        let seen = self.files.look();
+        if let Some(rules) = self.read_already(&seen) {
+            return rules;
+        }
+        let _reading = self.reading.lock().await;
+        if let Some(rules) = self.read_already(&seen) {
+            return rules;
+        }
+        let generation = self.loaded().generation + 1;
+        let rules = read(&self.files, &seen, &self.forge, &self.tools, generation).await.map(Arc::new);
+        let answer = rules.clone();
+        *self.loaded.write().unwrap_or_else(PoisonError::into_inner) =
+            Arc::new(Loaded { seen, generation, rules });
+        answer
+    }
+
+    fn read_already(&self, seen: &[Seen]) -> Option<Result<Arc<Rules>, ToolError>> {
+        let loaded = self.loaded();
+        (loaded.seen == seen).then(|| loaded.rules.clone())
+    }
+
+    fn loaded(&self) -> Arc<Loaded> {
+        Arc::clone(&self.loaded.read().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl RuleFiles {
+    /// Every file of rules, and when it was changed.
+    fn look(&self) -> Vec<Seen> {
+        let directory = self.tool_root.join(DIRECTORY);
+        let mut paths: Vec<PathBuf> = std::fs::read_dir(&directory)
+            .into_iter()
+            .flatten()
+            .filter_map(Result::ok)
+            .map(|entry| entry.path())
+            .filter(|path| is_yaml(path) || is_script(path))
+            .take(MAX_FILES + 1)
+            .collect();
+        paths.sort();
+        paths.extend(self.files.iter().map(|file| self.project.join(file)));
+        paths
+            .into_iter()
+            .map(|path| Seen { stamp: std::fs::metadata(&path).ok().as_ref().map(stamp), path })
+            .collect()
+    }
+
+    /// How a file is called in messages.
+    fn name(&self, path: &Path) -> String {
+        let shown = path.strip_prefix(&self.project).unwrap_or(path);
+        shown.display().to_string()
+    }
+}
+
+fn stamp(metadata: &Metadata) -> (u64, u64, i64, i64) {
+    (metadata.ino(), metadata.len(), metadata.ctime(), metadata.ctime_nsec())
+}
+
+fn is_yaml(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml")
+}
+
+fn is_script(path: &Path) -> bool {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    name.ends_with(".ts") && !name.ends_with(".d.ts") && !name.ends_with(".test.ts")
+}
+
+async fn read(
+    files: &RuleFiles,
+    seen: &[Seen],
+    forge: &Forge,
+    tools: &[Arc<dyn Tool>],
+    generation: u64,
+) -> Result<Rules, ToolError> {
+    if seen.len() > MAX_FILES {
+        return Err(ToolError::new(Code::Config, format!("there are more than {MAX_FILES} files of rules"))
+            .help("put several rules into one file"));
+    }
+    let mut sources = Vec::new();
+    let mut scripts = Vec::new();
+    for Seen { path, stamp } in seen {
+        if stamp.is_none() {
+            continue;
+        }
+        let name = files.name(path);
+        let text = text_of(path).map_err(|error| {
+            ToolError::new(Code::Config, format!("`{name}` cannot be read: {error}"))
+                .help("rules that cannot be read deny everything; mend the file or remove it")
+        })?;
+        if is_script(path) {
+            scripts.push((name, path, text))
+        } else {
+            sources.push(PolicySource { file: name, text })
+        }
+    }
+    let policy = Policy::load_with(&sources, &files.settings, &Tools(tools))?;
+    let extensions = compile(forge, scripts).await?;
+    let look_back = policy.rules().any(|rule| rule.is_sequence);
+    Ok(Rules { policy, extensions, look_back, generation })
+}
+
+fn text_of(path: &Path) -> std::io::Result<String> {
+    let mut text = String::new();
+    std::fs::File::open(path)?.take(MAX_BYTES).read_to_string(&mut text)?;
+    Ok(text)
+}
+
+/// Compiles extension rules. They may import each other, so they are compiled from one small tree of their own.
+async fn compile(
+    forge: &Forge,
+    scripts: Vec<(String, &PathBuf, String)>,
+) -> Result<Vec<(String, Predicate)>, ToolError> {
+    let tree: Arc<dyn FileSystem> = Arc::new(MemoryFs::new());
+    let mut paths = Vec::new();
+    for (name, path, text) in scripts {
+        let file = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let place = RelativePath::new(&format!("{DIRECTORY}/{file}"))?;
+        tree.write(&place, text.as_bytes())?;
+        paths.push((name, place));
+    }
+    let mut extensions = Vec::new();
+    for (name, place) in paths {
+        let predicate = forge.predicate(&tree, &place).await.map_err(|error| {
+            let message = format!("the extension rule `{name}` cannot be used: {}", error.message);
+            ToolError { code: Code::Config, message, ..error }
+        })?;
+        let id = place.name().unwrap_or_default().trim_end_matches(".ts").to_owned();
+        extensions.push((id, predicate));
+    }
+    Ok(extensions)
+}
+
+/// What the examples of rules may leave out, the tools themselves know.
+struct Tools<'a>(&'a [Arc<dyn Tool>]);
+
+impl Catalogue for Tools<'_> {
+    fn look_up(&self, name: &str, arguments: &serde_json::Value) -> Option<Known> {
+        let is_called = |definition: &ToolDefinition| {
+            definition.name.as_str() == name || definition.aliases.iter().any(|alias| alias == name)
+        };
+        let tool = self.0.iter().find(|tool| is_called(tool.definition()))?;
+        let definition = tool.definition();
+        Some(Known {
+            name: definition.name.to_string(),
+            aliases: definition.aliases.clone(),
+            effect: definition.effect,
+            targets: tool.targets(arguments).ok()?,
+        })
+    }
+}

@@ -1,0 +1,279 @@
+//! Where test-driven work stands: what may be written now, and what runs and writes make of it.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use async_trait::async_trait;
+use serde_json::Value;
+use tgp_contract::{
+    Access, CallRecord, Gate, GateRequest, RelativePath, Root, Stage, Target, TddMode, TddState, ToolError,
+    ToolResult, Verdict, canonical,
+};
+use tgp_tdd::{
+    Current, FileKind, Noted, Request, Scope, Selection, Snapshot, Tdd, TestRun, Write, WriteKind,
+};
+
+use super::policy::TddView;
+use crate::Workspace;
+use crate::files::{Flow, Ignored, Walk};
+
+/// The tool whose runs the gate notes by itself: those of forged tools.
+const TEST_TOOL: &str = "test_tool";
+
+/// Hashes kept in memory, by the file's stamp.
+const MAX_HASHES: usize = 100_000;
+
+/// A larger file is data and no source; it counts by its size.
+const MAX_HASHED_BYTES: u64 = 16 << 20;
+
+/// Levels below the project that are looked at.
+const MAX_DEPTH: usize = 64;
+
+/// Holds code to its tests.
+pub struct StateGate {
+    tdd: Tdd,
+    disk: DiskHashes,
+}
+
+impl StateGate {
+    /// `project` and `tool_root` are the directories on disk.
+    #[must_use]
+    pub fn new(tdd: Tdd, project: PathBuf, tool_root: PathBuf) -> Self {
+        Self { tdd, disk: DiskHashes { project, tool_root, known: Mutex::default() } }
+    }
+
+    #[must_use]
+    pub fn tdd(&self) -> &Tdd {
+        &self.tdd
+    }
+
+    /// The files as they are now.
+    #[must_use]
+    pub fn disk(&self) -> &dyn Current {
+        &self.disk
+    }
+
+    /// Notes which tests the project has before anybody works on it, so that one that appears later is new.
+    ///
+    /// # Errors
+    /// When the state cannot be kept, or the project cannot be read.
+    pub fn begin(&self, workspace: &Workspace) -> Result<(), ToolError> {
+        if self.tdd.has_begun(&Scope::Project)? {
+            return Ok(());
+        }
+        let snapshot = self.snapshot(workspace, |kind| kind == FileKind::Test)?;
+        self.tdd.begin(&Scope::Project, &snapshot)
+    }
+
+    /// Test and code files of the project, as they are now.
+    ///
+    /// # Errors
+    /// When there are too many, or the project cannot be read.
+    pub(crate) fn sources(&self, workspace: &Workspace) -> Result<Snapshot, ToolError> {
+        self.snapshot(workspace, |kind| kind != FileKind::Exempt)
+    }
+
+    fn snapshot(
+        &self,
+        workspace: &Workspace,
+        wanted: impl Fn(FileKind) -> bool,
+    ) -> Result<Snapshot, ToolError> {
+        let files = workspace.project_files();
+        let walk = Walk { files: &files, ignored: Ignored::Skipped, depth: MAX_DEPTH, is_due: &|| false };
+        let mut snapshot = Snapshot::new();
+        let mut problem = None;
+        walk.each(&RelativePath::root(), &mut |entry| {
+            let file = self.tdd.classify(Root::Project, &entry.path);
+            if entry.kind != tgp_contract::EntryKind::File || !wanted(file.kind) {
+                return Flow::On;
+            }
+            let Some(hash) = self.disk.hash(Root::Project, &entry.path) else { return Flow::On };
+            match snapshot.insert(entry.path.clone(), hash) {
+                Ok(()) => Flow::On,
+                Err(error) => {
+                    problem = Some(error);
+                    Flow::Stop
+                }
+            }
+        })?;
+        problem.map_or(Ok(snapshot), |error| {
+            Err(ToolError::new(tgp_contract::Code::Config, error.to_string())
+                .help("name generated files in `tdd.exempt` of the configuration, or in an ignore file"))
+        })
+    }
+
+    /// Notes a run of the project's tests.
+    ///
+    /// # Errors
+    /// When the state cannot be kept.
+    pub(crate) fn note_run(&self, run: &TestRun) -> Result<Noted, ToolError> {
+        self.tdd.note_run(run)
+    }
+
+    /// Notes what `test_tool` has found out about forged tools, one run for each test file.
+    fn note_tool_runs(&self, record: &CallRecord) {
+        let ToolResult::Done(data) = &record.result else { return };
+        for file in data.get("files").and_then(Value::as_array).into_iter().flatten() {
+            if let Some(run) = self.tool_run(file, record) {
+                // A state that cannot be kept admits nothing: the next judgement finds that out.
+                let _ = self.tdd.note_run(&run);
+            }
+        }
+    }
+
+    fn tool_run(&self, file: &Value, record: &CallRecord) -> Option<TestRun> {
+        let text = |name: &str| file.get(name).and_then(Value::as_str);
+        let number = |name: &str| file.get(name).and_then(Value::as_u64);
+        let path = |name: &str| text(name).and_then(|text| RelativePath::new(text).ok());
+        let (test, tool) = (path("path")?, path("toolPath")?);
+        let mut before = Snapshot::new();
+        before.insert(test.clone(), text("testSha256")?.to_owned()).ok()?;
+        if let Some(hash) = text("toolSha256") {
+            before.insert(tool.clone(), hash.to_owned()).ok()?;
+        }
+        let mut after = Snapshot::new();
+        for path in [&test, &tool] {
+            if let Some(hash) = self.disk.hash(Root::Tools, path) {
+                after.insert(path.clone(), hash).ok()?;
+            }
+        }
+        let failed = number("failed")?;
+        Some(TestRun {
+            scope: Scope::parse(tool.as_str())?,
+            command: format!("{TEST_TOOL} {test}"),
+            selection: Selection::Whole,
+            exit_code: Some(i32::from(failed > 0)),
+            passed: number("passed"),
+            failed: Some(failed),
+            failing_files: Some(if failed > 0 { vec![test] } else { Vec::new() }),
+            before,
+            after,
+            started_ms: record.started_ms,
+            duration_ms: record.duration_us / 1000,
+        })
+    }
+}
+
+#[async_trait]
+impl Gate for StateGate {
+    fn stage(&self) -> Stage {
+        Stage::State
+    }
+
+    fn name(&self) -> &str {
+        "tdd"
+    }
+
+    async fn judge(&self, request: GateRequest<'_>) -> Verdict {
+        let asked = Request {
+            actor: &request.context.actor,
+            tool: request.definition.name.as_str(),
+            targets: request.targets,
+        };
+        self.tdd.judge(asked, &self.disk)
+    }
+
+    async fn judge_changes(&self, request: GateRequest<'_>) -> Verdict {
+        let writes: Vec<Write> = request
+            .targets
+            .iter()
+            .filter_map(Target::file)
+            .map(|(root, path, access)| {
+                let exists = self.disk.hash(root, path).is_some();
+                let kind = match access {
+                    Access::Delete => WriteKind::Delete,
+                    Access::Read | Access::Write if exists => WriteKind::Modify,
+                    Access::Read | Access::Write => WriteKind::Create,
+                };
+                Write { root, path: path.clone(), kind }
+            })
+            .collect();
+        let tool = request.definition.name.as_str();
+        self.tdd.judge_writes(&request.context.actor, tool, &writes, &self.disk)
+    }
+
+    fn settled(&self, record: &CallRecord) {
+        if !record.files.is_empty() {
+            let _ = self.tdd.note_changes(&record.files);
+        }
+        if record.tool.as_deref() == Some(TEST_TOOL) {
+            self.note_tool_runs(record);
+        }
+    }
+}
+
+impl TddView for StateGate {
+    fn mode(&self) -> TddMode {
+        self.tdd.mode()
+    }
+
+    fn state(&self, targets: &[Target]) -> TddState {
+        let scope = targets
+            .iter()
+            .filter_map(Target::file)
+            .find_map(|(root, path, _)| self.tdd.classify(root, path).scope)
+            .unwrap_or(Scope::Project);
+        // A state that nobody knows admits the least.
+        self.tdd.state(&scope).unwrap_or(TddState::Halted)
+    }
+}
+
+/// Hashes of the files on disk, from memory where size, time and inode are as they were.
+struct DiskHashes {
+    project: PathBuf,
+    tool_root: PathBuf,
+    known: Mutex<BTreeMap<PathBuf, (Stamp, String)>>,
+}
+
+type Stamp = (u64, u64, i64, i64);
+
+impl Current for DiskHashes {
+    fn hash(&self, root: Root, path: &RelativePath) -> Option<String> {
+        let place = match root {
+            Root::Tools => self.tool_root.join(path.as_str()),
+            Root::Project => self.project.join(path.as_str()),
+            // Work outside the project has no tests of its own.
+            Root::Host => return None,
+        };
+        let file = open(&place)?;
+        let metadata = file.metadata().ok().filter(std::fs::Metadata::is_file)?;
+        let stamp = (metadata.ino(), metadata.len(), metadata.ctime(), metadata.ctime_nsec());
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((seen, hash)) = known.get(&place)
+            && *seen == stamp
+            && !is_recent(&metadata)
+        {
+            return Some(hash.clone());
+        }
+        let mut content = Vec::new();
+        file.take(MAX_HASHED_BYTES).read_to_end(&mut content).ok()?;
+        if metadata.len() > MAX_HASHED_BYTES {
+            content.extend_from_slice(&metadata.len().to_be_bytes());
+        }
+        let hash = canonical::sha256_hex(&content);
+        if known.len() >= MAX_HASHES {
+            known.clear();
+        }
+        known.insert(place, (stamp, hash.clone()));
+        Some(hash)
+    }
+}
+
+fn open(path: &Path) -> Option<File> {
+    std::fs::OpenOptions::new()
+        .read(true)
+        .custom_flags(nix::libc::O_NOFOLLOW | nix::libc::O_NONBLOCK)
+        .open(path)
+        .ok()
+}
+
+/// The clock of file systems is coarse: two writes within one of its steps leave the same stamp.
+fn is_recent(metadata: &std::fs::Metadata) -> bool {
+    const STEP_MS: u128 = 50;
+    let Ok(changed) = metadata.modified() else { return true };
+    changed.elapsed().map_or(true, |age| age.as_millis() < STEP_MS)
+}

@@ -1,0 +1,190 @@
+//! Tokens narrow what the rules allow, for whoever carries one.
+
+use std::collections::BTreeMap;
+use std::fs::OpenOptions;
+use std::io::{Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use async_trait::async_trait;
+use tgp_contract::{CallRecord, CapabilityToken, Code, Gate, GateRequest, Stage, ToolError, Verdict};
+use tgp_policy::{Caveats, Grant, Reservation, TokenKey, TokenLedger};
+
+use super::policy::{Judged, TddView, was_let_through};
+
+/// The kernel's secret and its counters, made when they are first needed.
+const KEY_FILE: &str = "token.key";
+const LEDGER_FILE: &str = "tokens.sqlite";
+
+/// Makes, narrows and verifies the tokens of one kernel.
+pub struct Tokens {
+    directory: PathBuf,
+    opened: Mutex<Option<Arc<Opened>>>,
+}
+
+struct Opened {
+    key: TokenKey,
+    ledger: TokenLedger,
+}
+
+impl Tokens {
+    /// `directory` is where the kernel keeps what is not source.
+    #[must_use]
+    pub fn new(directory: PathBuf) -> Self {
+        Self { directory, opened: Mutex::default() }
+    }
+
+    /// A new token.
+    ///
+    /// # Errors
+    /// `EVALIDATION` for caveats that mean nothing, `EINTERNAL` when the key cannot be kept.
+    pub fn mint(&self, caveats: &Caveats) -> Result<CapabilityToken, ToolError> {
+        tgp_policy::mint(&self.opened()?.key, caveats)
+    }
+
+    /// Whether a token is one of this kernel and has not ended.
+    ///
+    /// # Errors
+    /// `EPOLICY` with the reason.
+    pub fn verify(&self, token: &CapabilityToken) -> Result<Grant, ToolError> {
+        tgp_policy::verify(&self.opened()?.key, token)
+    }
+
+    fn opened(&self) -> Result<Arc<Opened>, ToolError> {
+        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(opened) = opened.as_ref() {
+            return Ok(Arc::clone(opened));
+        }
+        let path = self.directory.join(KEY_FILE);
+        let failed = |error: std::io::Error| {
+            ToolError::new(Code::Internal, format!("the token key `{}`: {error}", path.display()))
+                .help("check the permissions of the directory and the free space of the disk")
+        };
+        let key = match read_key(&path).map_err(failed)? {
+            Some(key) => key,
+            None => make_key(&path, failed)?,
+        };
+        let ledger = TokenLedger::open(&self.directory.join(LEDGER_FILE))?;
+        let made = Arc::new(Opened { key, ledger });
+        *opened = Some(Arc::clone(&made));
+        Ok(made)
+    }
+}
+
+fn read_key(path: &Path) -> std::io::Result<Option<TokenKey>> {
+    let mut bytes = [0_u8; 32];
+    match std::fs::File::open(path) {
+        Ok(mut file) => file.read_exact(&mut bytes).map(|()| Some(TokenKey::from_bytes(bytes))),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Makes the key under another name and links it, so that of two kernels one wins and both use the same key.
+fn make_key(path: &Path, failed: impl Fn(std::io::Error) -> ToolError) -> Result<TokenKey, ToolError> {
+    let key = TokenKey::generate()?;
+    let aside = path.with_extension(format!("{}.new", std::process::id()));
+    let written = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&aside)
+        .and_then(|mut file| file.write_all(key.reveal()).and_then(|()| file.sync_all()))
+        .and_then(|()| match std::fs::hard_link(&aside, path) {
+            Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(error),
+            _ => Ok(()),
+        });
+    let _ = std::fs::remove_file(&aside);
+    written.map_err(&failed)?;
+    let missing = || failed(std::io::ErrorKind::NotFound.into());
+    read_key(path).map_err(&failed)?.ok_or_else(missing)
+}
+
+/// Refuses what a caller's token does not cover.
+pub struct TokenGate {
+    tokens: Arc<Tokens>,
+    tdd: Arc<dyn TddView>,
+    /// Calls that were counted and have not ended.
+    spent: Mutex<BTreeMap<u64, Reservation>>,
+}
+
+impl TokenGate {
+    #[must_use]
+    pub fn new(tokens: Arc<Tokens>, tdd: Arc<dyn TddView>) -> Self {
+        Self { tokens, tdd, spent: Mutex::default() }
+    }
+
+    fn check(&self, request: &GateRequest<'_>, token: &CapabilityToken) -> Result<Grant, ToolError> {
+        let grant = self.tokens.verify(token)?;
+        let judged = Judged::new(self.tdd.as_ref(), request);
+        grant.check(&judged.question(request), now_ms())?;
+        Ok(grant)
+    }
+
+    fn spend(&self, request: &GateRequest<'_>, grant: &Grant) -> Result<(), ToolError> {
+        if grant.is_counted() {
+            let reservation = self.tokens.opened()?.ledger.spend(grant, now_ms())?;
+            self.spent.lock().unwrap_or_else(PoisonError::into_inner).insert(request.serial, reservation);
+        }
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Gate for TokenGate {
+    fn stage(&self) -> Stage {
+        Stage::Policy
+    }
+
+    fn name(&self) -> &str {
+        "token"
+    }
+
+    async fn judge(&self, request: GateRequest<'_>) -> Verdict {
+        let Some(token) = &request.context.token else { return Verdict::Allow { rule: "none".to_owned() } };
+        let checked = self.check(&request, token).and_then(|grant| {
+            self.spend(&request, &grant)?;
+            Ok(grant)
+        });
+        match checked {
+            Ok(grant) => Verdict::Allow { rule: format!("token/{}", grant.id()) },
+            Err(error) => Verdict::Deny { rule: "token".to_owned(), error },
+        }
+    }
+
+    async fn judge_changes(&self, request: GateRequest<'_>) -> Verdict {
+        let Some(token) = &request.context.token else { return Verdict::Allow { rule: "none".to_owned() } };
+        match self.tokens.verify(token).and_then(|grant| check_files(&grant, self.tdd.as_ref(), &request)) {
+            Ok(()) => Verdict::Allow { rule: "token".to_owned() },
+            Err(error) => Verdict::Deny { rule: "token".to_owned(), error },
+        }
+    }
+
+    fn settled(&self, record: &CallRecord) {
+        let reservation = self.spent.lock().unwrap_or_else(PoisonError::into_inner).remove(&record.serial);
+        if let Some(reservation) = reservation
+            && !was_let_through(record)
+            && let Ok(opened) = self.tokens.opened()
+        {
+            // A call that cannot be given back stays spent, which is the strict side.
+            let _ = opened.ledger.refund(reservation);
+        }
+    }
+}
+
+/// Each changed file against the token, under the name of the tool that changed it.
+fn check_files(grant: &Grant, tdd: &dyn TddView, request: &GateRequest<'_>) -> Result<(), ToolError> {
+    for target in request.targets {
+        let one = GateRequest { targets: std::slice::from_ref(target), ..*request };
+        let judged = Judged::new(tdd, &one);
+        grant.check(&judged.question(&one), now_ms())?;
+    }
+    Ok(())
+}
+
+pub(super) fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,64 @@
+//! Commands on the project: each in a jail of its own, on a private layer whose changes are judged before they count.
+
+mod apply;
+mod protected_paths;
+mod shell_exec;
+mod test_run;
+mod yard;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tgp_contract::ToolError;
+use tgp_policy::Protections;
+
+use crate::gates::StateGate;
+use crate::router::Tool;
+use yard::Yard;
+
+/// What commands get, and what is kept from them.
+#[derive(Clone, Debug)]
+pub struct ProcessOptions {
+    pub project: PathBuf,
+    /// The agent's root on disk.
+    pub tool_root: PathBuf,
+    /// Where layers are made, outside the project.
+    pub scratch: PathBuf,
+    pub protections: Protections,
+    /// Directories of the project that are written without a layer, relative to it: build output.
+    pub direct: Vec<PathBuf>,
+    /// Absolute paths outside the project to read and run: toolchains.
+    pub readable: Vec<PathBuf>,
+    /// The whole environment of a command.
+    pub environment: Vec<(String, String)>,
+    pub caps: ProcessCaps,
+    /// How the project's tests are run, instead of what its manifests say.
+    pub test_command: Option<String>,
+}
+
+/// Caps instead of those of a template.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProcessCaps {
+    pub memory_bytes: Option<u64>,
+    pub processes: Option<u64>,
+    pub file_bytes: Option<u64>,
+    pub layer_bytes: Option<u64>,
+    pub deadline: Option<Duration>,
+    pub output_bytes: Option<usize>,
+}
+
+/// `shell_exec` and `test_run`.
+///
+/// # Errors
+/// Never in practice: the names are constants.
+pub fn process_tools(
+    options: ProcessOptions,
+    state: &Arc<StateGate>,
+) -> Result<Vec<Arc<dyn Tool>>, ToolError> {
+    let yard = Arc::new(Yard::new(options));
+    Ok(vec![
+        Arc::new(shell_exec::ShellExec::new(Arc::clone(&yard))?),
+        Arc::new(test_run::TestRunTool::new(yard, Arc::clone(state))?),
+    ])
+}

@@ -1,0 +1,185 @@
+//! `test_run`: the project's own tests, in a jail, and what they mean for the state of the work.
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use async_trait::async_trait;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tgp_contract::{
+    Access, Code, Effect, EntryKind, ExecutionPath, RelativePath, Root, Target, ToolDefinition, ToolError,
+};
+use tgp_jail::{Finished, Template};
+use tgp_tdd::{Noted, Scope, Selection, Snapshot, TestRun};
+
+use super::shell_exec::{exit_code, report};
+use super::yard::{BuildOutput, Network, Wanted, Yard};
+use crate::Workspace;
+use crate::builtin::Definition;
+use crate::files::ProjectFiles;
+use crate::gates::StateGate;
+use crate::project::testing::{Counts, Manifests, Runner, detect, read_counts};
+use crate::router::{Invocation, Outcome, Tool};
+
+/// Failing tests that an answer names; the rest is counted.
+const MAX_NAMED: usize = 50;
+
+/// Manifests larger than this are not read to find the runner.
+const MAX_MANIFEST_BYTES: u64 = 1024 * 1024;
+
+pub(super) struct TestRunTool {
+    definition: ToolDefinition,
+    yard: Arc<Yard>,
+    state: Arc<StateGate>,
+}
+
+#[derive(Deserialize)]
+struct Arguments {
+    #[serde(default)]
+    only: Option<String>,
+    #[serde(default)]
+    timeout_ms: Option<u64>,
+}
+
+impl TestRunTool {
+    pub(super) fn new(yard: Arc<Yard>, state: Arc<StateGate>) -> Result<Self, ToolError> {
+        let definition = Definition {
+            name: "test_run",
+            aliases: &["test.run"],
+            description: "Run the project's tests in a jail: with the configured command, or with cargo, npm/vitest/jest/node, pytest or go as its manifests say. It writes nothing to the project but build output. Answers {command, passed, failed, skipped, failing, exitCode, stdout, stderr, state}.",
+            input_schema: json!({
+                "type": "object",
+                "properties": {
+                    "only": { "type": "string", "minLength": 1, "maxLength": 1000, "description": "A name or file that the runner takes as filter. Such a run can show that a test fails, never that all pass." },
+                    "timeout_ms": { "type": "integer", "minimum": 1, "description": "Less time than the configuration gives." }
+                },
+                "additionalProperties": false
+            }),
+            effect: Effect::Execute,
+            path: ExecutionPath::Sandbox,
+            dry_run: false,
+        };
+        Ok(Self { definition: definition.build()?, yard, state })
+    }
+
+    fn runner(&self, files: &ProjectFiles) -> Result<Runner, ToolError> {
+        let found = detect(self.yard.options.test_command.as_deref(), &Project(files));
+        found.map(|runner| runner.at(self.yard.options.project.display().to_string())).ok_or_else(|| {
+            ToolError::new(Code::NotFound, "this project has no tests that could be found")
+                .help("set `tdd.command` in the configuration to the command that runs them")
+        })
+    }
+
+    /// The sources of the project, off the threads that serve others.
+    async fn sources(&self, workspace: &Workspace) -> Result<Snapshot, ToolError> {
+        let (state, workspace) = (Arc::clone(&self.state), workspace.clone());
+        tokio::task::spawn_blocking(move || state.sources(&workspace))
+            .await
+            .unwrap_or_else(|_| Err(ToolError::new(Code::Internal, "reading the sources was broken off")))
+    }
+}
+
+#[async_trait]
+impl Tool for TestRunTool {
+    fn definition(&self) -> &ToolDefinition {
+        &self.definition
+    }
+
+    fn targets(&self, _arguments: &Value) -> Result<Vec<Target>, ToolError> {
+        let command =
+            self.yard.options.test_command.clone().unwrap_or_else(|| "the project's tests".to_owned());
+        Ok(vec![
+            Target::Command { command },
+            Target::File { root: Root::Project, path: RelativePath::root(), access: Access::Read },
+        ])
+    }
+
+    async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
+        let arguments: Arguments = invocation.parse()?;
+        let workspace = invocation.workspace;
+        let runner = self.runner(&workspace.project_files())?;
+        let command = runner.command(arguments.only.as_deref());
+        let direct = self.yard.make_build_output(runner.build_output());
+        let started_ms = now_ms();
+        let before = self.sources(workspace).await?;
+        let finished = self
+            .yard
+            .run(Wanted {
+                template: Template::Test,
+                command: command.clone(),
+                directory: RelativePath::root(),
+                network: Network::OfTemplate,
+                stdin: Vec::new(),
+                deadline_ms: arguments.timeout_ms,
+                output: BuildOutput::Direct,
+                direct,
+                environment: runner
+                    .environment()
+                    .iter()
+                    .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+                    .collect(),
+            })
+            .await?;
+        let after = self.sources(workspace).await?;
+        let counts = read_counts(
+            &runner,
+            exit_code(&finished),
+            &finished.stdout.to_text(),
+            &finished.stderr.to_text(),
+        );
+        let noted = self.state.note_run(&TestRun {
+            scope: Scope::Project,
+            command: command.clone(),
+            selection: if arguments.only.is_some() { Selection::Part } else { Selection::Whole },
+            exit_code: exit_code(&finished),
+            passed: counts.passed,
+            failed: counts.failed,
+            failing_files: counts.failing_files(),
+            before,
+            after,
+            started_ms,
+            duration_ms: u64::try_from(finished.duration.as_millis()).unwrap_or(u64::MAX),
+        })?;
+        let data = answer(&command, &finished, &counts, &noted);
+        Ok(Outcome { data, exit_code: exit_code(&finished), ..Outcome::default() })
+    }
+}
+
+/// The project as the search for its tests sees it.
+struct Project<'a>(&'a ProjectFiles);
+
+impl Manifests for Project<'_> {
+    fn read(&self, path: &str) -> Option<String> {
+        let path = RelativePath::new(path).ok()?;
+        let entry = self.0.entry(&path).ok().flatten()?;
+        if entry.kind != EntryKind::File || entry.size > MAX_MANIFEST_BYTES {
+            return None;
+        }
+        String::from_utf8(self.0.read(&path).ok()?).ok()
+    }
+
+    fn names(&self, folder: &str) -> Vec<String> {
+        let children = RelativePath::new(folder).ok().and_then(|folder| self.0.children(&folder).ok());
+        let entries = children.unwrap_or_default();
+        entries.iter().filter_map(|entry| entry.path.name().map(str::to_owned)).collect()
+    }
+}
+
+fn answer(command: &str, finished: &Finished, counts: &Counts, noted: &Noted) -> Value {
+    let mut data = report(finished);
+    if let Some(fields) = data.as_object_mut() {
+        fields.insert("command".to_owned(), json!(command));
+        fields.insert("passed".to_owned(), json!(counts.passed));
+        fields.insert("failed".to_owned(), json!(counts.failed));
+        fields.insert("skipped".to_owned(), json!(counts.skipped));
+        let named: Vec<&_> = counts.failing.iter().take(MAX_NAMED).collect();
+        fields.insert("failing".to_owned(), json!(named));
+        fields.insert("state".to_owned(), json!(noted));
+    }
+    data
+}
+
+fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}

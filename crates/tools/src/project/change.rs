@@ -1,0 +1,79 @@
+//! What all changes of a project file have in common: the look, the preview, the write and the answer.
+
+use serde_json::{Value, json};
+use tgp_contract::{Code, FileEffect, RelativePath, Root, ToolError, canonical};
+
+use super::Desk;
+use crate::files::{Changed, difference};
+use crate::router::{Invocation, Outcome};
+
+/// The content that a caller has seen, by its hash.
+pub(super) struct Expected {
+    path: RelativePath,
+    hash: Option<String>,
+}
+
+impl Expected {
+    pub(super) fn new(path: &RelativePath, hash: Option<String>) -> Self {
+        Self { path: path.clone(), hash }
+    }
+
+    /// How the argument is described.
+    pub(super) fn schema() -> Value {
+        json!({ "type": "string", "pattern": "^[0-9a-f]{64}$", "description": "Refuse with ECONFLICT unless the file has this SHA-256, as fs_read gave it." })
+    }
+
+    pub(super) fn check(&self, before: Option<&[u8]>) -> Result<(), ToolError> {
+        let Some(hash) = &self.hash else { return Ok(()) };
+        let found = before.map(canonical::sha256_hex);
+        if found.as_ref() == Some(hash) {
+            return Ok(());
+        }
+        let what = if before.is_some() { "was changed" } else { "does not exist any more" };
+        Err(ToolError::new(Code::Conflict, format!("`{}` {what} since it was read", self.path))
+            .detail("path", self.path.as_str())
+            .detail("sha256", found)
+            .help("read the file again and decide on what it is now"))
+    }
+}
+
+/// Changes a file as `decide` says, or finds out what would change in a dry run.
+pub(super) async fn change(
+    desk: &Desk,
+    invocation: Invocation<'_>,
+    path: &RelativePath,
+    decide: impl FnOnce(Option<&[u8]>) -> Result<Option<Vec<u8>>, ToolError> + Send + 'static,
+) -> Result<Changed, ToolError> {
+    let files = invocation.workspace.project_files();
+    let (path, dry_run) = (path.clone(), invocation.context.dry_run);
+    desk.work(move || if dry_run { files.decided(&path, decide) } else { files.change(&path, decide) }).await
+}
+
+/// What a change answers: the same in a dry run, which adds the difference and changes no file.
+pub(super) fn answer(
+    invocation: Invocation<'_>,
+    path: &RelativePath,
+    changed: &Changed,
+    mut data: Value,
+) -> Outcome {
+    let hash = |content: &Option<Vec<u8>>| content.as_deref().map(canonical::sha256_hex);
+    let (before, after) = (hash(&changed.before), hash(&changed.after));
+    if let Some(fields) = data.as_object_mut() {
+        fields.insert("path".to_owned(), json!(path));
+        if let Some(content) = &changed.after {
+            fields.insert("bytes".to_owned(), json!(content.len()));
+            fields.insert("sha256".to_owned(), json!(after));
+        }
+        if invocation.context.dry_run {
+            let shown = difference(path.as_str(), changed.before.as_deref(), changed.after.as_deref());
+            fields.insert("dry_run".to_owned(), json!(true));
+            fields.insert("diff".to_owned(), json!(shown.text));
+            if !shown.complete {
+                fields.insert("diffTruncated".to_owned(), json!(true));
+            }
+        }
+    }
+    let effect = FileEffect { root: Root::Project, path: path.clone(), before, after };
+    let files = if invocation.context.dry_run { Vec::new() } else { vec![effect] };
+    Outcome { data, files, ..Outcome::default() }
+}

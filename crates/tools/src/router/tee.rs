@@ -1,0 +1,22 @@
+//! Two recorders as one.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tgp_contract::{CallRecord, Recorder, ToolError};
+
+/// Tells both, the first one first. A call that either cannot keep has failed.
+pub struct Tee(pub Arc<dyn Recorder>, pub Arc<dyn Recorder>);
+
+#[async_trait]
+impl Recorder for Tee {
+    async fn record(&self, record: CallRecord) -> Result<(), ToolError> {
+        self.0.record(record.clone()).await?;
+        self.1.record(record).await
+    }
+
+    fn record_cancelled(&self, record: CallRecord) {
+        self.0.record_cancelled(record.clone());
+        self.1.record_cancelled(record);
+    }
+}
