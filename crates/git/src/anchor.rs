@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use git2::{Oid, Repository, Signature, Time};
+use git2::{Odb, Oid, Repository, Signature, Time};
 use tgp_contract::{Code, ToolError};
 
 use crate::durable::sync_each;
@@ -89,7 +89,7 @@ impl RepositoryAnchor {
 
     fn replace(&self, name: &str, content: &str) -> Result<(), ToolError> {
         let repo = self.open()?;
-        let former = self.target(&repo)?;
+        let former = self.target()?;
         let now = (self.clock)().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let time = Time::new(i64::try_from(now).unwrap_or(i64::MAX), 0);
         let signature =
@@ -145,7 +145,7 @@ impl RepositoryAnchor {
         loop {
             attempt += 1;
             let repo = self.open()?;
-            let Some(commit) = self.target(&repo)? else { return Ok(None) };
+            let Some(commit) = self.target()? else { return Ok(None) };
             if let Some(anchored) = read(&repo, commit) {
                 return Ok(Some(anchored));
             }
@@ -158,15 +158,36 @@ impl RepositoryAnchor {
         }
     }
 
+    /// The repository, or only its objects, to be read, where it is damaged otherwise: a broken configuration must neither
+    /// hide the anchor nor keep tools from running.
     fn open(&self) -> Result<Repository, ToolError> {
-        open_repository_at(&self.root).doing("cannot open the tool repository")
+        open_repository_at(&self.root)
+            .or_else(|error| self.open_objects().map_err(|_| error))
+            .doing("cannot open the tool repository")
     }
 
-    fn target(&self, repo: &Repository) -> Result<Option<Oid>, ToolError> {
+    fn open_objects(&self) -> Result<Repository, git2::Error> {
+        let objects = self.root.join(".git/objects");
+        if !objects.is_dir() {
+            return Err(git2::Error::from_str("there are no objects"));
+        }
+        let odb = Odb::new()?;
+        odb.add_disk_alternate(objects.to_str().unwrap_or_default())?;
+        Repository::from_odb(odb)
+    }
+
+    /// Where the reference leads. It is a file of our own; only somebody who packs references moves it elsewhere.
+    fn target(&self) -> Result<Option<Oid>, ToolError> {
+        const DOING: &str = "cannot read the anchor of the audit";
+        if let Ok(text) = fs::read_to_string(self.root.join(".git").join(REFERENCE)) {
+            return Oid::from_str(text.trim()).map(Some).doing(DOING);
+        }
+        // A repository that cannot be opened has no packed references that anybody could read.
+        let Ok(repo) = open_repository_at(&self.root) else { return Ok(None) };
         match repo.refname_to_id(REFERENCE) {
             Ok(id) => Ok(Some(id)),
             Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(None),
-            Err(error) => Err(error).doing("cannot read the anchor of the audit"),
+            Err(error) => Err(error).doing(DOING),
         }
     }
 

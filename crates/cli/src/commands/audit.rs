@@ -93,10 +93,14 @@ const DATE_LENGTH: usize = 10;
 
 /// Milliseconds since the epoch of a moment, or of so long ago.
 fn moment(text: &str) -> Result<u64, String> {
-    let wrong = || "write a time as 2026-01-31, 2026-01-31T12:00:00Z, or 90s, 15m, 12h, 7d for so long ago".to_owned();
+    let wrong = || {
+        "write a time as 2026-01-31, 2026-01-31T12:00:00Z, or 90s, 15m, 12h, 7d for so long ago".to_owned()
+    };
     let at = match super::token::duration(text) {
         Ok(ago) => OffsetDateTime::now_utc().checked_sub(time::Duration::try_from(ago).map_err(|_| wrong())?),
-        Err(_) if text.len() == DATE_LENGTH => OffsetDateTime::parse(&format!("{text}T00:00:00Z"), &Rfc3339).ok(),
+        Err(_) if text.len() == DATE_LENGTH => {
+            OffsetDateTime::parse(&format!("{text}T00:00:00Z"), &Rfc3339).ok()
+        }
         Err(_) => OffsetDateTime::parse(text, &Rfc3339).ok(),
     };
     at.and_then(|at| u64::try_from(at.unix_timestamp_nanos() / 1_000_000).ok()).ok_or_else(wrong)
@@ -181,7 +185,8 @@ fn tail(entries: &[Entry], printer: &Printer) {
 
 /// A moment to the second, as people read it.
 fn shown_time(milliseconds: u64) -> String {
-    let at = i64::try_from(milliseconds / 1000).ok().and_then(|s| OffsetDateTime::from_unix_timestamp(s).ok());
+    let at =
+        i64::try_from(milliseconds / 1000).ok().and_then(|s| OffsetDateTime::from_unix_timestamp(s).ok());
     at.and_then(|at| at.format(&Rfc3339).ok()).unwrap_or_default()
 }
 

@@ -1,61 +1,20 @@
 //! The record that every call leaves, and the gates it passes.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tgp_audit::{Anchor, Audit, AuditOptions, AuditReader, Durability};
-use tgp_contract::{Actor, Effect, Gate, Recorder, RelativePath, Root, TddMode, TddState, ToolError};
-use tgp_policy::{PastCall, PolicySettings};
+use tgp_audit::Audit;
+use tgp_contract::{Gate, Recorder, RelativePath, Root, ToolError};
+use tgp_policy::PolicySettings;
 use tgp_tdd::{Store, Tdd, TddOptions};
-use tgp_tools::{
-    Forge, PastCalls, PolicyGate, RuleFiles, StateGate, TddView, Tee, TokenGate,
-    Tokens, Tool, Workspace,
-};
+use tgp_tools::{Forge, PolicyGate, RuleFiles, StateGate, TddView, Tee, TokenGate, Tokens, Tool, Workspace};
 
-use super::anchor::AuditAnchor;
 use super::{BootOptions, Ground};
+use crate::records::{Past, audit_anchor, audit_options};
 use crate::settings::state_directory;
-use crate::config::{AuditDurability, Config};
-
-/// Calls of a session that sequence rules look back at.
-const HISTORY: usize = 1_000;
-
-/// The database of the audit.
-pub(crate) fn audit_file(root: &Path) -> PathBuf {
-    state_directory(root).join("audit.sqlite")
-}
-
-/// Where the head of the audit is kept besides the database.
-pub(crate) fn audit_anchor(root: &Path) -> Arc<dyn Anchor> {
-    Arc::new(AuditAnchor::new(root))
-}
 
 /// Opens the audit, and verifies what came since it was last verified.
 pub(super) async fn audit(ground: &Ground, options: &BootOptions) -> Result<Arc<Audit>, ToolError> {
     Ok(Arc::new(Audit::open(audit_options(ground, options), audit_anchor(&ground.root))?))
-}
-
-/// How the audit is kept.
-pub(crate) fn audit_options(ground: &Ground, options: &BootOptions) -> AuditOptions {
-    let config = &ground.config.audit;
-    let mut kept = AuditOptions::new(audit_file(&ground.root));
-    kept.durability = match config.durability {
-        AuditDurability::Batched => Durability::Batched,
-        AuditDurability::Call => Durability::Call,
-    };
-    kept.secret_names.clone_from(&config.redact_names);
-    kept.secret_values =
-        config.redact_environment.iter().filter_map(|name| (options.environment)(name)).collect();
-    kept.secret_values.extend(secrets(&ground.config));
-    kept
-}
-
-/// Secrets that the configuration itself holds.
-fn secrets(config: &Config) -> impl Iterator<Item = String> {
-    let token = config.git.as_ref().and_then(|git| git.auth.token.clone());
-    let key = config.registry.embeddings.as_ref().and_then(|embeddings| embeddings.api_key.clone());
-    token.into_iter().chain(key)
 }
 
 /// The audit, and whoever else wants to be told.
@@ -100,6 +59,7 @@ pub(super) async fn arm(
     tools: Vec<Arc<dyn Tool>>,
     state: &Arc<StateGate>,
     workspace: &Workspace,
+    audit: &Arc<Audit>,
 ) -> Result<Armed, ToolError> {
     let files = RuleFiles {
         tool_root: ground.root.clone(),
@@ -109,7 +69,8 @@ pub(super) async fn arm(
     };
     let known =
         |tool: &Arc<dyn Tool>| (tool.definition().name.to_string(), tool.definition().aliases.clone());
-    let past = Arc::new(Past { root: ground.root.clone(), aliases: tools.iter().map(known).collect() });
+    let aliases = tools.iter().map(known).collect();
+    let past = Arc::new(Past::new(audit, &ground.root, aliases));
     let view = Arc::clone(state) as Arc<dyn TddView>;
     let policy = PolicyGate::open(files, Arc::clone(forge), tools, Arc::clone(&view), past).await?;
     let policy = Arc::new(policy);
@@ -128,7 +89,11 @@ fn tools_in_project(ground: &Ground) -> Option<RelativePath> {
     RelativePath::new(place.to_str()?).ok()
 }
 
-pub(crate) fn policy_settings(ground: &Ground, options: &BootOptions, workspace: &Workspace) -> PolicySettings {
+pub(crate) fn policy_settings(
+    ground: &Ground,
+    options: &BootOptions,
+    workspace: &Workspace,
+) -> PolicySettings {
     let own = ground.config.policy.files.iter().cloned();
     let named = options.config_file.as_ref().and_then(|file| Some(file.to_str()?.to_owned()));
     PolicySettings {
@@ -138,32 +103,5 @@ pub(crate) fn policy_settings(ground: &Ground, options: &BootOptions, workspace:
             .chain(named)
             .filter_map(|file| Some((Root::Project, RelativePath::new(&file).ok()?)))
             .collect(),
-    }
-}
-
-/// What the audit knows of a session, for rules that look back.
-struct Past {
-    root: PathBuf,
-    aliases: BTreeMap<String, Vec<String>>,
-}
-
-impl PastCalls for Past {
-    fn of_session(&self, session: &str) -> Vec<PastCall> {
-        // Without a record there is no past. A record that cannot be read has stopped the boot.
-        let read = AuditReader::open(audit_file(&self.root), audit_anchor(&self.root))
-            .and_then(|reader| reader.history(session, HISTORY));
-        let ran = read.unwrap_or_default().into_iter().filter(|call| call.ran);
-        ran.map(|call| PastCall {
-            aliases: self.aliases.get(&call.tool).cloned().unwrap_or_default(),
-            tool: call.tool,
-            effect: call.effect.unwrap_or(Effect::Read),
-            arguments: call.arguments,
-            targets: call.targets,
-            actor: Actor::Agent(String::new()),
-            session: session.to_owned(),
-            mode: TddMode::Strict,
-            state: TddState::Idle,
-        })
-        .collect()
     }
 }

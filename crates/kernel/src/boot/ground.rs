@@ -76,7 +76,11 @@ async fn configure(
 }
 
 fn sandbox_options(worker: &WorkerCommand, config: &Config) -> SandboxOptions {
-    SandboxOptions { worker: worker.clone(), pool_size: config.sandbox.pool, limits: config.sandbox.limits }
+    SandboxOptions {
+        worker: worker.clone(),
+        pool_size: config.sandbox.pool,
+        limits: Forge::test_limits(config.sandbox.limits),
+    }
 }
 
 async fn start_forge(

@@ -1,7 +1,6 @@
 //! From a directory to a running kernel. `cargo xtask tidy` counts the lines of this folder: what runs before the first
 //! gate is armed has to stay small enough to be read in one sitting.
 
-mod anchor;
 mod error;
 mod gates;
 mod ground;
@@ -15,7 +14,7 @@ use tgp_tools::{Library, Router, Workspace, kernel_tools, process_tools, project
 use crate::kernel::{Kernel, Parts};
 use crate::{config, settings};
 pub use error::BootError;
-pub(crate) use gates::{audit_anchor, audit_file, audit_options, policy_settings};
+pub(crate) use gates::policy_settings;
 pub(crate) use ground::Ground;
 pub use options::{BootOptions, Environment};
 
@@ -33,7 +32,9 @@ impl Kernel {
             Arc::clone(&forge),
             settings::searcher(config, root)?,
             config.registry.on_duplicate.into(),
-            |derived| settings::git_options(config.git.as_ref(), project, root, &options.environment, derived),
+            |derived| {
+                settings::git_options(config.git.as_ref(), project, root, &options.environment, derived)
+            },
             &settings::state_directory(root),
         )
         .await?;
@@ -60,7 +61,7 @@ impl Kernel {
         let mut tools = kernel_tools(&forge, &fetch, &library)?;
         tools.extend(project_tools()?);
         tools.extend(process_tools(settings::process_options(&ground, &options, &workspace), &state)?);
-        let armed = gates::arm(&ground, &options, &forge, tools.clone(), &state, &workspace).await?;
+        let armed = gates::arm(&ground, &options, &forge, tools.clone(), &state, &workspace, &audit).await?;
         let recorder = gates::recorder(&audit, options.recorder);
         let router = Router::new(tools, armed.gates, options.approver, recorder, workspace)?;
         let Ground { project, root, config, .. } = ground;

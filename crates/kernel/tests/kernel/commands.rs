@@ -26,7 +26,10 @@ fn paths(answer: &ToolResult) -> Vec<(String, String)> {
         .unwrap()
         .iter()
         .map(|change| {
-            (change["path"].as_str().unwrap().to_owned(), change["change"].as_str().unwrap_or_default().to_owned())
+            (
+                change["path"].as_str().unwrap().to_owned(),
+                change["change"].as_str().unwrap_or_default().to_owned(),
+            )
         })
         .collect()
 }
@@ -52,7 +55,12 @@ async fn a_commands_changes_are_applied_together_when_it_succeeds() {
     assert_eq!(data(&answer)["stdout"], "old");
     assert_eq!(
         paths(&answer),
-        [pair("docs/gone.md", "deleted"), pair("docs/made.md", "created"), pair("docs/old.md", "changed"), pair("run.sh", "changed")]
+        [
+            pair("docs/gone.md", "deleted"),
+            pair("docs/made.md", "created"),
+            pair("docs/old.md", "changed"),
+            pair("run.sh", "changed")
+        ]
     );
     assert_eq!(project.text("docs/old.md").as_deref(), Some("new\n"));
     assert_eq!(project.text("docs/made.md").as_deref(), Some("made\n"));
@@ -134,7 +142,11 @@ async fn a_command_cannot_write_what_fs_write_may_not() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_forged_tool_cannot_write_what_fs_write_may_not() {
     let project = Project::new();
-    project.put("tgp.config.json", &json!({ "fs": { "allowedDirs": ["./src", "./docs", "./tmp"] }, "sandbox": { "cpuMs": 5000 } }).to_string());
+    project.put(
+        "tgp.config.json",
+        &json!({ "fs": { "allowedDirs": ["./src", "./docs", "./tmp"] }, "sandbox": { "cpuMs": 5000 } })
+            .to_string(),
+    );
     project.tool("writes.ts", "export default (args: any) => tgp.write_file(args.path, 'x');");
     let options = BootOptions { tdd_mode: Some(TddMode::Strict), ..project.options() };
     let kernel = Kernel::boot(options).await.unwrap();
@@ -160,7 +172,10 @@ async fn a_file_that_changed_meanwhile_is_not_overwritten() {
     // The command tells through build output, which has no layer, that it has begun.
     std::fs::create_dir(project.file("target")).unwrap();
     let (command, interfere) = (
-        kernel.call("shell_exec", json!({ "command": "echo mine > notes.md; touch target/begun; sleep 1", "template": "build" })),
+        kernel.call(
+            "shell_exec",
+            json!({ "command": "echo mine > notes.md; touch target/begun; sleep 1", "template": "build" }),
+        ),
         async {
             while !project.file("target/begun").exists() {
                 tokio::time::sleep(std::time::Duration::from_millis(5)).await;
@@ -182,12 +197,21 @@ async fn time_output_and_network_are_bounded() {
     }
     let project = Project::new();
     let kernel = project.boot().await.unwrap();
-    let late = kernel.call("shell_exec", json!({ "command": "setsid sleep 60 & echo x > late.md; sleep 60", "timeout_ms": 300 })).await;
+    let late = kernel
+        .call(
+            "shell_exec",
+            json!({ "command": "setsid sleep 60 & echo x > late.md; sleep 60", "timeout_ms": 300 }),
+        )
+        .await;
     assert_eq!((&data(&late)["ended"], &data(&late)["applied"]), (&json!("deadline"), &json!(false)));
     assert!(!project.file("late.md").exists());
     let long = shell(&kernel, "echo first; head -c 5000000 /dev/zero | tr '\\0' x; echo last").await;
     let text = data(&long)["stdout"].as_str().unwrap();
-    assert!(text.len() < 1_000_000 && text.starts_with("first") && text.ends_with("last\n"), "{}", text.len());
+    assert!(
+        text.len() < 1_000_000 && text.starts_with("first") && text.ends_with("last\n"),
+        "{}",
+        text.len()
+    );
     assert!(data(&long)["stdoutBytes"]["omitted"].as_u64().unwrap() > 4_000_000);
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -208,7 +232,8 @@ async fn a_cancelled_command_leaves_nothing() {
     let project = Project::new();
     std::fs::create_dir(project.file("target")).unwrap();
     let kernel = project.boot().await.unwrap();
-    let command = "echo x > left.md; touch target/begun; (setsid sh -c 'sleep 1; touch target/survived') & sleep 60";
+    let command =
+        "echo x > left.md; touch target/begun; (setsid sh -c 'sleep 1; touch target/survived') & sleep 60";
     let call = kernel.call("shell_exec", json!({ "command": command, "template": "build" }));
     let begun = async {
         while !project.file("target/begun").exists() {

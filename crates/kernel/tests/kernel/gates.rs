@@ -7,7 +7,8 @@ use tgp::{BootOptions, Caveats, Filter, Kernel, Scope};
 use crate::router::{arguments, call, context, furnish};
 use crate::support::{Project, code, data, error};
 
-const DENY_ALL: &str = "version: 1\nrules:\n  - {id: nothing, effect: deny, tools: '*', reason: nothing at all}\n";
+const DENY_ALL: &str =
+    "version: 1\nrules:\n  - {id: nothing, effect: deny, tools: '*', reason: nothing at all}\n";
 
 /// What the audit holds of the calls since it was last asked.
 async fn recorded(kernel: &Kernel, project: &Project, tool: &str) -> Vec<Value> {
@@ -34,7 +35,10 @@ fn files(project: &Project) -> Vec<(String, String)> {
                 collect(&path, found);
             } else {
                 let content = String::from_utf8_lossy(&std::fs::read(&path).unwrap()).into_owned();
-                found.push((path.display().to_string(), tgp::contract::canonical::sha256_hex(content.as_bytes())));
+                found.push((
+                    path.display().to_string(),
+                    tgp::contract::canonical::sha256_hex(content.as_bytes()),
+                ));
             }
         }
     }
@@ -62,7 +66,8 @@ async fn every_tool_is_refused_by_a_deny_all_policy_and_audited() {
         for entry in entries {
             assert_eq!(entry["verdict"], "denied", "{tool}: {entry}");
             assert_eq!(entry["outcome"]["errorCode"], "EPOLICY", "{tool}");
-            let rules: Vec<&Value> = entry["verdicts"].as_array().unwrap().iter().map(|v| &v["rule"]).collect();
+            let rules: Vec<&Value> =
+                entry["verdicts"].as_array().unwrap().iter().map(|v| &v["rule"]).collect();
             assert!(rules.contains(&&json!("nothing")), "{tool}: {rules:?}");
         }
     }
@@ -117,7 +122,9 @@ async fn rules_change_while_the_kernel_runs_and_never_vanish() {
     let read = || async { kernel.call("fs_read", json!({ "path": "notes.md" })).await };
     assert!(read().await.is_ok());
     let rule = |glob: &str| {
-        format!("version: 1\nrules:\n  - {{id: notes, effect: deny, where: {{path: '{glob}'}}, reason: private}}\n")
+        format!(
+            "version: 1\nrules:\n  - {{id: notes, effect: deny, where: {{path: '{glob}'}}, reason: private}}\n"
+        )
     };
     std::fs::create_dir_all(project.file(".tgp/policy")).unwrap();
     project.put(".tgp/policy/one.yaml", &rule("notes.md"));
@@ -142,12 +149,17 @@ async fn extension_rules_can_only_tighten() {
     let extension = |body: &str| {
         project.put(".tgp/policy/guard.ts", &format!("export default (call: any) => {{ {body} }};"));
     };
-    let ask = || async { kernel.call_with(call("fs_read", json!({ "path": "notes.md" })), context(Consent::Ask)).await };
+    let ask = || async {
+        kernel.call_with(call("fs_read", json!({ "path": "notes.md" })), context(Consent::Ask)).await
+    };
     for (body, expected) in [
         ("", None),
         ("return true;", None),
         ("return 'allow';", None),
-        ("return call.tool === 'fs_read' && call.targets[0].path === 'notes.md' ? 'deny' : null;", Some("EPOLICY")),
+        (
+            "return call.tool === 'fs_read' && call.targets[0].path === 'notes.md' ? 'deny' : null;",
+            Some("EPOLICY"),
+        ),
         ("return { effect: 'deny', reason: 'not on Fridays' };", Some("EPOLICY")),
         ("return { effect: 'ask', reason: 'sure?' };", Some("EAPPROVAL")),
         ("throw new Error('broken');", Some("EPOLICY")),
@@ -189,10 +201,18 @@ async fn sequence_rules_look_at_the_session_also_after_a_restart() {
     let step = async |kernel: &Kernel, session: &str, tool: &str, arguments: Value| -> ToolResult {
         kernel.call_with(call(tool, arguments), in_session(session)).await
     };
-    assert_eq!(code(&step(&kernel, "a", "fetch", fetch()).await), "ESECURITY", "the list refuses, not the rule");
+    assert_eq!(
+        code(&step(&kernel, "a", "fetch", fetch()).await),
+        "ESECURITY",
+        "the list refuses, not the rule"
+    );
     step(&kernel, "a", "exec_sql", json!({ "sql": "SELECT 1 AS secret_rows" })).await;
     assert_eq!(code(&step(&kernel, "a", "fetch", fetch()).await), "EPOLICY");
-    assert_eq!(code(&step(&kernel, "b", "fetch", fetch()).await), "ESECURITY", "another session has not asked");
+    assert_eq!(
+        code(&step(&kernel, "b", "fetch", fetch()).await),
+        "ESECURITY",
+        "another session has not asked"
+    );
     for expected in [true, true, false, false] {
         let answer = step(&kernel, "a", "fs_exists", json!({ "path": "x" })).await;
         assert_eq!(answer.is_ok(), expected, "{answer:?}");
@@ -216,7 +236,10 @@ async fn a_token_narrows_and_nothing_widens_it() {
             ..Caveats::default()
         })
         .unwrap();
-    let with = |token: &tgp::contract::CapabilityToken| CallContext { token: Some(token.clone()), ..context(Consent::Given) };
+    let with = |token: &tgp::contract::CapabilityToken| CallContext {
+        token: Some(token.clone()),
+        ..context(Consent::Given)
+    };
     let read = |path: &str| call("fs_read", json!({ "path": path }));
     project.put("other.md", "x");
     assert!(kernel.call_with(read("notes.md"), with(&token)).await.is_ok());
@@ -233,7 +256,11 @@ async fn a_token_narrows_and_nothing_widens_it() {
     let other = Project::new();
     let stranger = other.boot().await.unwrap();
     let foreign = stranger.mint_token(&Caveats::default()).unwrap();
-    assert_eq!(code(&kernel.call_with(read("notes.md"), with(&foreign)).await), "EPOLICY", "of another kernel");
+    assert_eq!(
+        code(&kernel.call_with(read("notes.md"), with(&foreign)).await),
+        "EPOLICY",
+        "of another kernel"
+    );
     for entry in recorded(&kernel, &project, "fs_read").await {
         assert!(!entry.to_string().contains("tgp1."), "a token stands in the record: {entry}");
     }
@@ -256,10 +283,17 @@ async fn the_record_joins_request_verdicts_and_outcome() {
         .await;
     let write = recorded(&kernel, &project, "fs_write").await;
     let file = &write[0]["outcome"]["files"][0];
-    assert_eq!((&file["root"], &file["path"], &file["after"]), (&json!("project"), &json!("notes.md"), &hash));
+    assert_eq!(
+        (&file["root"], &file["path"], &file["after"]),
+        (&json!("project"), &json!("notes.md"), &hash)
+    );
     assert!(file["before"].is_string(), "the hash of what was there before");
-    let gates: Vec<&str> =
-        write[0]["verdicts"].as_array().unwrap().iter().map(|verdict| verdict["gate"].as_str().unwrap()).collect();
+    let gates: Vec<&str> = write[0]["verdicts"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|verdict| verdict["gate"].as_str().unwrap())
+        .collect();
     assert_eq!(gates, ["tdd", "token", "policy", "approval"]);
     assert!(!write[1].to_string().contains("sk-ant-api03"), "a key stands in the record: {}", write[1]);
     let sql = recorded(&kernel, &project, "exec_sql").await;

@@ -4,8 +4,8 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "skipped tests and measurements are told")]
 
 mod bridge;
-mod config;
 mod commands;
+mod config;
 mod corpus;
 mod fetch_bridge;
 mod gates;

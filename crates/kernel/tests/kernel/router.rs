@@ -258,8 +258,9 @@ async fn a_kernel_asks_before_effects_and_records_inner_calls() {
 async fn bad_calls_run_nothing_and_are_recorded() {
     let project = Project::new();
     let records = Arc::new(Records::default());
-    let kernel =
-        Kernel::boot(BootOptions { recorder: Some(Arc::clone(&records) as _), ..project.options() }).await.unwrap();
+    let kernel = Kernel::boot(BootOptions { recorder: Some(Arc::clone(&records) as _), ..project.options() })
+        .await
+        .unwrap();
     for (tool, arguments, expected) in [
         ("no_such_tool", json!({}), "ENOTFOUND"),
         ("exec_tool", json!({}), "EVALIDATION"),

@@ -32,7 +32,11 @@ async fn a_new_tool_needs_its_failing_test_first() {
     assert!(error(&early).help_of().is_some_and(|help| help.contains("test")), "{early:?}");
     assert!(!project.file(".tgp/tools/double.ts").exists());
     assert!(write(&kernel, "tools/double.test.ts", TEST).await.is_ok());
-    assert_eq!(code(&write(&kernel, "tools/double.ts", TOOL).await), "ESTATE", "a test that was not run proves nothing");
+    assert_eq!(
+        code(&write(&kernel, "tools/double.ts", TOOL).await),
+        "ESTATE",
+        "a test that was not run proves nothing"
+    );
     let run = kernel.call("test_tool", json!({ "path": "tools/double.test.ts" })).await;
     assert_eq!(data(&run)["failed"], 1, "{run:?}");
     assert_eq!(state(&kernel, "tools/double.ts"), TddState::Red);
@@ -83,7 +87,11 @@ async fn code_follows_a_failing_test_of_the_project() {
     let code_file = "src/answer.code";
     assert_eq!(code(&fs_write(&kernel, code_file, "42").await), "ESTATE", "idle");
     assert!(fs_write(&kernel, "README.md", "words").await.is_ok(), "exempt files are free");
-    assert!(fs_write(&kernel, "tests/answer.sh", "test \"$(cat src/answer.code 2>/dev/null)\" = 42\n").await.is_ok());
+    assert!(
+        fs_write(&kernel, "tests/answer.sh", "test \"$(cat src/answer.code 2>/dev/null)\" = 42\n")
+            .await
+            .is_ok()
+    );
     assert!(fs_write(&kernel, "tests/all.sh", "sh tests/answer.sh\n").await.is_ok());
     assert_eq!(state(&kernel, "project"), TddState::TestWritten);
     assert_eq!(code(&fs_write(&kernel, code_file, "42").await), "ESTATE", "not run yet");

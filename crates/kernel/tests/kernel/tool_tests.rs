@@ -122,10 +122,7 @@ const FAILS: [(&str, &str); 20] = [
     ("expect('a').toBeLessThan(1)", "TypeError: \"a\" is no number to compare"),
     ("expect(5).toContain(5)", "TypeError: toContain: 5 is neither a text nor a list"),
     ("expect(() => 1).toThrow()", "expected \"a function that returned\" to throw"),
-    (
-        "expect(() => { throw new Error('one') }).toThrow('two')",
-        "expected Error: one to throw \"two\"",
-    ),
+    ("expect(() => { throw new Error('one') }).toThrow('two')", "expected Error: one to throw \"two\""),
     (
         "expect(async () => 1).toThrow()",
         "TypeError: toThrow: the function is async; write `await expect(promise).rejects.toThrow()`",
@@ -158,7 +155,8 @@ async fn matchers_say_what_holds_and_what_does_not() {
     assert_eq!(failures(file), expected);
     assert_eq!(counts(&report), (HOLDS.len() as u64, FAILS.len() as u64));
     // Every failure has its line, those after a wait included. What is no error has no place to tell.
-    for (index, (check, _)) in FAILS.iter().enumerate().filter(|(_, (check, _))| !check.starts_with("throw")) {
+    for (index, (check, _)) in FAILS.iter().enumerate().filter(|(_, (check, _))| !check.starts_with("throw"))
+    {
         let place = &file["tests"][HOLDS.len() + index]["error"]["place"];
         assert_eq!(place["line"], HOLDS.len() + index + 2, "{check}: {place}");
     }
@@ -219,7 +217,11 @@ async fn a_run_that_fails_as_a_whole_is_a_failed_run() {
         ("package", "import z from 'left-pad';\ntest('x', () => z);", "ESECURITY"),
         ("name", "import { nothing } from './empty.test.ts';\ntest('x', nothing);", "ECOMPILE"),
         ("loop", "test('x', () => { for (;;) {} });", "ERR_ISOLATE_TIMEOUT"),
-        ("memory", "test('x', () => { const a: string[] = []; for (;;) a.push('x'.repeat(100_000) + a.length); });", "ERR_ISOLATE_MEMORY"),
+        (
+            "memory",
+            "test('x', () => { const a: string[] = []; for (;;) a.push('x'.repeat(100_000) + a.length); });",
+            "ERR_ISOLATE_MEMORY",
+        ),
         ("async-group", "describe('x', (async () => {}) as () => void);", "ERUNTIME"),
         ("lost", "test('x', () => { void Promise.reject(new Error('nobody')); });", "ERUNTIME"),
     ] {

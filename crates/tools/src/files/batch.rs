@@ -5,10 +5,10 @@ use std::os::unix::fs::PermissionsExt;
 
 use nix::fcntl::{OFlag, openat};
 use nix::sys::stat::{Mode, mkdirat};
-use tgp_contract::{Change, FsError, RelativePath, ToolError};
+use tgp_contract::{Change, FsError, RelativePath, Root, ToolError};
 
-use super::ProjectFiles;
 use super::directories::Directories;
+use super::{ProjectFiles, is_write_protected};
 
 impl ProjectFiles {
     /// Applies all changes or none of them, after `check` has found nothing against it. Nobody else's write comes in
@@ -21,8 +21,8 @@ impl ProjectFiles {
         let mut batch = Vec::with_capacity(changes.len());
         for change in changes {
             let path = self.within(change.path())?;
-            if self.is_sealed(&path) {
-                let reason = "the kernel's configuration and the packages are read-only";
+            if self.is_sealed(&path) || is_write_protected(Root::Project, change.path()) {
+                let reason = "the kernel's configuration, its rules and the packages are read-only";
                 return Err(FsError::Security { path: change.path().to_string(), reason }.into());
             }
             batch.push(match change {

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use tgp_contract::{Change, Entry, FileSystem, FsError, LastWord, RelativePath};
+use tgp_contract::{Change, Entry, FileSystem, FsError, LastWord, RelativePath, Root};
+
+use super::is_protected;
 
 /// Names that no call may read or write at any depth. Compared without case, because some disks do.
 const HIDDEN: [&str; 2] = [".git", ".state"];
@@ -22,12 +24,14 @@ impl Guarded {
 
     fn is_out_of_reach(&self, path: &RelativePath) -> bool {
         path.parts().any(|part| HIDDEN.iter().any(|hidden| part.eq_ignore_ascii_case(hidden)))
+            || is_protected(Root::Project, path)
             || self.kept.iter().any(|kept| is_at_or_below(path, kept))
     }
 
     fn check(&self, path: &RelativePath) -> Result<(), FsError> {
         if self.is_out_of_reach(path) {
-            let reason = "git's own files, the kernel's state and its configuration are out of reach";
+            let reason =
+                "git's own files, credentials, the kernel's state and its configuration are out of reach";
             return Err(FsError::Security { path: path.to_string(), reason });
         }
         Ok(())

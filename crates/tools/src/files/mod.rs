@@ -26,7 +26,7 @@ pub use guarded::Guarded;
 pub(crate) use mounts::Mounts;
 pub(crate) use patch::{Replacement, patch};
 pub(crate) use project::{Changed, Ground, ProjectFiles};
-pub(crate) use protected::is_protected;
+pub(crate) use protected::{is_protected, is_write_protected};
 pub(crate) use walk::{Flow, Ignored, Walk};
 
 /// The largest file of the project that a call reads or writes: it is held in memory as a whole.

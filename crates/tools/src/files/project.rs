@@ -7,7 +7,7 @@ use tgp_contract::{Change, Entry, EntryKind, FileSystem, FsError, RelativePath, 
 
 use super::directories::{Directories, TEMPORARY_PREFIX};
 use super::guarded::is_at_or_below;
-use super::is_protected;
+use super::{is_protected, is_write_protected};
 
 /// What stands under every view of the files.
 pub(crate) struct Ground {
@@ -155,8 +155,8 @@ impl ProjectFiles {
         decide: impl FnOnce(Option<&[u8]>) -> Result<Option<Vec<u8>>, E>,
     ) -> Result<Changed, E> {
         let host = self.within(path)?;
-        if self.is_sealed(&host) {
-            let reason = "the kernel's configuration and the packages are read-only";
+        if self.is_sealed(&host) || is_write_protected(Root::Project, path) {
+            let reason = "the kernel's configuration, its rules and the packages are read-only";
             return Err(FsError::Security { path: path.to_string(), reason }.into());
         }
         let before = match self.read(path) {

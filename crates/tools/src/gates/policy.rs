@@ -1,7 +1,7 @@
 //! What the rules say: those of files, those over a session's history, and extensions.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use serde::Serialize;
@@ -34,9 +34,13 @@ pub trait TddView: Send + Sync {
 }
 
 /// What a session has done before this kernel knew it.
+#[async_trait]
 pub trait PastCalls: Send + Sync {
     /// Calls of the session that ran, oldest first.
-    fn of_session(&self, session: &str) -> Vec<PastCall>;
+    ///
+    /// # Errors
+    /// When the past cannot be known; then nothing that depends on it is allowed.
+    async fn of_session(&self, session: &str) -> Result<Vec<PastCall>, ToolError>;
 }
 
 /// What is in force besides the built-in rules.
@@ -70,15 +74,14 @@ pub struct PolicyGate {
 
 struct Session {
     history: SessionHistory,
-    /// Of the rules the history was made for.
-    generation: u64,
+    /// Those the history was made for.
+    rules: Arc<Rules>,
     /// When it was last asked for, so that the oldest goes first.
     used: u64,
 }
 
 /// A call that was let through and has not ended.
 struct OpenCall {
-    rules: Arc<Rules>,
     ticket: Ticket,
     call: PastCall,
 }
@@ -107,6 +110,7 @@ impl PolicyGate {
         let rules = self.rules.current().await?;
         let judged = Judged::new(self.tdd.as_ref(), &request);
         let question = judged.question(&request);
+        self.remember(&rules, &request.context.session).await?;
         let mut explanation = self.with_history(&rules, &request.context.session, |history| {
             rules.policy.explain(&question, history)
         });
@@ -151,12 +155,13 @@ impl PolicyGate {
             // Without sequence rules nobody looks at the past.
             rules.policy.preview(&question, &SessionHistory::new(&rules.policy))
         } else {
+            self.remember(&rules, &request.context.session).await?;
             let ruling = self.with_history(&rules, &request.context.session, |history| {
                 rules.policy.judge(&question, history)
             });
             if let Some(ticket) = ruling.ticket {
                 let call = judged.past_call(request);
-                let open = OpenCall { rules: Arc::clone(&rules), ticket, call };
+                let open = OpenCall { ticket, call };
                 self.open.lock().unwrap_or_else(PoisonError::into_inner).insert(request.serial, open);
             }
             ruling.decision
@@ -176,20 +181,23 @@ impl PolicyGate {
         decision
     }
 
-    /// Works on a session's history under these rules.
-    fn with_history<T>(
-        &self,
-        rules: &Rules,
-        session: &str,
-        work: impl FnOnce(&mut SessionHistory) -> T,
-    ) -> T {
-        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-        let used = sessions.values().map(|session| session.used).max().unwrap_or_default() + 1;
-        let known = sessions.remove(session);
-        let history = match known {
-            Some(known) if known.generation == rules.generation => known.history,
-            Some(known) => known.history.renewed(&rules.policy, self.past.of_session(session)),
-            None => SessionHistory::replay(&rules.policy, self.past.of_session(session)),
+    /// Makes sure that a session's past is known under these rules.
+    async fn remember(&self, rules: &Arc<Rules>, session: &str) -> Result<(), ToolError> {
+        let is_known = |sessions: &BTreeMap<String, Session>| {
+            sessions.get(session).is_some_and(|known| known.rules.generation == rules.generation)
+        };
+        if !rules.look_back || is_known(&self.sessions()) {
+            return Ok(());
+        }
+        let past = self.past.of_session(session).await?;
+        let mut sessions = self.sessions();
+        // Somebody else may have been faster, and may have noted calls since.
+        if is_known(&sessions) {
+            return Ok(());
+        }
+        let history = match sessions.remove(session) {
+            Some(known) => known.history.renewed(&rules.policy, past),
+            None => SessionHistory::replay(&rules.policy, past),
         };
         if sessions.len() >= MAX_SESSIONS {
             let idle = |(_, session): &(&String, &Session)| session.history.in_flight() == 0;
@@ -198,8 +206,30 @@ impl PolicyGate {
                 sessions.remove(&name);
             }
         }
-        let kept = Session { history, generation: rules.generation, used };
-        work(&mut sessions.entry(session.to_owned()).or_insert(kept).history)
+        sessions.insert(session.to_owned(), Session { history, rules: Arc::clone(rules), used: 0 });
+        Ok(())
+    }
+
+    fn sessions(&self) -> MutexGuard<'_, BTreeMap<String, Session>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Works on a session's history under these rules; one that looks back at nothing has none.
+    fn with_history<T>(
+        &self,
+        rules: &Rules,
+        session: &str,
+        work: impl FnOnce(&mut SessionHistory) -> T,
+    ) -> T {
+        let mut sessions = self.sessions();
+        let used = sessions.values().map(|session| session.used).max().unwrap_or_default() + 1;
+        match sessions.get_mut(session) {
+            Some(known) if known.rules.generation == rules.generation => {
+                known.used = used;
+                work(&mut known.history)
+            }
+            _ => work(&mut SessionHistory::new(&rules.policy)),
+        }
     }
 
     /// One changed file, as if a tool for files had been called.
@@ -215,6 +245,7 @@ impl PolicyGate {
             arguments: &arguments,
             ..judged.question(&one)
         };
+        self.remember(&rules, &request.context.session).await?;
         let decision = self.with_history(&rules, &request.context.session, |history| {
             rules.policy.preview(&question, history)
         });
@@ -266,12 +297,12 @@ impl Gate for PolicyGate {
 
     fn settled(&self, record: &CallRecord) {
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(&record.serial);
-        if let Some(OpenCall { rules, ticket, call }) = open {
+        if let Some(OpenCall { ticket, call }) = open {
             let outcome = if was_let_through(record) { Outcome::Ran } else { Outcome::DidNotRun };
             let question = call.as_question();
-            let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(session) = sessions.get_mut(&record.context.session) {
-                session.history.settle(&rules.policy, ticket, &question, outcome);
+            if let Some(session) = self.sessions().get_mut(&record.context.session) {
+                // The rules may have changed meanwhile; the history knows the call by its ticket.
+                session.history.settle(&session.rules.policy, ticket, &question, outcome);
             }
         }
     }

@@ -47,10 +47,15 @@ impl Demo<'_> {
         let red = ask(kernel, "test_tool", json!({ "path": "tools/greet.test.ts" })).await.into_result()?;
         self.expect(number(&red, "failed") == 1, "the failing test")?;
         self.say("test_tool: 1 failed, so the code may be written");
-        ask(kernel, "write_file", json!({ "path": "tools/greet.ts", "content": GREET })).await.into_result()?;
+        ask(kernel, "write_file", json!({ "path": "tools/greet.ts", "content": GREET }))
+            .await
+            .into_result()?;
         let green = ask(kernel, "test_tool", json!({ "path": "tools/greet.ts" })).await.into_result()?;
         self.expect(number(&green, "passed") == 1, "the passing test")?;
-        self.say(&format!("test_tool: 1 passed after {} ms", green.get("durationMs").unwrap_or(&Value::Null)));
+        self.say(&format!(
+            "test_tool: 1 passed after {} ms",
+            green.get("durationMs").unwrap_or(&Value::Null)
+        ));
 
         self.chapter("Secrets and history are out of reach, also for a command");
         let written = std::fs::write(directory.join(".env"), "API_KEY=not-for-agents\n");
@@ -63,7 +68,9 @@ impl Demo<'_> {
             self.refused(&command, Code::State, "the command that writes code")?;
             self.expect(!directory.join("main.py").exists(), "the file of the refused command")?;
         } else {
-            self.say("this machine cannot jail commands, so shell_exec refuses them all (tgp doctor says why)");
+            self.say(
+                "this machine cannot jail commands, so shell_exec refuses them all (tgp doctor says why)",
+            );
         }
         self.verify_the_record(kernel).await?;
         self.steps.push(json!({ "step": "hold" }));

@@ -29,18 +29,22 @@ impl AuditAnchor {
 impl Anchor for AuditAnchor {
     fn load(&self) -> Result<Option<Head>, ToolError> {
         let stored = if self.git.is_dir() { self.repository.load()? } else { None };
-        match stored {
-            Some(text) => Ok(Some(text.parse::<Head>()?)),
-            // What was anchored before there was a repository counts until the repository has taken it over.
-            None => self.file.load(),
-        }
+        let stored = stored.map(|text| text.parse::<Head>()).transpose()?;
+        // What was anchored while there was no repository, or a damaged one, counts until the repository has more.
+        let beside = self.file.load()?;
+        Ok(match (stored, beside) {
+            (Some(head), Some(file)) if file.chain == head.chain && file.sequence > head.sequence => {
+                Some(file)
+            }
+            (Some(head), _) => Some(head),
+            (None, beside) => beside,
+        })
     }
 
     fn store(&self, head: &Head) -> Result<(), ToolError> {
-        if self.git.is_dir() {
-            self.repository.store(&head.chain, &head.to_string())
-        } else {
-            self.file.store(head)
+        if self.git.is_dir() && self.repository.store(&head.chain, &head.to_string()).is_ok() {
+            return Ok(());
         }
+        self.file.store(head)
     }
 }

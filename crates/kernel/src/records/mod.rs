@@ -1,0 +1,68 @@
+//! The audit of a project: where it is kept, and how it is read without a kernel, since nobody boots on a broken one.
+
+mod anchor;
+mod past;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use tgp_audit::{Anchor, AuditOptions, AuditReader, Durability, Restarted};
+
+use crate::boot::{BootError, BootOptions, Ground};
+use crate::config::{AuditDurability, Config};
+use crate::settings::state_directory;
+use anchor::AuditAnchor;
+pub(crate) use past::Past;
+
+/// The database of the audit.
+pub(crate) fn audit_file(root: &Path) -> PathBuf {
+    state_directory(root).join("audit.sqlite")
+}
+
+/// Where the head of the audit is kept besides the database.
+pub(crate) fn audit_anchor(root: &Path) -> Arc<dyn Anchor> {
+    Arc::new(AuditAnchor::new(root))
+}
+
+/// How the audit is kept.
+pub(crate) fn audit_options(ground: &Ground, options: &BootOptions) -> AuditOptions {
+    let config = &ground.config.audit;
+    let mut kept = AuditOptions::new(audit_file(&ground.root));
+    kept.durability = match config.durability {
+        AuditDurability::Batched => Durability::Batched,
+        AuditDurability::Call => Durability::Call,
+    };
+    kept.secret_names.clone_from(&config.redact_names);
+    kept.secret_values =
+        config.redact_environment.iter().filter_map(|name| (options.environment)(name)).collect();
+    kept.secret_values.extend(secrets(&ground.config));
+    kept
+}
+
+/// Secrets that the configuration itself holds.
+fn secrets(config: &Config) -> impl Iterator<Item = String> {
+    let token = config.git.as_ref().and_then(|git| git.auth.token.clone());
+    let key = config.registry.embeddings.as_ref().and_then(|embeddings| embeddings.api_key.clone());
+    token.into_iter().chain(key)
+}
+
+/// Opens the audit of a project to read and verify it.
+///
+/// # Errors
+/// When the configuration cannot be read, or there is no audit.
+pub async fn open_records(options: &BootOptions) -> Result<AuditReader, BootError> {
+    let ground = Ground::find(options).await?;
+    Ok(AuditReader::open(audit_file(&ground.root), audit_anchor(&ground.root))?)
+}
+
+/// Sets a broken audit aside and begins a new chain that says why.
+///
+/// # Errors
+/// When the old one cannot be moved or the new one not be made.
+pub async fn restart_records(options: &BootOptions, reason: &str) -> Result<Restarted, BootError> {
+    let ground = Ground::find(options).await?;
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let now_ms = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
+    Ok(tgp_audit::restart(&audit_options(&ground, options), &audit_anchor(&ground.root), reason, now_ms)?)
+}
