@@ -54,10 +54,16 @@ fn problems(error: &ToolError) -> Vec<String> {
         |value: &Value, name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
     let problems =
         error.details.get("problems").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    let line = |problem: &Value| match [text(problem, "path"), text(problem, "field")].concat() {
-        path if path.is_empty() => text(problem, "message"),
-        path => format!("{path}: {}", text(problem, "message")),
+    let place = |problem: &Value| {
+        let place =
+            problem.get("place").and_then(|place| serde_json::from_value::<Place>(place.clone()).ok());
+        place.map(|place| place.to_string()).unwrap_or_default()
     };
+    let line =
+        |problem: &Value| match [text(problem, "path"), text(problem, "field"), place(problem)].concat() {
+            path if path.is_empty() => text(problem, "message"),
+            path => format!("{path}: {}", text(problem, "message")),
+        };
     problems.iter().map(line).collect()
 }
 

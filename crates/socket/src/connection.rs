@@ -63,8 +63,9 @@ impl Connection {
     }
 
     async fn greet(&self, reader: &mut OwnedReadHalf) -> Result<Client, ToolError> {
-        let frame = in_time(self.options.patience, read_frame(reader)).await.map_err(refused)?;
-        let hello: Hello = parse(&frame.ok_or_else(|| refused(FrameError::Torn))?)?;
+        let frame =
+            in_time(self.options.patience, read_frame(reader)).await.map_err(|error| refused(&error))?;
+        let hello: Hello = parse(&frame.ok_or_else(|| refused(&FrameError::Torn))?)?;
         let named = [Some(&hello.actor), hello.session.as_ref()];
         if named.into_iter().flatten().any(|name| name.is_empty() || name.len() > MAX_NAME) {
             return Err(ToolError::new(
@@ -96,7 +97,7 @@ impl Connection {
                 // The client has said all it wants to; it may still wait for answers.
                 Ok(None) => break,
                 Err(error) => {
-                    let _ = answers.send(Answer::Refused { id: None, error: refused(error) }).await;
+                    let _ = answers.send(Answer::Refused { id: None, error: refused(&error) }).await;
                     break;
                 }
             };
@@ -200,7 +201,7 @@ fn parse<T: DeserializeOwned>(frame: &[u8]) -> Result<T, ToolError> {
     })
 }
 
-fn refused(error: FrameError) -> ToolError {
+fn refused(error: &FrameError) -> ToolError {
     ToolError::new(Code::Validation, error.to_string()).help("docs/socket.md shows every frame")
 }
 

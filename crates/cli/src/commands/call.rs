@@ -25,10 +25,10 @@ pub struct CallArgs {
     /// Agree to the effect without being asked.
     #[arg(long)]
     yes: bool,
-    /// A capability token that narrows what the call may do.
+    /// A capability token that narrows the call.
     #[arg(long, env = "TGP_TOKEN", value_name = "TOKEN", hide_env_values = true)]
     token: Option<String>,
-    /// The session the call belongs to; sequence rules look at its history.
+    /// The session whose past counts.
     #[arg(long, value_name = "ID", default_value = "cli")]
     session: String,
     /// Who makes the call, for the record.

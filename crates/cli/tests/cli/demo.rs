@@ -29,6 +29,11 @@ fn the_demo_tells_the_same_story_twice() {
         "air must cost something",
         "rows in orders: 0",
         "rows in orders: 1",
+        "ESTATE: `tools/greet.ts` may not be created",
+        "test_tool: 1 failed, so the code may be written",
+        "test_tool: 1 passed",
+        "EPOLICY: rule `builtin/credentials`",
+        "the audit is intact",
     ] {
         assert!(told[0].contains(line), "{line} is not in\n{}", told[0]);
     }
@@ -46,7 +51,7 @@ fn the_demo_is_one_document_with_json() {
         .iter()
         .map(|step| step["step"].as_str().unwrap())
         .collect();
-    assert_eq!(steps, ["forge", "refuse", "stop", "compose", "find", "rollback"]);
+    assert_eq!(steps, ["forge", "refuse", "stop", "compose", "find", "rollback", "hold"]);
     assert_eq!(document["data"]["steps"][0]["result"], 55);
     assert_eq!(document["data"]["steps"][2]["code"], "ERR_ISOLATE_TIMEOUT");
     assert_eq!(document["data"]["steps"][4]["best"]["verdict"], "reuse");

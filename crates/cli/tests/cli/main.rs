@@ -3,6 +3,7 @@
 
 mod bootstrap;
 mod demo;
+mod gates;
 mod golden;
 mod json;
 mod memory;
@@ -11,5 +12,6 @@ mod processes;
 mod project;
 mod pty;
 mod scenarios;
+mod serve;
 mod signals;
 mod terminal;

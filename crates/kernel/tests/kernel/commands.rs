@@ -119,7 +119,7 @@ async fn a_command_cannot_write_what_fs_write_may_not() {
         ("rm migrations/1.md", "EPOLICY"),
         ("echo x > tgp.policy.yaml", "EPOLICY"),
         ("mkdir -p sub/.git/hooks", "EPOLICY"),
-        ("mkdir docs; echo x > docs/key.pem", "EPOLICY"),
+        ("mkdir docs; echo x > docs/key.pem", "ESECURITY"),
         ("ln -s /etc/passwd notes2.md", "ESECURITY"),
     ] {
         let answer = shell(&kernel, command).await;
@@ -154,7 +154,7 @@ async fn a_forged_tool_cannot_write_what_fs_write_may_not() {
         kernel.call("exec_tool", json!({ "path": "tools/writes.ts", "args": { "path": path } })).await
     };
     assert_eq!(code(&run("src/code.py").await), "ESTATE");
-    assert_eq!(code(&run("docs/key.pem").await), "EPOLICY");
+    assert_eq!(code(&run("docs/key.pem").await), "ESECURITY");
     assert!(!project.file("src").join("code.py").exists());
     let written = run("src/x.test.py").await;
     assert!(written.is_ok() && project.file("src/x.test.py").exists(), "a test may be written: {written:?}");

@@ -7,6 +7,7 @@ mod bridge;
 mod commands;
 mod config;
 mod corpus;
+mod escapes;
 mod fetch_bridge;
 mod gates;
 mod hostile;

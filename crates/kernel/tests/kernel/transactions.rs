@@ -33,7 +33,8 @@ async fn writes_are_seen_inside_and_committed_at_the_end() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_failed_run_leaves_no_write() {
     let project = Project::new();
-    let kernel = project.kernel(json!({ "sandbox": { "cpuMs": 300, "wallMs": 1_000 } })).await;
+    let kernel =
+        project.kernel(json!({ "sandbox": { "cpuMs": 300, "wallMs": 1_000, "bridgeCalls": 50 } })).await;
     project.put("tmp/old.txt", "old");
     for (ending, expected) in [
         ("throw new Error('boom');", "ERUNTIME"),

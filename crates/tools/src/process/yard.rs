@@ -56,16 +56,17 @@ impl Yard {
         let broken = || ToolError::new(Code::Internal, "the command was broken off");
         let place = Arc::clone(&self.places).acquire_owned().await.map_err(|_| broken())?;
         let yard = Arc::clone(self);
-        let process =
-            tokio::task::spawn_blocking(move || tgp_jail::start(&yard.order(wanted)?).map_err(refused))
-                .await
-                .map_err(|_| broken())??;
+        let process = tokio::task::spawn_blocking(move || {
+            tgp_jail::start(&yard.order(wanted)?).map_err(|error| refused(&error))
+        })
+        .await
+        .map_err(|_| broken())??;
         let _guard = EndWithCaller(process.killer());
         let finished = tokio::task::spawn_blocking(move || {
             let _place = place;
             process.wait()
         });
-        finished.await.map_err(|_| broken())?.map_err(refused)
+        finished.await.map_err(|_| broken())?.map_err(|error| refused(&error))
     }
 
     /// Makes directories for build output, so that they can be written to directly: in a layer they would be thrown away
@@ -137,8 +138,8 @@ impl Drop for EndWithCaller {
     }
 }
 
-fn refused(error: JailError) -> ToolError {
-    match &error {
+fn refused(error: &JailError) -> ToolError {
+    match error {
         JailError::Lacks { .. } => ToolError::new(Code::Security, error.to_string())
             .help("commands run in a whole jail or not at all; `tgp doctor` says what this machine lacks"),
         _ => ToolError::new(Code::Internal, format!("the jail cannot be built: {error}"))

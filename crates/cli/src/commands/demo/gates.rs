@@ -1,10 +1,12 @@
 //! The chapters about what an agent may not do, and about the record of all of it.
 
+use std::time::Instant;
+
 use serde_json::{Value, json};
 use tgp::contract::{Actor, CallContext, Code, Consent, TddMode, ToolCall, ToolError, ToolResult};
 use tgp::{BootOptions, Kernel};
 
-use super::Demo;
+use super::{Demo, shown};
 use crate::exit::Failure;
 use crate::session;
 use crate::text::visible;
@@ -50,12 +52,10 @@ impl Demo<'_> {
         ask(kernel, "write_file", json!({ "path": "tools/greet.ts", "content": GREET }))
             .await
             .into_result()?;
+        let started = Instant::now();
         let green = ask(kernel, "test_tool", json!({ "path": "tools/greet.ts" })).await.into_result()?;
         self.expect(number(&green, "passed") == 1, "the passing test")?;
-        self.say(&format!(
-            "test_tool: 1 passed after {} ms",
-            green.get("durationMs").unwrap_or(&Value::Null)
-        ));
+        self.say(&format!("test_tool: 1 passed after {}", shown(started.elapsed())));
 
         self.chapter("Secrets and history are out of reach, also for a command");
         let written = std::fs::write(directory.join(".env"), "API_KEY=not-for-agents\n");
@@ -81,8 +81,7 @@ impl Demo<'_> {
         kernel.flush().await?;
         let options = session::boot_options(kernel.project().to_owned());
         let report = tgp::open_records(&options).await.map_err(ToolError::from)?.verify()?;
-        let head: String = report.head.hash.chars().take(16).collect();
-        self.say(&format!("the audit is intact: {} entries, head {head}", report.entries));
+        self.say(&format!("the audit is intact: {} entries, each bound to the one before", report.entries));
         Ok(())
     }
 
