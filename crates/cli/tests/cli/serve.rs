@@ -86,7 +86,7 @@ impl Client {
         Some(serde_json::from_slice(&frame).unwrap())
     }
 
-    fn call(&mut self, tool: &str, arguments: Value) -> Value {
+    fn call(&mut self, tool: &str, arguments: &Value) -> Value {
         self.send(&json!({ "method": "call", "id": "1", "tool": tool, "arguments": arguments }));
         self.receive().unwrap()["result"].clone()
     }
@@ -106,19 +106,19 @@ fn a_program_calls_tools_within_its_token() {
     client.send(&json!({ "method": "tools", "id": "t" }));
     let tools = client.receive().unwrap();
     assert!(tools["tools"].as_array().unwrap().len() > 10 && tools["id"] == "t");
-    let ran = client.call("exec_tool", json!({ "path": "tools/math/fib.ts", "args": { "n": 10 } }));
+    let ran = client.call("exec_tool", &json!({ "path": "tools/math/fib.ts", "args": { "n": 10 } }));
     assert_eq!(ran["data"]["result"], 55, "{ran}");
-    let outside = client.call("log", json!({}));
+    let outside = client.call("log", &json!({}));
     assert_eq!(code(&outside), "EPOLICY", "{outside}");
     // Calls that do not run do not count; the third that does is the last.
     for _ in 0..2 {
-        assert_eq!(client.call("read_file", json!({ "path": "tools/math/fib.ts" }))["ok"], true);
+        assert_eq!(client.call("read_file", &json!({ "path": "tools/math/fib.ts" }))["ok"], true);
     }
-    let used_up = client.call("read_file", json!({ "path": "tools/math/fib.ts" }));
+    let used_up = client.call("read_file", &json!({ "path": "tools/math/fib.ts" }));
     assert_eq!(code(&used_up), "EPOLICY", "{used_up}");
     // Another connection with the same token has no calls left either.
     let mut second = served.client(&token);
-    assert_eq!(code(&second.call("read_file", json!({ "path": "tools/math/fib.ts" }))), "EPOLICY");
+    assert_eq!(code(&second.call("read_file", &json!({ "path": "tools/math/fib.ts" }))), "EPOLICY");
     let project = served.stop();
     let audit = project.run(&["audit", "verify"]).expect_code(0);
     assert!(audit.stdout.contains("intact"), "{audit:?}");
@@ -129,7 +129,7 @@ fn nobody_to_ask_means_no_effect() {
     let served = Served::start(&[]);
     let token = served.token(&[]);
     let mut client = served.client(&token);
-    let refused = client.call("fs_write", json!({ "path": "docs/a.md", "content": "x" }));
+    let refused = client.call("fs_write", &json!({ "path": "docs/a.md", "content": "x" }));
     assert_eq!(code(&refused), "EAPPROVAL", "{refused}");
     assert!(!served.project.file("docs/a.md").exists());
     served.stop();
@@ -168,7 +168,7 @@ fn hostile_clients_do_not_hurt_it() {
     let mut garbage = served.client(&token);
     garbage.raw(b"\xff\xfe not json");
     assert_eq!(code(&garbage.receive().unwrap()), "EVALIDATION");
-    assert_eq!(garbage.call("read_file", json!({ "path": "tools/math/fib.ts" }))["ok"], true, "it goes on");
+    assert_eq!(garbage.call("read_file", &json!({ "path": "tools/math/fib.ts" }))["ok"], true, "it goes on");
     let mut oversized = served.client(&token);
     oversized.0.write_all(&u32::MAX.to_be_bytes()).unwrap();
     assert_eq!(code(&oversized.receive().unwrap()), "EVALIDATION");
@@ -194,7 +194,7 @@ fn hostile_clients_do_not_hurt_it() {
         let mut client = served.connect();
         client.send(&json!({ "token": token }));
         if client.receive().is_some_and(|answer| answer.get("session").is_some()) {
-            let ran = client.call("exec_tool", json!({ "path": "tools/math/fib.ts", "args": { "n": 10 } }));
+            let ran = client.call("exec_tool", &json!({ "path": "tools/math/fib.ts", "args": { "n": 10 } }));
             assert_eq!(ran["data"]["result"], 55, "{ran}");
             break;
         }

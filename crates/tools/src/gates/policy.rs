@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use serde::Serialize;
 use serde_json::{Value, json};
 use tgp_contract::{
-    Access, CallRecord, Effect, Gate, GateRequest, Place, Stage, Target, TddMode, TddState, ToolError,
+    Access, CallRecord, Code, Effect, Gate, GateRequest, Place, Stage, Target, TddMode, TddState, ToolError,
     Verdict,
 };
 use tgp_policy::{
@@ -113,7 +113,7 @@ impl PolicyGate {
         self.remember(&rules, &request.context.session).await?;
         let mut explanation = self.with_history(&rules, &request.context.session, |history| {
             rules.policy.explain(&question, history)
-        });
+        })?;
         explanation.decision = self.ask_extensions(&rules, &question, explanation.decision).await;
         Ok(explanation)
     }
@@ -158,7 +158,7 @@ impl PolicyGate {
             self.remember(&rules, &request.context.session).await?;
             let ruling = self.with_history(&rules, &request.context.session, |history| {
                 rules.policy.judge(&question, history)
-            });
+            })?;
             if let Some(ticket) = ruling.ticket {
                 let call = judged.past_call(request);
                 let open = OpenCall { ticket, call };
@@ -206,7 +206,8 @@ impl PolicyGate {
                 sessions.remove(&name);
             }
         }
-        sessions.insert(session.to_owned(), Session { history, rules: Arc::clone(rules), used: 0 });
+        let used = next_use(&sessions);
+        sessions.insert(session.to_owned(), Session { history, rules: Arc::clone(rules), used });
         Ok(())
     }
 
@@ -214,21 +215,28 @@ impl PolicyGate {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Works on a session's history under these rules; one that looks back at nothing has none.
+    /// Works on a session's history under these rules. Where none of them looks back there is none.
+    ///
+    /// # Errors
+    /// When the history was taken away in between: other rules came into force, or too many sessions.
     fn with_history<T>(
         &self,
         rules: &Rules,
         session: &str,
         work: impl FnOnce(&mut SessionHistory) -> T,
-    ) -> T {
+    ) -> Result<T, ToolError> {
+        if !rules.look_back {
+            return Ok(work(&mut SessionHistory::new(&rules.policy)));
+        }
         let mut sessions = self.sessions();
-        let used = sessions.values().map(|session| session.used).max().unwrap_or_default() + 1;
+        let used = next_use(&sessions);
         match sessions.get_mut(session) {
             Some(known) if known.rules.generation == rules.generation => {
                 known.used = used;
-                work(&mut known.history)
+                Ok(work(&mut known.history))
             }
-            _ => work(&mut SessionHistory::new(&rules.policy)),
+            _ => Err(ToolError::new(Code::Policy, "the rules changed while the call was judged")
+                .help("call it again")),
         }
     }
 
@@ -248,12 +256,17 @@ impl PolicyGate {
         self.remember(&rules, &request.context.session).await?;
         let decision = self.with_history(&rules, &request.context.session, |history| {
             rules.policy.preview(&question, history)
-        });
+        })?;
         let decision = self.ask_extensions(&rules, &question, decision).await;
         // Whoever agreed to the command agreed to what nobody has made a rule of.
         let by_default = decision.effect == RuleEffect::Ask && decision.rule.starts_with("default/");
         Ok(if by_default { Decision { effect: RuleEffect::Allow, ..decision } } else { decision })
     }
+}
+
+/// Counts up, so that the session that was asked for longest ago has the smallest number.
+fn next_use(sessions: &BTreeMap<String, Session>) -> u64 {
+    sessions.values().map(|session| session.used).max().unwrap_or_default() + 1
 }
 
 fn as_file_tool(target: &Target) -> (&'static str, Value) {
@@ -321,7 +334,7 @@ fn named(decision: Decision, target: &Target) -> Decision {
 /// Rules that cannot be read deny everything: there is no moment without rules.
 fn unreadable(error: ToolError) -> Verdict {
     let message = format!("the rules cannot be used, so nothing is allowed: {}", error.message);
-    let error = ToolError { code: tgp_contract::Code::Policy, message, ..error };
+    let error = ToolError { code: Code::Policy, message, ..error };
     Verdict::Deny { rule: "unreadable".to_owned(), error }
 }
 
