@@ -8,7 +8,7 @@ use std::time::Duration;
 use rusqlite::types::Value as SqlValue;
 use rusqlite::{Connection, params_from_iter};
 use serde_json::Value;
-use tgp_contract::{Effect, Target, ToolError};
+use tgp_contract::{Effect, FileEffect, Target, ToolError};
 
 use crate::anchor::{Anchor, Head};
 use crate::check::{self, COLUMNS, Stored};
@@ -75,6 +75,8 @@ pub struct PastCall {
     pub effect: Option<Effect>,
     pub arguments: Value,
     pub targets: Vec<Target>,
+    /// What it changed.
+    pub files: Vec<FileEffect>,
     /// Whether it passed the gates, so that it may have had an effect.
     pub ran: bool,
 }
@@ -236,6 +238,7 @@ fn past_call(mut body: Value) -> Option<PastCall> {
         _ => false,
     };
     let tool = text("tool");
+    let files = body.pointer_mut("/outcome/files").map(Value::take).unwrap_or_default();
     let mut take = |name: &str| body.get_mut(name).map(Value::take).unwrap_or_default();
     Some(PastCall {
         tool,
@@ -243,6 +246,7 @@ fn past_call(mut body: Value) -> Option<PastCall> {
         arguments: take("arguments"),
         // Targets that were too many for their entry are known by their hash only.
         targets: serde_json::from_value(take("targets")).unwrap_or_default(),
+        files: serde_json::from_value(files).unwrap_or_default(),
         ran,
     })
 }

@@ -14,7 +14,7 @@ mod places;
 mod source;
 mod transpile;
 
-pub use builtin::{is_test_file, test_file, tested_file};
+pub use builtin::{is_test_file, test_file, tested_files};
 pub use check::{CheckOptions, check};
 pub use describe::describe;
 pub use graph::{GraphBuilder, GraphError, GraphHost, ModuleGraph};

@@ -1,9 +1,13 @@
 //! What stands between a valid call and its effect.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
-use crate::{CallContext, CallRecord, Target, ToolCall, ToolDefinition, ToolError};
+use crate::{
+    Access, CallContext, CallRecord, RelativePath, Root, Target, ToolCall, ToolDefinition, ToolError,
+};
 
 /// The gates of the router, in the order a call meets them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -38,6 +42,9 @@ pub enum Verdict {
     Deny { rule: String, error: ToolError },
 }
 
+/// Whether a file may be accessed so. It must be quick: a search asks for thousands of files.
+pub type FileFilter = Arc<dyn Fn(Root, &RelativePath, Access) -> bool + Send + Sync>;
+
 /// One gate. An evaluation that fails must be a [`Verdict::Deny`]; there is no other way to report it.
 #[async_trait]
 pub trait Gate: Send + Sync {
@@ -49,6 +56,12 @@ pub trait Gate: Send + Sync {
     /// targets of the request, and nothing of them has taken effect. A gate that does not look at files lets them pass.
     async fn judge_changes(&self, _request: GateRequest<'_>) -> Verdict {
         Verdict::Allow { rule: "none".to_owned() }
+    }
+
+    /// What a running call may see and touch besides what its arguments name: asked for every file that a search, a
+    /// command or a forged tool comes across. `None` when the gate has nothing against any file.
+    async fn file_filter(&self, _request: GateRequest<'_>) -> Option<FileFilter> {
+        None
     }
 
     /// Tells what became of a call that reached the gates, whether it ran, was refused or was cancelled. Must return

@@ -29,7 +29,7 @@ pub use codes::Code;
 pub use error::{Place, ToolError};
 pub use files::{Change, Entry, EntryKind, FileSystem, FsError, LastWord};
 pub use finding::{CheckReport, Finding, Severity, TypeCheck};
-pub use gate::{ApprovalAnswer, ApprovalRequest, Approver, Gate, GateRequest, Stage, Verdict};
+pub use gate::{ApprovalAnswer, ApprovalRequest, Approver, FileFilter, Gate, GateRequest, Stage, Verdict};
 pub use metadata::ToolMetadata;
 pub use path::{PathError, RelativePath};
 pub use plan::{Decision, Plan, PlanStep};

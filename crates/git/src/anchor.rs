@@ -31,8 +31,6 @@ const MAX_CONTENT_BYTES: usize = 4 << 10;
 /// Another process may sweep up what it takes for a dead writer's, or move the anchor while it is read.
 const MAX_ATTEMPTS: usize = 5;
 const PAUSE: Duration = Duration::from_millis(2);
-/// Which anchor the remote has.
-const PUSHED_NAME: &str = "git-anchor-pushed";
 
 static ISSUED: AtomicU64 = AtomicU64::new(0);
 
@@ -207,21 +205,6 @@ impl RepositoryAnchor {
             Err(_) => None,
             Ok(_) => Some(anchored),
         }
-    }
-
-    /// Notes that the remote has it. It is a favour to the next synchronisation.
-    pub(crate) fn note_pushed(&self, anchored: &Anchored) {
-        let _ = fs::write(self.pushed_note(), anchored.commit.to_string());
-    }
-
-    /// Whether the remote is not known to have it.
-    pub(crate) fn is_unpushed(&self) -> bool {
-        let Ok(Some(anchored)) = self.current() else { return false };
-        fs::read_to_string(self.pushed_note()).ok() != Some(anchored.commit.to_string())
-    }
-
-    fn pushed_note(&self) -> PathBuf {
-        self.state().join(PUSHED_NAME)
     }
 }
 

@@ -6,6 +6,8 @@
 #![forbid(unsafe_code)]
 
 mod anchor;
+mod anchor_note;
+mod anchor_push;
 mod command;
 mod deliver;
 mod durable;

@@ -113,6 +113,7 @@ impl Memory {
             offline: Offline::new(&context.state(), context.clock),
             anchors: RepositoryAnchor::at(&context.root, context.clock),
             refuses_anchors: Arc::default(),
+            is_disputed: Arc::default(),
         });
         let requests = match &options.remote {
             Some(Remote::Hosted { provider, repo, api_base_url, .. })

@@ -6,7 +6,6 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -16,6 +15,7 @@ use git2::Oid;
 use tgp_contract::ToolError;
 
 use crate::anchor::{Anchored, RepositoryAnchor};
+use crate::anchor_push::refspec;
 use crate::command::{CommandError, Finished, Invocation, run};
 use crate::failure::{At, blocking};
 use crate::offline::Offline;
@@ -25,7 +25,7 @@ use crate::secret::Sieve;
 use crate::{Surroundings, Timeouts};
 
 /// The file in a folder of objects that names another one to look in.
-const BORROWED: &str = "info/alternates";
+pub(crate) const BORROWED: &str = "info/alternates";
 /// A sentence for a person; servers send essays.
 const MAX_WHY_CHARS: usize = 300;
 const BENCH_CONFIG: &str = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n\thooksPath = /dev/null\n\
@@ -45,6 +45,8 @@ pub(crate) struct Network {
     pub(crate) anchors: RepositoryAnchor,
     /// The remote takes pushes only without the anchor.
     pub(crate) refuses_anchors: Arc<AtomicBool>,
+    /// The remote has an anchor of this machine's chain that this machine does not know.
+    pub(crate) is_disputed: Arc<AtomicBool>,
 }
 
 /// Why the remote could not be asked.
@@ -110,7 +112,7 @@ pub(crate) enum Replace {
 
 static ISSUED: AtomicU64 = AtomicU64::new(0);
 
-struct Bench {
+pub(crate) struct Bench {
     path: PathBuf,
 }
 
@@ -139,7 +141,7 @@ impl Bench {
 
 impl Bench {
     /// Objects of the bench's own, for a push that takes the anchor along.
-    fn objects(&self) -> PathBuf {
+    pub(crate) fn objects(&self) -> PathBuf {
         self.path.join("objects")
     }
 
@@ -173,20 +175,29 @@ impl Network {
     }
 
     async fn list(&self, branches: &[&str], limit: Duration) -> Result<Vec<Option<Oid>>, Unreachable> {
+        let names: Vec<String> = branches.iter().map(|branch| format!("refs/heads/{branch}")).collect();
+        self.references(&names, limit).await
+    }
+
+    /// The same for references of any kind, by their whole names.
+    pub(crate) async fn references(
+        &self,
+        names: &[String],
+        limit: Duration,
+    ) -> Result<Vec<Option<Oid>>, Unreachable> {
         let bench = self.bench(Vec::new()).await?;
         let mut arguments = words(&["ls-remote", "--quiet", "--", &self.endpoint.url]);
-        arguments.extend(branches.iter().map(|branch| OsString::from(format!("refs/heads/{branch}"))));
+        arguments.extend(names.iter().map(OsString::from));
         let answer = self.git(&bench, arguments, limit).await?;
         if !answer.is_success {
             return Err(Unreachable::remote(self.why(&answer.stderr)));
         }
-        let find = |branch: &&str| {
-            let name = format!("refs/heads/{branch}");
+        let find = |name: &String| {
             let line =
-                answer.stdout.lines().filter_map(|line| line.split_once('\t')).find(|(_, own)| *own == name);
+                answer.stdout.lines().filter_map(|line| line.split_once('\t')).find(|(_, own)| own == name);
             line.and_then(|(id, _)| Oid::from_str(id).ok())
         };
-        Ok(branches.iter().map(find).collect())
+        Ok(names.iter().map(find).collect())
     }
 
     /// Brings the branches' objects here. References are for the caller to move.
@@ -262,28 +273,29 @@ impl Network {
             Ok(bench) => bench,
             Err(unreachable) => return Pushed::Unreachable(unreachable.why),
         };
-        let mut arguments =
+        let mut options =
             words(&["push", "--porcelain", "--no-verify", "--no-signed", "--recurse-submodules=no"]);
         if let Replace::Only(old) = replace {
-            arguments.push(format!("--force-with-lease=refs/heads/{branch}:{old}").into());
+            options.push(format!("--force-with-lease=refs/heads/{branch}:{old}").into());
         }
         let target = format!("refs/heads/{branch}");
-        arguments.extend(words(&["--", &self.endpoint.url, &format!("{commit}:{target}")]));
+        let what = words(&["--", &self.endpoint.url, &format!("{commit}:{target}")]);
         if !self.refuses_anchors.load(Ordering::Relaxed)
             && let Some(anchored) = self.anchor_for(&bench).await
+            && let Some(lease) = self.announce(&anchored).await
         {
-            let mut with_anchor = arguments.clone();
-            with_anchor.push(refspec(&anchored));
+            let own = [lease.option(&anchored)];
+            let with_anchor = [&*options, &own, &what, &[refspec(&anchored)]].concat();
             let pushed = self.push_words(&bench, with_anchor, &target, Some(&anchored)).await;
             if !matches!(pushed, Pushed::Refused(_)) {
                 return pushed;
             }
             // A hook may refuse everything for the sake of one reference that it does not know.
-            let pushed = self.push_words(&bench, arguments, &target, None).await;
+            let pushed = self.push_words(&bench, [options, what].concat(), &target, None).await;
             self.refuses_anchors.store(pushed == Pushed::Done, Ordering::Relaxed);
             return pushed;
         }
-        self.push_words(&bench, arguments, &target, None).await
+        self.push_words(&bench, [options, what].concat(), &target, None).await
     }
 
     async fn push_words(
@@ -296,10 +308,8 @@ impl Network {
         match self.git(bench, arguments, self.timeouts.transfer).await {
             Err(unreachable) => Pushed::Unreachable(unreachable.why),
             Ok(answer) => {
-                if let Some(anchored) = anchored
-                    && has_taken(&answer, &anchored.remote_reference())
-                {
-                    self.anchors.note_pushed(anchored);
+                if let Some(anchored) = anchored {
+                    self.heard(bench, &answer, anchored).await;
                 }
                 // Git calls it a failure when one of two references was refused; only the branch matters here.
                 if answer.is_success || has_taken(&answer, target) {
@@ -309,35 +319,6 @@ impl Network {
                 }
             }
         }
-    }
-
-    /// Pushes the anchor by itself, if the remote is not known to have it. Whether it arrives is nobody's concern: the
-    /// next push takes it along.
-    pub(crate) async fn push_anchor_alone(&self) {
-        let anchors = self.anchors.clone();
-        let is_unpushed = blocking(move || Ok(anchors.is_unpushed())).await.unwrap_or(false);
-        if !is_unpushed || self.refuses_anchors.load(Ordering::Relaxed) {
-            return;
-        }
-        let Ok(bench) = self.bench(Vec::new()).await else { return };
-        let Some(anchored) = self.anchor_for(&bench).await else { return };
-        let mut arguments = words(&["push", "--porcelain", "--no-verify", "--no-signed"]);
-        arguments.extend(words(&["--", &self.endpoint.url]));
-        arguments.push(refspec(&anchored));
-        self.push_words(&bench, arguments, &anchored.remote_reference(), Some(&anchored)).await;
-    }
-
-    async fn anchor_for(&self, bench: &Bench) -> Option<Anchored> {
-        let (anchors, objects) = (self.anchors.clone(), bench.objects());
-        let mut borrowed = self.git.join("objects").into_os_string().into_vec();
-        borrowed.push(b'\n');
-        let prepare = move || {
-            let anchored = anchors.for_push(&objects)?;
-            fs::create_dir_all(objects.join(BORROWED).parent()?).ok()?;
-            fs::write(objects.join(BORROWED), borrowed).ok()?;
-            Some(anchored)
-        };
-        blocking(move || Ok(prepare())).await.ok().flatten()
     }
 
     fn judge(&self, answer: &Finished, target: &str) -> Pushed {
@@ -375,13 +356,13 @@ impl Network {
         Pushed::Refused(self.shown(&why))
     }
 
-    async fn bench(&self, haves: Vec<Oid>) -> Result<Bench, Unreachable> {
+    pub(crate) async fn bench(&self, haves: Vec<Oid>) -> Result<Bench, Unreachable> {
         let (state, git) = (self.state.clone(), self.git.clone());
         let made = blocking(move || Bench::set_up(&state, &git, &haves)).await;
         made.map_err(|error| Unreachable::remote(self.shown(&error.message)))
     }
 
-    async fn git(
+    pub(crate) async fn git(
         &self,
         bench: &Bench,
         arguments: Vec<OsString>,
@@ -497,23 +478,18 @@ impl Network {
     }
 }
 
-fn words(words: &[&str]) -> Vec<OsString> {
+pub(crate) fn words(words: &[&str]) -> Vec<OsString> {
     words.iter().map(OsString::from).collect()
 }
 
-/// An anchor follows no other, so it replaces the one before.
-fn refspec(anchored: &Anchored) -> OsString {
-    format!("+{}:{}", anchored.commit, anchored.remote_reference()).into()
-}
-
 /// What a push says of one reference.
-fn lines_of<'a>(answer: &'a Finished, target: &'a str) -> impl Iterator<Item = &'a str> {
+pub(crate) fn lines_of<'a>(answer: &'a Finished, target: &'a str) -> impl Iterator<Item = &'a str> {
     answer.stdout.lines().filter(move |line| {
         let names = line.split('\t').nth(1).unwrap_or_default();
         names.split_once(':').is_some_and(|(_, to)| to == target)
     })
 }
 
-fn has_taken(answer: &Finished, target: &str) -> bool {
+pub(crate) fn has_taken(answer: &Finished, target: &str) -> bool {
     lines_of(answer, target).any(|line| line.starts_with([' ', '+', '*', '=']))
 }

@@ -61,7 +61,7 @@ impl Inner {
             commit: text(delivered.commit.or(commit)),
             branch,
             pushed: delivered.is_pushed,
-            why: delivered.why,
+            why: network.with_dispute(delivered.why),
             request: None,
         })
     }

@@ -68,7 +68,7 @@ pub struct Persisted {
     pub commit: String,
     pub branch: String,
     pub pushed: bool,
-    /// Why it was not pushed, or what is left to do by hand.
+    /// Why it was not pushed, or what is left to do by hand; also that the remote's audit is not the one here.
     pub why: Option<String>,
     pub request: Option<RequestLink>,
 }
@@ -106,7 +106,8 @@ pub struct Synced {
     pub requests: Vec<RequestLink>,
     /// Why something could not be delivered, or what is left to do by hand.
     pub why: Option<String>,
-    /// What was found in the working tree and not committed, a sentence each.
+    /// What was found in the working tree and not committed, a sentence each; also that the remote has another head of
+    /// this machine's audit.
     pub warnings: Vec<String>,
 }
 

@@ -91,7 +91,7 @@ impl Inner {
             commit: text(requested.tip.or(tip)),
             branch,
             pushed: requested.is_pushed,
-            why: requested.why,
+            why: network.with_dispute(requested.why),
             request: requested.link,
         })
     }

@@ -76,7 +76,8 @@ impl Inner {
         }
         self.push_kept(network, &lane).await?;
         // Usually it went along with the tools.
-        network.push_anchor_alone().await;
+        network.settle_anchor().await;
+        synced.warnings.extend(network.dispute());
         Ok(synced)
     }
 }

@@ -24,8 +24,6 @@ const MAX_NAME: usize = 200;
 pub(crate) struct Connection {
     pub(crate) kernel: Arc<Kernel>,
     pub(crate) options: ServeOptions,
-    /// Of a client that names none.
-    pub(crate) session: String,
 }
 
 /// Whoever has shown a token.
@@ -67,15 +65,21 @@ impl Connection {
             in_time(self.options.patience, read_frame(reader)).await.map_err(|error| refused(&error))?;
         let hello: Hello = parse(&frame.ok_or_else(|| refused(&FrameError::Torn))?)?;
         let named = [Some(&hello.actor), hello.session.as_ref()];
-        if named.into_iter().flatten().any(|name| name.is_empty() || name.len() > MAX_NAME) {
+        if named
+            .into_iter()
+            .flatten()
+            .any(|name| name.is_empty() || name.len() > MAX_NAME || name.chars().any(char::is_control))
+        {
             return Err(ToolError::new(
                 Code::Validation,
-                format!("`actor` and `session` have 1 to {MAX_NAME} bytes"),
-            ));
+                format!("`actor` and `session` have 1 to {MAX_NAME} bytes and no control characters"),
+            )
+            .help("docs/socket.md shows every frame"));
         }
         let token = CapabilityToken::new(hello.token);
-        self.kernel.check_token(&token)?;
-        let session = hello.session.unwrap_or_else(|| self.session.clone());
+        let grant = self.kernel.check_token(&token)?;
+        // Whoever shares a token shares its past, so that no rule over a session is evaded by connecting again.
+        let session = hello.session.unwrap_or_else(|| format!("token-{}", grant.id()));
         Ok(Client { token, actor: hello.actor, session })
     }
 
@@ -94,8 +98,8 @@ impl Connection {
             let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
             let frame = match self.next_frame(reader).await {
                 Ok(Some(frame)) => frame,
-                // The client has said all it wants to; it may still wait for answers.
-                Ok(None) => break,
+                // Whoever closes does not wait for answers; what is under way is cancelled with the tasks.
+                Ok(None) => return,
                 Err(error) => {
                     let _ = answers.send(Answer::Refused { id: None, error: refused(&error) }).await;
                     break;

@@ -4,7 +4,6 @@ use std::io;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tgp::Kernel;
@@ -48,7 +47,6 @@ pub struct Server {
     listener: UnixListener,
     path: PathBuf,
     options: ServeOptions,
-    served: AtomicU64,
 }
 
 impl Server {
@@ -68,7 +66,7 @@ impl Server {
         let private = directory.unwrap_or(Path::new(".")).join(format!(".tgp-{}", std::process::id()));
         let listener = bind_privately(&private, path).map_err(wrong);
         let _ = std::fs::remove_dir_all(&private);
-        Ok(Self { listener: listener?, path: path.to_owned(), options, served: AtomicU64::new(0) })
+        Ok(Self { listener: listener?, path: path.to_owned(), options })
     }
 
     /// Serves clients until the future is dropped; with it every open call is cancelled, and recorded as such.
@@ -97,7 +95,6 @@ impl Server {
         clients: &mut JoinSet<()>,
         kernel: &Arc<Kernel>,
     ) {
-        let number = self.served.fetch_add(1, Ordering::Relaxed);
         let Ok(place) = Arc::clone(places).try_acquire_owned() else {
             // Nothing is waited for here: a client that does not read gets no reason.
             connection::turn_away(stream, "too many clients are connected; try again later");
@@ -107,8 +104,7 @@ impl Server {
             connection::turn_away(stream, "only the user who runs this kernel may connect");
             return;
         }
-        let session = format!("socket-{}-{number}", std::process::id());
-        let connection = Connection { kernel: Arc::clone(kernel), options: self.options, session };
+        let connection = Connection { kernel: Arc::clone(kernel), options: self.options };
         clients.spawn(async move {
             connection.run(stream).await;
             drop(place);

@@ -62,6 +62,8 @@ const EXEMPT_PATTERNS: &[&str] = &[
     "target/**",
     "dist/**",
     "coverage/**",
+    // Where forged tools put their data, unless they are told otherwise.
+    "tmp/**",
     "**/node_modules/**",
     "**/{__pycache__,.pytest_cache,.mypy_cache,.ruff_cache,.venv,.tox,.nyc_output}/**",
 ];
@@ -236,7 +238,8 @@ impl Classifier {
     }
 }
 
-/// In the tool repository only what lies below `tools/` is work; what else must not be touched is the policy's business.
+/// In the tool repository all below `tools/` is work, and so is whatever can be executed or imported elsewhere; what else
+/// must not be touched is the policy's business.
 fn tool_file(path: RelativePath) -> Classified {
     let name = path.name().unwrap_or_default().to_owned();
     match Scope::of_tool(&path) {

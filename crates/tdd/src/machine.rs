@@ -76,6 +76,8 @@ pub(crate) enum RunReason {
     Halted,
     Stale,
     Inconclusive,
+    /// Some tests were asked for, and none is known to have failed.
+    PartIsUnknown,
     OnlyAPart,
     AllPass,
     NewTestFails,
@@ -157,7 +159,8 @@ impl Machine {
         }
         match (run.outcome, run.selection) {
             (Outcome::Stale, _) => RunReason::Stale,
-            (Outcome::Inconclusive, _) => RunReason::Inconclusive,
+            (Outcome::Inconclusive, Selection::Part) => RunReason::PartIsUnknown,
+            (Outcome::Inconclusive, Selection::Whole) => RunReason::Inconclusive,
             (Outcome::Passed, Selection::Part) => RunReason::OnlyAPart,
             (Outcome::Passed, Selection::Whole) => self.pass(&run.files),
             (Outcome::Failed, _) => self.fail(run),
@@ -187,8 +190,14 @@ impl Machine {
             return self.admit(failing, RunReason::NewTestFails);
         }
         if self.cycle == Cycle::Opened && !changed.is_empty() {
-            // The new test passes by now and an old one fails: the code that broke it must be mendable.
-            return self.admit(changed, RunReason::StillFails);
+            if run.selection == Selection::Whole {
+                // The new test passes by now and an old one fails: the code that broke it must be mendable.
+                return self.admit(changed, RunReason::StillFails);
+            }
+            // The new test may not have run at all, so what it said before stands as it was.
+            if matches!(self.state, TddState::Red | TddState::CodeAllowed) {
+                return RunReason::StillFails;
+            }
         }
         let was_refactoring = self.state == TddState::TestWritten && self.cycle == Cycle::Refactoring;
         if was_refactoring || matches!(self.state, TddState::Green | TddState::Refactor) {

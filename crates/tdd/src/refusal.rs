@@ -111,6 +111,9 @@ pub(crate) fn explain(reason: RunReason, state: TddState) -> &'static str {
         (RunReason::Inconclusive, _) => {
             "no test has been seen to pass or to fail, so the run says nothing; look at its output"
         }
+        (RunReason::PartIsUnknown, _) => {
+            "nothing says in which file one of the selected tests has failed, so the run says nothing; run all tests"
+        }
         (RunReason::OnlyAPart, _) => "the selected tests pass; only a run of all tests makes the work green",
         (RunReason::AllPass, _) => {
             "all tests pass on the files as they are; existing code may be changed while they stay green"

@@ -14,7 +14,7 @@ const NOT_STARTED: [i32; 2] = [126, 127];
 pub enum Selection {
     /// All tests of the scope. Only such a run can make it green.
     Whole,
-    /// Some of them. It can show that a test fails, never that all pass.
+    /// Some of them. It can show that a test fails, where the failing files are known, never that all pass.
     Part,
 }
 
@@ -48,7 +48,7 @@ pub enum Outcome {
     Passed,
     /// A test failed.
     Failed,
-    /// No test ran, the runner itself failed, or its words contradict each other.
+    /// No test ran, the runner itself failed, its words contradict each other, or nobody knows which of some tests failed.
     Inconclusive,
     /// Files changed while it ran, so nobody knows which files it saw.
     Stale,
@@ -84,10 +84,17 @@ impl TestRun {
         }
         match (self.exit_code, self.passed, self.failed) {
             (Some(0), None | Some(1..), None | Some(0)) => Outcome::Passed,
+            // A filter may have matched nothing: then nobody knows whether the new test was among what failed.
+            (Some(code), _, _) if code != 0 && self.is_unknown_part() => Outcome::Inconclusive,
             (Some(code), _, None) if code != 0 && !NOT_STARTED.contains(&code) => Outcome::Failed,
             (Some(code), _, Some(1..)) if code != 0 => Outcome::Failed,
             _ => Outcome::Inconclusive,
         }
+    }
+
+    /// Whether some tests were asked for, and nothing says in which files they failed.
+    fn is_unknown_part(&self) -> bool {
+        self.selection == Selection::Part && self.failing_files.as_ref().is_none_or(Vec::is_empty)
     }
 }
 

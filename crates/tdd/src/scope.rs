@@ -8,6 +8,15 @@ use tgp_contract::{RelativePath, Root};
 /// What the project's scope is called.
 const PROJECT: &str = "project";
 
+/// The folder of the tool repository in which every file belongs to a tool.
+const TOOLS: &str = "tools";
+
+/// What the compiler takes as a module with code in it: it can be executed or imported wherever it stands.
+const MODULE_EXTENSIONS: [&str; 8] = ["ts", "tsx", "mts", "cts", "js", "jsx", "mjs", "cjs"];
+
+/// Types alone; nothing can execute or import them.
+const DECLARATION_ENDINGS: [&str; 3] = [".d.ts", ".d.mts", ".d.cts"];
+
 /// A piece of work that has a machine of its own.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
@@ -37,16 +46,26 @@ impl Scope {
         RelativePath::new(text).ok().and_then(|path| Self::of_tool(&path))
     }
 
-    /// The scope of a file of the tool repository. A tool and its test share one, whatever their extensions.
+    /// The scope of a file of the tool repository: of all below `tools/`, and of code wherever it stands. A tool and its
+    /// test share one, whatever their extensions.
     pub(crate) fn of_tool(path: &RelativePath) -> Option<Self> {
-        let (folder, name) = path.as_str().rsplit_once('/')?;
-        if path.parts().next() != Some("tools") {
+        let name = path.name()?;
+        let folder = path.parent();
+        let is_below_tools = !folder.is_root() && path.parts().next() == Some(TOOLS);
+        if !is_below_tools && !is_module(name) {
             return None;
         }
         let stem = stem(name);
         let stem = stem.strip_suffix(".test").filter(|stem| !stem.is_empty()).unwrap_or(stem);
-        RelativePath::new(&format!("{folder}/{stem}.ts")).ok().map(Self::Tool)
+        folder.join(&format!("{stem}.ts")).ok().map(Self::Tool)
     }
+}
+
+/// Whether a file of this name can be executed or imported as code.
+fn is_module(name: &str) -> bool {
+    let is_declaration = DECLARATION_ENDINGS.iter().any(|ending| name.ends_with(ending));
+    !is_declaration
+        && name.rsplit_once('.').is_some_and(|(_, extension)| MODULE_EXTENSIONS.contains(&extension))
 }
 
 /// The name without its last extension. A name that only begins with a dot has none.

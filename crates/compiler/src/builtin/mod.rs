@@ -20,6 +20,9 @@ const TEST_FILE: &str = "./file.test.ts";
 /// How the name of a test file ends.
 const TEST_ENDING: &str = ".test.ts";
 
+/// How the name of a tool ends.
+const TOOL_ENDINGS: [&str; 8] = [".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs"];
+
 /// Whether a file of the tool root holds tests: it is no tool itself, and may import `@tgp/test`.
 #[must_use]
 pub fn is_test_file(path: &str) -> bool {
@@ -27,17 +30,17 @@ pub fn is_test_file(path: &str) -> bool {
     name.len() > TEST_ENDING.len() && name.ends_with(TEST_ENDING)
 }
 
-/// The tool that a test file stands beside: `tools/fib.ts` for `tools/fib.test.ts`.
-#[must_use]
-pub fn tested_file(path: &str) -> Option<String> {
-    let stem = path.strip_suffix(TEST_ENDING).filter(|_| is_test_file(path))?;
-    Some(format!("{stem}.ts"))
+/// The tools that a test file may stand beside, the usual one first: `tools/fib.ts` for `tools/fib.test.ts`.
+pub fn tested_files(path: &str) -> impl Iterator<Item = String> {
+    let stem = path.strip_suffix(TEST_ENDING).filter(|_| is_test_file(path));
+    stem.into_iter().flat_map(|stem| TOOL_ENDINGS.iter().map(move |ending| format!("{stem}{ending}")))
 }
 
-/// The test file that stands beside a tool: `tools/fib.test.ts` for `tools/fib.ts`.
+/// The test file that stands beside a tool: `tools/fib.test.ts` for `tools/fib.ts` and for `tools/fib.js`.
 #[must_use]
 pub fn test_file(path: &str) -> Option<String> {
-    let stem = path.strip_suffix(".ts").filter(|_| !is_test_file(path))?;
+    let stem = TOOL_ENDINGS.iter().find_map(|ending| path.strip_suffix(ending));
+    let stem = stem.filter(|_| !is_test_file(path))?;
     Some(format!("{stem}{TEST_ENDING}"))
 }
 

@@ -108,7 +108,7 @@ impl GraphBuilder {
     /// The graph of a tool.
     ///
     /// # Errors
-    /// When the entry does not exist or cannot be read.
+    /// When the entry does not exist or cannot be read; `EVALIDATION` when its name is not that of code.
     pub fn new(host: GraphHost, entry: &RelativePath) -> Result<Self, GraphError> {
         let mut builder = Self::empty(host, entry.as_str());
         let unit = tools::read_entry(builder.host.tools.as_ref(), entry)?;
@@ -162,7 +162,8 @@ impl GraphBuilder {
     /// Takes one compiled source and resolves what it asks for.
     ///
     /// # Errors
-    /// `ENOTFOUND` for a missing module, `ESECURITY` for one outside the allow-list or the tool root.
+    /// `ENOTFOUND` for a missing module, `ESECURITY` for one outside the allow-list or the tool root, `ECOMPILE` for a
+    /// file that is none, or is a test.
     pub fn supply(&mut self, compiled: Compiled) -> Result<(), GraphError> {
         let origin = self.origins.get(&compiled.id).cloned().filter(|_| self.awaited.remove(&compiled.id));
         let Some(origin) = origin else {
@@ -230,6 +231,10 @@ impl GraphBuilder {
                 }
                 if tools::is_tool_specifier(specifier) {
                     let path = tools::locate(self.host.tools.as_ref(), importer, request)?;
+                    // Tests may be written at any time; code may not, and so must not stand in them.
+                    if builtin::is_test_file(path.as_str()) && !builtin::is_test_file(importer.as_str()) {
+                        return Err(refused(request, Refusal::TestFile(&path)));
+                    }
                     return self.add_tool(path, request);
                 }
                 tools::refuse_foreign(&self.host, request)?;

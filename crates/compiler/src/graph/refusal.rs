@@ -1,6 +1,6 @@
 //! What is said when an import cannot be resolved.
 
-use tgp_contract::{Code, ToolError};
+use tgp_contract::{Code, RelativePath, ToolError};
 
 use crate::ModuleRequest;
 
@@ -20,6 +20,8 @@ pub(super) enum Refusal<'r> {
     CoreInTool,
     /// A tool asks for `@tgp/test`.
     TestInTool,
+    /// A module that is no test asks for one.
+    TestFile(&'r RelativePath),
     /// Nothing is there.
     NotFound { tried: Vec<String>, nearest: Vec<String>, help: String },
     /// A package does not have this file or does not export it.
@@ -67,6 +69,11 @@ pub(super) fn refused(request: &ModuleRequest, refusal: Refusal<'_>) -> ToolErro
             Code::Security,
             "`@tgp/test` is for test files".to_owned(),
             "write the tests into a file of their own beside the tool, such as `fib.test.ts` for `fib.ts`".to_owned(),
+        ),
+        Refusal::TestFile(path) => (
+            Code::Compile,
+            format!("`{path}` holds tests, and only tests may import it"),
+            "move what both need into a module of its own, such as `shared.ts`".to_owned(),
         ),
         Refusal::NotFound { tried, nearest, help } => {
             let mut why = "there is no such module".to_owned();

@@ -14,6 +14,12 @@ const MOUNTED: &str = "tools";
 
 const MODULE_EXTENSIONS: [&str; 7] = ["ts", "js", "json", "mts", "mjs", "cts", "cjs"];
 
+/// What can be run. Nothing else may: files of other names are not held to tests.
+const ENTRY_EXTENSIONS: [&str; 8] = ["ts", "tsx", "mts", "cts", "js", "jsx", "mjs", "cjs"];
+
+/// Types alone, with nothing to run or import.
+const DECLARATION_ENDINGS: [&str; 3] = [".d.ts", ".d.mts", ".d.cts"];
+
 /// `./x`, `../x` and `/lib/x` name tools.
 pub(super) fn is_tool_specifier(specifier: &str) -> bool {
     specifier.starts_with("./")
@@ -116,9 +122,14 @@ fn candidates(path: &RelativePath) -> Vec<RelativePath> {
 }
 
 fn is_module(path: &RelativePath) -> bool {
-    path.name()
-        .and_then(|name| name.rsplit_once('.'))
-        .is_some_and(|(_, extension)| MODULE_EXTENSIONS.contains(&extension))
+    has_code(path, &MODULE_EXTENSIONS)
+}
+
+/// Whether the name has one of the extensions and is not that of a declaration.
+fn has_code(path: &RelativePath, extensions: &[&str]) -> bool {
+    let name = path.name().unwrap_or_default();
+    let is_declaration = DECLARATION_ENDINGS.iter().any(|ending| name.ends_with(ending));
+    !is_declaration && name.rsplit_once('.').is_some_and(|(_, extension)| extensions.contains(&extension))
 }
 
 fn is_file(files: &dyn FileSystem, path: &RelativePath) -> bool {
@@ -160,6 +171,11 @@ pub(super) fn read_entry(files: &dyn FileSystem, entry: &RelativePath) -> Result
             return Err(ToolError::new(Code::NotFound, format!("there is no tool `{entry}`")).help(help));
         }
         Err(error) => return Err(error.into()),
+    }
+    if !has_code(entry, &ENTRY_EXTENSIONS) {
+        let message = format!("`{entry}` is no tool: it is neither TypeScript nor JavaScript by its name");
+        return Err(ToolError::new(Code::Validation, message)
+            .help("tools are called `name.ts` or `name.js`, and `name.d.ts` holds types only"));
     }
     let place = Place { file: entry.to_string(), line: 1, column: 1 };
     Ok(Unit { id: entry.to_string(), source: read(files, entry, &place)?, role: Role::Tool })

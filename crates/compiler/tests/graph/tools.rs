@@ -197,3 +197,49 @@ fn graphs_have_a_size() {
     project.add("tools/big.ts", &vec![b' '; 300 * 1024]);
     assert!(project.refusal("tools/a.ts").contains("more than the 262144 allowed"));
 }
+
+#[test]
+fn bug_only_files_of_code_are_run() {
+    let names =
+        ["tools/README.md", "tools/a", "tools/data.json", "tools/a.d.ts", "a.d.mts", "bin/a.TS", "bin/a.txt"];
+    let files: Vec<(&str, &str)> = names.iter().map(|name| (*name, "1")).collect();
+    let project = Project::new(&files);
+    for name in names {
+        let refusal = project.refusal(name);
+        assert!(refusal.starts_with(&format!("EVALIDATION `{name}` is no tool")), "{refusal}");
+    }
+    for name in ["a.ts", "bin/a.js", "a.mts", "a.cts", "a.mjs", "a.cjs", "a.tsx", "a.jsx"] {
+        assert!(Project::new(&[(name, "export default 1;")]).graph(name).is_ok(), "{name}");
+    }
+}
+
+#[test]
+fn bug_a_tool_imports_no_tests_and_no_declarations() {
+    for (source, code) in [
+        ("import x from './b.test.ts'; export default x;", "ECOMPILE 1:15"),
+        ("export * from './b.test';", "`tools/b.test.ts` holds tests, and only tests may import it"),
+        ("import '/lib/b.test.js'; export {};", "`tools/b.test.ts` holds tests"),
+        ("module.exports = require('../tools/b.test.ts');", "`tools/b.test.ts` holds tests"),
+        (
+            "import './c'; export {};",
+            "tools/c.ts:1:8: cannot import `./b.test.ts`: `tools/b.test.ts` holds tests",
+        ),
+        ("import './types.d.ts'; export {};", "ECOMPILE 1:8 tools/a.ts:1:8: cannot import `./types.d.ts`"),
+        ("import './types.d'; export {};", "`tools/types.d.ts` is no module"),
+    ] {
+        let project = Project::new(&[
+            ("tools/a.ts", source),
+            ("tools/b.test.ts", "export default () => 'free code';"),
+            ("tools/c.ts", "import './b.test.ts'; export {};"),
+            ("tools/types.d.ts", "export const x = 1;"),
+        ]);
+        let refusal = project.refusal("tools/a.ts");
+        assert!(refusal.contains(code), "{source}: {refusal}");
+    }
+    // Tests may share what they need.
+    let project = Project::new(&[
+        ("tools/a.test.ts", "import { x } from './b.test.ts'; export default x;"),
+        ("tools/b.test.ts", "export const x = 1;"),
+    ]);
+    assert!(project.graph("tools/a.test.ts").is_ok());
+}

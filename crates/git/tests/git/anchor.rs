@@ -2,12 +2,15 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
 use tgp_contract::Code;
 use tgp_git::Memory;
 
-use crate::support::{World, arrived, assert_clean, child, forge, git, git_command, lines, options};
+use crate::support::{
+    World, arrived, assert_clean, child, forge, git, git_command, lines, options, time_goes_by,
+};
 
 const CHAIN: &str = "0123456789abcdef0123456789abcdef";
 
@@ -135,6 +138,111 @@ async fn a_remote_that_refuses_it_still_takes_the_tools() {
         let synced = memory.sync().await.unwrap();
         assert_eq!(synced.why, None, "refusal {number}");
     }
+}
+
+fn is_dispute(text: &str) -> bool {
+    [
+        "another head of this machine's audit",
+        "rolled back or copied",
+        "a person should look",
+        "`tgp audit verify`",
+    ]
+    .iter()
+    .all(|part| text.contains(part))
+}
+
+/// The remote keeps the newer anchor, the tools go on, and everybody who pushes is told.
+#[tokio::test]
+async fn a_record_that_was_rolled_back_does_not_replace_the_evidence() {
+    let world = World::with(&[("tools/a.ts", "a")]);
+    let (root, copy) = (world.root("agent"), world.at("copy"));
+    let memory = world.kernel("agent").await;
+    memory.anchor().store(CHAIN, "words 1").unwrap();
+    assert_eq!(memory.sync().await.unwrap().warnings, [""; 0]);
+    let copied = Command::new("cp").arg("-a").args([&root, &copy]).status().unwrap();
+    assert!(copied.success());
+    memory.anchor().store(CHAIN, "words 2").unwrap();
+    arrived(memory.persist(forge("tools/b.ts", "b")).await);
+    memory.anchor().store(CHAIN, "words 3").unwrap();
+    assert_eq!(memory.sync().await.unwrap().warnings, [""; 0]);
+    assert_eq!(remote_anchor(&world, CHAIN).unwrap(), "words 3");
+    drop(memory);
+    fs::remove_dir_all(&root).unwrap();
+    fs::rename(&copy, &root).unwrap();
+
+    let memory = world.kernel("agent").await;
+    let synced = memory.sync().await.unwrap();
+    assert!(synced.warnings.len() == 1 && is_dispute(&synced.warnings[0]), "before any new call: {synced:?}");
+    drop(memory);
+    let memory = world.kernel("agent").await;
+    memory.anchor().store(CHAIN, "words 2, forged").unwrap();
+    for tool in ["tools/c.ts", "tools/d.ts"] {
+        let persisted = memory.persist(forge(tool, "x")).await.unwrap();
+        assert!(persisted.pushed && is_dispute(&persisted.why.unwrap()));
+        assert_eq!(world.remote_file(tool).unwrap(), "x");
+        assert_eq!(remote_anchor(&world, CHAIN).unwrap(), "words 3");
+    }
+    let synced = memory.sync().await.unwrap();
+    assert!(synced.warnings.len() == 1 && is_dispute(&synced.warnings[0]) && synced.why.is_none());
+    assert_eq!(remote_anchor(&world, CHAIN).unwrap(), "words 3");
+
+    // A person has looked and begun a new chain, which has a place of its own.
+    let other = "e".repeat(32);
+    memory.anchor().store(&other, "anew").unwrap();
+    arrived(memory.persist(forge("tools/e.ts", "e")).await);
+    assert_eq!(memory.sync().await.unwrap().warnings, [""; 0]);
+    assert_eq!(remote_anchor(&world, &other).unwrap(), "anew");
+    assert_eq!(remote_anchor(&world, CHAIN).unwrap(), "words 3");
+    world.assert_consistent();
+}
+
+/// What is lost on the way is no reason for an alarm: the note, the remote's answer, or the remote's reference.
+#[tokio::test]
+async fn an_anchor_of_ours_is_known_again() {
+    let world = World::with(&[("tools/a.ts", "a")]);
+    let root = world.root("agent");
+    let reference = format!("refs/tgp/audit/{CHAIN}");
+    let memory = world.kernel("agent").await;
+    memory.anchor().store(CHAIN, "words 1").unwrap();
+    arrived(memory.persist(forge("tools/b.ts", "b")).await);
+    for round in 0..2 {
+        fs::remove_file(root.join(".state/git-anchor-pushed")).unwrap();
+        if round == 0 {
+            arrived(memory.persist(forge("tools/c.ts", "c")).await);
+        }
+        assert_eq!(memory.sync().await.unwrap().warnings, [""; 0]);
+    }
+    memory.anchor().store(CHAIN, "words 2").unwrap();
+    arrived(memory.persist(forge("tools/d.ts", "d")).await);
+    assert_eq!(remote_anchor(&world, CHAIN).unwrap(), "words 2");
+
+    git(&world.remote(), &["update-ref", "-d", &reference]);
+    arrived(memory.persist(forge("tools/e.ts", "e")).await);
+    assert_eq!(remote_anchor(&world, CHAIN).unwrap(), "words 2", "it is put there again");
+
+    // Pushes arrive, and git is gone before it can say so.
+    let mut deaf = world.options("agent");
+    deaf.surroundings.path = world.logged_git(&world.at("log"));
+    let real = fs::read_to_string(world.at("bin/git")).unwrap();
+    let real = real.replace("exec ", "") + "case \"$*\" in *' push '*) exit 1;; esac\n";
+    fs::write(
+        world.at("bin/git"),
+        real.replace("\"$@\"\n", "\"$@\" > \"$0.out\" 2>&1; code=$?\n") + "cat \"$0.out\"; exit $code\n",
+    )
+    .unwrap();
+    let deaf = Memory::open(deaf).await.unwrap();
+    for round in 3..6 {
+        deaf.anchor().store(CHAIN, &format!("words {round}")).unwrap();
+        let persisted = deaf.persist(forge(&format!("tools/t{round}.ts"), "t")).await.unwrap();
+        assert!(!persisted.pushed && !is_dispute(&persisted.why.unwrap()));
+        time_goes_by(&root);
+    }
+    assert_eq!(remote_anchor(&world, CHAIN).unwrap(), "words 3", "later ones had to expect the second");
+    memory.anchor().store(CHAIN, "words 6").unwrap();
+    arrived(memory.persist(forge("tools/f.ts", "f")).await);
+    assert_eq!(memory.sync().await.unwrap().warnings, [""; 0]);
+    assert_eq!(remote_anchor(&world, CHAIN).unwrap(), "words 6");
+    world.assert_consistent();
 }
 
 /// Processes that replace the anchor at once, are killed, and a writer beside them that persists tools.

@@ -65,6 +65,7 @@ pub(super) async fn arm(
         tool_root: ground.root.clone(),
         project: ground.project.clone(),
         files: ground.config.policy.files.clone(),
+        required: ground.config.policy.required,
         settings: policy_settings(ground, options, workspace),
     };
     let known =

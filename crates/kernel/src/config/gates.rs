@@ -25,14 +25,15 @@ pub struct AuditConfig {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicyConfig {
-    /// Files of rules, relative to the project, besides `policy/*.yaml` of the tool root. One that does not exist has
-    /// no rules.
+    /// Files of rules, relative to the project, besides `policy/*.yaml` of the tool root.
     pub files: Vec<String>,
+    /// Whether they have to exist: those that somebody has named do, the usual one need not.
+    pub required: bool,
 }
 
 impl Default for PolicyConfig {
     fn default() -> Self {
-        Self { files: vec!["tgp.policy.yaml".to_owned()] }
+        Self { files: vec!["tgp.policy.yaml".to_owned()], required: false }
     }
 }
 
@@ -67,9 +68,9 @@ pub(super) fn read_audit(mut audit: Fields<'_>) -> AuditConfig {
 }
 
 pub(super) fn read_policy(mut policy: Fields<'_>) -> PolicyConfig {
-    let files = policy.texts("files").unwrap_or_else(|| PolicyConfig::default().files);
+    let named = policy.texts("files");
     policy.done();
-    PolicyConfig { files }
+    named.map_or_else(PolicyConfig::default, |files| PolicyConfig { files, required: true })
 }
 
 pub(super) fn read_tdd(mut tdd: Fields<'_>) -> TddConfig {

@@ -59,7 +59,9 @@ async fn a_commands_changes_are_applied_together_when_it_succeeds() {
             pair("docs/gone.md", "deleted"),
             pair("docs/made.md", "created"),
             pair("docs/old.md", "changed"),
-            pair("run.sh", "changed")
+            pair("run.sh", "changed"),
+            pair("empty", "directory made"),
+            pair("empty/inside", "directory made"),
         ]
     );
     assert_eq!(project.text("docs/old.md").as_deref(), Some("new\n"));

@@ -15,6 +15,7 @@ mod lifecycle;
 mod memory;
 mod packages;
 mod processes;
+mod review;
 mod router;
 mod server;
 mod shapes;

@@ -4,7 +4,9 @@ use serde_json::{Value, json};
 use tgp::contract::{TddMode, TddState};
 use tgp::{BootOptions, Kernel, Scope};
 
-use crate::support::{Project, code, data, error};
+use tgp_tools::testing::{detect, read_counts};
+
+use crate::support::{Project, code, data, error, exec};
 
 async fn strict(project: &Project) -> Kernel {
     let options = BootOptions { tdd_mode: Some(TddMode::Strict), ..project.options() };
@@ -127,5 +129,121 @@ async fn a_test_run_writes_nothing() {
     assert_eq!(run["exitCode"], 0, "{run}");
     assert!(!project.file("src.code").exists(), "a test run is no way to write");
     assert!(project.text("tests/all.sh").unwrap().contains("sneaky"));
+    kernel.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bug_no_name_lets_code_run_that_no_test_has_asked_for() {
+    let project = Project::new();
+    project.put("tgp.config.json", &json!({ "sandbox": { "cpuMs": 5_000 } }).to_string());
+    let kernel = strict(&project).await;
+    for path in
+        ["bin/a.ts", "a.ts", "lib/a.ts", "tmp/a.ts", "docs/x.ts", "bin/a.js", "bin/a.mjs", "tools/a.test.js"]
+    {
+        let written = write(&kernel, path, TOOL).await;
+        assert_eq!(code(&written), "ESTATE", "{path}");
+        assert!(!project.file(&format!(".tgp/{path}")).exists(), "{path}");
+    }
+    // What may be written at any time cannot be run.
+    for path in ["tools/README.md", "docs/x.txt", "tmp/data.json", "bin/types.d.ts"] {
+        assert!(write(&kernel, path, TOOL).await.is_ok(), "{path}");
+        let ran = exec(&kernel, path, json!({ "n": 2 })).await;
+        assert_eq!(code(&ran), "EVALIDATION", "{path}: {ran:?}");
+        assert!(error(&ran).help_of().is_some());
+    }
+    // Nor can it be had by way of a test.
+    assert!(write(&kernel, "tools/free.test.ts", TOOL).await.is_ok());
+    assert_eq!(code(&exec(&kernel, "tools/free.test.ts", json!({})).await), "EVALIDATION");
+    project.tool("by_hand.ts", "import free from './free.test.ts';\nexport default () => free({ n: 2 });\n");
+    let ran = exec(&kernel, "tools/by_hand.ts", json!({})).await;
+    assert_eq!(code(&ran), "ECOMPILE", "{ran:?}");
+    // Outside of `tools/` code has its test beside it as well.
+    assert!(write(&kernel, "bin/double.test.ts", TEST).await.is_ok());
+    kernel.call("test_tool", json!({ "path": "bin/double.test.ts" })).await;
+    assert_eq!(state(&kernel, "bin/double.ts"), TddState::Red);
+    assert!(write(&kernel, "bin/double.ts", TOOL).await.is_ok());
+    kernel.call("test_tool", json!({ "path": "bin/double.ts" })).await;
+    assert_eq!(state(&kernel, "bin/double.ts"), TddState::Green);
+    kernel.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bug_a_test_file_without_tests_makes_nothing_red() {
+    let project = Project::new();
+    project.put("tgp.config.json", &json!({ "sandbox": { "cpuMs": 5_000 } }).to_string());
+    let kernel = strict(&project).await;
+    for nothing in ["// nothing\n", "import { test } from '@tgp/test';\nexport const unused = test;\n"] {
+        assert!(write(&kernel, "tools/double.test.ts", nothing).await.is_ok());
+        let run = kernel.call("test_tool", json!({ "path": "tools/double.test.ts" })).await;
+        assert_eq!(data(&run)["failed"], 1, "for whoever asked it has failed: {run:?}");
+        assert_eq!(state(&kernel, "tools/double.ts"), TddState::TestWritten, "{nothing}");
+        assert_eq!(code(&write(&kernel, "tools/double.ts", TOOL).await), "ESTATE");
+    }
+    kernel.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bug_an_exit_code_out_of_a_manifest_decides_nothing() {
+    // What is believed of a run, whether or not npm is here to make it.
+    let manifest =
+        |path: &str| (path == "package.json").then(|| json!({ "scripts": { "test": "exit 1" } }).to_string());
+    let (found, chosen) = (detect(None, &manifest).unwrap(), detect(Some("make check"), &manifest).unwrap());
+    for exit_code in [0, 1] {
+        let silent = |runner| read_counts(runner, Some(exit_code), "", "").evidence(runner);
+        assert_eq!((silent(&found), silent(&chosen)), ((Some(0), Some(0)), (None, None)));
+    }
+    let counted = read_counts(&found, Some(1), "test result: FAILED. 1 passed; 2 failed; 0 ignored\n", "");
+    assert_eq!(counted.evidence(&found), (Some(1), Some(2)));
+
+    if !tgp::process_support().complete() {
+        println!("commands cannot run here, skipped");
+        return;
+    }
+    let project = Project::new();
+    project.put("tgp.config.json", &json!({ "sandbox": { "cpuMs": 5_000 } }).to_string());
+    let kernel = strict(&project).await;
+    assert!(fs_write(&kernel, "tests/new.test.js", "// never run").await.is_ok());
+    for script in ["exit 1", "exit 0"] {
+        let package = json!({ "scripts": { "test": script } }).to_string();
+        assert!(fs_write(&kernel, "package.json", &package).await.is_ok());
+        let run = test_run(&kernel).await;
+        assert_eq!(run["state"]["outcome"], "inconclusive", "{run}");
+        assert!(run["state"]["why"].as_str().unwrap().contains("tdd.command"), "{run}");
+        assert_eq!(state(&kernel, "project"), TddState::TestWritten);
+        assert_eq!(code(&fs_write(&kernel, "src/a.js", "1").await), "ESTATE");
+    }
+    kernel.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bug_a_filter_is_no_option_and_blames_no_test_that_did_not_run() {
+    if !tgp::process_support().complete() {
+        println!("commands cannot run here, skipped");
+        return;
+    }
+    let project = scripted();
+    project.put("tests/all.sh", "test -z \"$1\" || exit 1\n");
+    let kernel = strict(&project).await;
+    assert!(fs_write(&kernel, "tests/new.sh", "exit 0\n").await.is_ok());
+    for option in ["-x", "--help", " --collect-only", "-"] {
+        let refused = kernel.call("test_run", json!({ "only": option })).await;
+        assert_eq!(code(&refused), "EVALIDATION", "{option}");
+    }
+    let run = kernel.call("test_run", json!({ "only": "nothing-is-called-so" })).await;
+    assert_eq!(
+        (&data(&run)["exitCode"], &data(&run)["state"]["outcome"]),
+        (&json!(1), &json!("inconclusive"))
+    );
+    assert_eq!(state(&kernel, "project"), TddState::TestWritten);
+    kernel.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bug_data_of_forged_tools_needs_no_test() {
+    let project = Project::new();
+    project.put("tgp.config.json", &json!({ "sandbox": { "cpuMs": 5_000 } }).to_string());
+    let kernel = strict(&project).await;
+    assert!(fs_write(&kernel, "tmp/report.csv", "a,b\n").await.is_ok());
+    assert_eq!(code(&fs_write(&kernel, "src/tmp/report.csv", "a,b\n").await), "ESTATE");
     kernel.shutdown().await;
 }

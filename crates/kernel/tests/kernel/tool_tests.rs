@@ -337,3 +337,21 @@ async fn a_path_means_a_file_a_tool_or_a_directory() {
     }
     kernel.shutdown().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_test_beside_a_script_is_found_and_tied_to_it() {
+    let project = Project::new();
+    let kernel = project.kernel(json!({})).await;
+    let script = "export default () => 3;\n";
+    project.put(".tgp/bin/three.js", script);
+    project.put(
+        ".tgp/bin/three.test.ts",
+        "import { test, expect } from '@tgp/test';\nimport three from './three.js';\ntest('is three', () => { expect(three()).toBe(3); });\n",
+    );
+    let report = tested(&kernel, "bin/three.js").await;
+    assert_eq!(counts(&report), (1, 0), "{report}");
+    let file = &report["files"][0];
+    assert_eq!((&file["path"], &file["toolPath"]), (&json!("bin/three.test.ts"), &json!("bin/three.js")));
+    assert_eq!(file["toolSha256"], canonical::sha256_hex(script.as_bytes()));
+    kernel.shutdown().await;
+}

@@ -16,14 +16,14 @@ const PROJECT: &[(FileKind, &[&str])] = &[
     (FileKind::Code, &[
         "src/a.rs", "a.py", "src/attest.py", "src/testing/a.ts", "src/latest/a.ts", "lib/contest.go", "data/a.json",
         "src/a.txt", "Makefile", "build.rs", "src/docs/a.rs", "src/target/a.rs", "tgp.config.ts", "my.tgp/tools/a.ts",
-        ".tgpx/a.ts", "src/protest_a.rs",
+        ".tgpx/a.ts", "src/protest_a.rs", "src/tmp/a.rs",
     ]),
     (FileKind::Exempt, &[
         "README.md", "src/README.md", "tests/README.md", "docs/a.ts", "notes.txt", "LICENSE", "LICENSE-MIT",
         ".gitignore", "Cargo.toml", "crates/x/Cargo.toml", "Cargo.lock", "package.json", "web/package-lock.json",
         "yarn.lock", "pyproject.toml", "go.mod", "go.sum", "requirements-dev.txt", ".github/workflows/ci.yml",
         "assets/logo.png", "target/debug/x", "node_modules/a/index.js", "web/node_modules/a/index.js", ".git/HEAD",
-        "pkg/__pycache__/a.pyc", "tsconfig.build.json", "vitest.config.ts", ".tgp/meta.json", ".tgp/policy/a.yaml",
+        "pkg/__pycache__/a.pyc", "tsconfig.build.json", "vitest.config.ts", "tmp/report.csv", "tmp/deep/a.py", ".tgp/meta.json", ".tgp/policy/a.yaml",
     ]),
 ];
 
@@ -55,7 +55,8 @@ fn a_tool_and_its_test_are_one_piece_of_work_by_whichever_way_they_are_named() {
         ("tools/.test.ts", FileKind::Code, Some("tools/.test.ts")),
         ("tools/math/README.md", FileKind::Exempt, None),
         ("tools", FileKind::Exempt, None),
-        ("toolsx/a.ts", FileKind::Exempt, None),
+        ("tools/math/data.json", FileKind::Code, Some("tools/math/data.ts")),
+        ("toolsx/a.txt", FileKind::Exempt, None),
         ("meta.json", FileKind::Exempt, None),
     ] {
         let direct = tdd.classify(Root::Tools, &path(file));
@@ -66,7 +67,7 @@ fn a_tool_and_its_test_are_one_piece_of_work_by_whichever_way_they_are_named() {
         assert_eq!(tdd.classify(Root::Host, &path(file)).kind, FileKind::Exempt);
     }
     assert_eq!(Scope::parse("tools/math/fib.test.ts"), Scope::parse("tools/math/fib.ts"));
-    assert_eq!(Scope::parse("src/a.ts"), None);
+    assert_eq!(Scope::parse("src/a.rs"), None);
     assert_eq!(Scope::parse("../tools/a.ts"), None);
 }
 
@@ -111,4 +112,45 @@ fn a_bad_pattern_is_a_fault_of_the_configuration_with_its_field() {
         assert_eq!(error.code, Code::Config);
         assert_eq!(error.details["field"], "tdd.tests");
     }
+}
+
+#[test]
+fn bug_code_outside_of_tools_is_held_to_its_test_too() {
+    let world = crate::support::World {
+        tdd: store_in_memory(TddMode::Strict),
+        disk: crate::support::Disk::default(),
+        scope: Scope::parse("bin/a.ts").unwrap(),
+    };
+    for (file, kind, scope) in [
+        ("a.ts", FileKind::Code, Some("a.ts")),
+        ("a.test.ts", FileKind::Test, Some("a.ts")),
+        ("bin/a.ts", FileKind::Code, Some("bin/a.ts")),
+        ("bin/a.js", FileKind::Code, Some("bin/a.ts")),
+        ("bin/a.test.ts", FileKind::Test, Some("bin/a.ts")),
+        ("bin/a.test.js", FileKind::Code, Some("bin/a.ts")),
+        ("lib/deep/a.mts", FileKind::Code, Some("lib/deep/a.ts")),
+        ("lib/a.cts", FileKind::Code, Some("lib/a.ts")),
+        ("tmp/a.mjs", FileKind::Code, Some("tmp/a.ts")),
+        ("tmp/a.cjs", FileKind::Code, Some("tmp/a.ts")),
+        ("docs/x.tsx", FileKind::Code, Some("docs/x.ts")),
+        ("docs/x.jsx", FileKind::Code, Some("docs/x.ts")),
+        ("bin/.ts", FileKind::Code, Some("bin/.ts.ts")),
+        ("tools.ts", FileKind::Code, Some("tools.ts")),
+        ("types/a.d.ts", FileKind::Exempt, None),
+        ("types/a.d.mts", FileKind::Exempt, None),
+        ("docs/x.md", FileKind::Exempt, None),
+        ("tmp/data.json", FileKind::Exempt, None),
+        ("bin/ts", FileKind::Exempt, None),
+    ] {
+        let found = world.tdd.classify(Root::Tools, &path(file));
+        assert_eq!(found.kind, kind, "{file}");
+        assert_eq!(found.scope.as_ref().map(ToString::to_string).as_deref(), scope, "{file}");
+        // The store writes a scope down as text.
+        assert!(found.scope.is_none_or(|scope| Scope::parse(&scope.to_string()) == Some(scope)), "{file}");
+        assert_eq!(world.may(tgp_tdd::WriteKind::Create, file), kind != FileKind::Code, "{file}");
+    }
+    world.write("bin/a.test.ts", Some("a test"));
+    world.fails(Some(&["bin/a.test.ts"]));
+    assert!(world.may(tgp_tdd::WriteKind::Create, "bin/a.js"));
+    assert!(!world.may(tgp_tdd::WriteKind::Create, "bin/b.js"), "red is red for its own tool");
 }

@@ -57,7 +57,7 @@ enum Event {
     NotedOther,
     Unnoted,
     Passed,
-    Failed { known: Option<BTreeSet<&'static str>> },
+    Failed { known: Option<BTreeSet<&'static str>>, whole: bool },
     Nothing,
     Idle,
 }
@@ -88,17 +88,21 @@ impl History {
         };
         let since = &self.events[begin..];
         let failures = since.iter().enumerate().filter_map(|(index, (event, files))| match event {
-            Event::Failed { known } => Some((index, known, files)),
+            Event::Failed { known, whole } => Some((index, known, *whole, files)),
             _ => None,
         });
         let mut has_been_red = false;
         let mut admits = false;
-        for (index, known, files) in failures {
+        for (index, known, whole, files) in failures {
             let new = fresh(files);
             let hit: BTreeSet<_> = match known {
                 None => new.clone(),
                 Some(known) => new.intersection(known).copied().collect(),
             };
+            // A run of some tests says nothing of those that are not known to have failed in it.
+            if !whole && (known.is_none() || hit.is_empty()) {
+                continue;
+            }
             has_been_red |= !hit.is_empty();
             let rests_on = if hit.is_empty() { new } else { hit };
             let untouched = !since[index..].iter().any(|(event, _)| matches!(event, Event::NotedTest));
@@ -220,9 +224,10 @@ fn check(steps: &[Step], mut handles: Vec<World>) -> Result<Vec<TddState>, TestC
                 let noted = world.tdd.note_run(&run).unwrap();
                 match noted.outcome {
                     Outcome::Passed if *whole => Event::Passed,
-                    Outcome::Failed => {
-                        Event::Failed { known: failing.as_ref().map(|files| files.iter().copied().collect()) }
-                    }
+                    Outcome::Failed => Event::Failed {
+                        known: failing.as_ref().map(|files| files.iter().copied().collect()),
+                        whole: *whole,
+                    },
                     _ => Event::Nothing,
                 }
             }

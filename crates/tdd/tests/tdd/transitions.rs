@@ -23,6 +23,12 @@ const fn yes<T>(_: &T) -> bool {
     true
 }
 
+/// A failing run of some tests, by its name.
+fn fails_in_part(world: &World, files: Option<&[&str]>) -> Outcome {
+    let failing_files = files.map(|files| files.iter().map(|file| path(file)).collect());
+    world.note(&TestRun { selection: Selection::Part, failing_files, ..world.run(1, 1, 1) }).outcome
+}
+
 #[rustfmt::skip]
 const TABLE: &[(&str, Event, &str)] = &[
     // One letter for each state that follows, from: Idle, Test written, Red, Code allowed, Green, reFactor, Done, Halted.
@@ -40,6 +46,10 @@ const TABLE: &[(&str, Event, &str)] = &[
     ("failure somewhere", |w| w.fails(None).outcome == Outcome::Failed,                        "IRRCFFIH"),
     ("failure in new",   |w| w.fails(Some(&[OLD_TEST, NEW_TEST])).outcome == Outcome::Failed,  "IRRCFFIH"),
     ("failure in old",   |w| w.fails(Some(&[OLD_TEST])).outcome == Outcome::Failed,            "ITRCFFIH"),
+    ("a part, unknown",  |w| fails_in_part(w, None) == Outcome::Inconclusive,                  "ITRCGFDH"),
+    ("a part, no file",  |w| fails_in_part(w, Some(&[])) == Outcome::Inconclusive,             "ITRCGFDH"),
+    ("a part, in new",   |w| fails_in_part(w, Some(&[NEW_TEST])) == Outcome::Failed,           "IRRCFFIH"),
+    ("a part, in old",   |w| fails_in_part(w, Some(&[OLD_TEST])) == Outcome::Failed,           "ITRCFFIH"),
     ("no test ran",      |w| w.note(&w.run(0, 0, 0)).outcome == Outcome::Inconclusive,         "ITRCGFDH"),
     ("runner broke",     |w| w.note(&w.run(2, 0, 0)).outcome == Outcome::Inconclusive,         "ITRCGFDH"),
     ("out of time",      |w| w.note(&TestRun { exit_code: None, ..w.run(1, 0, 1) }).outcome == Outcome::Inconclusive, "ITRCGFDH"),
@@ -149,4 +159,23 @@ fn without_numbers_the_exit_code_decides() {
         let run = TestRun { passed: None, failed: None, ..world.run(exit_code, 0, 0) };
         assert_eq!(world.note(&run).outcome, expected, "{exit_code}");
     }
+}
+
+#[test]
+fn bug_a_filter_blames_no_changed_test_that_did_not_run() {
+    // A runner that says nothing of files, with a filter that matches nothing or something old.
+    let world = World::at(TddMode::Strict, TddState::TestWritten);
+    for (passed, failed) in [(None, None), (Some(0), Some(0)), (Some(1), Some(1))] {
+        let run = TestRun { selection: Selection::Part, passed, failed, ..world.run(1, 0, 0) };
+        let noted = world.note(&run);
+        assert_eq!((noted.outcome, noted.state_after), (Outcome::Inconclusive, TddState::TestWritten));
+        assert!(noted.why.contains("run all tests"), "{}", noted.why);
+    }
+    // The new test was changed after it failed, and only an old one runs.
+    let world = World::at(TddMode::Strict, TddState::CodeAllowed);
+    world.write(NEW_TEST, Some("new test, changed"));
+    assert_eq!(fails_in_part(&world, Some(&[OLD_TEST])), Outcome::Failed);
+    assert_eq!(world.state(), TddState::TestWritten);
+    assert_eq!(fails_in_part(&world, Some(&[OLD_TEST, NEW_TEST])), Outcome::Failed);
+    assert_eq!(world.state(), TddState::Red);
 }

@@ -15,7 +15,8 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use tgp_contract::{
-    Change, Database, Entry, EntryKind, FileEffect, FileSystem, RelativePath, Root, canonical,
+    Access, Change, Database, Entry, EntryKind, FileEffect, FileFilter, FileSystem, RelativePath, Root,
+    canonical,
 };
 use tgp_vfs::{DiskFs, DiskOptions, Limits, OpenError, OverlayFs};
 
@@ -48,6 +49,8 @@ pub struct Workspace {
     /// True for a run's own view, whose writes wait for the run's end.
     pub(crate) overlaid: bool,
     pub(crate) ground: Arc<Ground>,
+    /// What the gates let a call see, where they do not let it see everything.
+    pub(crate) filter: Option<FileFilter>,
     /// What runs have written and not committed yet, the outermost first.
     overlays: Vec<Arc<OverlayFs>>,
 }
@@ -138,6 +141,7 @@ impl Workspace {
             upward: if block_upward_traversal { UpwardTraversal::Blocked } else { UpwardTraversal::Allowed },
             sql: Sql::Absent,
             overlaid: false,
+            filter: None,
             ground: Arc::new(ground),
             overlays: Vec::new(),
         })
@@ -201,7 +205,20 @@ impl Workspace {
             project: self.project.clone(),
             pending: Arc::new(pending),
             overlaid: self.overlaid,
+            filter: self.filter.clone(),
         }
+    }
+
+    /// The same with only what a filter lets through; what it does not is as if it were not there.
+    #[must_use]
+    pub(crate) fn filtered(&self, filter: Option<FileFilter>) -> Self {
+        Self { filter, ..self.clone() }
+    }
+
+    /// Whether a file of `host` may be seen.
+    pub(crate) fn shows(&self, path: &RelativePath) -> bool {
+        let (root, path) = self.name_of(path);
+        self.filter.as_ref().is_none_or(|filter| filter(root, &path, Access::Read))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tgp_contract::{Code, FileSystem, FsError, RelativePath, ToolError};
+use tgp_contract::{Access, Code, Entry, FileSystem, FsError, RelativePath, Root, ToolError};
 use tgp_vfs::MemoryFs;
 
 use crate::memory::TOOLS_DIRECTORY;
@@ -54,14 +54,30 @@ impl Mounts {
 
     pub(crate) fn read(&self, text: &str) -> Result<String, ToolError> {
         let read = match self.place(text)? {
-            Place::Root(path) => self.workspace.tools.read_text(&path),
+            Place::Root(path) => {
+                self.must_be_shown(Root::Tools, &path)?;
+                self.workspace.tools.read_text(&path)
+            }
             Place::Host(path) => {
+                let (root, name) = self.workspace.name_of(&path);
+                self.must_be_shown(root, &name)?;
                 self.refuse_large(&path)?;
                 self.workspace.host.read_text(&path)
             }
             Place::Scratch(path) => self.scratch.read_text(&path),
         };
         Ok(read?)
+    }
+
+    /// What the gates do not let the run's caller read, the run does not read either.
+    fn must_be_shown(&self, root: Root, path: &RelativePath) -> Result<(), ToolError> {
+        match &self.workspace.filter {
+            Some(filter) if !filter(root, path, Access::Read) => {
+                Err(ToolError::new(Code::Policy, format!("a rule or a token forbids reading `{path}`"))
+                    .help("`tgp policy explain fs_read` shows which rule it is"))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The host reads larger files than a run could be sent.
@@ -93,10 +109,16 @@ impl Mounts {
 
     /// The files below a directory, named as the tool would name them.
     pub(crate) fn list(&self, text: &str) -> Result<Vec<String>, ToolError> {
-        let (entries, directory) = match self.place(text)? {
-            Place::Root(path) => (self.workspace.tools.list(&path), path),
-            Place::Host(path) => (self.workspace.host.list(&path), path),
-            Place::Scratch(path) => (self.scratch.list(&path), path),
+        let place = self.place(text)?;
+        let is_shown = |entry: &Entry| match (&place, &self.workspace.filter) {
+            (Place::Root(_), Some(filter)) => filter(Root::Tools, &entry.path, Access::Read),
+            (Place::Host(_), _) => self.workspace.shows(&entry.path),
+            (Place::Root(_) | Place::Scratch(_), _) => true,
+        };
+        let (entries, directory) = match &place {
+            Place::Root(path) => (self.workspace.tools.list(path), path.clone()),
+            Place::Host(path) => (self.workspace.host.list(path), path.clone()),
+            Place::Scratch(path) => (self.scratch.list(path), path.clone()),
         };
         let entries = match entries {
             // A directory that a tool may write to but nobody has made yet is empty.
@@ -107,7 +129,7 @@ impl Mounts {
         let skip = if directory.is_root() { 0 } else { directory.as_str().len() + 1 };
         Ok(entries
             .into_iter()
-            .filter(is_listed)
+            .filter(|entry| is_listed(entry) && is_shown(entry))
             .map(|entry| {
                 let rest = entry.path.as_str().get(skip..).unwrap_or_default().to_owned();
                 if prefix.is_empty() || prefix == "." { rest } else { format!("{prefix}/{rest}") }

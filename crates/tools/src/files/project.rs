@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tgp_contract::{Change, Entry, EntryKind, FileSystem, FsError, RelativePath, Root};
+use tgp_contract::{Access, Change, Entry, EntryKind, FileFilter, FileSystem, FsError, RelativePath, Root};
 
 use super::directories::{Directories, TEMPORARY_PREFIX};
 use super::guarded::is_at_or_below;
@@ -39,6 +39,7 @@ pub(crate) struct ProjectFiles {
     /// What a run has written (its size) or removed (nothing) and not committed, by path in `host`.
     pub(super) pending: Arc<BTreeMap<RelativePath, Option<u64>>>,
     pub(super) overlaid: bool,
+    pub(super) filter: Option<FileFilter>,
 }
 
 /// What a change left behind.
@@ -56,6 +57,11 @@ impl ProjectFiles {
             return Err(FsError::Security { path: path.to_string(), reason });
         }
         Ok(host)
+    }
+
+    /// Whether the gates let a call see it.
+    fn shows(&self, path: &RelativePath) -> bool {
+        self.filter.as_ref().is_none_or(|filter| filter(Root::Project, path, Access::Read))
     }
 
     fn is_hidden(&self, host: &RelativePath, path: &RelativePath) -> bool {
@@ -106,7 +112,7 @@ impl ProjectFiles {
         let named = |entry: Entry| {
             let name = entry.path.name()?;
             let path = directory.join(name).ok()?;
-            (!self.is_hidden(&entry.path, &path)).then_some(Entry { path, ..entry })
+            (!self.is_hidden(&entry.path, &path) && self.shows(&path)).then_some(Entry { path, ..entry })
         };
         Ok(entries.into_values().filter_map(named).collect())
     }

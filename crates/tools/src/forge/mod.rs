@@ -245,7 +245,7 @@ impl Forge {
         let inner = invocation.workspace.overlaid;
         // An inner run must not wait for a place that its outer run holds.
         let _place = if inner { None } else { self.running.acquire().await.ok() };
-        let (workspace, overlay) = invocation.workspace.overlay();
+        let (workspace, overlay) = invocation.filtered_workspace().await.overlay();
         let ground = (!inner).then(|| Arc::clone(&workspace.ground));
         let end = RunEnd { overlay, sql: workspace.sql.run().cloned(), ground };
         let bridge = bridge::ToolBridge::new(path.clone(), workspace, invocation);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use tgp_compiler::{GraphBuilder, is_test_file, tested_file};
+use tgp_compiler::{GraphBuilder, is_test_file, tested_files};
 use tgp_contract::{Code, FileSystem, FsError, Place, RelativePath, ToolError, canonical};
 use tgp_sandbox::{Limits, LogLine, RunInput, RunOptions};
 
@@ -40,6 +40,9 @@ pub struct TestReport {
     /// Why the run failed as a whole: it does not compile, a module is missing, a cap was reached.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<ToolError>,
+    /// Whether no test ran, or nobody can read what became of them. The run has failed, and says nothing of the tool.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub inconclusive: bool,
     pub logs: Value,
     pub stats: Value,
 }
@@ -167,12 +170,16 @@ impl Forge {
         report.logs = shown_logs(ran.logs, prepared);
         report.stats = serde_json::to_value(ran.stats).unwrap_or_default();
         match ran.result.map(serde_json::from_value::<RawReport>) {
-            Ok(Ok(raw)) if raw.tests.is_empty() => report.fail(
-                ToolError::new(Code::Validation, format!("`{}` has no tests", report.file))
-                    .help("declare one: `test('adds', () => { expect(add(1, 2)).toBe(3); });`"),
-            ),
+            Ok(Ok(raw)) if raw.tests.is_empty() => {
+                report.inconclusive = true;
+                report.fail(
+                    ToolError::new(Code::Validation, format!("`{}` has no tests", report.file))
+                        .help("declare one: `test('adds', () => { expect(add(1, 2)).toBe(3); });`"),
+                );
+            }
             Ok(Ok(raw)) => report.take(raw, prepared),
             Ok(Err(_)) => {
+                report.inconclusive = true;
                 report.fail(ToolError::new(Code::Runtime, "the tests gave no report that can be read"));
             }
             Err(error) => {
@@ -185,12 +192,7 @@ impl Forge {
 
 impl TestReport {
     fn new(tools: &dyn FileSystem, file: &RelativePath) -> Result<Self, ToolError> {
-        let tool_path = tested_file(file.as_str()).and_then(|path| RelativePath::new(&path).ok());
-        let tool = match tool_path.as_ref().map(|path| tools.read(path)) {
-            Some(Ok(bytes)) => Some(bytes),
-            None | Some(Err(FsError::NotFound(_))) => None,
-            Some(Err(error)) => return Err(error.into()),
-        };
+        let (tool_path, tool) = tested(tools, file)?;
         Ok(Self {
             test_sha256: canonical::sha256_hex(&tools.read(file)?),
             tool_sha256: tool.as_deref().map(canonical::sha256_hex),
@@ -200,6 +202,7 @@ impl TestReport {
             passed: 0,
             failed: 0,
             error: None,
+            inconclusive: false,
             logs: json!([]),
             stats: Value::Null,
         })
@@ -231,6 +234,22 @@ impl TestReport {
         self.tests.clear();
         self.logs = json!([]);
     }
+}
+
+/// The tool beside a test file with its content, or where it would stand.
+fn tested(
+    tools: &dyn FileSystem,
+    file: &RelativePath,
+) -> Result<(Option<RelativePath>, Option<Vec<u8>>), ToolError> {
+    let mut usual = None;
+    for path in tested_files(file.as_str()).filter_map(|path| RelativePath::new(&path).ok()) {
+        match tools.read(&path) {
+            Ok(bytes) => return Ok((Some(path), Some(bytes))),
+            Err(FsError::NotFound(_)) => usual = usual.or(Some(path)),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok((usual, None))
 }
 
 impl RawResult {

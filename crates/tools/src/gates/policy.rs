@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use serde::Serialize;
 use serde_json::{Value, json};
 use tgp_contract::{
-    Access, CallRecord, Code, Effect, Gate, GateRequest, Place, Stage, Target, TddMode, TddState, ToolError,
-    Verdict,
+    Access, CallRecord, Code, Effect, FileFilter, Gate, GateRequest, Place, Stage, Target, TddMode, TddState,
+    ToolError, Verdict,
 };
 use tgp_policy::{
     Decision, Explanation, Outcome, PastCall, Question, RuleEffect, RuleSummary, SessionHistory, Ticket,
@@ -23,6 +23,7 @@ use crate::router::Tool;
 const MAX_SESSIONS: usize = 256;
 
 /// Names that agents' work on files has, whichever way a file is really written.
+const READ_TOOL: &str = "fs_read";
 const WRITE_TOOL: &str = "fs_write";
 const DELETE_TOOL: &str = "fs_delete";
 
@@ -69,7 +70,8 @@ pub struct PolicyGate {
     tdd: Arc<dyn TddView>,
     past: Arc<dyn PastCalls>,
     sessions: Mutex<BTreeMap<String, Session>>,
-    open: Mutex<BTreeMap<u64, OpenCall>>,
+    /// By the call's number: itself, and the files it changes.
+    open: Mutex<BTreeMap<u64, Vec<OpenCall>>>,
 }
 
 struct Session {
@@ -161,8 +163,7 @@ impl PolicyGate {
             })?;
             if let Some(ticket) = ruling.ticket {
                 let call = judged.past_call(request);
-                let open = OpenCall { ticket, call };
-                self.open.lock().unwrap_or_else(PoisonError::into_inner).insert(request.serial, open);
+                self.open_calls().entry(request.serial).or_default().push(OpenCall { ticket, call });
             }
             ruling.decision
         };
@@ -240,7 +241,7 @@ impl PolicyGate {
         }
     }
 
-    /// One changed file, as if a tool for files had been called.
+    /// One changed file, as if a tool for files had been called. What sequence rules count is reserved for the call.
     async fn decide_change(&self, request: &GateRequest<'_>, target: &Target) -> Result<Decision, ToolError> {
         let rules = self.rules.current().await?;
         let one = GateRequest { targets: std::slice::from_ref(target), ..*request };
@@ -253,14 +254,27 @@ impl PolicyGate {
             arguments: &arguments,
             ..judged.question(&one)
         };
-        self.remember(&rules, &request.context.session).await?;
-        let decision = self.with_history(&rules, &request.context.session, |history| {
-            rules.policy.preview(&question, history)
-        })?;
-        let decision = self.ask_extensions(&rules, &question, decision).await;
+        let session = &request.context.session;
+        self.remember(&rules, session).await?;
+        let ruling = self.with_history(&rules, session, |history| rules.policy.judge(&question, history))?;
+        if let Some(ticket) = ruling.ticket.filter(|_| rules.look_back) {
+            let call = PastCall {
+                tool: tool.to_owned(),
+                aliases: Vec::new(),
+                arguments: arguments.clone(),
+                effect: Effect::Write,
+                ..judged.past_call(&one)
+            };
+            self.open_calls().entry(request.serial).or_default().push(OpenCall { ticket, call });
+        }
+        let decision = self.ask_extensions(&rules, &question, ruling.decision).await;
         // Whoever agreed to the command agreed to what nobody has made a rule of.
         let by_default = decision.effect == RuleEffect::Ask && decision.rule.starts_with("default/");
         Ok(if by_default { Decision { effect: RuleEffect::Allow, ..decision } } else { decision })
+    }
+
+    fn open_calls(&self) -> MutexGuard<'_, BTreeMap<u64, Vec<OpenCall>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -272,7 +286,8 @@ fn next_use(sessions: &BTreeMap<String, Session>) -> u64 {
 fn as_file_tool(target: &Target) -> (&'static str, Value) {
     match target.file() {
         Some((_, path, Access::Delete)) => (DELETE_TOOL, json!({ "path": path })),
-        Some((_, path, _)) => (WRITE_TOOL, json!({ "path": path })),
+        Some((_, path, Access::Read)) => (READ_TOOL, json!({ "path": path })),
+        Some((_, path, Access::Write)) => (WRITE_TOOL, json!({ "path": path })),
         None => (WRITE_TOOL, Value::Null),
     }
 }
@@ -308,15 +323,51 @@ impl Gate for PolicyGate {
         strictest.map_or_else(|| Verdict::Allow { rule: "none".to_owned() }, Decision::into_verdict)
     }
 
+    async fn file_filter(&self, request: GateRequest<'_>) -> Option<FileFilter> {
+        let rules = match self.rules.current().await {
+            Ok(rules) => rules,
+            // Rules that cannot be read show nothing.
+            Err(_) => return Some(Arc::new(|_, _, _| false)),
+        };
+        // The built-in rules are kept by the file systems themselves.
+        rules.policy.rules().next()?;
+        let (context, mode) = (request.context.clone(), self.tdd.mode());
+        let state = self.tdd.state(request.targets);
+        Some(Arc::new(move |root, path, access| {
+            let target = Target::File { root, path: path.clone(), access };
+            let (tool, arguments) = as_file_tool(&target);
+            let effect = if access == Access::Read { Effect::Read } else { Effect::Write };
+            let question = Question {
+                tool,
+                aliases: &[],
+                effect,
+                arguments: &arguments,
+                targets: std::slice::from_ref(&target),
+                actor: &context.actor,
+                session: &context.session,
+                mode,
+                state,
+            };
+            let decision = rules.policy.preview(&question, &SessionHistory::new(&rules.policy));
+            // Nobody can be asked about each of a thousand files.
+            decision.effect == RuleEffect::Allow || decision.rule.starts_with("default/")
+        }))
+    }
+
     fn settled(&self, record: &CallRecord) {
-        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(&record.serial);
-        if let Some(OpenCall { ticket, call }) = open {
-            let outcome = if was_let_through(record) { Outcome::Ran } else { Outcome::DidNotRun };
-            let question = call.as_question();
-            if let Some(session) = self.sessions().get_mut(&record.context.session) {
-                // The rules may have changed meanwhile; the history knows the call by its ticket.
-                session.history.settle(&session.rules.policy, ticket, &question, outcome);
-            }
+        let open = self.open_calls().remove(&record.serial).unwrap_or_default();
+        if open.is_empty() {
+            return;
+        }
+        let ran = was_let_through(record);
+        let mut sessions = self.sessions();
+        let Some(session) = sessions.get_mut(&record.context.session) else { return };
+        for (place, OpenCall { ticket, call }) in open.into_iter().enumerate() {
+            // The first is the call itself; the others are files, which count when the call has kept them.
+            let counts = if place == 0 { ran } else { ran && record.result.is_ok() };
+            let outcome = if counts { Outcome::Ran } else { Outcome::DidNotRun };
+            // The rules may have changed meanwhile; the history knows the call by its ticket.
+            session.history.settle(&session.rules.policy, ticket, &call.as_question(), outcome);
         }
     }
 }

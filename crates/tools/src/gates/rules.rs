@@ -2,7 +2,7 @@
 
 use std::fs::Metadata;
 use std::io::Read;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -30,8 +30,10 @@ pub struct RuleFiles {
     /// The agent's root on disk.
     pub tool_root: PathBuf,
     pub project: PathBuf,
-    /// Files of the project, relative to it; those that do not exist have no rules.
+    /// Files of the project, relative to it.
     pub files: Vec<String>,
+    /// Whether those files have to exist.
+    pub required: bool,
     pub settings: PolicySettings,
 }
 
@@ -121,19 +123,25 @@ impl RuleFiles {
     /// Every file of rules, and when it was changed.
     fn look(&self) -> Vec<Seen> {
         let directory = self.tool_root.join(DIRECTORY);
-        let mut paths: Vec<PathBuf> = std::fs::read_dir(&directory)
-            .into_iter()
-            .flatten()
-            .filter_map(Result::ok)
-            .map(|entry| entry.path())
-            .filter(|path| is_yaml(path) || is_script(path))
-            .take(MAX_FILES + 1)
-            .collect();
+        let listed: std::io::Result<Vec<PathBuf>> = std::fs::read_dir(&directory).and_then(|entries| {
+            let paths = entries.map(|entry| entry.map(|entry| entry.path()));
+            paths.filter(|path| !matches!(path, Ok(path) if !is_rule(path))).take(MAX_FILES + 1).collect()
+        });
+        let mut paths = match listed {
+            Ok(paths) => paths,
+            // What stands there and cannot be listed is looked at like a file, and found unreadable.
+            Err(_) if directory.symlink_metadata().is_ok() => vec![directory],
+            Err(_) => Vec::new(),
+        };
         paths.sort();
         paths.extend(self.files.iter().map(|file| self.project.join(file)));
         paths
             .into_iter()
-            .map(|path| Seen { stamp: std::fs::metadata(&path).ok().as_ref().map(stamp), path })
+            // A link that leads nowhere is there all the same.
+            .map(|path| Seen {
+                stamp: std::fs::metadata(&path).or_else(|_| path.symlink_metadata()).ok().as_ref().map(stamp),
+                path,
+            })
             .collect()
     }
 
@@ -146,6 +154,10 @@ impl RuleFiles {
 
 fn stamp(metadata: &Metadata) -> (u64, u64, i64, i64) {
     (metadata.ino(), metadata.len(), metadata.ctime(), metadata.ctime_nsec())
+}
+
+fn is_rule(path: &Path) -> bool {
+    is_yaml(path) || is_script(path)
 }
 
 fn is_yaml(path: &Path) -> bool {
@@ -171,10 +183,17 @@ async fn read(
     let mut sources = Vec::new();
     let mut scripts = Vec::new();
     for Seen { path, stamp } in seen {
+        let name = files.name(path);
         if stamp.is_none() {
+            if files.required {
+                return Err(ToolError::new(
+                    Code::Config,
+                    format!("the file of rules `{name}` does not exist"),
+                )
+                .help("make it, or take it out of `policy.files` in the configuration"));
+            }
             continue;
         }
-        let name = files.name(path);
         let text = text_of(path).map_err(|error| {
             ToolError::new(Code::Config, format!("`{name}` cannot be read: {error}"))
                 .help("rules that cannot be read deny everything; mend the file or remove it")
@@ -193,7 +212,12 @@ async fn read(
 
 fn text_of(path: &Path) -> std::io::Result<String> {
     let mut text = String::new();
-    std::fs::File::open(path)?.take(MAX_BYTES).read_to_string(&mut text)?;
+    // A pipe would be waited for.
+    let file = std::fs::OpenOptions::new().read(true).custom_flags(nix::libc::O_NONBLOCK).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(std::io::Error::other("it is not a regular file"));
+    }
+    file.take(MAX_BYTES).read_to_string(&mut text)?;
     Ok(text)
 }
 

@@ -9,7 +9,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
-use tgp_contract::{CallRecord, CapabilityToken, Code, Gate, GateRequest, Stage, ToolError, Verdict};
+use tgp_contract::{
+    CallRecord, CapabilityToken, Code, FileFilter, Gate, GateRequest, Stage, Target, ToolError, Verdict,
+};
 use tgp_policy::{Caveats, Grant, Reservation, TokenKey, TokenLedger};
 
 use super::policy::{Judged, TddView, was_let_through};
@@ -49,7 +51,13 @@ impl Tokens {
     /// # Errors
     /// `EPOLICY` with the reason.
     pub fn verify(&self, token: &CapabilityToken) -> Result<Grant, ToolError> {
-        tgp_policy::verify(&self.opened()?.key, token)
+        let grant = tgp_policy::verify(&self.opened()?.key, token)?;
+        match grant.expires_ms() {
+            Some(end) if end <= now_ms() => Err(ToolError::new(Code::Policy, "the token has expired")
+                .detail("token", "expired")
+                .help("ask whoever gave it to you for a new one")),
+            _ => Ok(grant),
+        }
     }
 
     fn opened(&self) -> Result<Arc<Opened>, ToolError> {
@@ -160,6 +168,25 @@ impl Gate for TokenGate {
             Ok(()) => Verdict::Allow { rule: "token".to_owned() },
             Err(error) => Verdict::Deny { rule: "token".to_owned(), error },
         }
+    }
+
+    async fn file_filter(&self, request: GateRequest<'_>) -> Option<FileFilter> {
+        let token = request.context.token.as_ref()?;
+        let Ok(grant) = self.tokens.verify(token) else { return Some(Arc::new(|_, _, _| false)) };
+        let (call, definition) = (request.call.clone(), request.definition.clone());
+        let (context, tdd) = (request.context.clone(), Arc::clone(&self.tdd));
+        Some(Arc::new(move |root, path, access| {
+            let targets = [Target::File { root, path: path.clone(), access }];
+            let request = GateRequest {
+                serial: 0,
+                call: &call,
+                definition: &definition,
+                context: &context,
+                targets: &targets,
+            };
+            let judged = Judged::new(tdd.as_ref(), &request);
+            grant.check(&judged.question(&request), now_ms()).is_ok()
+        }))
     }
 
     fn settled(&self, record: &CallRecord) {

@@ -134,7 +134,14 @@ impl Changes {
             (Change::Write { .. }, None) => "created",
             (Change::Write { .. }, Some(_)) => "changed",
         };
-        self.files.iter().map(|file| json!({ "path": file.change.path(), "change": word(file) })).collect()
+        let files = self.files.iter().map(|file| (file.change.path(), word(file)));
+        let made = self.made.iter().map(|path| (path, "directory made"));
+        let removed = self.removed.iter().map(|path| (path, "directory removed"));
+        files
+            .chain(made)
+            .chain(removed)
+            .map(|(path, change)| json!({ "path": path, "change": change }))
+            .collect()
     }
 
     /// The exact differences.

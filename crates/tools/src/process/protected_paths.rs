@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use ignore::WalkBuilder;
-use tgp_contract::{RelativePath, Root};
-use tgp_policy::Protections;
+use tgp_contract::{Access, FileFilter, RelativePath, Root};
+
+use super::ProcessOptions;
 
 /// Directories whose content is generated or fetched, so that nobody keeps a secret in them by intention, and which
 /// can be so large that looking through them would cost more than the command.
@@ -23,11 +24,12 @@ pub(super) struct ProtectedPaths {
     pub(super) read_only: Vec<PathBuf>,
 }
 
-/// Looks for protected files and directories. `tool_root` is hidden as a whole where it stands in the project: the
-/// kernel's own state is in it.
-pub(super) fn find(project: &Path, tool_root: &Path, protections: &Protections) -> ProtectedPaths {
+/// Looks for what is protected, and for what the gates do not let the call read. The tool root is hidden as a whole where
+/// it stands in the project: the kernel's own state is in it.
+pub(super) fn find(options: &ProcessOptions, filter: Option<&FileFilter>) -> ProtectedPaths {
+    let project = options.project.as_path();
     let mut found = ProtectedPaths::default();
-    let tool_root = tool_root.strip_prefix(project).ok().map(Path::to_owned);
+    let tool_root = options.tool_root.strip_prefix(project).ok().map(Path::to_owned);
     found.hidden.extend(tool_root.clone());
     let walk = WalkBuilder::new(project)
         .standard_filters(false)
@@ -44,15 +46,27 @@ pub(super) fn find(project: &Path, tool_root: &Path, protections: &Protections) 
         if path.as_os_str().is_empty() || inside.as_ref().is_some_and(|inside| path.starts_with(inside)) {
             continue;
         }
-        let Some(relative) = path.to_str().and_then(|text| RelativePath::new(text).ok()) else { continue };
-        let Some(protection) = protections.of(Root::Project, &relative) else { continue };
-        inside = Some(path.to_owned());
+        let Some(relative) = name_of(path) else { continue };
+        let is_denied = filter.is_some_and(|filter| !filter(Root::Project, &relative, Access::Read));
+        let protection = options.protections.of(Root::Project, &relative);
         // Git needs its directory to say anything about the project at all, and only writing to it is a way out.
-        if protection.reads && protection.rule != "builtin/git" {
+        let is_hidden =
+            is_denied || protection.is_some_and(|found| found.reads && found.rule != "builtin/git");
+        if is_hidden {
             found.hidden.push(path.to_owned());
-        } else {
+        } else if protection.is_some() {
             found.read_only.push(path.to_owned());
+        } else {
+            continue;
         }
+        inside = Some(path.to_owned());
     }
     found
+}
+
+/// The path as rules see it. One that no tool could name is still held to the rules by what of it can be read.
+fn name_of(path: &Path) -> Option<RelativePath> {
+    let readable =
+        |character: char| if character.is_control() || character == '\\' { '_' } else { character };
+    RelativePath::new(&path.to_string_lossy().chars().map(readable).collect::<String>()).ok()
 }

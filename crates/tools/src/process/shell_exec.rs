@@ -79,10 +79,10 @@ impl Tool for ShellExec {
     fn targets(&self, arguments: &Value) -> Result<Vec<Target>, ToolError> {
         let text = |name: &str| arguments.get(name).and_then(Value::as_str).unwrap_or_default();
         let path = RelativePath::new(text("cwd"))?;
-        let mut targets = vec![
-            Target::Command { command: text("command").to_owned() },
-            Target::File { root: Root::Project, path, access: Access::Read },
-        ];
+        let mut targets = vec![Target::Command { command: text("command").to_owned() }];
+        if !path.is_root() {
+            targets.push(Target::File { root: Root::Project, path, access: Access::Read });
+        }
         if arguments.get("network").and_then(Value::as_bool) == Some(true) {
             targets.push(Target::Network);
         }
@@ -107,6 +107,7 @@ impl Tool for ShellExec {
             output: if build && !dry_run { BuildOutput::Direct } else { BuildOutput::InLayer },
             direct: Vec::new(),
             environment: Vec::new(),
+            filter: invocation.router.file_filter(invocation).await,
         };
         let started = SystemTime::now();
         let finished = self.yard.run(wanted).await?;

@@ -10,7 +10,7 @@ use tgp_contract::{
     Access, Code, Effect, EntryKind, ExecutionPath, RelativePath, Root, Target, ToolDefinition, ToolError,
 };
 use tgp_jail::{Finished, Template};
-use tgp_tdd::{Noted, Scope, Selection, Snapshot, TestRun};
+use tgp_tdd::{Noted, Outcome as RunOutcome, Scope, Selection, Snapshot, TestRun};
 
 use super::shell_exec::{exit_code, report};
 use super::yard::{BuildOutput, Network, Wanted, Yard};
@@ -26,6 +26,10 @@ const MAX_NAMED: usize = 50;
 
 /// Manifests larger than this are not read to find the runner.
 const MAX_MANIFEST_BYTES: u64 = 1024 * 1024;
+
+/// Why a discovered command without counted tests says nothing, and what helps.
+const SET_THE_COMMAND: &str = "no tests could be counted in the output, and the exit code of a command that was found in \
+     a manifest decides nothing; set `tdd.command` in the configuration to the command that runs the tests";
 
 pub(super) struct TestRunTool {
     definition: ToolDefinition,
@@ -96,6 +100,9 @@ impl Tool for TestRunTool {
 
     async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
         let arguments: Arguments = invocation.parse()?;
+        if let Some(only) = arguments.only.as_deref() {
+            refuse_options(only)?;
+        }
         let workspace = invocation.workspace;
         let runner = self.runner(&workspace.project_files())?;
         let command = runner.command(arguments.only.as_deref());
@@ -113,6 +120,7 @@ impl Tool for TestRunTool {
                 deadline_ms: arguments.timeout_ms,
                 output: BuildOutput::Direct,
                 direct,
+                filter: invocation.router.file_filter(invocation).await,
                 environment: runner
                     .environment()
                     .iter()
@@ -127,22 +135,37 @@ impl Tool for TestRunTool {
             &finished.stdout.to_text(),
             &finished.stderr.to_text(),
         );
-        let noted = self.state.note_run(&TestRun {
+        let (passed, failed) = counts.evidence(&runner);
+        let mut noted = self.state.note_run(&TestRun {
             scope: Scope::Project,
             command: command.clone(),
             selection: if arguments.only.is_some() { Selection::Part } else { Selection::Whole },
             exit_code: exit_code(&finished),
-            passed: counts.passed,
-            failed: counts.failed,
+            passed,
+            failed,
             failing_files: counts.failing_files(),
             before,
             after,
             started_ms,
             duration_ms: u64::try_from(finished.duration.as_millis()).unwrap_or(u64::MAX),
         })?;
+        if noted.outcome == RunOutcome::Inconclusive && counts.are_unknown() && !runner.decides_by_exit_code()
+        {
+            SET_THE_COMMAND.clone_into(&mut noted.why);
+        }
         let data = answer(&command, &finished, &counts, &noted);
         Ok(Outcome { data, exit_code: exit_code(&finished), ..Outcome::default() })
     }
+}
+
+/// A filter is a name, and never an option of the runner: one could make it run nothing, or something else.
+fn refuse_options(only: &str) -> Result<(), ToolError> {
+    if !only.trim_start().starts_with('-') {
+        return Ok(());
+    }
+    let message = format!("`only` is `{only}`, and a name or file of tests does not begin with `-`");
+    Err(ToolError::new(Code::Validation, message)
+        .help("name a test or a test file; options of the runner belong into `tdd.command`"))
 }
 
 /// The project as the search for its tests sees it.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tgp_contract::{Code, RelativePath, ToolError};
+use tgp_contract::{Access, Code, FileFilter, RelativePath, Root, ToolError};
 use tgp_jail::{Finished, JailError, Killer, NetworkAccess, ProcessOrder, Template};
 use tokio::sync::Semaphore;
 
@@ -32,6 +32,8 @@ pub(super) struct Wanted {
     /// Build output of this command, besides what the configuration names.
     pub(super) direct: Vec<PathBuf>,
     pub(super) environment: Vec<(String, String)>,
+    /// What the gates let the call see and touch.
+    pub(super) filter: Option<FileFilter>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,7 +88,7 @@ impl Yard {
             ToolError::new(Code::Internal, format!("no place for the command's layer: {error}"))
                 .help("set TGP_CACHE_DIR to a directory that can be written, outside the project")
         })?;
-        let protected = protected_paths::find(&options.project, &options.tool_root, &options.protections);
+        let protected = protected_paths::find(options, wanted.filter.as_ref());
         let mut order = wanted.template.order("/bin/sh", &options.project, &options.scratch);
         order.arguments = vec!["-c".into(), wanted.command.into()];
         order.directory = PathBuf::from(wanted.directory.as_str());
@@ -96,7 +98,10 @@ impl Yard {
         order.read_only = protected.read_only;
         if wanted.output == BuildOutput::Direct {
             let known = options.direct.iter().chain(&wanted.direct);
-            order.direct = known.filter(|path| is_plain(&options.project, path)).cloned().collect();
+            // A directory that a rule has something against is written in the layer, where the rule is asked.
+            let is_free = |path: &Path| may_write_below(wanted.filter.as_ref(), path);
+            order.direct =
+                known.filter(|path| is_plain(&options.project, path) && is_free(path)).cloned().collect();
             order.direct.sort();
             order.direct.dedup();
         }
@@ -118,6 +123,13 @@ impl Yard {
             wanted.deadline_ms.map_or(longest, |ms| longest.min(std::time::Duration::from_millis(ms)));
         Ok(order)
     }
+}
+
+/// Whether nothing forbids to write files of any name in a directory of the project.
+fn may_write_below(filter: Option<&FileFilter>, directory: &Path) -> bool {
+    let Some(filter) = filter else { return true };
+    let below = directory.to_str().and_then(|text| RelativePath::new(&format!("{text}/file")).ok());
+    below.is_some_and(|path| filter(Root::Project, &path, Access::Write))
 }
 
 /// A directory on the way to which nothing is a link.

@@ -83,7 +83,7 @@ impl Tool for FsList {
     async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
         let arguments: Arguments = invocation.parse()?;
         let path = RelativePath::new(&arguments.path)?;
-        let files = invocation.workspace.project_files();
+        let files = invocation.filtered_workspace().await.project_files();
         let list = move |stop: &super::Stop| {
             let ignored = if arguments.ignored { Ignored::Shown } else { Ignored::Skipped };
             let walk = Walk { files: &files, ignored, depth: arguments.depth, is_due: &|| stop.is_due() };

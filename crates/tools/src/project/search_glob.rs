@@ -79,7 +79,7 @@ impl Tool for SearchGlob {
         let arguments: Arguments = invocation.parse()?;
         let start = RelativePath::new(&arguments.path)?;
         let glob = Glob::new(&arguments.pattern)?;
-        let files = invocation.workspace.project_files();
+        let files = invocation.filtered_workspace().await.project_files();
         let search = move |stop: &super::Stop| {
             let walk = Walk {
                 files: &files,

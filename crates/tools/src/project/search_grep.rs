@@ -104,7 +104,7 @@ impl Tool for SearchGrep {
     async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
         let arguments: Arguments = invocation.parse()?;
         let start = RelativePath::new(&arguments.path)?;
-        let files = invocation.workspace.project_files();
+        let files = invocation.filtered_workspace().await.project_files();
         let search = move |stop: &Stop| {
             let glob = arguments.glob.as_deref().map(Glob::new).transpose()?;
             let pattern = Pattern {

@@ -12,8 +12,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tgp_contract::{
-    ApprovalAnswer, ApprovalRequest, Approver, CallContext, Code, Consent, Effect, Gate, GateRequest,
-    GateVerdict, Recorder, Stage, Target, ToolCall, ToolDefinition, ToolError, ToolResult, Verdict,
+    Access, ApprovalAnswer, ApprovalRequest, Approver, CallContext, Code, Consent, Effect, FileFilter, Gate,
+    GateRequest, GateVerdict, Recorder, Stage, Target, ToolCall, ToolDefinition, ToolError, ToolResult,
+    Verdict,
 };
 
 use crate::Workspace;
@@ -23,6 +24,16 @@ pub use recent::RecentCalls;
 use schema::Schema;
 pub use tee::Tee;
 pub use tool::{Invocation, Outcome, Tool};
+
+/// How the ids of rules begin that hold where nobody has made another.
+const DEFAULT_RULE: &str = "default";
+
+/// A gate wants somebody to be asked.
+struct Wish {
+    reason: String,
+    /// It only says what holds where nobody has made a rule.
+    is_default: bool,
+}
 
 /// What the gates are asked.
 #[derive(Clone, Copy)]
@@ -153,6 +164,10 @@ impl Router {
                 .help("call it without dry_run"));
         }
         trail.targets = registered.tool.targets(&call.arguments)?;
+        if context.dry_run {
+            // A preview shows what stands in the file.
+            trail.targets.extend(previews(&trail.targets));
+        }
         let targets = trail.targets.clone();
         let request = GateRequest { serial, call, definition, context, targets: &targets };
         let reasons = self.pass_gates(request, Question::Call, &mut trail.verdicts).await?;
@@ -183,7 +198,7 @@ impl Router {
         let request = GateRequest { serial, call, definition, context, targets: changes };
         let mut verdicts = Vec::new();
         let passed = match self.pass_gates(request, Question::Changes, &mut verdicts).await {
-            Ok(reasons) => self.seek_approval(request, reasons, &mut verdicts).await,
+            Ok(wishes) => self.seek_approval(request, wishes, &mut verdicts).await,
             Err(error) => Err(error),
         };
         invocation.judged.lock().unwrap_or_else(PoisonError::into_inner).append(&mut verdicts);
@@ -201,6 +216,19 @@ impl Router {
         Ok((definition, registered.tool.targets(&call.arguments)?))
     }
 
+    /// What a running call may see and touch besides what its arguments name; `None` when that is everything.
+    pub(crate) async fn file_filter(&self, invocation: Invocation<'_>) -> Option<FileFilter> {
+        let Invocation { serial, call, definition, context, .. } = invocation;
+        let request = GateRequest { serial, call, definition, context, targets: &[] };
+        let mut filters = Vec::new();
+        for gate in &self.gates {
+            filters.extend(gate.file_filter(request).await);
+        }
+        (!filters.is_empty()).then(|| -> FileFilter {
+            Arc::new(move |root, path, access| filters.iter().all(|filter| filter(root, path, access)))
+        })
+    }
+
     fn find(&self, name: &str) -> Result<&Registered, ToolError> {
         let name = self.aliases.get(name).map_or(name, String::as_str);
         self.tools.get(name).ok_or_else(|| {
@@ -216,7 +244,7 @@ impl Router {
         request: GateRequest<'_>,
         question: Question,
         verdicts: &mut Vec<GateVerdict>,
-    ) -> Result<Vec<String>, ToolError> {
+    ) -> Result<Vec<Wish>, ToolError> {
         let mut reasons = Vec::new();
         for gate in &self.gates {
             let verdict = match question {
@@ -226,7 +254,7 @@ impl Router {
             let (word, rule, denial) = match verdict {
                 Verdict::Allow { rule } => ("allow", rule, None),
                 Verdict::Ask { rule, reason } => {
-                    reasons.push(reason);
+                    reasons.push(Wish { is_default: rule.starts_with(DEFAULT_RULE), reason });
                     ("ask", rule, None)
                 }
                 Verdict::Deny { rule, error } => ("deny", rule, Some(error)),
@@ -247,15 +275,16 @@ impl Router {
     async fn seek_approval(
         &self,
         request: GateRequest<'_>,
-        reasons: Vec<String>,
+        wishes: Vec<Wish>,
         verdicts: &mut Vec<GateVerdict>,
     ) -> Result<(), ToolError> {
-        if reasons.is_empty() {
+        if wishes.is_empty() {
             return Ok(());
         }
-        // A preview of a write changes nothing, so there is nothing to agree to. One of a tool still runs the tool.
+        // A preview of a write changes nothing, so there is nothing to agree to. One of a tool still runs the tool, and
+        // whoever made a rule that asks wants to be asked.
         let previews = matches!(request.definition.effect, Effect::Read | Effect::Write);
-        if request.context.dry_run && previews {
+        if request.context.dry_run && previews && wishes.iter().all(|wish| wish.is_default) {
             verdicts.push(approval("approved", "dry-run"));
             return Ok(());
         }
@@ -264,6 +293,9 @@ impl Router {
             return Ok(());
         }
         let GateRequest { call, definition, context, targets, .. } = request;
+        let made_by_somebody: Vec<String> =
+            wishes.iter().filter(|wish| !wish.is_default).map(|wish| wish.reason.clone()).collect();
+        let reasons = wishes.into_iter().map(|wish| wish.reason).collect();
         let question = ApprovalRequest { call, definition, context, targets, reasons };
         let answer = self.approver.ask(question).await;
         match answer {
@@ -273,14 +305,24 @@ impl Router {
             }
             ApprovalAnswer::Refused { reason } => {
                 verdicts.push(approval("refused", &reason));
+                let because = match made_by_somebody.join("; ") {
+                    because if because.is_empty() => String::new(),
+                    because => format!(" (a rule asks: {because})"),
+                };
                 Err(ToolError::new(
                     Code::Approval,
-                    format!("`{}` was not approved: {reason}", definition.name),
+                    format!("`{}` was not approved: {reason}{because}", definition.name),
                 )
                 .help("nothing was changed; agree when asked at a terminal, or pass --yes"))
             }
         }
     }
+}
+
+/// What a dry run reads to show the difference it would make.
+fn previews(targets: &[Target]) -> Vec<Target> {
+    let changed = targets.iter().filter_map(Target::file).filter(|(.., access)| *access != Access::Read);
+    changed.map(|(root, path, _)| Target::File { root, path: path.clone(), access: Access::Read }).collect()
 }
 
 fn approval(verdict: &str, rule: &str) -> GateVerdict {

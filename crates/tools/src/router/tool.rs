@@ -25,6 +25,11 @@ pub struct Invocation<'a> {
 }
 
 impl Invocation<'_> {
+    /// The workspace with what the gates let this call see, for tools that come across files nobody has named.
+    pub(crate) async fn filtered_workspace(&self) -> Workspace {
+        self.workspace.filtered(self.router.file_filter(*self).await)
+    }
+
     /// The arguments as a type of the tool's own.
     ///
     /// # Errors

@@ -45,6 +45,23 @@ impl Counts {
         files.dedup();
         Some(files)
     }
+
+    /// What of these may decide the state of the work: passed and failed. Of a command that nobody has configured only
+    /// counted tests are believed, for whoever may write a manifest chooses its exit code.
+    #[must_use]
+    pub fn evidence(&self, runner: &Runner) -> (Option<u64>, Option<u64>) {
+        if runner.decides_by_exit_code() {
+            (self.passed, self.failed)
+        } else {
+            (Some(self.passed.unwrap_or(0)), Some(self.failed.unwrap_or(0)))
+        }
+    }
+
+    /// Whether no number of tests could be read.
+    #[must_use]
+    pub fn are_unknown(&self) -> bool {
+        self.passed.is_none()
+    }
 }
 
 /// What a run printed, without colours.

@@ -35,7 +35,7 @@ pub enum RunnerKind {
     Pytest,
     Unittest,
     Go,
-    /// Some other command; its exit code counts, unless it prints what one of the others would.
+    /// Some other command; its exit code counts where it is configured, unless it prints what one of the others would.
     Other,
 }
 
@@ -61,6 +61,8 @@ pub struct Runner {
     line: String,
     /// Whether arguments for the runner have to pass npm first.
     is_npm: bool,
+    /// Whether a person has chosen the command; any other stands in a manifest that an agent may write.
+    is_configured: bool,
     pub(super) root: Option<String>,
     /// The module's name in `go.mod`, which is needed to tell a package's folder.
     pub(super) go_module: Option<String>,
@@ -71,7 +73,15 @@ pub struct Runner {
 impl Runner {
     fn new(kind: RunnerKind, line: impl Into<String>) -> Self {
         let line = line.into();
-        Self { kind, line, is_npm: false, root: None, go_module: None, is_single_package: false }
+        Self {
+            kind,
+            line,
+            is_npm: false,
+            is_configured: false,
+            root: None,
+            go_module: None,
+            is_single_package: false,
+        }
     }
 
     /// Adds what a reader needs to know of the manifests.
@@ -83,6 +93,12 @@ impl Runner {
     #[must_use]
     pub fn at(self, root: impl Into<String>) -> Self {
         Self { root: Some(root.into()), ..self }
+    }
+
+    /// Whether its exit code alone may decide what a run means.
+    #[must_use]
+    pub fn decides_by_exit_code(&self) -> bool {
+        self.is_configured
     }
 
     /// The command line for `sh -c`; with `only`, of the tests of a file or with a name.
@@ -104,7 +120,11 @@ impl Runner {
     fn selecting(&self, only: &str) -> Vec<String> {
         let is_path = only.contains('/') || only.contains("::") || only.ends_with(".py") || is_script(only);
         let by_name = |option: &str| vec![format!("{option}={only}")];
-        let test_target = only.strip_prefix("tests/").and_then(|file| file.strip_suffix(".rs"));
+        let test_target = only
+            .strip_prefix("tests/")
+            .and_then(|file| file.strip_suffix(".rs"))
+            // cargo would take it for an option.
+            .filter(|target| !target.starts_with('-'));
         match self.kind {
             RunnerKind::Cargo => match test_target {
                 Some(target) => vec!["--test".to_owned(), target.trim_end_matches("/main").to_owned()],
@@ -154,7 +174,7 @@ fn quoted(word: &str) -> String {
 #[must_use]
 pub fn detect(configured: Option<&str>, files: &dyn Manifests) -> Option<Runner> {
     let found = match configured.map(str::trim).filter(|line| !line.is_empty()) {
-        Some(line) => Runner::new(kind_of_line(line), line),
+        Some(line) => Runner { is_configured: true, ..Runner::new(kind_of_line(line), line) },
         None => cargo(files)
             .or_else(|| node(files))
             .or_else(|| python(files))

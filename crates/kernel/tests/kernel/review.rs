@@ -1,0 +1,211 @@
+//! Faults that a hostile review of the gates has found, each with a test of its own.
+
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::{Value, json};
+use tgp::contract::{CallContext, Consent, ToolResult};
+use tgp::{BootOptions, Kernel};
+
+use crate::router::{call, context};
+use crate::support::{Project, code, data};
+
+const PRIVATE: &str = "version: 1\nrules:\n  - {id: private, effect: deny, where: {path: {glob: 'vault/**', access: read}}, reason: not yours}\n";
+
+/// A project with a file that a rule forbids to read.
+fn with_vault() -> Project {
+    let project = Project::new();
+    project.put("vault/secret.txt", "topsecret\n").put("open.txt", "nothing topsecret here\n");
+    project.put("tgp.policy.yaml", PRIVATE);
+    project.put(
+        "tgp.config.json",
+        &json!({ "fs": { "allowedDirs": ["./vault", "./tmp"] }, "sandbox": { "cpuMs": 5_000 } }).to_string(),
+    );
+    project
+}
+
+fn commands_run() -> bool {
+    let complete = tgp::process_support().complete();
+    if !complete {
+        println!("commands cannot run here, skipped");
+    }
+    complete
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bug_what_a_rule_forbids_to_read_was_found_by_search_and_shell() {
+    let project = with_vault();
+    project.tool("peek.ts", "export default async (): Promise<string> => tgp.read_file('vault/secret.txt');");
+    project.tool("list.ts", "export default async (): Promise<string[]> => tgp.list_files('vault');");
+    let kernel = project.boot().await.unwrap();
+    assert_eq!(code(&kernel.call("fs_read", json!({ "path": "vault/secret.txt" })).await), "EPOLICY");
+    for (tool, arguments) in [
+        ("search_grep", json!({ "pattern": "topsecret" })),
+        ("search_glob", json!({ "pattern": "**/*.txt" })),
+        ("fs_list", json!({ "depth": 5 })),
+        ("exec_tool", json!({ "path": "tools/peek.ts" })),
+        ("exec_tool", json!({ "path": "tools/list.ts" })),
+    ] {
+        let answer = kernel.call(tool, arguments.clone()).await;
+        let told = format!("{answer:?}");
+        assert!(
+            !told.contains("secret.txt\"") && !told.contains("topsecret\\n"),
+            "{tool} {arguments}: {told}"
+        );
+    }
+    let found = kernel.call("search_grep", json!({ "pattern": "topsecret" })).await;
+    assert_eq!(
+        data(&found)["matches"].as_array().unwrap().len(),
+        1,
+        "the other file is still found: {found:?}"
+    );
+    if commands_run() {
+        let command = "cat vault/secret.txt; cat vault/*; ls vault; python3 -c \"print(open('vault/secret.txt').read())\"; cat open.txt";
+        let told = format!("{:?}", kernel.call("shell_exec", json!({ "command": command })).await);
+        assert!(told.contains("nothing topsecret here"), "{told}");
+        assert_eq!(told.matches("topsecret").count(), 1, "{told}");
+    }
+    kernel.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bug_a_dry_run_showed_what_may_not_be_read_and_evaded_a_question() {
+    let project = with_vault();
+    project.put(
+        "tgp.policy.yaml",
+        &format!("{PRIVATE}  - {{id: ask-sql, effect: ask, tools: exec_sql, reason: ask Ann first}}\n"),
+    );
+    let kernel = project.boot().await.unwrap();
+    let dry = || CallContext { dry_run: true, ..context(Consent::Ask) };
+    let preview = call("fs_write", json!({ "path": "vault/secret.txt", "content": "" }));
+    assert_eq!(code(&kernel.call_with(preview, dry()).await), "EPOLICY");
+    let rows = kernel.call_with(call("exec_sql", json!({ "sql": "SELECT 1 AS one" })), dry()).await;
+    assert_eq!(code(&rows), "EAPPROVAL", "a rule that asks is asked in a dry run too");
+    assert!(format!("{rows:?}").contains("ask Ann first"), "the reason is told: {rows:?}");
+    let other = call("fs_write", json!({ "path": "open.txt", "content": "" }));
+    assert!(kernel.call_with(other, dry()).await.is_ok(), "where only the default asks, a preview is free");
+    kernel.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bug_rules_that_could_not_be_read_were_no_rules() {
+    let broken = |prepare: &dyn Fn(&Project)| {
+        let project = Project::new();
+        prepare(&project);
+        project
+    };
+    let policy = |project: &Project| project.file(".tgp/policy");
+    let cases: [(&str, &dyn Fn(&Project)); 5] = [
+        ("a file in place of the folder", &|project| std::fs::write(policy(project), "x").unwrap()),
+        ("a folder that is a dangling link", &|project| {
+            std::os::unix::fs::symlink("/nonexistent/x", policy(project)).unwrap()
+        }),
+        ("a dangling link to a file", &|project| {
+            std::fs::create_dir(policy(project)).unwrap();
+            std::os::unix::fs::symlink("/nonexistent/x", policy(project).join("a.yaml")).unwrap();
+        }),
+        ("a file that was named and is not there", &|project| {
+            project
+                .put("tgp.config.json", &json!({ "policy": { "files": ["rules/mine.yaml"] } }).to_string());
+        }),
+        ("a pipe, which hung", &|project| {
+            nix::unistd::mkfifo(
+                &project.file("tgp.policy.yaml"),
+                nix::sys::stat::Mode::from_bits_truncate(0o600),
+            )
+            .unwrap();
+        }),
+    ];
+    for (name, prepare) in cases {
+        let project = broken(prepare);
+        let error = project.boot().await.err().unwrap_or_else(|| panic!("{name}: the kernel boots"));
+        assert_eq!(tgp::contract::ToolError::from(error).code.as_str(), "ECONFIG", "{name}");
+    }
+    // As an ordinary user, also a folder without permissions; root may read it all the same.
+    let project = Project::new();
+    std::fs::create_dir(policy(&project)).unwrap();
+    std::fs::set_permissions(policy(&project), std::fs::Permissions::from_mode(0o000)).unwrap();
+    let refused = project.boot().await.is_err();
+    std::fs::set_permissions(policy(&project), std::fs::Permissions::from_mode(0o700)).unwrap();
+    assert!(refused || nix::unistd::geteuid().is_root());
+}
+
+fn in_session(session: &str) -> CallContext {
+    CallContext { session: session.to_owned(), ..context(Consent::Given) }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bug_sequence_rules_did_not_see_what_a_command_changes() {
+    if !commands_run() {
+        return;
+    }
+    let project = Project::new();
+    project.put(
+        "tgp.policy.yaml",
+        "version: 1\nsequences:\n  - {id: few, at_most: 2, of: {tools: '*', where: {path: {glob: '**', access: delete}}}, reason: enough}\n",
+    );
+    for number in 1..=6 {
+        project.put(&format!("n/{number}.md"), "x");
+    }
+    let kernel = project.boot().await.unwrap();
+    let shell = async |kernel: &Kernel, command: &str| -> ToolResult {
+        kernel.call_with(call("shell_exec", json!({ "command": command })), in_session("s")).await
+    };
+    assert_eq!(
+        code(&shell(&kernel, "rm n/1.md n/2.md n/3.md").await),
+        "EPOLICY",
+        "three at once are too many"
+    );
+    assert!(project.file("n/1.md").exists(), "all or nothing");
+    assert!(shell(&kernel, "rm n/1.md").await.is_ok(), "what was refused does not count");
+    assert!(shell(&kernel, "rm n/2.md").await.is_ok());
+    assert_eq!(code(&shell(&kernel, "rm n/3.md").await), "EPOLICY");
+    let delete = call("fs_delete", json!({ "path": "n/4.md" }));
+    assert_eq!(code(&kernel.call_with(delete, in_session("s")).await), "EPOLICY");
+    kernel.shutdown().await;
+    let kernel = project.boot().await.unwrap();
+    assert_eq!(
+        code(&shell(&kernel, "rm n/5.md").await),
+        "EPOLICY",
+        "a restart remembers the command's files"
+    );
+    kernel.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bug_build_output_was_written_against_an_explicit_rule() {
+    if !commands_run() {
+        return;
+    }
+    let project = Project::new();
+    std::fs::create_dir(project.file("target")).unwrap();
+    project.put(
+        "tgp.policy.yaml",
+        "version: 1\nrules:\n  - {id: no-target, effect: deny, tools: [fs_write], where: {path: 'target/**'}, reason: it is kept}\n",
+    );
+    let kernel = project.boot().await.unwrap();
+    let answer =
+        kernel.call("shell_exec", json!({ "command": "echo x > target/denied", "template": "build" })).await;
+    assert_eq!(code(&answer), "EPOLICY");
+    assert!(!project.file("target/denied").exists());
+    kernel.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bug_a_secret_with_a_strange_name_was_read_by_a_command() {
+    if !commands_run() {
+        return;
+    }
+    let project = Project::new();
+    project.put("weird\nname.pem", "treasure\n").put("a\\b.key", "treasure\n");
+    let kernel = Kernel::boot(BootOptions { ..project.options() }).await.unwrap();
+    let answer = kernel.call("shell_exec", json!({ "command": "cat ./*; mkdir made" })).await;
+    assert!(!format!("{answer:?}").contains("treasure"), "{answer:?}");
+    let made = json!({ "path": "made", "change": "directory made" });
+    assert!(
+        data(&answer)["changes"].as_array().unwrap().contains(&made),
+        "a directory is a change too: {answer:?}"
+    );
+    let listed: Vec<&Value> = data(&answer)["changes"].as_array().unwrap().iter().collect();
+    assert_eq!(listed.len(), 1, "{listed:?}");
+    kernel.shutdown().await;
+}
