@@ -7,7 +7,7 @@ use regex::Regex;
 use serde_json::{Map, Value};
 use tgp_contract::{Code, ToolError};
 
-use crate::shapes::{NAMES, SHAPES, assignments, compile};
+use crate::shapes::{ASSIGNED, NAMES, SHAPES, VARIABLES, WHOLE_NAMES, assignments, compile};
 
 /// What stands where a secret stood.
 const REDACTED: &str = "[redacted]";
@@ -15,7 +15,7 @@ const REDACTED: &str = "[redacted]";
 const MIN_VALUE_CHARS: usize = 6;
 /// The patterns are built at every start, so they must not grow without end.
 const MAX_VALUES_BYTES: usize = 64 << 10;
-/// A name this short is compared whole only: `pwd` must not hide a `cpwd`.
+/// A name this short is compared with whole words only: `pwd` hides a `db_pwd`, and must not hide a `cpwd`.
 const MIN_SUFFIX_BYTES: usize = 5;
 /// serde_json reads back at most 128 levels, of which the entry around the arguments takes some.
 const MAX_DEPTH: usize = 100;
@@ -58,6 +58,7 @@ impl Redaction {
         let values: Vec<String> = values.into_iter().map(regex::escape).collect();
         let values = (!values.is_empty()).then(|| values.join("|"));
         let assigned = assignments(&all);
+        all.extend(WHOLE_NAMES.iter().map(|name| (*name).to_owned()));
         let patterns =
             SHAPES.iter().map(|(pattern, _)| *pattern).chain(values.as_deref()).chain([&*assigned]);
         let any: Vec<String> = patterns.map(|pattern| format!("(?:{pattern})")).collect();
@@ -90,7 +91,7 @@ impl Redaction {
         for (shape, instead) in &self.shapes {
             replace(shape, instead);
         }
-        replace(&self.assignments, "${1}[redacted]");
+        replace(&self.assignments, ASSIGNED);
         clean
     }
 
@@ -145,11 +146,32 @@ impl Redaction {
     }
 
     fn is_secret(&self, name: &str) -> bool {
-        let name = plain(name);
+        let (whole, last) = (plain(name), plain(last_word(name)));
+        let is_variable = || {
+            VARIABLES.iter().any(|end| name.ends_with(end))
+                && !name.contains(|letter: char| letter.is_lowercase())
+        };
         self.names.iter().any(|secret| {
-            name == *secret || (secret.len() >= MIN_SUFFIX_BYTES && name.ends_with(secret.as_str()))
-        })
+            whole == *secret
+                || last == *secret
+                || (secret.len() >= MIN_SUFFIX_BYTES && whole.ends_with(secret.as_str()))
+        }) || is_variable()
     }
+}
+
+/// `pass` in `db_pass` and in `dbPass`.
+fn last_word(name: &str) -> &str {
+    let mut start = 0;
+    let mut was_lowercase = false;
+    for (place, letter) in name.char_indices() {
+        if !letter.is_alphanumeric() {
+            start = place + letter.len_utf8();
+        } else if was_lowercase && letter.is_uppercase() {
+            start = place;
+        }
+        was_lowercase = letter.is_lowercase();
+    }
+    name.get(start..).unwrap_or_default()
 }
 
 /// The error of a pattern itself would show the secrets in it.

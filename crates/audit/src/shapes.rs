@@ -1,13 +1,34 @@
 //! What secrets look like in a text.
 //!
-//! Every shape is searched for on its own, and each begins with a literal and cannot be broken off by a match of
-//! itself: so one pass over a text is linear in its length, whoever wrote it. A single alternation of all shapes would
-//! not be, because one shape's long failure would be repeated after every short match of another.
+//! Every shape is searched for on its own, and none can be broken off by a match of itself: what was looked at is part of
+//! the match, but for the end of a line at most. So one pass over a text is linear in its length, whoever wrote it. A
+//! single alternation of all shapes would not be, because one shape's long failure would be repeated after every short
+//! match of another.
 
 use regex::{Regex, RegexBuilder};
 
 /// A pattern and what stands in the place of its match.
 pub(crate) type Shape = (&'static str, &'static str);
+
+/// A value in quotes, which are kept, or up to the next blank. It comes as groups 2 to 5, after what leads to it.
+macro_rules! value {
+    () => {
+        r#"(?:(')[^'\n]+(')|(")[^"\n]+(")|["']?[^\s"'&;)=][^\s"'&;)]*)"#
+    };
+}
+
+/// What stands in the place of a [`value!`].
+const VALUE: &str = "${1}${2}${4}[redacted]${3}${5}";
+
+/// The same where something has to stand before the value within its quotes.
+pub(crate) const ASSIGNED: &str = "${1}${2}${4}${6}[redacted]${3}${5}";
+
+/// The rest of a command, which goes on after a backslash at the end of a line.
+macro_rules! more {
+    () => {
+        r"(?:[^\n]|\\\n)*?"
+    };
+}
 
 pub(crate) const SHAPES: &[Shape] = &[
     // A block without its end is cut off, and still a key.
@@ -32,7 +53,59 @@ pub(crate) const SHAPES: &[Shape] = &[
     ),
     // The password in `scheme://user:password@host`, up to the last `@` before the path.
     (r#"://([^\s/:@"'<>]*):[^\s/"'<>]+@"#, "://${1}:[redacted]@"),
+    // Options of any program. A value that begins with `--` is the next option, and so is a dash with one letter.
+    (
+        concat!(
+            r"(?i)(--[a-z0-9-]*?(?:password|passwd|passphrase|pass|token|secret|api-?key|access-?key|secret-?key)",
+            r"(?:=|[ \t]{1,8}))",
+            r#"(?:(')[^'\n]+(')|(")[^"\n]+(")|(?:[^\s"'-]|-[^\s"'-][^\s"'])[^\s"']*)"#
+        ),
+        VALUE,
+    ),
+    (
+        concat!(
+            r"(\bcurl\b",
+            more!(),
+            r"[ \t\n](?:-[A-Za-z]{0,8}[uU]|--(?:proxy-)?user)[ \t=]{0,8})",
+            r#"(?:('[^'\n:]*:)[^'\n]+(')|("[^"\n:]*:)[^"\n]+(")|([^\s"':]*:)[^\s"']+)"#
+        ),
+        ASSIGNED,
+    ),
+    // MySQL's clients want no blank after `-p`; with one it is a prompt, and the name of a database follows.
+    (concat!(r"(\b(?:mysql|mariadb)", more!(), r"[ \t\n]-p=?)", value!()), VALUE),
+    // For `psql` it is the port, unless somebody took it for MySQL's.
+    (concat!(r"(\bpsql\b", more!(), r#"[ \t\n]-p["']?)[^\s"'0-9][^\s"']*"#), "${1}[redacted]"),
+    (concat!(r"(\b(?:sshpass|mongo[a-z]{0,10})\b", more!(), r"[ \t\n]-p[ \t]{0,8})", value!()), VALUE),
+    (
+        concat!(
+            r"(\b(?:docker|podman|nerdctl|buildah|skopeo|helm|oras|crane|oc|az)[ \t]",
+            more!(),
+            r"\blogin\b",
+            more!(),
+            r"[ \t\n]-p[ \t=]{0,8})",
+            value!()
+        ),
+        VALUE,
+    ),
+    // The variables of a command; their names end so.
+    (concat!(r"((?:PASS|PASSWORD|PASSWD|TOKEN|SECRET|KEY|PWD)=)", value!()), VALUE),
+    // Only as a whole word: a `bypass: on` is no secret.
+    (concat!(r#"(?i)((?:\b|_)pass["']?[ \t]{0,4}[:=][ \t]{0,4})"#, value!()), VALUE),
+    // A quote inside is doubled or has a backslash.
+    (
+        concat!(
+            r"(?i)(\bidentified\s{1,8}(?:with\s{1,8}\S{1,64}\s{1,8})?(?:by|as)\s{1,8}(?:password\s{1,8})?)",
+            r#"(?:(')(?:[^'\\]|\\.|'')+(')|(")(?:[^"\\]|\\.|"")+(")|[^\s"';]+)"#
+        ),
+        VALUE,
+    ),
 ];
+
+/// Ends of the names of variables whose values are secrets. In lower case they are too common.
+pub(crate) const VARIABLES: &[&str] = &["PASS", "PASSWORD", "PASSWD", "TOKEN", "SECRET", "KEY", "PWD"];
+
+/// Argument names that are compared like [`NAMES`], but stand in other words too often to be searched for in texts.
+pub(crate) const WHOLE_NAMES: &[&str] = &["pass"];
 
 /// Argument names whose values are secrets, as they are compared: lower case, letters and digits only.
 pub(crate) const NAMES: &[&str] = &[
@@ -63,10 +136,13 @@ pub(crate) fn assignments(names: &[String]) -> String {
         letters.join("[-_]?")
     };
     let names: Vec<String> = names.iter().map(spelled).collect();
-    format!(
-        r#"(?i)((?:{})["']?(?:[ \t]{{0,4}}[:=][ \t]{{0,4}}["']?|[ \t]{{1,4}}["']))([^\s"'&;,)}}]+)"#,
-        names.join("|")
-    )
+    let names = names.join("|");
+    let (assigned, apart) = (r"[ \t]{0,4}[:=][ \t]{0,4}", r"[ \t]{1,4}");
+    // Only in quotes there are blanks, and only if the quote has an end.
+    let single = format!(r"((?:{assigned}|{apart})')[^'\n]+(')");
+    let double = format!(r#"((?:{assigned}|{apart})")[^"\n]+(")"#);
+    let bare = format!(r#"({assigned}["']?|{apart}["'])[^\s"'&;,)}}]+"#);
+    format!(r#"(?i)((?:{names})["']?)(?:{single}|{double}|{bare})"#)
 }
 
 /// Enough for all shapes with the longest list of values; a pattern beyond it is refused and not half used.

@@ -26,7 +26,7 @@ pub use config::{
 pub use kernel::Kernel;
 pub use records::{open_records, restart_records};
 pub use scaffold::{ScaffoldError, Scaffolded, initialise};
-pub use tgp_audit::{AuditReader, Entry, Filter, Format, Report, Restarted};
+pub use tgp_audit::{AuditReader, Entry, Filter, Format, Report, Restarted, VERDICTS};
 pub use tgp_contract as contract;
 pub use tgp_git::Status as RepositoryStatus;
 pub use tgp_jail::{LockReport, ProcessSupport, probe as probe_jail, process_support};

@@ -210,8 +210,8 @@ fn refused(error: &FrameError) -> ToolError {
 }
 
 /// Tells a client that it is not served, as far as that can be done without waiting.
-pub(crate) fn turn_away(stream: UnixStream, reason: &str) {
-    let error = ToolError::new(Code::Permission, reason);
+pub(crate) fn turn_away(stream: UnixStream, reason: &str, help: &str) {
+    let error = ToolError::new(Code::Permission, reason).help(help);
     let text = serde_json::to_vec(&Answer::Refused { id: None, error }).unwrap_or_default();
     let Ok(length) = u32::try_from(text.len()) else { return };
     let frame: Vec<u8> = length.to_be_bytes().into_iter().chain(text).collect();

@@ -97,11 +97,15 @@ impl Server {
     ) {
         let Ok(place) = Arc::clone(places).try_acquire_owned() else {
             // Nothing is waited for here: a client that does not read gets no reason.
-            connection::turn_away(stream, "too many clients are connected; try again later");
+            connection::turn_away(stream, "too many clients are connected", "try again later");
             return;
         };
         if !same_user(&stream) {
-            connection::turn_away(stream, "only the user who runs this kernel may connect");
+            connection::turn_away(
+                stream,
+                "only the user who runs this kernel may connect",
+                "run a kernel of your own",
+            );
             return;
         }
         let connection = Connection { kernel: Arc::clone(kernel), options: self.options };

@@ -25,7 +25,7 @@ pub struct AuditArgs {
 
 #[derive(Debug, Subcommand)]
 enum AuditCommand {
-    /// Verify every entry, the chain they form, and its anchor outside the database.
+    /// Verify every entry, their chain, and its anchor.
     Verify,
     /// Show the last entries.
     Tail {
@@ -65,10 +65,10 @@ struct Selection {
     /// Only calls of this tool, by its own name.
     #[arg(long, value_name = "NAME")]
     tool: Option<String>,
-    /// Only calls that ended so, such as allowed, approved, denied or refused.
-    #[arg(long, value_name = "WORD")]
+    /// Only calls that ended so, such as approved or denied.
+    #[arg(long, value_name = "WORD", value_parser = verdict)]
     verdict: Option<String>,
-    /// Only calls since then: 2026-01-31T12:00:00Z, or 15m, 12h, 7d ago.
+    /// Only calls since then: 2026-01-31, or 15m, 12h, 7d ago.
     #[arg(long, value_name = "TIME", value_parser = moment)]
     since: Option<u64>,
     /// Only calls before then.
@@ -86,6 +86,12 @@ impl Selection {
             until_ms: self.until,
         }
     }
+}
+
+/// One of the words that an entry's verdict can be.
+fn verdict(text: &str) -> Result<String, String> {
+    let known = tgp::VERDICTS.contains(&text);
+    if known { Ok(text.to_owned()) } else { Err(format!("the verdicts are: {}", tgp::VERDICTS.join(", "))) }
 }
 
 /// `2026-01-31`

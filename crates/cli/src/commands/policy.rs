@@ -23,13 +23,13 @@ pub struct PolicyArgs {
 enum PolicyCommand {
     /// Read every rule and say what is wrong with them.
     Check,
-    /// Hold recorded calls against the rules as they are now, and show what would be judged otherwise.
+    /// Check the examples, and what recorded calls would be judged now.
     Test {
         /// How many of the last recorded calls.
         #[arg(short = 'n', long, default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=1_000))]
         number: u64,
     },
-    /// Say which rule decides about a call, and why the others do not. Nothing runs.
+    /// Say which rule decides about a call, and why others do not.
     Explain {
         /// The tool's name or alias, see `tgp tools`.
         tool: String,
@@ -42,7 +42,7 @@ enum PolicyCommand {
         /// The session whose history counts.
         #[arg(long, value_name = "ID", default_value = "cli")]
         session: String,
-        /// Print every rule, also those that have nothing to do with the call.
+        /// Print also rules that have nothing to do with it.
         #[arg(short, long)]
         verbose: bool,
     },

@@ -20,7 +20,7 @@ pub struct ServeArgs {
     /// Where the socket is made.
     #[arg(long, value_name = "PATH")]
     socket: PathBuf,
-    /// Agree to every effect that a client's token covers, without asking at this terminal.
+    /// Agree to every effect that a client's token covers.
     #[arg(long)]
     yes: bool,
     /// Clients at a time.

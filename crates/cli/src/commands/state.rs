@@ -29,7 +29,7 @@ enum StateCommand {
         /// Only this one: `project`, or a tool such as tools/math/fib.ts.
         scope: Option<String>,
     },
-    /// Set a state by your own word: `idle`, `done` (only while green), or `halted`, which stops every tool.
+    /// Set `idle`, `done` (only while green), or `halted`: no tool runs.
     Set {
         /// The new state.
         state: String,

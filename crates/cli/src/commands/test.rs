@@ -14,7 +14,7 @@ use crate::text::{count, hang, visible};
 
 #[derive(Debug, Args)]
 pub struct TestArgs {
-    /// A test file, the tool it tests, or a folder; all tests when there is none.
+    /// A test file, its tool, or a folder; all tests when there is none.
     path: Option<String>,
 }
 

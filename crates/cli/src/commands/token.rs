@@ -23,7 +23,7 @@ pub struct TokenArgs {
 enum TokenCommand {
     /// Make a token of this project's kernel.
     Mint(Narrowing),
-    /// Make a narrower token from another one. It needs no kernel: whoever holds a token can narrow it.
+    /// Make a narrower token from another one.
     Attenuate {
         /// The token to start from.
         token: String,
@@ -39,17 +39,17 @@ enum TokenCommand {
 
 #[derive(Debug, Args)]
 struct Narrowing {
-    /// Only these tools: names, globs, or effect:read and the like.
+    /// Only these tools: names, globs, effect:read.
     #[arg(long, value_name = "PATTERN", value_delimiter = ',')]
     tools: Vec<String>,
-    /// Only these files: globs, with tools: or project: before them to name a tree.
+    /// Only these files: globs; tools: or project: name a tree.
     #[arg(long, value_name = "GLOB", value_delimiter = ',')]
     paths: Vec<String>,
     /// Only for so long: 90s, 15m, 12h or 7d.
     #[arg(long, value_name = "TIME", value_parser = duration)]
     expires: Option<Duration>,
-    /// Only so many calls, counted together with those of every token made from it.
-    #[arg(long, value_name = "NUMBER")]
+    /// Only so many calls, those of its children included.
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..))]
     calls: Option<u64>,
     /// Only in this session.
     #[arg(long, value_name = "ID")]

@@ -223,13 +223,9 @@ async fn an_anchor_of_ours_is_known_again() {
     // Pushes arrive, and git is gone before it can say so.
     let mut deaf = world.options("agent");
     deaf.surroundings.path = world.logged_git(&world.at("log"));
-    let real = fs::read_to_string(world.at("bin/git")).unwrap();
-    let real = real.replace("exec ", "") + "case \"$*\" in *' push '*) exit 1;; esac\n";
-    fs::write(
-        world.at("bin/git"),
-        real.replace("\"$@\"\n", "\"$@\" > \"$0.out\" 2>&1; code=$?\n") + "cat \"$0.out\"; exit $code\n",
-    )
-    .unwrap();
+    let script = "#!/bin/sh\nPATH=\"${PATH#*:}\"\n\
+        case \"$*\" in *' push '*) git \"$@\" > /dev/null 2>&1; exit 1;; esac\nexec git \"$@\"\n";
+    fs::write(world.at("bin/git"), script).unwrap();
     let deaf = Memory::open(deaf).await.unwrap();
     for round in 3..6 {
         deaf.anchor().store(CHAIN, &format!("words {round}")).unwrap();

@@ -23,6 +23,9 @@ fn with_vault() -> Project {
     project
 }
 
+/// Makes the rules of a project unreadable.
+type Prepare<'a> = &'a dyn Fn(&Project);
+
 fn commands_run() -> bool {
     let complete = tgp::process_support().complete();
     if !complete {
@@ -88,13 +91,13 @@ async fn bug_a_dry_run_showed_what_may_not_be_read_and_evaded_a_question() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn bug_rules_that_could_not_be_read_were_no_rules() {
-    let broken = |prepare: &dyn Fn(&Project)| {
+    let broken = |prepare: Prepare<'_>| {
         let project = Project::new();
         prepare(&project);
         project
     };
     let policy = |project: &Project| project.file(".tgp/policy");
-    let cases: [(&str, &dyn Fn(&Project)); 5] = [
+    let cases: [(&str, Prepare<'_>); 5] = [
         ("a file in place of the folder", &|project| std::fs::write(policy(project), "x").unwrap()),
         ("a folder that is a dangling link", &|project| {
             std::os::unix::fs::symlink("/nonexistent/x", policy(project)).unwrap()

@@ -12,6 +12,7 @@
 mod addresses;
 mod dropped;
 mod errors;
+mod kinds;
 mod limits;
 mod parameters;
 mod processes;

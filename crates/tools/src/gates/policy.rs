@@ -324,11 +324,8 @@ impl Gate for PolicyGate {
     }
 
     async fn file_filter(&self, request: GateRequest<'_>) -> Option<FileFilter> {
-        let rules = match self.rules.current().await {
-            Ok(rules) => rules,
-            // Rules that cannot be read show nothing.
-            Err(_) => return Some(Arc::new(|_, _, _| false)),
-        };
+        // Rules that cannot be read show nothing.
+        let Ok(rules) = self.rules.current().await else { return Some(Arc::new(|_, _, _| false)) };
         // The built-in rules are kept by the file systems themselves.
         rules.policy.rules().next()?;
         let (context, mode) = (request.context.clone(), self.tdd.mode());

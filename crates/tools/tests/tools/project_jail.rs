@@ -36,7 +36,6 @@ async fn no_path_leads_out_or_to_what_is_protected() {
         "sub/.git/HEAD",
         ".tgp/tools/x.ts",
         ".TGP/tools/x.ts",
-        ".state/db",
         ".env",
         ".env.production",
         "config/.ENV",
