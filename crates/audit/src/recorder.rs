@@ -59,14 +59,15 @@ impl Audit {
     /// `EINTEGRITY` when the chain is broken, cut off or replaced (`details.sequence` names the first bad entry where
     /// it is known), `EINTERNAL` when the database cannot be used, `ECONFIG` for too many secrets.
     pub fn open(options: AuditOptions, anchor: Arc<dyn Anchor>) -> Result<Self, ToolError> {
-        let redaction = Redaction::new(&options.secret_names, &options.secret_values)?;
+        Redaction::check(&options.secret_names, &options.secret_values)?;
         let opened = writer::open(&options, anchor.as_ref())?;
         let (opened_at, verified) = (opened.head.clone(), opened.verified);
         let shared = Arc::new(Shared::default());
-        let writer = Writer::new(Arc::clone(&shared), opened, Arc::clone(&anchor), redaction, &options);
+        let writer = Writer::new(Arc::clone(&shared), opened, Arc::clone(&anchor), &options);
+        let (names, values) = (options.secret_names.clone(), options.secret_values.clone());
         let thread = std::thread::Builder::new()
             .name("tgp-audit".to_owned())
-            .spawn(move || writer.run())
+            .spawn(move || writer.run(|| Redaction::new(&names, &values)))
             .doing("cannot start the writer of", &options.path)?;
         Ok(Self {
             options,

@@ -38,6 +38,15 @@ impl fmt::Debug for Redaction {
 }
 
 impl Redaction {
+    /// Whether there are few enough secrets for one pattern, without making it.
+    ///
+    /// # Errors
+    /// `ECONFIG` when there are not.
+    pub(crate) fn check(names: &[String], values: &[String]) -> Result<(), ToolError> {
+        let bytes: usize = names.iter().chain(values).map(String::len).sum();
+        if bytes > MAX_VALUES_BYTES { Err(too_much()) } else { Ok(()) }
+    }
+
     /// Knows `names` beside the built-in ones, and `values`, of which those that are too short are ignored.
     ///
     /// # Errors

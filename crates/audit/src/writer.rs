@@ -79,7 +79,6 @@ pub(crate) struct Writer {
     shared: Arc<Shared>,
     store: Store,
     anchor: Arc<dyn Anchor>,
-    redaction: Redaction,
     chain: String,
     /// The newest entry that this process has seen: it can never vanish again.
     known: Head,
@@ -175,7 +174,6 @@ impl Writer {
         shared: Arc<Shared>,
         opened: Opened,
         anchor: Arc<dyn Anchor>,
-        redaction: Redaction,
         options: &AuditOptions,
     ) -> Self {
         let collect = match options.durability {
@@ -186,7 +184,6 @@ impl Writer {
             shared,
             store: opened.store,
             anchor,
-            redaction,
             chain: opened.head.chain.clone(),
             known: opened.head,
             pending: VecDeque::new(),
@@ -197,9 +194,14 @@ impl Writer {
         }
     }
 
-    /// Works until the queue is closed. The answer is what a last flush would have said.
-    pub(crate) fn run(mut self) -> Result<(), ToolError> {
+    /// Works until the queue is closed. The answer is what a last flush would have said. Compiling the patterns takes
+    /// longer than opening the chain, so it is done here: the first record waits for it, and no start does.
+    pub(crate) fn run(
+        mut self,
+        redaction: impl FnOnce() -> Result<Redaction, ToolError>,
+    ) -> Result<(), ToolError> {
         let _death = Death(Arc::clone(&self.shared));
+        let redaction = redaction()?;
         loop {
             let idle = if !self.pending.is_empty() {
                 Some(RETRY)
@@ -214,7 +216,7 @@ impl Writer {
                 match item {
                     Item::Flush(reply) => flushes.push(reply),
                     Item::Record(queued) => self.pending.push_back(Pending {
-                        draft: Draft::call(*queued.record, queued.ending, &self.redaction),
+                        draft: Draft::call(*queued.record, queued.ending, &redaction),
                         reply: queued.reply,
                         _room: queued.room,
                     }),
