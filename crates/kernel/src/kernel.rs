@@ -2,16 +2,17 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tgp_audit::Audit;
 use tgp_contract::{
-    Actor, CallContext, CapabilityToken, Code, Consent, Database, GateRequest, SqlAccess, ToolCall,
-    ToolDefinition, ToolError, ToolResult,
+    Actor, CallContext, CallRecord, CapabilityToken, Code, Consent, Database, Effect, GateRequest,
+    GateVerdict, Recorder, SqlAccess, Stage, TddState, ToolCall, ToolDefinition, ToolError, ToolResult,
 };
 use tgp_git::Status as RepositoryStatus;
 use tgp_policy::{Caveats, Explanation, Grant};
+use tgp_tdd::Scope;
 use tgp_tools::{Forge, Library, Opening, PolicyGate, Router, StateGate, Tokens};
 
 use crate::config::Config;
@@ -154,12 +155,61 @@ impl Kernel {
         self.parts.policy.explain(request).await
     }
 
-    /// A new capability token of this kernel.
+    /// A new capability token of this kernel. What it may do is recorded, the token is not.
     ///
     /// # Errors
     /// `EVALIDATION` for caveats that mean nothing.
-    pub fn mint_token(&self, caveats: &Caveats) -> Result<CapabilityToken, ToolError> {
-        self.parts.tokens.mint(caveats)
+    pub async fn mint_token(&self, caveats: &Caveats) -> Result<CapabilityToken, ToolError> {
+        let token = self.parts.tokens.mint(caveats);
+        let id = token.as_ref().map_err(Clone::clone).and_then(|token| self.parts.tokens.verify(token));
+        let result = id.map(|grant| json!({ "id": grant.id() }));
+        self.record_act("token_mint", json!({ "caveats": caveats }), result.into()).await?;
+        token
+    }
+
+    /// Sets where a piece of work stands, by a person's word.
+    ///
+    /// # Errors
+    /// `ESTATE` when the state cannot be set so.
+    pub async fn set_state(&self, scope: &Scope, state: TddState) -> Result<(), ToolError> {
+        let gate = &self.parts.state;
+        let set = gate.tdd().set(scope, state, gate.disk());
+        let told = set.clone().map(|()| Value::Null);
+        self.record_act("state_set", json!({ "scope": scope, "state": state }), told.into()).await?;
+        set
+    }
+
+    /// What a person does to the kernel itself is no tool call, and is recorded all the same.
+    async fn record_act(&self, act: &str, arguments: Value, result: ToolResult) -> Result<(), ToolError> {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let record = CallRecord {
+            serial: 0,
+            call: ToolCall { id: act.to_owned(), tool: act.to_owned(), arguments },
+            tool: Some(act.to_owned()),
+            effect: Some(Effect::Write),
+            context: CallContext {
+                actor: Actor::Person("kernel".to_owned()),
+                session: "kernel".to_owned(),
+                consent: Consent::Given,
+                dry_run: false,
+                depth: 0,
+                token: None,
+            },
+            targets: Vec::new(),
+            verdicts: vec![GateVerdict {
+                stage: Stage::Approval,
+                gate: "approval".to_owned(),
+                verdict: "approved".to_owned(),
+                rule: "typed".to_owned(),
+            }],
+            files: Vec::new(),
+            rows_changed: None,
+            exit_code: None,
+            result,
+            started_ms: u64::try_from(since.as_millis()).unwrap_or(u64::MAX),
+            duration_us: 0,
+        };
+        self.parts.audit.record(record).await
     }
 
     /// Whether a token is one of this kernel. What it allows is checked with every call.

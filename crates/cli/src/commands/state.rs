@@ -43,7 +43,7 @@ pub async fn run(arguments: StateArgs, global: &Global, printer: &Printer) -> Re
     let kernel = session::boot(global, None, printer).await?;
     let outcome = match arguments.command {
         StateCommand::Show { scope } => show(&kernel, scope.as_deref(), printer),
-        StateCommand::Set { state, scope } => set(&kernel, &state, &scope, printer),
+        StateCommand::Set { state, scope } => set(&kernel, &state, &scope, printer).await,
     };
     kernel.shutdown().await;
     outcome
@@ -112,7 +112,7 @@ fn print(standing: &Standing, printer: &Printer) {
     }
 }
 
-fn set(kernel: &tgp::Kernel, state: &str, text: &str, printer: &Printer) -> Result<(), Failure> {
+async fn set(kernel: &tgp::Kernel, state: &str, text: &str, printer: &Printer) -> Result<(), Failure> {
     let scope = scope(text)?;
     let wanted = TddState::parse(state).ok_or_else(|| {
         let known: Vec<&str> = TddState::ALL.iter().map(|state| state.as_str()).collect();
@@ -121,7 +121,7 @@ fn set(kernel: &tgp::Kernel, state: &str, text: &str, printer: &Printer) -> Resu
     })?;
     let gate = kernel.state();
     let before = gate.tdd().state(&scope)?;
-    gate.tdd().set(&scope, wanted, gate.disk())?;
+    kernel.set_state(&scope, wanted).await?;
     if printer.json() {
         printer.document(&done(json!({ "scope": scope, "before": before, "state": wanted })));
     } else {

@@ -91,7 +91,7 @@ pub async fn run(arguments: TokenArgs, global: &Global, printer: &Printer) -> Re
     match arguments.command {
         TokenCommand::Mint(narrowing) => {
             let kernel = session::boot(global, None, printer).await?;
-            let token = kernel.mint_token(&narrowing.caveats());
+            let token = kernel.mint_token(&narrowing.caveats()).await;
             kernel.shutdown().await;
             show(&token?, printer);
         }

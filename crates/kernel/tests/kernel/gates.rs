@@ -81,8 +81,7 @@ async fn every_tool_is_refused_in_a_state_that_forbids_it_and_audited() {
     furnish(&project);
     let kernel = project.boot().await.unwrap();
     let before = files(&project);
-    let gate = kernel.state();
-    gate.tdd().set(&Scope::Project, TddState::Halted, gate.disk()).unwrap();
+    kernel.set_state(&Scope::Project, TddState::Halted).await.unwrap();
     for tool in all_tools(&kernel) {
         let answer = kernel.call_with(call(&tool, arguments(&tool)), context(Consent::Given)).await;
         assert_eq!(code(&answer), "ESTATE", "{tool}: {answer:?}");
@@ -92,7 +91,8 @@ async fn every_tool_is_refused_in_a_state_that_forbids_it_and_audited() {
         assert_eq!(entries[0]["outcome"]["errorCode"], "ESTATE", "{tool}");
     }
     assert_eq!(files(&project), before, "a refused call changed a file");
-    gate.tdd().set(&Scope::Project, TddState::Idle, gate.disk()).unwrap();
+    kernel.set_state(&Scope::Project, TddState::Idle).await.unwrap();
+    assert_eq!(recorded(&kernel, &project, "state_set").await.len(), 2, "what a person does is recorded too");
     assert!(kernel.call("fs_read", arguments("fs_read")).await.is_ok(), "lifting the halt lifts it");
     kernel.shutdown().await;
 }
@@ -235,6 +235,7 @@ async fn a_token_narrows_and_nothing_widens_it() {
             paths: Some(vec!["project:notes.md".to_owned()]),
             ..Caveats::default()
         })
+        .await
         .unwrap();
     let with = |token: &tgp::contract::CapabilityToken| CallContext {
         token: Some(token.clone()),
@@ -255,7 +256,7 @@ async fn a_token_narrows_and_nothing_widens_it() {
     assert!(kernel.call_with(read("notes.md"), with(&token)).await.is_ok(), "the parent goes on");
     let other = Project::new();
     let stranger = other.boot().await.unwrap();
-    let foreign = stranger.mint_token(&Caveats::default()).unwrap();
+    let foreign = stranger.mint_token(&Caveats::default()).await.unwrap();
     assert_eq!(
         code(&kernel.call_with(read("notes.md"), with(&foreign)).await),
         "EPOLICY",
