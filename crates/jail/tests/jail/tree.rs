@@ -106,6 +106,20 @@ fn check_stubborn(ending: &str, expected: Exit, order: impl Fn(&Workshop, String
     }
 }
 
+/// Words that nobody had read when the tree ended hid how it ended.
+#[test]
+fn bug_a_process_that_is_killed_often_is_killed_all_the_same() {
+    for_everybody("tree::bug_a_process_that_is_killed_often_is_killed_all_the_same", || {
+        for _ in 0..10 {
+            let shop = Workshop::new();
+            let process = start(&shop.order("sleep 60")).unwrap();
+            let killer = process.killer();
+            (0..20).for_each(|_| killer.kill());
+            assert_eq!(process.wait().unwrap().exit, Exit::Killed);
+        }
+    });
+}
+
 #[test]
 fn nobody_outlives_the_deadline_the_killer_or_the_program() {
     for_everybody("tree::nobody_outlives_the_deadline_the_killer_or_the_program", || {

@@ -88,8 +88,9 @@ impl Line {
         });
         let length = match length {
             Ok(length) => length.unsigned_abs(),
-            Err(Errno::EAGAIN | Errno::EINTR) => return Ok(None),
-            Err(Errno::ECONNRESET) => 0,
+            // A word of ours that the other side had not read when it ended is told first, and once; what it has said
+            // itself still lies in the queue.
+            Err(Errno::EAGAIN | Errno::EINTR | Errno::ECONNRESET) => return Ok(None),
             Err(errno) => return Err(errno.into()),
         };
         let carries = header.msg_controllen >= size_of::<libc::cmsghdr>();
