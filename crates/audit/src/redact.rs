@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::OnceLock;
 
 use regex::Regex;
 use serde_json::{Map, Value};
@@ -26,9 +27,9 @@ pub struct Redaction {
     names: Vec<String>,
     /// All patterns at once. Whether one matches is known after one pass, and mostly none does.
     any: Regex,
-    values: Option<Regex>,
-    assignments: Regex,
-    shapes: Vec<(Regex, &'static str)>,
+    /// Each by itself, with what takes its place; made when the first secret is found, which most processes never see.
+    single: OnceLock<Vec<(Regex, &'static str)>>,
+    patterns: Vec<(String, &'static str)>,
 }
 
 impl fmt::Debug for Redaction {
@@ -68,18 +69,13 @@ impl Redaction {
         let values = (!values.is_empty()).then(|| values.join("|"));
         let assigned = assignments(&all);
         all.extend(WHOLE_NAMES.iter().map(|name| (*name).to_owned()));
-        let patterns =
-            SHAPES.iter().map(|(pattern, _)| *pattern).chain(values.as_deref()).chain([&*assigned]);
-        let any: Vec<String> = patterns.map(|pattern| format!("(?:{pattern})")).collect();
-        let shapes: Result<Vec<_>, _> =
-            SHAPES.iter().map(|(pattern, instead)| compile(pattern).map(|regex| (regex, *instead))).collect();
-        Ok(Self {
-            any: compile(&any.join("|")).map_err(|_| too_much())?,
-            assignments: compile(&assigned).map_err(|_| too_much())?,
-            values: values.as_deref().map(compile).transpose().map_err(|_| too_much())?,
-            shapes: shapes.map_err(|_| too_much())?,
-            names: all,
-        })
+        let values = values.map(|values| (values, REDACTED));
+        let shapes = SHAPES.iter().map(|(pattern, instead)| ((*pattern).to_owned(), *instead));
+        let patterns: Vec<(String, &'static str)> =
+            values.into_iter().chain(shapes).chain([(assigned, ASSIGNED)]).collect();
+        let any: Vec<String> = patterns.iter().map(|(pattern, _)| format!("(?:{pattern})")).collect();
+        let any = compile(&any.join("|")).map_err(|_| too_much())?;
+        Ok(Self { any, single: OnceLock::new(), patterns, names: all })
     }
 
     /// The text without secrets.
@@ -94,13 +90,18 @@ impl Redaction {
                 clean = Cow::Owned(replaced);
             }
         };
-        if let Some(values) = &self.values {
-            replace(values, REDACTED);
+        let single = self.single.get_or_init(|| {
+            // A part of a pattern that compiles as a whole compiles as well.
+            let compiled =
+                |(pattern, instead): &(String, &'static str)| Some((compile(pattern).ok()?, *instead));
+            self.patterns.iter().filter_map(compiled).collect()
+        });
+        if single.len() != self.patterns.len() {
+            return Cow::Borrowed(REDACTED);
         }
-        for (shape, instead) in &self.shapes {
-            replace(shape, instead);
+        for (regex, instead) in single {
+            replace(regex, instead);
         }
-        replace(&self.assignments, ASSIGNED);
         clean
     }
 
