@@ -25,8 +25,10 @@ const TOO_DEEP: &str = "[nested too deeply to be kept]";
 /// Knows secrets by the name of their argument, by their value and by their shape.
 pub struct Redaction {
     names: Vec<String>,
-    /// All patterns at once. Whether one matches is known after one pass, and mostly none does.
-    any: Regex,
+    /// All patterns at once. Whether one matches is known after one pass, and mostly none does. Making it takes longer
+    /// than many a call, so it waits for the first text that could hide anything.
+    any: OnceLock<Option<Regex>>,
+    knows_values: bool,
     /// Each by itself, with what takes its place; made when the first secret is found, which most processes never see.
     single: OnceLock<Vec<(Regex, &'static str)>>,
     patterns: Vec<(String, &'static str)>,
@@ -73,15 +75,30 @@ impl Redaction {
         let shapes = SHAPES.iter().map(|(pattern, instead)| ((*pattern).to_owned(), *instead));
         let patterns: Vec<(String, &'static str)> =
             values.into_iter().chain(shapes).chain([(assigned, ASSIGNED)]).collect();
-        let any: Vec<String> = patterns.iter().map(|(pattern, _)| format!("(?:{pattern})")).collect();
-        let any = compile(&any.join("|")).map_err(|_| too_much())?;
-        Ok(Self { any, single: OnceLock::new(), patterns, names: all })
+        let knows_values = patterns.len() > SHAPES.len() + 1;
+        Ok(Self { any: OnceLock::new(), knows_values, single: OnceLock::new(), patterns, names: all })
+    }
+
+    /// Whether no pattern can match: each shape has a character that such a text lacks. A value may be any text.
+    fn is_harmless(&self, text: &str) -> bool {
+        let is_plain = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'/' | b'.');
+        !self.knows_values && text.bytes().all(is_plain)
+    }
+
+    /// Whether some pattern matches. Patterns that cannot be made hide everything.
+    fn may_hide(&self, text: &str) -> bool {
+        let any = self.any.get_or_init(|| {
+            let all: Vec<String> =
+                self.patterns.iter().map(|(pattern, _)| format!("(?:{pattern})")).collect();
+            compile(&all.join("|")).ok()
+        });
+        any.as_ref().is_none_or(|any| any.is_match(text))
     }
 
     /// The text without secrets.
     #[must_use]
     pub fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        if !self.any.is_match(text) {
+        if self.is_harmless(text) || !self.may_hide(text) {
             return Cow::Borrowed(text);
         }
         let mut clean = Cow::Borrowed(text);

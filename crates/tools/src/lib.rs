@@ -27,4 +27,4 @@ pub use gates::{
 pub use memory::{Library, OnDuplicate, Opening, STATE_DIRECTORY};
 pub use process::{ProcessCaps, ProcessOptions, process_tools};
 pub use project::{project_tools, testing};
-pub use router::{EffectGate, Invocation, Outcome, RecentCalls, RefuseAll, Router, RouterError, Tee, Tool};
+pub use router::{Invocation, Outcome, RecentCalls, RefuseAll, Router, RouterError, Tee, Tool};

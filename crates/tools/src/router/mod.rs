@@ -1,6 +1,6 @@
 //! One door for every call.
 
-mod gates;
+mod approver;
 mod open_call;
 mod recent;
 mod schema;
@@ -18,7 +18,7 @@ use tgp_contract::{
 };
 
 use crate::Workspace;
-pub use gates::{EffectGate, RefuseAll};
+pub use approver::RefuseAll;
 use open_call::{OpenCall, Trail};
 pub use recent::RecentCalls;
 use schema::Schema;

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use tgp_contract::{Actor, CallContext, CallRecord, Code, Consent, ToolCall, ToolResult};
-use tgp_tools::{EffectGate, RecentCalls, RefuseAll, Router, Workspace, project_tools};
+use tgp_tools::{RecentCalls, RefuseAll, Router, Workspace, project_tools};
+
+use crate::effect_gate::EffectGate;
 
 pub(crate) struct Desk {
     pub(crate) router: Arc<Router>,

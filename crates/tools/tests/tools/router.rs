@@ -10,9 +10,9 @@ use tgp_contract::{
     ExecutionPath, Gate, GateRequest, Recorder, Stage, Target, ToolCall, ToolDefinition, ToolError, ToolName,
     ToolResult, Verdict,
 };
-use tgp_tools::{
-    EffectGate, Invocation, Outcome, RecentCalls, RefuseAll, Router, RouterError, Tool, Workspace,
-};
+use tgp_tools::{Invocation, Outcome, RecentCalls, RefuseAll, Router, RouterError, Tool, Workspace};
+
+use crate::effect_gate::EffectGate;
 
 struct Probe {
     definition: ToolDefinition,

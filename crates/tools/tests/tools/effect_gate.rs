@@ -1,7 +1,7 @@
-//! The gate that is always there: reads pass, everything else is asked for.
+//! A gate with the defaults of the policy and nothing else: reads pass, everything else is asked for.
 
 use async_trait::async_trait;
-use tgp_contract::{ApprovalAnswer, ApprovalRequest, Approver, Effect, Gate, GateRequest, Stage, Verdict};
+use tgp_contract::{Effect, Gate, GateRequest, Stage, Verdict};
 
 /// Reads are allowed; writes, execution and network ask.
 #[derive(Clone, Copy, Debug)]
@@ -26,16 +26,5 @@ impl Gate for EffectGate {
                 reason: format!("`{}` has the effect `{}`", request.definition.name, effect.as_str()),
             },
         }
-    }
-}
-
-/// For programs with nobody to ask.
-#[derive(Clone, Copy, Debug)]
-pub struct RefuseAll;
-
-#[async_trait]
-impl Approver for RefuseAll {
-    async fn ask(&self, _request: ApprovalRequest<'_>) -> ApprovalAnswer {
-        ApprovalAnswer::Refused { reason: "nobody can be asked".to_owned() }
     }
 }

@@ -1,0 +1,15 @@
+//! Whoever is asked when there is nobody.
+
+use async_trait::async_trait;
+use tgp_contract::{ApprovalAnswer, ApprovalRequest, Approver};
+
+/// For programs with nobody to ask.
+#[derive(Clone, Copy, Debug)]
+pub struct RefuseAll;
+
+#[async_trait]
+impl Approver for RefuseAll {
+    async fn ask(&self, _request: ApprovalRequest<'_>) -> ApprovalAnswer {
+        ApprovalAnswer::Refused { reason: "nobody can be asked".to_owned() }
+    }
+}
