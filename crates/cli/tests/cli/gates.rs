@@ -117,6 +117,16 @@ fn wrong_rules_are_shown_at_their_place() {
 }
 
 #[test]
+fn a_wrong_extension_rule_is_shown_at_its_place() {
+    let project = Project::initialised();
+    project.write(".tgp/policy/guard.ts", "export default (call) => {\n  return call.;\n};\n");
+    let ran = project.run(&["policy", "check"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.stderr.contains("--> .tgp/policy/guard.ts:2:"), "{ran:?}");
+    assert!(ran.stderr.contains("return call.;") && ran.stderr.contains('^'), "no line and caret: {ran:?}");
+}
+
+#[test]
 fn a_halted_project_does_nothing_until_it_is_lifted() {
     let project = Project::with_fixtures();
     project.run(&["state", "set", "halted"]).expect_code(0);

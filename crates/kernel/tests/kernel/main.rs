@@ -18,6 +18,7 @@ mod processes;
 mod review;
 mod router;
 mod server;
+mod settings;
 mod shapes;
 mod sql;
 mod support;

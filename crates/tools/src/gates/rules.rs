@@ -6,7 +6,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use tgp_contract::{Code, FileSystem, RelativePath, ToolDefinition, ToolError};
+use tgp_contract::{Code, FileSystem, Place, RelativePath, ToolDefinition, ToolError};
 use tgp_policy::{Catalogue, Known, Policy, PolicySettings, PolicySource};
 use tgp_vfs::MemoryFs;
 use tokio::sync::Mutex;
@@ -238,7 +238,13 @@ async fn compile(
     for (name, place) in paths {
         let predicate = forge.predicate(&tree, &place).await.map_err(|error| {
             let message = format!("the extension rule `{name}` cannot be used: {}", error.message);
-            ToolError { code: Code::Config, message, ..error }
+            let place = error.place_of().filter(|found| found.file == place.as_str());
+            let error = ToolError { code: Code::Config, message, ..error };
+            // Where the person finds it, not where it stands in the tree it was compiled from.
+            place.map_or_else(
+                || error.clone(),
+                |found| error.clone().place(&Place { file: name.clone(), ..found }),
+            )
         })?;
         let id = place.name().unwrap_or_default().trim_end_matches(".ts").to_owned();
         extensions.push((id, predicate));
