@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 /// Each crate's folder and floor. A crate imports only from floors below its own.
-const FLOORS: [(&str, u32); 15] = [
+const FLOORS: [(&str, u32); 17] = [
     ("contract", 0),
     ("vfs", 1),
     ("compiler", 1),
@@ -21,7 +21,9 @@ const FLOORS: [(&str, u32); 15] = [
     ("policy", 1),
     ("tdd", 1),
     ("audit", 1),
+    ("llm", 1),
     ("tools", 2),
+    ("agent", 3),
     ("kernel", 4),
     ("socket", 5),
     ("cli", 5),

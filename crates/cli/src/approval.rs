@@ -21,7 +21,7 @@ impl Approver for TerminalApprover {
         // Reading a line blocks, and a signal must still end the command meanwhile.
         let answer = tokio::task::spawn_blocking(move || read_answer(&question)).await;
         match answer {
-            Ok(Ok(true)) => ApprovalAnswer::Approved { by: "terminal".to_owned() },
+            Ok(Ok(true)) => ApprovalAnswer::Approved { by: "terminal".to_owned(), hash: request.hash },
             Ok(Ok(false)) => {
                 ApprovalAnswer::Refused { reason: "the answer at the terminal was no".to_owned() }
             }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::{
     Access, CallContext, CallRecord, RelativePath, Root, Target, ToolCall, ToolDefinition, ToolError,
@@ -78,12 +79,18 @@ pub struct ApprovalRequest<'a> {
     pub targets: &'a [Target],
     /// Why this call has to be asked for, one line for each gate that wants it.
     pub reasons: Vec<String>,
+    /// What a dry run of a write would answer: its difference, or the rows it would change. `None` where a tool has to
+    /// run to know, and where it cannot tell.
+    pub preview: Option<Value>,
+    /// SHA-256 of everything above that decides the effect. An agreement holds for what has this hash, and for nothing
+    /// else.
+    pub hash: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ApprovalAnswer {
-    /// Agreed, by whom.
-    Approved { by: String },
+    /// Agreed, by whom, and to the request of which hash.
+    Approved { by: String, hash: String },
     /// Refused, or nobody could be asked; the reason is shown.
     Refused { reason: String },
 }

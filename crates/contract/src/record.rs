@@ -3,7 +3,9 @@
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
-use crate::{CallContext, Effect, RelativePath, Root, Stage, Target, ToolCall, ToolError, ToolResult};
+use crate::{
+    CallContext, Effect, RelativePath, Root, Stage, Target, ToolCall, ToolDefinition, ToolError, ToolResult,
+};
 
 /// What one gate said of a call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,4 +60,14 @@ pub trait Recorder: Send + Sync {
 
     /// Keeps the record of a call that was cancelled: its future was dropped, so nobody can wait. Must return at once.
     fn record_cancelled(&self, record: CallRecord);
+}
+
+/// Whoever takes calls through all gates: the router, as an agent sees it.
+#[async_trait]
+pub trait ToolCaller: Send + Sync {
+    /// Every tool, sorted by name.
+    fn definitions(&self) -> Vec<ToolDefinition>;
+
+    /// Makes one call and waits for it. The record is the one that was kept, with the result in it.
+    async fn call(&self, call: ToolCall, context: CallContext) -> CallRecord;
 }

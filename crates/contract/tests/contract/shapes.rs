@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tgp_contract::{
     Access, Actor, CallContext, CallRecord, CheckReport, ChronicleEvent, Code, Consent, Decision, Effect,
     Entry, EntryKind, FileEffect, Finding, GateVerdict, Place, Plan, RelativePath, Root, Severity, Stage,
-    StreamEvent, Target, ToolCall, ToolDefinition, ToolError, ToolResult, TypeCheck, Usage,
+    StopReason, StreamEvent, Target, ToolCall, ToolDefinition, ToolError, ToolResult, TypeCheck, Usage,
 };
 
 /// Writes `value`, compares it with the golden file, and reads the file back to the same value.
@@ -140,7 +140,9 @@ fn stream_events_keep_their_shape() {
         StreamEvent::ToolResult { call_id: "1".to_owned(), result: json!({ "ok": true, "data": 1 }) },
         StreamEvent::Usage(Usage { input_tokens: 3, output_tokens: 4 }),
         StreamEvent::Error { error: error() },
-        StreamEvent::End,
+        StreamEvent::End { reason: None },
+        StreamEvent::End { reason: Some(StopReason::Length) },
+        StreamEvent::Opaque { provider: "anthropic".to_owned(), value: json!({ "signature": "x" }) },
     ];
     check("stream_events", &events);
 }

@@ -111,9 +111,9 @@ struct Agreeable(AtomicUsize);
 
 #[async_trait]
 impl Approver for Agreeable {
-    async fn ask(&self, _request: ApprovalRequest<'_>) -> ApprovalAnswer {
+    async fn ask(&self, request: ApprovalRequest<'_>) -> ApprovalAnswer {
         self.0.fetch_add(1, Ordering::Relaxed);
-        ApprovalAnswer::Approved { by: "a test".to_owned() }
+        ApprovalAnswer::Approved { by: "a test".to_owned(), hash: request.hash }
     }
 }
 

@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tgp_contract::{
-    Access, ApprovalAnswer, ApprovalRequest, Approver, CallContext, Code, Consent, Effect, FileFilter, Gate,
-    GateRequest, GateVerdict, Recorder, Stage, Target, ToolCall, ToolDefinition, ToolError, ToolResult,
-    Verdict,
+    Access, ApprovalAnswer, ApprovalRequest, Approver, CallContext, CallRecord, Code, Consent, Effect,
+    FileFilter, Gate, GateRequest, GateVerdict, Recorder, Stage, Target, ToolCall, ToolDefinition, ToolError,
+    ToolResult, Verdict,
 };
 
 use crate::Workspace;
@@ -122,6 +122,11 @@ impl Router {
         self.call_within(call, context, &self.workspace).await
     }
 
+    /// The same, and answers the record that the call has left, with its result.
+    pub async fn call_recorded(self: &Arc<Self>, call: ToolCall, context: CallContext) -> CallRecord {
+        self.record_within(call, context, &self.workspace).await
+    }
+
     /// Runs one call on another view of the files: a tool's own call sees what its run has written so far.
     pub async fn call_within(
         self: &Arc<Self>,
@@ -129,15 +134,25 @@ impl Router {
         context: CallContext,
         workspace: &Workspace,
     ) -> ToolResult {
+        self.record_within(call, context, workspace).await.result
+    }
+
+    async fn record_within(
+        self: &Arc<Self>,
+        call: ToolCall,
+        context: CallContext,
+        workspace: &Workspace,
+    ) -> CallRecord {
         let serial = self.calls.fetch_add(1, Ordering::Relaxed);
         let mut open = OpenCall::new(serial, call, context, &self.gates, self.recorder.as_ref());
         let OpenCall { call, context, trail, .. } = &mut open;
         let result = ToolResult::from(self.take_through(serial, call, context, workspace, trail).await);
-        let record = open.close(result.clone());
-        match self.recorder.record(record).await {
-            Ok(()) => result,
-            Err(error) => ToolResult::Failed(error),
+        let mut record = open.close(result);
+        // A call whose record cannot be kept has failed, whatever it has done.
+        if let Err(error) = self.recorder.record(record.clone()).await {
+            record.result = ToolResult::Failed(error);
         }
+        record
     }
 
     async fn take_through(
@@ -296,10 +311,11 @@ impl Router {
         let made_by_somebody: Vec<String> =
             wishes.iter().filter(|wish| !wish.is_default).map(|wish| wish.reason.clone()).collect();
         let reasons = wishes.into_iter().map(|wish| wish.reason).collect();
-        let question = ApprovalRequest { call, definition, context, targets, reasons };
+        let hash = String::new();
+        let question = ApprovalRequest { call, definition, context, targets, reasons, preview: None, hash };
         let answer = self.approver.ask(question).await;
         match answer {
-            ApprovalAnswer::Approved { by } => {
+            ApprovalAnswer::Approved { by, .. } => {
                 verdicts.push(approval("approved", &by));
                 Ok(())
             }

@@ -215,7 +215,7 @@ async fn gates_are_asked_in_order_and_the_first_denial_ends_the_call() {
 async fn approval_is_sought_where_a_gate_asks() {
     for (consent, answer, expected) in [
         (Consent::Given, ApprovalAnswer::Refused { reason: "not reached".to_owned() }, None),
-        (Consent::Ask, ApprovalAnswer::Approved { by: "ada".to_owned() }, None),
+        (Consent::Ask, ApprovalAnswer::Approved { by: "ada".to_owned(), hash: String::new() }, None),
         (Consent::Ask, ApprovalAnswer::Refused { reason: "no".to_owned() }, Some(Code::Approval)),
     ] {
         for tool in ["writer", "runner"] {

@@ -1,0 +1,49 @@
+//! What one run of the loop is told.
+
+use serde::{Deserialize, Serialize};
+use tgp_contract::{CapabilityToken, Consent, TddMode};
+
+/// Where a session must stop. `None` means no bound of its own; the number of steps always has one.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Budgets {
+    /// Turns of the model.
+    pub max_steps: u64,
+    /// Tokens in and out, all turns together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_seconds: Option<u64>,
+    /// In the currency of the prices.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_cost: Option<f64>,
+}
+
+/// What a million tokens cost.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Prices {
+    pub input: f64,
+    pub output: f64,
+}
+
+/// What one run of the loop is told. All of it but the token and the consent stands in the transcript's first line.
+#[derive(Clone, Debug)]
+pub struct AgentOptions {
+    pub session: String,
+    /// Who the calls are made by, for the gates and the record.
+    pub actor: String,
+    pub task: String,
+    pub model: String,
+    /// The system prompt.
+    pub system: String,
+    pub mode: TddMode,
+    pub budgets: Budgets,
+    pub prices: Option<Prices>,
+    /// How many tokens the model can read at once; older results are shortened before it is exceeded.
+    pub context_tokens: u64,
+    pub max_output_tokens: Option<u64>,
+    pub temperature: Option<f64>,
+    pub consent: Consent,
+    pub token: Option<CapabilityToken>,
+}

@@ -1,0 +1,66 @@
+//! Everything the loop learns from outside comes through one of these, so that a test or a replay can play it.
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tgp_contract::{ModelProvider, TddState, ToolCaller, ToolError};
+
+use crate::Line;
+
+/// What a run of the loop works with.
+#[derive(Clone, Copy)]
+pub struct Ports<'a> {
+    pub provider: &'a dyn ModelProvider,
+    pub tools: &'a dyn ToolCaller,
+    pub journal: &'a dyn Journal,
+    pub clock: &'a dyn Clock,
+    pub standing: &'a dyn Standing,
+    pub recovery: &'a dyn Recovery,
+}
+
+/// Tells the time. It is asked once for each line of the transcript, and for nothing else.
+pub trait Clock: Send + Sync {
+    /// Milliseconds since the epoch.
+    fn now_ms(&self) -> u64;
+}
+
+/// How safe a line must be before the loop goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Safety {
+    /// It survives the end of the process.
+    Written,
+    /// It survives the end of the power, too: the next thing that happens is an effect.
+    Synced,
+}
+
+/// Keeps the transcript. It only ever grows.
+pub trait Journal: Send + Sync {
+    /// Returns when the line is as safe as wanted.
+    ///
+    /// # Errors
+    /// When it cannot be kept; the session stops then.
+    fn append(&self, line: &Line, safety: Safety) -> Result<(), ToolError>;
+}
+
+/// Tells where test-driven work stands.
+pub trait Standing: Send + Sync {
+    fn state(&self) -> TddState;
+}
+
+/// What became of a call that was begun in a run that was killed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "fate", rename_all = "snake_case")]
+pub enum Fate {
+    /// It ended, and this is what its record says.
+    Recorded { outcome: Value },
+    /// It left no record: it may have been anywhere between its beginning and its end.
+    Unknown,
+}
+
+/// Finds out what became of calls.
+#[async_trait]
+pub trait Recovery: Send + Sync {
+    /// # Errors
+    /// When the records cannot be read.
+    async fn fate(&self, session: &str, call_id: &str) -> Result<Fate, ToolError>;
+}

@@ -1,0 +1,77 @@
+//! What a session came to: only what was seen, nothing the model claims.
+
+use serde::{Deserialize, Serialize};
+use tgp_contract::{Root, ToolError, Usage};
+
+/// Why a run of the loop ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Ending {
+    /// The model said that it is done.
+    Done,
+    /// A budget is used up (`EBUDGET`).
+    Budget { error: ToolError },
+    /// The same call has failed too often; the error is its last one.
+    Stuck { error: ToolError },
+    /// A person wished it.
+    Interrupted,
+    /// Something only the user can mend: a key, a model, a provider that does not answer.
+    NeedsUser { error: ToolError },
+    /// Something is broken, so nothing may go on: `EHALT`, `EINTEGRITY`, `EINTERNAL`.
+    Broken { error: ToolError },
+}
+
+/// A file that calls have changed, by what stood there before the first and after the last change.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TouchedFile {
+    pub root: Root,
+    pub path: String,
+    pub created: bool,
+    pub deleted: bool,
+}
+
+/// What the last test run said, and how many there were.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TestCount {
+    pub runs: u64,
+    pub passed: u64,
+    pub failed: u64,
+}
+
+/// The first and the last entry of the audit that belong to the session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuditRange {
+    pub first: u64,
+    pub last: u64,
+}
+
+/// What a session came to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Summary {
+    pub session: String,
+    pub ending: Ending,
+    /// What the model said last.
+    pub answer: String,
+    pub steps: u64,
+    pub calls: u64,
+    /// Calls that a gate denied or nobody agreed to.
+    pub refused: u64,
+    pub failed: u64,
+    pub usage: Usage,
+    /// In the currency of the prices, where there are any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<f64>,
+    pub duration_ms: u64,
+    pub files: Vec<TouchedFile>,
+    /// Tools that were written, by path.
+    pub forged: Vec<String>,
+    /// Tools that were run and not written in this session, by path.
+    pub reused: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tests: Option<TestCount>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub audit: Option<AuditRange>,
+}

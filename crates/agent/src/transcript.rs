@@ -1,0 +1,79 @@
+//! The lines of a transcript: enough to go on after a crash, and to play the session again.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tgp_contract::{
+    Effect, FileEffect, StreamEvent, TddMode, TddState, ToolDefinition, ToolError, ToolResult,
+};
+
+use crate::{Budgets, Prices, Summary};
+
+/// One line of the transcript.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Line {
+    /// Counts from 0 without a gap.
+    pub sequence: u64,
+    /// Milliseconds since the epoch.
+    pub at_ms: u64,
+    #[serde(flatten)]
+    pub kind: LineKind,
+}
+
+/// How a turn of the model ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum TurnEnding {
+    /// With its `end` event.
+    Complete,
+    /// With an error, before or after its first event.
+    Failed { error: ToolError },
+    /// A person wished to stop.
+    Interrupted,
+    /// The session's time was used up.
+    OutOfTime,
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum LineKind {
+    /// The first line: everything the loop was told.
+    Session {
+        version: u64,
+        id: String,
+        actor: String,
+        task: String,
+        provider: String,
+        model: String,
+        system: String,
+        tools: Vec<ToolDefinition>,
+        mode: TddMode,
+        state: TddState,
+        budgets: Budgets,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        prices: Option<Prices>,
+        context_tokens: u64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        max_output_tokens: Option<u64>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        temperature: Option<f64>,
+    },
+    /// A turn of the model, when it has ended. `request` is the SHA-256 of the canonical JSON of what it was asked.
+    Turn { step: u64, request: String, events: Vec<StreamEvent>, ending: TurnEnding },
+    /// A call is about to be made.
+    Call { step: u64, id: String, call_id: String, tool: String, arguments: Value, effect: Option<Effect> },
+    /// What came of it.
+    Result {
+        id: String,
+        result: ToolResult,
+        verdict: String,
+        duration_us: u64,
+        files: Vec<FileEffect>,
+        state: TddState,
+    },
+    /// A later run goes on from here, with bounds of its own.
+    Resumed { budgets: Budgets, state: TddState },
+    /// The run has ended. A session that can go on may have more lines after it.
+    Stop { summary: Box<Summary> },
+}
