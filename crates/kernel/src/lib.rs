@@ -26,6 +26,10 @@ pub use config::{
 pub use kernel::Kernel;
 pub use records::{open_records, restart_records};
 pub use scaffold::{ScaffoldError, Scaffolded, initialise};
+pub use tgp_agent::{
+    AgentEvent, AuditRange, Budgets, Ending, Prices, StopHandle, StopSignal, StopWish, Summary, TestCount,
+    TouchedFile,
+};
 pub use tgp_audit::{AuditReader, Entry, Filter, Format, Report, Restarted, VERDICTS};
 pub use tgp_contract as contract;
 pub use tgp_git::Status as RepositoryStatus;
