@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a measurement is for the person who runs it")]
 
+mod agent;
 mod check;
 mod cold;
 mod exec;
@@ -57,6 +58,8 @@ enum Measurement {
     Memory,
     /// gates and audit around a call, and the jail around a command
     Gates,
+    /// an agent's session: the first streamed byte, and memory over a thousand calls
+    Agent,
     /// write_file with its commit against git add and git commit
     Persist,
     /// a kernel that starts from a remote of 1,000 tools against git clone
@@ -105,6 +108,7 @@ fn bench(arguments: &Arguments) -> Result<ExitCode> {
             Measurement::Check => runtime.block_on(check::measure(&mut section, runs, processes)),
             Measurement::Memory => memory::measure(&mut section),
             Measurement::Gates => runtime.block_on(gates::measure(&mut section, runs, processes)),
+            Measurement::Agent => agent::measure(&mut section, processes),
             Measurement::Persist => runtime.block_on(persist::measure(&mut section, processes)),
             Measurement::Hydrate => runtime.block_on(hydrate::measure(&mut section, HYDRATE_ROUNDS)),
             Measurement::Sql => runtime.block_on(sql::measure(&mut section, runs)),

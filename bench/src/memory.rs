@@ -165,12 +165,14 @@ struct Use {
     proportional: Option<f64>,
 }
 
+/// A line of a process's status, such as `VmRSS:`.
+pub fn megabytes(text: &str, field: &str) -> Option<f64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(field))?;
+    let kilobytes: f64 = line.trim().trim_end_matches(" kB").parse().ok()?;
+    Some(kilobytes * 1024.0 / 1e6)
+}
+
 fn memory_of(pid: u32) -> Result<Use> {
-    let megabytes = |text: &str, field: &str| {
-        let line = text.lines().find_map(|line| line.strip_prefix(field))?;
-        let kilobytes: f64 = line.trim().trim_end_matches(" kB").parse().ok()?;
-        Some(kilobytes * 1024.0 / 1e6)
-    };
     let status = fs::read_to_string(format!("/proc/{pid}/status")).context("a process is gone")?;
     let resident = megabytes(&status, "VmRSS:").context("a process without memory")?;
     let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();

@@ -8,10 +8,16 @@ use anyhow::{Context, Result};
 use crate::run::quiet;
 
 /// The packages tests import, pinned so that a test means the same everywhere.
-const PACKAGES: [&str; 3] = ["zod@4.4.0", "date-fns@4.4.0", "typescript@7.0.2"];
+const PACKAGES: [&str; 4] = ["zod@4.4.0", "date-fns@4.4.0", "typescript@7.0.2", "tsx@4.20.6"];
 
 /// Names the folder that holds `node_modules` for the tests.
 const NODE_MODULES_VARIABLE: &str = "TGP_TEST_NODE_MODULES";
+
+/// Names a Python that has pytest.
+const PYTEST_VARIABLE: &str = "TGP_TEST_PYTEST";
+
+/// Debian's own Python, which its package of pytest is for.
+const DEBIAN_PYTHON: &str = "/usr/bin/python3";
 
 /// Makes everything ready and gives the environment the tests run with.
 pub fn prepare(root: &Path) -> Result<Vec<(String, String)>> {
@@ -22,11 +28,22 @@ pub fn prepare(root: &Path) -> Result<Vec<(String, String)>> {
         Some(folder) => environment.push((NODE_MODULES_VARIABLE.to_owned(), folder.display().to_string())),
         None => {
             println!(
-                "xtask: skipped: tests with zod, date-fns and TypeScript 7 (npm could not install them)"
+                "xtask: skipped: tests with zod, date-fns, TypeScript 7 and tsx (npm could not install them)"
             );
         }
     }
+    if pytest() {
+        environment.push((PYTEST_VARIABLE.to_owned(), DEBIAN_PYTHON.to_owned()));
+    } else {
+        println!("xtask: skipped: tests with pytest (it is not installed and apt-get could not install it)");
+    }
     Ok(environment)
+}
+
+fn pytest() -> bool {
+    let here = Path::new(".");
+    let has_pytest = || quiet(DEBIAN_PYTHON, &["-m", "pytest", "--version"], here);
+    has_pytest() || (install("python3-pytest") && has_pytest())
 }
 
 /// Installs a Debian package when its program is missing and we are allowed to.
@@ -35,14 +52,18 @@ fn ensure_program(program: &str, package: &str) {
     if quiet(program, &["--version"], here) {
         return;
     }
-    println!("xtask: installing {package}");
-    let installed = quiet("apt-get", &["update"], here)
-        && quiet("apt-get", &["install", "--yes", "--no-install-recommends", package], here);
-    if !installed {
+    if !install(package) {
         println!(
             "xtask: skipped: what needs {program} (it is not installed and apt-get could not install it)"
         );
     }
+}
+
+fn install(package: &str) -> bool {
+    let here = Path::new(".");
+    println!("xtask: installing {package}");
+    quiet("apt-get", &["update"], here)
+        && quiet("apt-get", &["install", "--yes", "--no-install-recommends", package], here)
 }
 
 /// A folder in the target directory with the packages in it; none when npm cannot provide them.

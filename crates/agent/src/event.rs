@@ -47,8 +47,8 @@ pub enum AgentEvent {
         tool_name: String,
         call_id: String,
         result: ToolResult,
-        /// One of the audit's words: `allowed`, `approved`, `denied`, `refused`, `invalid`, and `recovered` for a call
-        /// of an interrupted run that is not made again.
+        /// One of the audit's words: `allowed`, `approved`, `denied`, `refused`, `invalid`, `cancelled`, and `recovered`
+        /// for a call of an interrupted run that is not made again.
         verdict: String,
         duration_ms: f64,
         files: Vec<FileEffect>,
@@ -63,7 +63,7 @@ pub enum AgentEvent {
     Error {
         error: ToolError,
     },
-    /// The last event.
+    /// The last event. The loop returns its summary, and whoever runs it sends this when the session is closed.
     End {
         summary: Box<Summary>,
     },

@@ -5,16 +5,35 @@
 //! port and is written to the transcript, so that a transcript can be gone on with after a crash, and played again.
 #![forbid(unsafe_code)]
 
+mod context;
+mod conversation;
+mod depth;
+mod engine;
 mod event;
+mod live;
+mod meter;
 mod options;
+mod past;
 mod ports;
+mod prompt;
+mod render;
+mod replay;
+mod routing;
+mod run;
+mod session;
 mod stop;
 mod summary;
+mod tally;
 mod transcript;
+mod turn;
+mod world;
 
 pub use event::AgentEvent;
-pub use options::{AgentOptions, Budgets, Prices};
+pub use options::{AgentOptions, Budgets, Prices, ResumeOptions};
 pub use ports::{Clock, Fate, Journal, Ports, Recovery, Safety, Standing};
+pub use prompt::{ForgedTool, PromptFacts, system_prompt};
+pub use replay::{Replayed, replay};
+pub use run::{resume, run};
 pub use stop::{StopHandle, StopSignal, StopWish};
 pub use summary::{AuditRange, Ending, Summary, TestCount, TouchedFile};
 pub use transcript::{Line, LineKind, TurnEnding};

@@ -47,3 +47,16 @@ pub struct AgentOptions {
     pub consent: Consent,
     pub token: Option<CapabilityToken>,
 }
+
+/// What a run is told that goes on with a session. The task, the prompt and the tools stay what they were.
+#[derive(Clone, Debug)]
+pub struct ResumeOptions {
+    /// Another model than before.
+    pub model: Option<String>,
+    /// Bounds of the whole session, not of what is left of it.
+    pub budgets: Budgets,
+    /// Something more for the model to read; a session that is done needs it.
+    pub message: Option<String>,
+    pub consent: Consent,
+    pub token: Option<CapabilityToken>,
+}

@@ -65,7 +65,10 @@ pub struct Summary {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
     pub duration_ms: u64,
+    /// At most a thousand; `filesOmitted` counts the others.
     pub files: Vec<TouchedFile>,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub files_omitted: u64,
     /// Tools that were written, by path.
     pub forged: Vec<String>,
     /// Tools that were run and not written in this session, by path.
@@ -74,4 +77,8 @@ pub struct Summary {
     pub tests: Option<TestCount>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub audit: Option<AuditRange>,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }

@@ -3,10 +3,13 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tgp_contract::{
-    Effect, FileEffect, StreamEvent, TddMode, TddState, ToolDefinition, ToolError, ToolResult,
+    Code, Effect, FileEffect, StreamEvent, TddMode, TddState, ToolDefinition, ToolError, ToolResult,
 };
 
 use crate::{Budgets, Prices, Summary};
+
+/// The format of the lines. A reader that meets another number does not understand them.
+pub(crate) const VERSION: u64 = 1;
 
 /// One line of the transcript.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -72,8 +75,38 @@ pub enum LineKind {
         files: Vec<FileEffect>,
         state: TddState,
     },
-    /// A later run goes on from here, with bounds of its own.
-    Resumed { budgets: Budgets, state: TddState },
+    /// A later run goes on from here, with a model and bounds of its own, and perhaps with something more from the user.
+    Resumed {
+        provider: String,
+        model: String,
+        budgets: Budgets,
+        state: TddState,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message: Option<String>,
+    },
     /// The run has ended. A session that can go on may have more lines after it.
     Stop { summary: Box<Summary> },
+}
+
+impl Line {
+    /// The line as a transcript holds it, without its line break. The same line always gives the same bytes.
+    #[must_use]
+    pub fn encode(&self) -> String {
+        // Every key of these types is a text, so there is nothing that JSON could not say.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// Reads what [`Line::encode`] has written, and nothing else: a line that somebody touched has other bytes.
+    ///
+    /// # Errors
+    /// `EINTEGRITY`.
+    pub fn parse(text: &str) -> Result<Self, ToolError> {
+        let fault = |why: String| ToolError::new(Code::Integrity, why);
+        let line: Self = serde_json::from_str(text).map_err(|error| fault(error.to_string()))?;
+        if line.encode() == text {
+            Ok(line)
+        } else {
+            Err(fault("its bytes are not the ones that its content is written with".to_owned()))
+        }
+    }
 }

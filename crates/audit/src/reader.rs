@@ -153,6 +153,20 @@ impl AuditReader {
         Ok(entries)
     }
 
+    /// The first and the last entry of a session.
+    ///
+    /// # Errors
+    /// `EINTERNAL` when they cannot be read.
+    pub fn range(&self, session: &str) -> Result<Option<(u64, u64)>, ToolError> {
+        let path: &Path = &self.path;
+        store::check_schema(&self.connection, path)?;
+        let sql = "SELECT min(sequence), max(sequence) FROM entries WHERE session = ?";
+        let read = |row: &rusqlite::Row<'_>| Ok((row.get::<_, Option<i64>>(0)?, row.get::<_, Option<i64>>(1)?));
+        let found = self.connection.query_row(sql, [key(session)], read).doing("cannot read", path)?;
+        let number = |sequence: i64| u64::try_from(sequence).unwrap_or_default();
+        Ok(found.0.map(number).zip(found.1.map(number)))
+    }
+
     /// The newest calls of a session, oldest first; at most `limit` and [`MAX_TAIL`].
     ///
     /// # Errors

@@ -1,5 +1,6 @@
 //! The words of the command line.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
@@ -15,6 +16,27 @@ pub struct Cli {
     pub command: Option<Command>,
 }
 
+/// Puts `run` before a task: `tgp "fix the parser"`. A task has blanks, which no command has, so that a mistyped command
+/// stays a mistyped command.
+pub fn with_run(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut words: Vec<OsString> = words.collect();
+    let mut at = 1;
+    while let Some(word) = words.get(at).and_then(|word| word.to_str()) {
+        match word {
+            "-C" | "--config" => at += 2,
+            "--" => break,
+            _ if word.starts_with('-') => at += 1,
+            _ => {
+                if word.trim().contains(char::is_whitespace) {
+                    words.insert(at, "run".into());
+                }
+                break;
+            }
+        }
+    }
+    words
+}
+
 const ABOUT: &str = "\
 The kernel that an AI agent runs on: it forges typed tools, checks them,
 and runs them in a locked sandbox";
@@ -28,9 +50,10 @@ pub const GREETING: &str = "\
 TGP is the kernel that an AI agent runs on: it forges typed tools, checks them,
 and runs them in a locked sandbox.
 
-  tgp demo     see the whole story in a few seconds, with no set-up
-  tgp init     make this folder a project
-  tgp doctor   see what this machine offers and what is missing
+  tgp demo       see the whole story in a few seconds, with no set-up
+  tgp init       make this folder a project
+  tgp \"<task>\"   have an agent work on it
+  tgp doctor     see what this machine offers and what is missing
 
 `tgp --help` lists every command.";
 
@@ -54,6 +77,14 @@ pub enum Command {
     Init(commands::init::InitArgs),
     /// The whole story with no key, no network and no set-up.
     Demo(commands::demo::DemoArgs),
+    /// Have an agent work on a task; `tgp "<task>"` is the same.
+    Run(Box<commands::run::RunArgs>),
+    /// List, show, resume and export what agents have worked on.
+    Sessions(commands::sessions::SessionsArgs),
+    /// Play a session again from its transcript, and compare.
+    Replay(commands::replay::ReplayArgs),
+    /// List the models that a provider offers.
+    Models(commands::models::ModelsArgs),
     /// Call any registered tool through the router and print its result.
     Call(commands::call::CallArgs),
     /// List the tools an agent can call.
@@ -103,5 +134,24 @@ mod tests {
     #[test]
     fn the_words_fit_together() {
         super::Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_task_is_told_from_a_command() {
+        let cases = [
+            ("tgp|fix it", "tgp|run|fix it"),
+            ("tgp|-C|some where|fix it|--yes", "tgp|-C|some where|run|fix it|--yes"),
+            ("tgp|--json|--config|a b|fix it", "tgp|--json|--config|a b|run|fix it"),
+            ("tgp|lits", "tgp|lits"),
+            ("tgp|search|two words", "tgp|search|two words"),
+            ("tgp| list ", "tgp| list "),
+            ("tgp", "tgp"),
+            ("tgp|--|fix it", "tgp|--|fix it"),
+        ];
+        for (typed, meant) in cases {
+            let words = super::with_run(typed.split('|').map(Into::into));
+            let words: Vec<&str> = words.iter().map(|word| word.to_str().unwrap_or_default()).collect();
+            assert_eq!(words.join("|"), meant, "{typed}");
+        }
     }
 }

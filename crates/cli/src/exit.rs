@@ -18,6 +18,8 @@ pub enum Failure {
     /// The command has printed all there is to say.
     Silent(Code),
     Interrupted,
+    /// Interrupted, and the command has said so.
+    Stopped,
 }
 
 /// An error, and the source it points into when the command has it.
@@ -37,7 +39,7 @@ pub fn exit_code(failure: &Failure) -> u8 {
     match failure {
         Failure::Error(shown) => of(shown.error.code),
         Failure::Silent(code) => of(*code),
-        Failure::Interrupted => INTERRUPTED,
+        Failure::Interrupted | Failure::Stopped => INTERRUPTED,
     }
 }
 

@@ -4,6 +4,7 @@
 mod approval;
 mod arguments;
 mod commands;
+mod conversation;
 mod exit;
 mod printer;
 mod screen;
@@ -15,7 +16,8 @@ use std::process::ExitCode;
 use clap::Parser;
 use tgp::contract::{Code, ToolError};
 
-use arguments::{Cli, Command, GREETING, Global};
+use arguments::{Cli, Command, GREETING, Global, with_run};
+use conversation::Interrupts;
 use exit::{Failure, exit_code};
 use printer::Printer;
 
@@ -24,7 +26,7 @@ fn main() -> ExitCode {
     if let Some(code) = tgp::worker_main() {
         return code;
     }
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::try_parse_from(with_run(std::env::args_os())) {
         Ok(cli) => cli,
         Err(error) => return answer(&error),
     };
@@ -57,13 +59,14 @@ fn run(command: Command, global: &Global, printer: &Printer) -> Result<(), Failu
         .enable_all()
         .build()
         .map_err(|error| ToolError::new(Code::Internal, format!("cannot start: {error}")))?;
+    let interrupts = Interrupts::default();
     let outcome = runtime.block_on(async {
         // Dropping the command's future ends its kernel, and with it every worker and temporary file. Signals are
         // looked at first, so that nothing has begun before they are caught.
         tokio::select! {
             biased;
-            () = interrupted() => Err(Failure::Interrupted),
-            outcome = commands::run(command, global, printer) => outcome,
+            () = interrupts.unheeded() => Err(Failure::Interrupted),
+            outcome = commands::run(command, global, printer, interrupts.clone()) => outcome,
         }
     });
     // A name lookup that hangs must not hold up the exit.
@@ -88,19 +91,4 @@ fn answer(error: &clap::Error) -> ExitCode {
         let _ = error.print();
     }
     ExitCode::from(exit::USAGE)
-}
-
-/// Completes when the process is asked to end.
-async fn interrupted() {
-    use tokio::signal::unix::{SignalKind, signal};
-    match (signal(SignalKind::interrupt()), signal(SignalKind::terminate())) {
-        (Ok(mut interrupt), Ok(mut terminate)) => {
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-            }
-        }
-        // Without handlers the default actions stand: the process ends, and its workers with it.
-        _ => std::future::pending().await,
-    }
 }

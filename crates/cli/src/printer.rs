@@ -85,6 +85,11 @@ impl Printer {
         if self.out.terminal { self.write(&visible(text)) } else { self.write(text) }
     }
 
+    /// A piece of text as it is, at once.
+    pub fn piece(&self, text: &str) {
+        self.write(text);
+    }
+
     /// One line of our own words.
     pub fn line(&self, text: &str) {
         self.write(&format!("{text}\n"));
@@ -131,7 +136,7 @@ impl Printer {
                 self.logs(shown.error.details.get("logs"));
                 self.note(screen::error(&shown.error, shown.source.as_deref(), self.err.look).trim_end());
             }
-            Failure::Silent(_) => {}
+            Failure::Silent(_) | Failure::Stopped => {}
             Failure::Interrupted => self.note("interrupted"),
         }
     }

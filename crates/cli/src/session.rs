@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::Value;
-use tgp::contract::{Actor, Approver, CallContext, Code, Consent, ToolCall, ToolError};
-use tgp::{AuditReader, BootOptions, Kernel, RefuseAll, Restarted};
+use tgp::contract::{Actor, Approver, CallContext, Code, Consent, TddMode, ToolCall, ToolError};
+use tgp::{AuditReader, BootOptions, Kernel, RefuseAll, Restarted, Sessions};
 
 use crate::arguments::Global;
 use crate::exit::{Failure, ShownError};
@@ -47,11 +47,15 @@ pub async fn boot(
     printer: &Printer,
 ) -> Result<Kernel, Failure> {
     let kernel = boot_to_sync(global, approver, printer).await?;
+    warn_when_offline(&kernel, printer);
+    Ok(kernel)
+}
+
+fn warn_when_offline(kernel: &Kernel, printer: &Printer) {
     if let Some(why) = kernel.offline() {
         printer
             .warn(&format!("the remote of the tools cannot be reached, so the local ones are used: {why}"));
     }
-    Ok(kernel)
 }
 
 /// The same for a command that will try the remote by itself, and say what came of it.
@@ -60,12 +64,18 @@ pub async fn boot_to_sync(
     approver: Option<Arc<dyn Approver>>,
     printer: &Printer,
 ) -> Result<Kernel, Failure> {
+    let approver = approver.unwrap_or_else(|| Arc::new(RefuseAll));
+    boot_with(global, printer, |options| BootOptions { approver, ..options }).await
+}
+
+async fn boot_with(
+    global: &Global,
+    printer: &Printer,
+    adapt: impl FnOnce(BootOptions) -> BootOptions,
+) -> Result<Kernel, Failure> {
     let directory = directory(global)?;
-    let options = BootOptions {
-        config_file: global.config.clone(),
-        approver: approver.unwrap_or_else(|| Arc::new(RefuseAll)),
-        ..boot_options(directory.clone())
-    };
+    let options =
+        adapt(BootOptions { config_file: global.config.clone(), ..boot_options(directory.clone()) });
     let booted = Kernel::boot(options).await.map_err(|error| {
         let error = ToolError::from(error);
         // A configuration that does not compile is shown at its own line.
@@ -79,6 +89,23 @@ pub async fn boot_to_sync(
         kernel.notices().iter().for_each(|notice| printer.warn(notice));
     }
     booted
+}
+
+/// Boots the kernel that an agent works with.
+pub async fn boot_for_session(
+    global: &Global,
+    approver: Arc<dyn Approver>,
+    mode: Option<TddMode>,
+    printer: &Printer,
+) -> Result<Kernel, Failure> {
+    let kernel = boot_with(global, printer, |options| BootOptions { approver, tdd_mode: mode, ..options }).await?;
+    warn_when_offline(&kernel, printer);
+    Ok(kernel)
+}
+
+/// The sessions of the command's directory, without booting on it.
+pub async fn sessions(global: &Global) -> Result<Sessions, Failure> {
+    Ok(Sessions::open(&records_options(global)?).await.map_err(ToolError::from)?)
 }
 
 /// The audit of the command's directory, without booting on it.

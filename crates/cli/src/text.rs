@@ -2,24 +2,88 @@
 
 /// What is shown is what is there: characters that move the cursor, hide or reorder text become visible escapes.
 pub fn visible(text: &str) -> String {
+    escaped(text, |character| matches!(character, '\n' | '\t'))
+}
+
+/// The same on one line: ends of lines are visible escapes, too.
+pub fn single_line(text: &str) -> String {
+    escaped(text, |_| false)
+}
+
+/// The same for what a model says. Characters that only shape their neighbours, as in emoji and in some scripts, stay:
+/// nobody agrees to anything by this text. Each character is looked at alone, so a text may come in pieces.
+pub fn spoken(text: &str) -> String {
+    escaped(text, |character| matches!(character, '\n' | '\t' | '\u{200c}' | '\u{200d}' | '\u{fe0f}'))
+}
+
+fn escaped(text: &str, stays: impl Fn(char) -> bool) -> String {
     let mut shown = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '\n' | '\t' => shown.push(character),
-            _ if character.is_control() || is_invisible(character) => {
-                shown.extend(character.escape_unicode());
-            }
-            _ => shown.push(character),
+    text.chars().for_each(|character| push_escaped(&mut shown, character, &stays));
+    shown
+}
+
+fn push_escaped(shown: &mut String, character: char, stays: impl Fn(char) -> bool) {
+    match character {
+        _ if stays(character) => shown.push(character),
+        '\n' => shown.push_str("\\n"),
+        '\t' => shown.push_str("\\t"),
+        _ if is_unseen(character) => shown.extend(character.escape_unicode()),
+        _ => shown.push(character),
+    }
+}
+
+/// Characters that a terminal acts on or that nobody sees.
+pub fn is_unseen(character: char) -> bool {
+    character.is_control() || is_invisible(character)
+}
+
+/// Characters without a shape of their own that change how their neighbours look, or look like nothing.
+fn is_invisible(character: char) -> bool {
+    matches!(character,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+        | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}'
+        | '\u{fff0}'..='\u{fffb}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// Characters looked at for each column of a short line: marks without a width of their own must not make it endless.
+const MAX_MARKS: usize = 8;
+
+/// A text on one line of at most so many columns, with nothing hidden; where it was cut stands `mark`.
+pub fn short_line(text: &str, columns: usize, mark: &str) -> String {
+    let room = columns.saturating_sub(console::measure_text_width(mark));
+    let (mut shown, mut width, mut kept) = (String::new(), 0, 0);
+    for (number, character) in text.chars().enumerate() {
+        let before = shown.len();
+        push_escaped(&mut shown, character, |_| false);
+        width += console::measure_text_width(shown.get(before..).unwrap_or_default());
+        if width > columns || number >= columns.saturating_mul(MAX_MARKS) {
+            shown.truncate(kept);
+            shown.push_str(mark);
+            return shown;
+        }
+        if width <= room {
+            kept = shown.len();
         }
     }
     shown
 }
 
-/// Characters without a shape of their own that change how their neighbours look.
-fn is_invisible(character: char) -> bool {
-    matches!(character,
-        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+/// One line of text as rows of at most so many columns.
+pub fn rows(line: &str, columns: usize) -> Vec<String> {
+    let (mut rows, mut row, mut width) = (Vec::new(), String::new(), 0);
+    for (number, character) in line.chars().enumerate() {
+        let own = console::measure_text_width(character.encode_utf8(&mut [0; 4]));
+        let is_full = width + own > columns || row.len() >= columns.saturating_mul(MAX_MARKS * 4);
+        if is_full && number > 0 {
+            rows.push(std::mem::take(&mut row));
+            width = 0;
+        }
+        row.push(character);
+        width += own;
+    }
+    rows.push(row);
+    rows
 }
 
 /// Breaks lines between words, so that none is wider than `width` unless it is one word. No width, no breaks.
@@ -100,6 +164,39 @@ mod tests {
         assert_eq!(visible("a\tb\nc é 漢"), "a\tb\nc é 漢");
         assert_eq!(visible("\u{1b}[2J\u{7}\r"), "\\u{1b}[2J\\u{7}\\u{d}");
         assert_eq!(visible("\u{9b}x\u{202e}y\u{200b}z"), "\\u{9b}x\\u{202e}y\\u{200b}z");
+    }
+
+    #[test]
+    fn what_a_model_says_keeps_its_shapes() {
+        assert_eq!(spoken("⚠\u{fe0f} 👩\u{200d}💻\n"), "⚠\u{fe0f} 👩\u{200d}💻\n");
+        assert_eq!(spoken("\u{1b}[2J\u{202e}\u{200b}\u{e0041}"), "\\u{1b}[2J\\u{202e}\\u{200b}\\u{e0041}");
+        assert_eq!(visible("a\u{fe0f}\u{3164}"), "a\\u{fe0f}\\u{3164}");
+    }
+
+    #[test]
+    fn a_short_line_fits_its_columns() {
+        for (text, columns, expected) in [
+            ("src/a.ts", 8, "src/a.ts"),
+            ("src/a.ts", 7, "src/a.…"),
+            ("漢字漢字", 8, "漢字漢字"),
+            ("漢字漢字", 7, "漢字漢…"),
+            ("a\nb\tc", 9, "a\\nb\\tc"),
+            ("\u{1b}[2J", 6, "…"),
+            ("", 3, ""),
+            ("abc", 0, "…"),
+        ] {
+            assert_eq!(short_line(text, columns, "…"), expected);
+        }
+        let heavy = short_line(&"\u{301}".repeat(1_000_000), 10, "…");
+        assert!(heavy.chars().count() <= 10 * MAX_MARKS + 1, "{}", heavy.len());
+    }
+
+    #[test]
+    fn rows_hold_all_of_a_line() {
+        assert_eq!(rows("abcdef", 4), ["abcd", "ef"]);
+        assert_eq!(rows("漢字漢", 3), ["漢", "字", "漢"]);
+        assert_eq!(rows("", 4), [""]);
+        assert_eq!(rows("漢", 1), ["漢"]);
     }
 
     #[test]

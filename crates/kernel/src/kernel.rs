@@ -15,6 +15,7 @@ use tgp_policy::{Caveats, Explanation, Grant};
 use tgp_tdd::Scope;
 use tgp_tools::{Forge, Library, Opening, PolicyGate, Router, StateGate, Tokens};
 
+use crate::boot::Environment;
 use crate::config::Config;
 
 /// How long a database may take to answer a person who asks whether it is there.
@@ -40,6 +41,7 @@ pub(crate) struct Parts {
     pub(crate) state: Arc<StateGate>,
     pub(crate) policy: Arc<PolicyGate>,
     pub(crate) tokens: Arc<Tokens>,
+    pub(crate) environment: Environment,
 }
 
 impl std::fmt::Debug for Kernel {
@@ -131,6 +133,15 @@ impl Kernel {
             token: None,
         };
         self.call_with(call, context).await
+    }
+
+    pub(crate) fn environment(&self) -> &Environment {
+        &self.parts.environment
+    }
+
+    /// What a session calls, and what tells where its work stands.
+    pub(crate) fn session_parts(&self) -> (Arc<Router>, Arc<StateGate>) {
+        (Arc::clone(&self.parts.router), Arc::clone(&self.parts.state))
     }
 
     /// Where test-driven work stands.

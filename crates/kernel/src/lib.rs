@@ -15,20 +15,22 @@ mod config;
 mod kernel;
 mod records;
 mod scaffold;
+mod sessions;
 mod settings;
 
 pub use boot::{BootError, BootOptions, Environment};
 pub use config::{
     AuditConfig, AuditDurability, Config, ConfigError, ConfigProblem, DatabaseConfig, EmbeddingsConfig,
-    FsConfig, GitAuth, GitConfig, GitProvider, JailConfig, OnDuplicate, PolicyConfig, RegistryConfig,
-    SandboxConfig, TddConfig, WriteStrategy,
+    FsConfig, GitAuth, GitConfig, GitProvider, JailConfig, LlmConfig, LlmPatience, OnDuplicate, PolicyConfig,
+    RegistryConfig, SandboxConfig, TddConfig, WriteStrategy,
 };
 pub use kernel::Kernel;
 pub use records::{open_records, restart_records};
 pub use scaffold::{ScaffoldError, Scaffolded, initialise};
+pub use sessions::{ModelChoice, ResumeRequest, SessionInfo, SessionRequest, SessionState, Sessions};
 pub use tgp_agent::{
-    AgentEvent, AuditRange, Budgets, Ending, Prices, StopHandle, StopSignal, StopWish, Summary, TestCount,
-    TouchedFile,
+    AgentEvent, AuditRange, Budgets, Ending, Line, LineKind, Prices, Replayed, StopHandle, StopSignal,
+    StopWish, Summary, TestCount, TouchedFile,
 };
 pub use tgp_audit::{AuditReader, Entry, Filter, Format, Report, Restarted, VERDICTS};
 pub use tgp_contract as contract;

@@ -1,2 +1,20 @@
 //! Providers of models: thin adapters from one request to a stream of events, and a scripted model.
+//!
+//! What goes over the wire is in `wire` (one module an API, pure functions on values); how it goes is in `provider`
+//! (attempts, time-outs) and `turn` (bytes to events). Nothing here reads the environment, logs or prints.
 #![forbid(unsafe_code)]
+
+mod client;
+mod endpoint;
+mod failure;
+mod limits;
+mod options;
+mod provider;
+mod retry;
+mod script;
+mod turn;
+mod wire;
+
+pub use options::{ApiKey, HttpOptions, Jitter, Patience, Retries, Wire};
+pub use provider::provider;
+pub use script::Script;

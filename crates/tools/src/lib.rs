@@ -27,4 +27,6 @@ pub use gates::{
 pub use memory::{Library, OnDuplicate, Opening, STATE_DIRECTORY};
 pub use process::{ProcessCaps, ProcessOptions, process_tools};
 pub use project::{project_tools, testing};
-pub use router::{Invocation, Outcome, RecentCalls, RefuseAll, Router, RouterError, Tee, Tool};
+pub use router::{
+    FoundFile, Invocation, Outcome, Preview, RecentCalls, RefuseAll, Router, RouterError, Tee, Tool,
+};

@@ -189,13 +189,6 @@ fn tail(entries: &[Entry], printer: &Printer) {
     }
 }
 
-/// A moment to the second, as people read it.
-fn shown_time(milliseconds: u64) -> String {
-    let at =
-        i64::try_from(milliseconds / 1000).ok().and_then(|s| OffsetDateTime::from_unix_timestamp(s).ok());
-    at.and_then(|at| at.format(&Rfc3339).ok()).unwrap_or_default()
-}
-
 fn line(entry: &Entry, printer: &Printer) -> String {
     let body = &entry.body;
     let verdict = text_of(body, "verdict");
@@ -214,7 +207,7 @@ fn line(entry: &Entry, printer: &Printer) -> String {
     format!(
         "{} {} {} {} by {actor}{ended} ({}.{:03} ms)",
         entry.sequence,
-        body.get("time").and_then(Value::as_u64).map(shown_time).unwrap_or_default(),
+        body.get("time").and_then(Value::as_u64).map(super::shown_time).unwrap_or_default(),
         printer.paint_out(&style, &verdict),
         text_of(body, "tool"),
         micros / 1000,

@@ -12,7 +12,9 @@ use crate::session;
 
 /// Where a newcomer goes from here.
 const NEXT: &str = "
-next: write a tool, check it, run it
+next: give an agent a task (the key is read from ANTHROPIC_API_KEY)
+  tgp \"make a tool that turns CSV into JSON\" --provider anthropic --model NAME
+or write a tool yourself, check it, run it
   tgp write tools/double.ts --content 'export default (args: { n: number }): number => args.n * 2;'
   tgp check
   tgp exec tools/double.ts --args '{\"n\": 21}'";

@@ -10,11 +10,15 @@ pub mod exec;
 pub mod init;
 pub mod list;
 pub mod log;
+pub mod models;
 pub mod patch;
 pub mod policy;
 pub mod read;
+pub mod replay;
+pub mod run;
 pub mod search;
 pub mod serve;
+pub mod sessions;
 pub mod sql;
 pub mod state;
 pub mod sync;
@@ -24,15 +28,27 @@ pub mod tools;
 pub mod write;
 
 use serde_json::Value;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
 use tgp::contract::{Code, ToolError, ToolResult};
 
 use crate::arguments::{Command, Global};
+use crate::conversation::Interrupts;
 use crate::exit::Failure;
 use crate::printer::Printer;
 use crate::text::visible;
 
-pub async fn run(command: Command, global: &Global, printer: &Printer) -> Result<(), Failure> {
+pub async fn run(
+    command: Command,
+    global: &Global,
+    printer: &Printer,
+    interrupts: Interrupts,
+) -> Result<(), Failure> {
     match command {
+        Command::Run(arguments) => run::run(*arguments, global, printer, interrupts).await,
+        Command::Sessions(arguments) => sessions::run(arguments, global, printer, interrupts).await,
+        Command::Replay(arguments) => replay::run(arguments, global, printer).await,
+        Command::Models(arguments) => models::run(arguments, global, printer).await,
         Command::Init(arguments) => init::run(&arguments, global, printer),
         Command::Demo(arguments) => demo::run(&arguments, printer).await,
         Command::Call(arguments) => call::run(arguments, global, printer).await,
@@ -69,6 +85,13 @@ fn parse_json(what: &str, text: &str) -> Result<Value, Failure> {
             .help("quote the whole document for your shell, such as '{\"n\": 10}'")
             .into()
     })
+}
+
+/// Milliseconds since the epoch as a person reads them.
+fn shown_time(milliseconds: u64) -> String {
+    let seconds = i64::try_from(milliseconds / 1000).ok();
+    let at = seconds.and_then(|seconds| OffsetDateTime::from_unix_timestamp(seconds).ok());
+    at.and_then(|at| at.format(&Rfc3339).ok()).unwrap_or_default()
 }
 
 /// A text field of an answer, safe to be shown.

@@ -12,7 +12,7 @@ use tgp_sandbox::{AllowList, FetchClient, FetchLimits};
 use tgp_tools::{Library, Router, Workspace, kernel_tools, process_tools, project_tools};
 
 use crate::kernel::{Kernel, Parts};
-use crate::{config, settings};
+use crate::{config, sessions, settings};
 pub use error::BootError;
 pub(crate) use gates::policy_settings;
 pub(crate) use ground::Ground;
@@ -61,6 +61,7 @@ impl Kernel {
         let mut tools = kernel_tools(&forge, &fetch, &library)?;
         tools.extend(project_tools()?);
         tools.extend(process_tools(settings::process_options(&ground, &options, &workspace), &state)?);
+        tools.push(sessions::recall_tool(sessions::Sessions::below(root))?);
         let armed = gates::arm(&ground, &options, &forge, tools.clone(), &state, &workspace, &audit).await?;
         let recorder = gates::recorder(&audit, options.recorder);
         let router = Router::new(tools, armed.gates, options.approver, recorder, workspace)?;
@@ -79,6 +80,7 @@ impl Kernel {
             state,
             policy: armed.policy,
             tokens: armed.tokens,
+            environment: options.environment,
         }))
     }
 }

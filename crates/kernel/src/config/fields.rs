@@ -81,6 +81,18 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// A number that need not be whole, from 0 to `most`.
+    pub(super) fn amount(&mut self, name: &'static str, most: f64) -> Option<f64> {
+        let value = self.take(name)?;
+        match value.as_f64() {
+            Some(number) if (0.0..=most).contains(&number) => Some(number),
+            _ => {
+                self.problem(name, &format!("must be a number from 0 to {most}, not {value}"));
+                None
+            }
+        }
+    }
+
     /// A moment: milliseconds since the epoch.
     pub(super) fn moment(&mut self, name: &'static str) -> Option<f64> {
         let value = self.take(name)?;

@@ -5,6 +5,7 @@ mod fields;
 mod gates;
 mod git;
 mod jail;
+mod llm;
 mod load;
 mod registry;
 mod sandbox;
@@ -18,6 +19,7 @@ use fields::Fields;
 pub use gates::{AuditConfig, AuditDurability, PolicyConfig, TddConfig};
 pub use git::{GitAuth, GitConfig, GitProvider, WriteStrategy};
 pub use jail::JailConfig;
+pub use llm::{LlmConfig, LlmPatience};
 pub(crate) use load::{ConfigSource, find, kept_files};
 pub use registry::{EmbeddingsConfig, OnDuplicate, RegistryConfig};
 pub use sandbox::SandboxConfig;
@@ -38,6 +40,7 @@ pub struct Config {
     pub policy: PolicyConfig,
     pub tdd: TddConfig,
     pub jail: JailConfig,
+    pub llm: LlmConfig,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,6 +65,7 @@ impl Default for Config {
             policy: PolicyConfig::default(),
             tdd: TddConfig::default(),
             jail: JailConfig::default(),
+            llm: LlmConfig::default(),
         }
     }
 }
@@ -148,6 +152,7 @@ impl Config {
             policy: defaults.policy,
             tdd: defaults.tdd,
             jail: defaults.jail,
+            llm: defaults.llm,
         };
         if config.root_dir.is_empty() {
             root.problem("rootDir", "must not be empty");
@@ -184,6 +189,9 @@ impl Config {
         }
         if let Some(jail) = root.section("jail") {
             config.jail = jail::read(jail);
+        }
+        if let Some(llm) = root.section("llm") {
+            config.llm = llm::read(llm);
         }
         for (index, entry) in config.allowed_fetch_urls.iter().enumerate() {
             if let Err(error) = AllowList::parse(std::slice::from_ref(entry)) {

@@ -5,8 +5,10 @@ use super::fields::Fields;
 /// What `write_file` does when a tool that does the job exists already.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnDuplicate {
-    /// It writes, and names them.
+    /// It writes for an agent that has named every one of them, and for a person.
     #[default]
+    Confirm,
+    /// It writes, and names them.
     Warn,
     Refuse,
 }
@@ -37,9 +39,9 @@ pub struct RegistryConfig {
 }
 
 pub(super) fn read(mut registry: Fields<'_>) -> RegistryConfig {
-    let on_duplicate = registry
-        .choice("onDuplicate", &[("warn", OnDuplicate::Warn), ("refuse", OnDuplicate::Refuse)])
-        .unwrap_or_default();
+    let choices =
+        [("confirm", OnDuplicate::Confirm), ("warn", OnDuplicate::Warn), ("refuse", OnDuplicate::Refuse)];
+    let on_duplicate = registry.choice("onDuplicate", &choices).unwrap_or_default();
     let mut embeddings = None;
     if let Some(mut fields) = registry.section("embeddings") {
         let base_url = fields.text("baseUrl");

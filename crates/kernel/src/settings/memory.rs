@@ -134,6 +134,7 @@ pub(crate) fn searcher(config: &Config, root: &Path) -> Result<Searcher, ToolErr
 impl From<OnDuplicate> for tgp_tools::OnDuplicate {
     fn from(choice: OnDuplicate) -> Self {
         match choice {
+            OnDuplicate::Confirm => Self::Confirm,
             OnDuplicate::Warn => Self::Warn,
             OnDuplicate::Refuse => Self::Refuse,
         }

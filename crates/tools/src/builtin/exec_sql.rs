@@ -7,10 +7,13 @@ use tgp_contract::{Effect, ExecutionPath, SqlParams, SqlStatement, Target, ToolD
 
 use super::Definition;
 use crate::database::answer_value;
-use crate::router::{Invocation, Outcome, Tool};
+use crate::router::{Invocation, Outcome, Preview, Tool};
 
 /// Longer statements are data in disguise, and belong into parameters.
 const MAX_SQL_BYTES: usize = 1024 * 1024;
+
+/// Statements whose dry run fails only where they would. Some databases cannot undo others, such as definitions.
+const DATA_VERBS: [&str; 6] = ["select", "values", "with", "insert", "update", "delete"];
 
 pub(super) struct ExecSql(ToolDefinition);
 
@@ -56,6 +59,34 @@ impl Tool for ExecSql {
     fn targets(&self, arguments: &Value) -> Result<Vec<Target>, ToolError> {
         let sql = arguments.get("sql").and_then(Value::as_str).unwrap_or_default();
         Ok(vec![Target::Statement { sql: sql.to_owned(), kinds: tgp_sql::statement_kinds(sql) }])
+    }
+
+    /// How many rows would change. Not which: two runs of one statement may give other keys, times or orders, and the
+    /// statement says all the rest.
+    async fn preview(&self, invocation: Invocation<'_>) -> Result<Preview, ToolError> {
+        if invocation.workspace.sql.run().is_some() {
+            return Ok(Preview::missing("a statement of a running tool cannot be tried alone"));
+        }
+        let tried = match self.run(invocation).await {
+            Ok(tried) => tried,
+            Err(error) => {
+                let sql = invocation.call.arguments.get("sql").and_then(Value::as_str).unwrap_or_default();
+                let kinds = tgp_sql::statement_kinds(sql);
+                if kinds.iter().all(|kind| DATA_VERBS.contains(&kind.as_str())) {
+                    return Err(error);
+                }
+                return Ok(Preview::missing(format!("its dry run failed: {}", error.message)));
+            }
+        };
+        let rows = tried.data.get("rows").and_then(Value::as_array).map_or(0, Vec::len);
+        let field = |name: &str| tried.data.get(name).cloned().unwrap_or_default();
+        let data = json!({
+            "dry_run": true,
+            "changed": field("changed"),
+            "columns": field("columns"),
+            "rows": rows,
+        });
+        Ok(Preview { data: Some(data), ..Preview::default() })
     }
 
     async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {

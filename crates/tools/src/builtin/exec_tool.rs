@@ -7,13 +7,17 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tgp_compiler::is_test_file;
 use tgp_contract::{
-    Access, Change, Code, Effect, ExecutionPath, RelativePath, Target, ToolDefinition, ToolError,
+    Access, Change, Code, Effect, ExecutionPath, RelativePath, Root, Target, ToolDefinition, ToolError,
+    canonical,
 };
 
 use super::{Definition, tool_file};
 use crate::Forge;
 use crate::files::difference;
-use crate::router::{Invocation, Outcome, Tool};
+use crate::router::{FoundFile, Invocation, Outcome, Preview, Tool};
+
+/// Bytes of a tool's source that are shown before it runs; its hash is that of the whole.
+const MAX_SHOWN_BYTES: usize = 256 * 1024;
 
 pub(super) struct ExecTool {
     definition: ToolDefinition,
@@ -64,13 +68,31 @@ impl Tool for ExecTool {
         tool_file(arguments, "path", Access::Read)
     }
 
+    /// The source that would run. It is compiled with everything it imports, and no line of it is executed.
+    async fn preview(&self, invocation: Invocation<'_>) -> Result<Preview, ToolError> {
+        let arguments: Arguments = invocation.parse()?;
+        let path = RelativePath::new(&arguments.path)?;
+        refuse_tests(&path)?;
+        let tools = &invocation.workspace.tools;
+        let sources = self.forge.sources(tools, &path).await?;
+        let source = tools.read_text(&path)?;
+        let shown = source.get(..source.floor_char_boundary(MAX_SHOWN_BYTES)).unwrap_or_default();
+        let hash = canonical::sha256_hex(source.as_bytes());
+        let mut data = json!({ "path": path, "sha256": hash, "source": shown });
+        if shown.len() < source.len()
+            && let Some(fields) = data.as_object_mut()
+        {
+            fields.insert("sourceTruncated".to_owned(), json!(true));
+        }
+        let found = |(path, hash)| FoundFile { root: Root::Tools, path, sha256: Some(hash) };
+        let found = sources.into_iter().map(found).collect();
+        Ok(Preview { data: Some(data), found, missing: None })
+    }
+
     async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
         let arguments: Arguments = invocation.parse()?;
         let path = RelativePath::new(&arguments.path)?;
-        if is_test_file(path.as_str()) {
-            return Err(ToolError::new(Code::Validation, format!("`{path}` holds tests, and is no tool"))
-                .help("run it with `test_tool`, or `tgp test` at the command line"));
-        }
+        refuse_tests(&path)?;
         let host = invocation.workspace.host.as_ref();
         let execution = self.forge.execute(invocation, &path, arguments.args).await?;
         let mut data = execution.data;
@@ -105,4 +127,12 @@ impl Tool for ExecTool {
             .map(|notes| notes.changed);
         Ok(Outcome { data, files, rows_changed: changed, exit_code: None })
     }
+}
+
+fn refuse_tests(path: &RelativePath) -> Result<(), ToolError> {
+    if !is_test_file(path.as_str()) {
+        return Ok(());
+    }
+    Err(ToolError::new(Code::Validation, format!("`{path}` holds tests, and is no tool"))
+        .help("run it with `test_tool`, or `tgp test` at the command line"))
 }

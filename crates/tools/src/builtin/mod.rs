@@ -17,8 +17,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use tgp_contract::{
-    Access, Code, Effect, ExecutionPath, FileSystem, FsError, RelativePath, Root, Target, ToolDefinition,
-    ToolError, ToolName,
+    Access, Code, Effect, ExecutionPath, FileEffect, FileSystem, FsError, RelativePath, Root, Target,
+    ToolDefinition, ToolError, ToolName, canonical,
 };
 
 use tgp_sandbox::FetchClient;
@@ -93,11 +93,22 @@ fn preview(files: &dyn FileSystem, path: &RelativePath, content: &str) -> Result
         Err(error) => return Err(error.into()),
     };
     let shown = difference(path.as_str(), before.as_deref(), Some(content.as_bytes()));
-    Ok(serde_json::json!({
+    let mut data = serde_json::json!({
         "dry_run": true,
         "path": path,
         "created": before.is_none(),
         "diff": shown.text,
-    })
-    .into())
+    });
+    if !shown.complete
+        && let Some(fields) = data.as_object_mut()
+    {
+        fields.insert("diffTruncated".to_owned(), true.into());
+    }
+    let effect = FileEffect {
+        root: Root::Tools,
+        path: path.clone(),
+        before: before.as_deref().map(canonical::sha256_hex),
+        after: Some(canonical::sha256_hex(content.as_bytes())),
+    };
+    Ok(Outcome { data, files: vec![effect], ..Outcome::default() })
 }

@@ -71,6 +71,6 @@ impl Tool for PatchFile {
         }
         let meant = path.clone();
         let patch = move |text: &str| patch(&meant, text, &replacement).map(|(patched, _)| patched);
-        self.library.patch(files, &path, patch).await
+        self.library.patch(files, &path, patch, invocation.agreement()).await
     }
 }

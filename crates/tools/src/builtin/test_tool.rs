@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 use tgp_compiler::{is_test_file, test_file};
 use tgp_contract::{
     Access, Code, Effect, EntryKind, ExecutionPath, FileSystem, FsError, RelativePath, Root, Target,
-    ToolDefinition, ToolError,
+    ToolDefinition, ToolError, canonical,
 };
 
 use super::Definition;
 use crate::Forge;
 use crate::files::is_listed;
 use crate::memory::TOOLS_DIRECTORY;
-use crate::router::{Invocation, Outcome, Tool};
+use crate::router::{FoundFile, Invocation, Outcome, Preview, Tool};
 
 /// Test files of one call; a larger repository is tested directory by directory.
 const MAX_FILES: usize = 1_000;
@@ -70,6 +70,19 @@ impl Tool for TestTool {
     fn targets(&self, arguments: &Value) -> Result<Vec<Target>, ToolError> {
         let path = arguments.get("path").and_then(Value::as_str).unwrap_or(TOOLS_DIRECTORY);
         Ok(vec![Target::File { root: Root::Tools, path: RelativePath::new(path)?, access: Access::Read }])
+    }
+
+    /// Which test files would run.
+    async fn preview(&self, invocation: Invocation<'_>) -> Result<Preview, ToolError> {
+        let arguments: Arguments = invocation.parse()?;
+        let tools = invocation.workspace.tools.as_ref();
+        let mut found = Vec::new();
+        for path in test_files(tools, &RelativePath::new(&arguments.path)?)? {
+            let sha256 = Some(canonical::sha256_hex(&tools.read(&path)?));
+            found.push(FoundFile { root: Root::Tools, path, sha256 });
+        }
+        let paths: Vec<&RelativePath> = found.iter().map(|file| &file.path).collect();
+        Ok(Preview { data: Some(json!({ "tests": paths })), found, missing: None })
     }
 
     async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {

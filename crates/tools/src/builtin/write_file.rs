@@ -9,7 +9,7 @@ use tgp_contract::{Access, Effect, ExecutionPath, RelativePath, Target, ToolDefi
 
 use super::{Definition, preview, tool_file};
 use crate::Library;
-use crate::memory::refuse_derived;
+use crate::memory::{WriteTerms, refuse_derived};
 use crate::router::{Invocation, Outcome, Tool};
 
 pub(super) struct WriteFile {
@@ -21,19 +21,30 @@ pub(super) struct WriteFile {
 struct Arguments {
     path: String,
     content: String,
+    #[serde(default)]
+    despite: Vec<String>,
 }
+
+/// Tools that a write may name as such that do not do the job. More are never told at once.
+const MAX_DESPITE: usize = 50;
 
 impl WriteFile {
     pub(super) fn new(library: Arc<Library>) -> Result<Self, ToolError> {
         let definition = Definition {
             name: "write_file",
             aliases: &[],
-            description: "Create a file of the tool repository or replace its content. Missing directories are made; the write is atomic, committed and pushed. Answers {path, created, commit, pushed}, and for a new tool `similar`: tools that may do the same.",
+            description: "Create a file of the tool repository or replace its content. Missing directories are made; the write is atomic, committed and pushed. Answers {path, created, commit, pushed}, and for a new tool `similar`: tools that may do the same. A new tool whose job others do is refused with EPOLICY and their signatures in `similar`: use one of them, or name them all in `despite`.",
             input_schema: json!({
                 "type": "object",
                 "properties": {
                     "path": { "type": "string", "minLength": 1, "description": "File below the root, such as `tools/math/fib.ts`." },
-                    "content": { "type": "string", "description": "The whole new content." }
+                    "content": { "type": "string", "description": "The whole new content." },
+                    "despite": {
+                        "type": "array",
+                        "items": { "type": "string", "minLength": 1 },
+                        "maxItems": MAX_DESPITE,
+                        "description": "Tools that seem to do the same and do not do, as a refusal has named them."
+                    }
                 },
                 "required": ["path", "content"],
                 "additionalProperties": false
@@ -61,9 +72,17 @@ impl Tool for WriteFile {
         let path = RelativePath::new(&arguments.path)?;
         refuse_derived(&path)?;
         let files = &invocation.workspace.tools;
+        let despite: Vec<RelativePath> =
+            arguments.despite.iter().map(|path| RelativePath::new(path)).collect::<Result<_, _>>()?;
+        let terms = WriteTerms {
+            actor: &invocation.context.actor,
+            despite: &despite,
+            agreement: invocation.agreement(),
+        };
         if invocation.context.dry_run {
+            self.library.check_write(files, &path, &arguments.content, &terms).await?;
             return preview(files.as_ref(), &path, &arguments.content);
         }
-        self.library.write(files, &path, arguments.content).await
+        self.library.write(files, &path, arguments.content, terms).await
     }
 }

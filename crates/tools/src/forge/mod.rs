@@ -2,6 +2,7 @@
 
 mod bridge;
 mod cache;
+mod changes;
 mod describe;
 mod failure;
 mod frontend;
@@ -18,16 +19,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::{Value, json};
 use tgp_compiler::{CheckOptions, GraphBuilder, GraphHost, Role, Unit};
 use tgp_contract::{
-    Access, Change, CheckReport, Code, FileSystem, Finding, FsError, Place, RelativePath, Severity, Target,
-    ToolError, TypeCheck, canonical,
+    Change, CheckReport, Code, FileSystem, Finding, Place, RelativePath, Root, Severity, ToolError,
+    TypeCheck, canonical,
 };
 use tgp_sandbox::{CompileFailure, Limits, LogLine, RunInput, RunOptions, Sandbox, SandboxError};
 use tokio::sync::Semaphore;
 
-use crate::Workspace;
 use crate::database::{SqlNotes, SqlRun};
 use crate::router::Invocation;
 pub use cache::BytecodeCache;
+use changes::{judge, last_look, with_hashes};
 pub use frontend::ForgeFrontend;
 use frontend::{FrontendAnswer, FrontendRequest};
 pub(crate) use predicate::Predicate;
@@ -229,6 +230,20 @@ impl Forge {
         }
     }
 
+    /// The sources below the tool root that a tool consists of, by their hashes. They are compiled, and nothing runs.
+    ///
+    /// # Errors
+    /// When the tool is not there, does not compile or cannot be executed.
+    pub(crate) async fn sources(
+        &self,
+        tools: &Arc<dyn FileSystem>,
+        path: &RelativePath,
+    ) -> Result<Vec<(RelativePath, String)>, ToolError> {
+        let prepared = self.program(tools, path).await?;
+        prepared.must_be_runnable(path)?;
+        Ok(prepared.sources().to_vec())
+    }
+
     /// Runs a tool as one transaction: its writes are committed when it returns, and none of them otherwise.
     ///
     /// # Errors
@@ -241,6 +256,12 @@ impl Forge {
     ) -> Result<Execution, ToolError> {
         let prepared = self.program(&invocation.workspace.tools, path).await?;
         prepared.must_be_runnable(path)?;
+        if let Some(agreement) = invocation.agreement() {
+            // What was compiled is what runs, so nothing can change between this look and the run.
+            for (path, hash) in prepared.sources() {
+                agreement.check_hash(Root::Tools, path, Some(hash))?;
+            }
+        }
         refuse_inexact(&arguments)?;
         let inner = invocation.workspace.overlaid;
         // An inner run must not wait for a place that its outer run holds.
@@ -271,18 +292,26 @@ impl Forge {
                     self.sandbox.learn(prepared.libraries());
                 }
                 // What an inner run writes goes into the outer one's overlay, and is the outer one's to report.
-                let changes = if inner {
+                let mut changes = if inner {
                     Vec::new()
                 } else {
                     with_hashes(end.overlay.changes(), invocation.workspace)?
                 };
-                if let Err(refused) = judge(invocation, &changes).await {
-                    end.undo().await;
-                    return Err(refused.detail("logs", logs));
+                let agreement = match judge(invocation, &changes).await {
+                    Ok(agreement) => agreement,
+                    Err(refused) => {
+                        end.undo().await;
+                        return Err(refused.detail("logs", logs));
+                    }
+                };
+                if agreement.is_some() {
+                    // Whoever was asked may have taken a while.
+                    changes = with_hashes(end.overlay.changes(), invocation.workspace)?;
                 }
                 let statements = end.sql.as_ref().map(SqlRun::notes).unwrap_or_default();
                 if inner || !invocation.context.dry_run {
-                    end.commit().await?;
+                    let last_look = agreement.map(|agreement| last_look(agreement, invocation, &changes));
+                    end.commit(last_look).await?;
                 } else {
                     end.undo().await;
                 }
@@ -364,34 +393,4 @@ fn refuse_inexact(arguments: &Value) -> Result<(), ToolError> {
     canonical::check(arguments).map_err(|error| {
         ToolError::new(Code::Validation, format!("the tool's arguments: {error}")).help("pass it as a string")
     })
-}
-
-/// What a run wrote is judged as if its caller had written it.
-async fn judge(invocation: Invocation<'_>, changes: &[(Change, Option<String>)]) -> Result<(), ToolError> {
-    let targets: Vec<Target> = changes
-        .iter()
-        .map(|(change, _)| {
-            let (root, path) = invocation.workspace.name_of(change.path());
-            let access = match change {
-                Change::Write { .. } => Access::Write,
-                Change::Remove { .. } => Access::Delete,
-            };
-            Target::File { root, path, access }
-        })
-        .collect();
-    invocation.router.judge_changes(invocation, &targets).await
-}
-
-fn with_hashes(
-    changes: Vec<Change>,
-    workspace: &Workspace,
-) -> Result<Vec<(Change, Option<String>)>, ToolError> {
-    changes
-        .into_iter()
-        .map(|change| match workspace.host.read(change.path()) {
-            Ok(bytes) => Ok((change, Some(canonical::sha256_hex(&bytes)))),
-            Err(FsError::NotFound(_)) => Ok((change, None)),
-            Err(error) => Err(error.into()),
-        })
-        .collect()
 }

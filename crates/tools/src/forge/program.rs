@@ -35,6 +35,11 @@ impl Prepared {
         self.tools.iter().all(same) && self.packages.iter().all(|(path, seen)| fingerprint(path) == *seen)
     }
 
+    /// The sources below the tool root, by their hashes.
+    pub(super) fn sources(&self) -> &[(RelativePath, String)] {
+        &self.tools
+    }
+
     /// The hash of a source of the tool root, when it is part of the program.
     pub(super) fn source_hash(&self, path: &RelativePath) -> Option<&str> {
         self.tools.iter().find(|(known, _)| known == path).map(|(_, hash)| hash.as_str())

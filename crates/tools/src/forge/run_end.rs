@@ -9,6 +9,9 @@ use tgp_vfs::OverlayFs;
 use crate::database::SqlRun;
 use crate::files::Ground;
 
+/// What has to hold at the very moment in which the files take their places.
+pub(super) type LastLook = Box<dyn FnOnce() -> Result<(), ToolError> + Send>;
+
 /// What a run has held back.
 pub(super) struct RunEnd {
     pub(super) overlay: Arc<OverlayFs>,
@@ -20,10 +23,10 @@ pub(super) struct RunEnd {
 impl RunEnd {
     /// The database commits last, when the files are in place and can still be taken back: a file system can undo,
     /// a database that has committed cannot.
-    pub(super) async fn commit(self) -> Result<(), ToolError> {
-        let Some(sql) = self.sql.clone() else { return self.commit_files() };
+    pub(super) async fn commit(self, last_look: Option<LastLook>) -> Result<(), ToolError> {
+        let Some(sql) = self.sql.clone() else { return self.commit_files(last_look) };
         if !sql.is_open().await {
-            return self.commit_files();
+            return self.commit_files(last_look);
         }
         if self.overlay.changes().is_empty() {
             return sql.commit().await;
@@ -42,6 +45,11 @@ impl RunEnd {
                 }
             };
             let _turn = ground.as_deref().map(Ground::turn);
+            if let Some(Err(refused)) = last_look.map(|look| look()) {
+                overlay.discard();
+                runtime.block_on(sql.roll_back());
+                return Err(refused);
+            }
             overlay.commit_if(Some(&mut last_word))?;
             refused.map_or(Ok(()), Err)
         };
@@ -50,8 +58,9 @@ impl RunEnd {
             .unwrap_or_else(|_| Err(ToolError::new(Code::Internal, "the commit of the run was broken off")))
     }
 
-    fn commit_files(&self) -> Result<(), ToolError> {
+    fn commit_files(&self, last_look: Option<LastLook>) -> Result<(), ToolError> {
         let _turn = self.ground.as_deref().map(Ground::turn);
+        last_look.map_or(Ok(()), |look| look())?;
         Ok(self.overlay.commit()?)
     }
 

@@ -387,14 +387,23 @@ fn unreadable(error: ToolError) -> Verdict {
 }
 
 /// Whether a call passed every gate, so that it began to run. What a gate says a second time is about files that the
-/// running call wanted to change.
+/// running call wanted to change, and so are the answers after that. Of several answers to the call itself the last
+/// one counts: it was asked again because the call had changed.
 pub(super) fn was_let_through(record: &CallRecord) -> bool {
     let mut heard = BTreeSet::new();
-    record
-        .verdicts
-        .iter()
-        .filter(|verdict| heard.insert((verdict.stage, verdict.gate.as_str())))
-        .all(|verdict| !matches!(verdict.verdict.as_str(), "deny" | "refused"))
+    let about_the_call = record.verdicts.iter().take_while(|verdict| {
+        verdict.stage == Stage::Approval || heard.insert((verdict.stage, verdict.gate.as_str()))
+    });
+    let mut answer = "approved";
+    for verdict in about_the_call {
+        match (verdict.stage, verdict.verdict.as_str()) {
+            (_, "deny") => return false,
+            // Until somebody answers, a gate that asks is not passed.
+            (Stage::Approval, word) | (_, word @ "ask") => answer = word,
+            _ => {}
+        }
+    }
+    answer == "approved"
 }
 
 /// A request with what the rules see besides it.

@@ -36,6 +36,14 @@ struct Known {
     loaded: bool,
 }
 
+/// Whether a look at the tools may bring `meta.json` up to date.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum IndexCare {
+    Mend,
+    /// For previews, which change nothing.
+    Leave,
+}
+
 /// What stands in the working tree.
 pub(super) struct Survey {
     pub(super) tools: Vec<Arc<ToolMetadata>>,
@@ -101,13 +109,20 @@ impl Catalogue {
             .collect())
     }
 
-    /// Looks at every tool of the working tree, and makes `meta.json` say what it sees.
-    pub(super) async fn survey(&self, files: &Arc<dyn FileSystem>) -> Result<Survey, ToolError> {
+    /// Looks at every tool of the working tree, and makes `meta.json` say what it sees, if it may.
+    pub(super) async fn survey(
+        &self,
+        files: &Arc<dyn FileSystem>,
+        care: IndexCare,
+    ) -> Result<Survey, ToolError> {
         let reader = Arc::clone(files);
         let sources = tokio::task::spawn_blocking(move || read_tools(reader.as_ref()))
             .await
             .unwrap_or_else(|error| Err(ToolError::new(tgp_contract::Code::Internal, error.to_string())))?;
         let tools = self.describe(sources).await?;
+        if care == IndexCare::Leave {
+            return Ok(Survey { tools, warnings: Vec::new() });
+        }
         let index = Index::from_tools(tools.iter().map(|tool| tool.as_ref().clone()));
         let bytes = index.to_bytes();
         let mut warnings = Vec::new();

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tgp_contract::{
-    Code, FileEffect, FileSystem, FsError, RelativePath, Root, ToolError, ToolMetadata, canonical,
+    Actor, Code, FileEffect, FileSystem, FsError, RelativePath, Root, ToolError, ToolMetadata, canonical,
 };
 use tgp_git::{Conflict, Edit, HydrateOutcome, Memory, MemoryOptions};
 use tgp_registry::{Found, Hit, Searcher, Verdict, is_tool};
@@ -16,10 +16,11 @@ use time::format_description::well_known::Rfc3339;
 use tokio::runtime::Handle;
 use tokio::sync::Mutex;
 
-use super::catalogue::Catalogue;
+use super::catalogue::{Catalogue, IndexCare};
+use super::duplicates::{OnDuplicate, told};
 use super::{META_FILE, TOOLS_DIRECTORY};
 use crate::Forge;
-use crate::router::Outcome;
+use crate::router::{Agreement, Outcome};
 
 /// Similar tools that a write names at most.
 const MAX_SIMILAR: usize = 5;
@@ -32,12 +33,13 @@ const SEARCH_PATIENCE: Duration = Duration::from_secs(60);
 /// The same for a write, which only wants to know whether there is a double.
 const WRITE_PATIENCE: Duration = Duration::from_secs(5);
 
-/// What happens to a new tool whose job an old one does.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OnDuplicate {
-    #[default]
-    Warn,
-    Refuse,
+/// Under which conditions a file is written.
+pub(crate) struct WriteTerms<'a> {
+    pub(crate) actor: &'a Actor,
+    /// Tools that are known to do the same, and do not do.
+    pub(crate) despite: &'a [RelativePath],
+    /// What somebody has agreed to.
+    pub(crate) agreement: Option<Arc<Agreement>>,
 }
 
 /// See the module's documentation.
@@ -68,6 +70,8 @@ struct Known {
     tools: Option<BTreeMap<RelativePath, Arc<ToolMetadata>>>,
     /// What the branch stood on when they were looked at.
     head: Option<Vec<u8>>,
+    /// True when `meta.json` says the same.
+    mended: bool,
     /// True when the searcher knows them all.
     told: bool,
     /// Counts what was learned since, so that an update in between is not taken for the last word.
@@ -130,16 +134,19 @@ impl Library {
         &self,
         files: &Arc<dyn FileSystem>,
         patience: Duration,
+        care: IndexCare,
     ) -> Result<Vec<String>, ToolError> {
         let mut warnings = Vec::new();
         let head = self.head();
         let mut known = self.known.lock().await;
         // Another process, or a rebase, may have brought tools that nobody here has seen.
-        if known.tools.is_none() || known.head != head {
-            let survey = self.catalogue.survey(files).await?;
+        let unmended = care == IndexCare::Mend && !known.mended;
+        if known.tools.is_none() || known.head != head || unmended {
+            let survey = self.catalogue.survey(files, care).await?;
             warnings = survey.warnings;
             known.tools = Some(survey.tools.into_iter().map(|tool| (tool.path.clone(), tool)).collect());
             known.head = head;
+            known.mended = care == IndexCare::Mend;
             known.told = false;
         }
         if known.told {
@@ -174,7 +181,7 @@ impl Library {
         query: &str,
         limit: usize,
     ) -> Result<(Found, Vec<String>), ToolError> {
-        let mut warnings = self.survey(files, SEARCH_PATIENCE).await?;
+        let mut warnings = self.survey(files, SEARCH_PATIENCE, IndexCare::Mend).await?;
         let found = self.searcher.search(query, limit).await?;
         warnings.extend(found.warning.clone());
         if found.pending > 0 {
@@ -187,9 +194,15 @@ impl Library {
     }
 
     /// Existing tools that do what a new one does. A search that fails is no reason not to write.
-    async fn similar(&self, files: &Arc<dyn FileSystem>, path: &RelativePath, content: &str) -> Vec<Hit> {
+    async fn similar(
+        &self,
+        files: &Arc<dyn FileSystem>,
+        path: &RelativePath,
+        content: &str,
+        care: IndexCare,
+    ) -> Vec<Hit> {
         let found = async {
-            self.survey(files, WRITE_PATIENCE).await?;
+            self.survey(files, WRITE_PATIENCE, care).await?;
             let source = (path.clone(), content.as_bytes().to_vec());
             let described = self.catalogue.describe(vec![source]).await?;
             match described.first() {
@@ -201,13 +214,26 @@ impl Library {
         hits.unwrap_or_default().into_iter().filter(|hit| hit.verdict == Verdict::Reuse).collect()
     }
 
-    /// Gives a file of the tool root a new content, and commits it.
-    pub(crate) async fn write(
+    /// Whether a file may have this content as far as can be known before it is written.
+    pub(crate) async fn check_write(
         &self,
         files: &Arc<dyn FileSystem>,
         path: &RelativePath,
-        content: String,
-    ) -> Result<Outcome, ToolError> {
+        content: &str,
+        terms: &WriteTerms<'_>,
+    ) -> Result<(), ToolError> {
+        self.admit(files, path, content, terms, IndexCare::Leave).await.map(|_| ())
+    }
+
+    /// What stands in a file that may be written, and which tools do what it would do.
+    async fn admit(
+        &self,
+        files: &Arc<dyn FileSystem>,
+        path: &RelativePath,
+        content: &str,
+        terms: &WriteTerms<'_>,
+        care: IndexCare,
+    ) -> Result<(Option<Vec<u8>>, Vec<Hit>), ToolError> {
         refuse_large(path, content.len())?;
         let stood = match files.read(path) {
             Ok(bytes) => Some(bytes),
@@ -216,11 +242,24 @@ impl Library {
         };
         let mut similar = Vec::new();
         if stood.is_none() && is_tool(path) {
-            similar = self.similar(files, path, &content).await;
-            self.refuse_duplicates(path, &similar)?;
+            similar = self.similar(files, path, content, care).await;
+            self.on_duplicate.admit(path, &similar, terms.actor, terms.despite)?;
         }
-        let meant = path.clone();
+        Ok((stood, similar))
+    }
+
+    /// Gives a file of the tool root a new content, and commits it.
+    pub(crate) async fn write(
+        &self,
+        files: &Arc<dyn FileSystem>,
+        path: &RelativePath,
+        content: String,
+        terms: WriteTerms<'_>,
+    ) -> Result<Outcome, ToolError> {
+        let (stood, similar) = self.admit(files, path, &content, &terms, IndexCare::Mend).await?;
+        let (meant, agreement) = (path.clone(), terms.agreement);
         let edit: Edit = Box::new(move |before| {
+            agreement.map_or(Ok(()), |agreement| agreement.check(Root::Tools, &meant, before))?;
             // Whoever writes has seen what stood there when it asked, and no other version.
             if before != stood.as_deref() {
                 return Err(ToolError::new(
@@ -241,11 +280,17 @@ impl Library {
         files: &Arc<dyn FileSystem>,
         path: &RelativePath,
         patch: impl Fn(&str) -> Result<String, ToolError> + Send + 'static,
+        agreement: Option<Arc<Agreement>>,
     ) -> Result<Outcome, ToolError> {
         // A file that is not there or no text is told by the file system's own error.
-        patch(&files.read_text(path)?)?;
+        let text = files.read_text(path)?;
+        if let Some(agreement) = &agreement {
+            agreement.check(Root::Tools, path, Some(text.as_bytes()))?;
+        }
+        patch(&text)?;
         let meant = path.clone();
         let edit: Edit = Box::new(move |before| {
+            agreement.map_or(Ok(()), |agreement| agreement.check(Root::Tools, &meant, before))?;
             let text = before.and_then(|bytes| std::str::from_utf8(bytes).ok());
             let text = text.ok_or_else(|| FsError::NotFound(meant.clone()))?;
             let patched = patch(text)?;
@@ -288,7 +333,7 @@ impl Library {
                 fields.insert("request".to_owned(), json!(request));
             }
             if !similar.is_empty() {
-                fields.insert("similar".to_owned(), similar.iter().map(similar_value).collect());
+                fields.insert("similar".to_owned(), similar.iter().map(told).collect());
             }
         }
         Ok(Outcome { data, files: vec![effect], ..Outcome::default() })
@@ -318,20 +363,6 @@ impl Library {
         if self.searcher.insert(new).await.is_err() {
             self.known.lock().await.told = false;
         }
-    }
-
-    fn refuse_duplicates(&self, path: &RelativePath, similar: &[Hit]) -> Result<(), ToolError> {
-        if self.on_duplicate == OnDuplicate::Warn || similar.is_empty() {
-            return Ok(());
-        }
-        let names: Vec<String> = similar.iter().map(|hit| format!("`{}`", hit.path)).collect();
-        let similar: Value = similar.iter().map(similar_value).collect();
-        Err(ToolError::new(
-            Code::Policy,
-            format!("`{path}` was not written: {} does that already", names.join(", ")),
-        )
-        .detail("similar", similar)
-        .help("use that tool, or patch it; registry.onDuplicate: 'warn' allows another"))
     }
 
     pub(crate) async fn sync(&self) -> Result<Value, ToolError> {
@@ -405,15 +436,6 @@ fn refuse_large(path: &RelativePath, bytes: usize) -> Result<(), ToolError> {
     }
     let message = format!("`{path}` would have {bytes} bytes, more than the {MAX_FILE_BYTES} of a tool");
     Err(ToolError::new(Code::Validation, message).help("split it, or keep the data in the database"))
-}
-
-fn similar_value(hit: &Hit) -> Value {
-    json!({ "path": hit.path, "score": shown_score(hit.score), "why": hit.why })
-}
-
-/// Four digits: more would be noise.
-pub(crate) fn shown_score(score: f32) -> f64 {
-    (f64::from(score) * 10_000.0).round() / 10_000.0
 }
 
 /// ISO 8601, in UTC and to the second, as git keeps it.

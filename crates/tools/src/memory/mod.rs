@@ -1,10 +1,13 @@
 //! What outlives the process: tools are committed, described, and found again.
 
 mod catalogue;
+mod duplicates;
 mod library;
 
-pub use library::{Library, OnDuplicate, Opening};
-pub(crate) use library::{refuse_derived, shown_score};
+pub use duplicates::OnDuplicate;
+pub(crate) use duplicates::shown_score;
+pub use library::{Library, Opening};
+pub(crate) use library::{WriteTerms, refuse_derived};
 
 /// The index of the tools, which is made from them.
 const META_FILE: &str = "meta.json";

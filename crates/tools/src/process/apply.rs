@@ -1,6 +1,7 @@
 //! What a command changed: read from its layer, judged like any write, and applied all or nothing.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use serde_json::{Value, json};
@@ -11,7 +12,7 @@ use tgp_jail::{ChangeKind, Layer, LayerChange};
 
 use super::yard::Yard;
 use crate::files::{ProjectFiles, difference};
-use crate::router::Invocation;
+use crate::router::{Agreement, Invocation, Preview, ShownChange};
 
 /// Changes of one command. One that touches more has written build output, which belongs into `jail.direct`.
 const MAX_CHANGES: usize = 10_000;
@@ -23,6 +24,7 @@ pub(super) struct Changes {
     removed: Vec<RelativePath>,
 }
 
+#[derive(Clone)]
 pub(super) struct FileChange {
     change: Change,
     before: Option<Vec<u8>>,
@@ -81,7 +83,7 @@ impl Changes {
         Ok(())
     }
 
-    pub(super) fn targets(&self) -> Vec<Target> {
+    fn targets(&self) -> Vec<Target> {
         let target = |file: &FileChange| {
             let access = match &file.change {
                 Change::Write { .. } => Access::Write,
@@ -92,6 +94,22 @@ impl Changes {
         self.files.iter().map(target).collect()
     }
 
+    /// Has every change judged. Whoever is asked sees what the command made of the files it saw.
+    pub(super) async fn judge(
+        &self,
+        invocation: Invocation<'_>,
+    ) -> Result<Option<Arc<Agreement>>, ToolError> {
+        let show = || {
+            let files = self.files.clone();
+            async move {
+                tokio::task::spawn_blocking(move || Preview::of_changes(files.iter().map(FileChange::shown)))
+                    .await
+                    .map_err(|_| ToolError::new(Code::Internal, "the comparison of the files was broken off"))
+            }
+        };
+        invocation.router.judge_changes(invocation, &self.targets(), show).await
+    }
+
     /// Has every change judged, and applies them together.
     pub(super) async fn apply(
         self,
@@ -99,13 +117,18 @@ impl Changes {
         yard: &Yard,
         started: SystemTime,
     ) -> Result<Vec<FileEffect>, ToolError> {
-        invocation.router.judge_changes(invocation, &self.targets()).await?;
+        let agreement = self.judge(invocation).await?;
         let files = invocation.workspace.project_files();
         let project = yard.options.project.clone();
         let applied = tokio::task::spawn_blocking(move || {
             let batch: Vec<Change> = self.files.iter().map(|file| file.change.clone()).collect();
             files.apply_all(&batch, || {
-                batch.iter().try_for_each(|change| refuse_conflict(&project, change.path(), started))
+                batch.iter().try_for_each(|change| refuse_conflict(&project, change.path(), started))?;
+                let Some(agreement) = &agreement else { return Ok(()) };
+                batch.iter().try_for_each(|change| {
+                    let found = before(&files, change.path())?;
+                    agreement.check(Root::Project, change.path(), found.as_deref())
+                })
             })?;
             self.finish(&files);
             Ok(self.files.iter().map(FileChange::effect).collect())
@@ -148,11 +171,7 @@ impl Changes {
     pub(super) fn previews(&self) -> Vec<Value> {
         let preview = |file: &FileChange| {
             let path = file.change.path();
-            let after = match &file.change {
-                Change::Write { content, .. } => Some(content.as_slice()),
-                Change::Remove { .. } => None,
-            };
-            let shown = difference(path.as_str(), file.before.as_deref(), after);
+            let shown = difference(path.as_str(), file.before.as_deref(), file.after());
             json!({ "path": path, "diff": shown.text, "truncated": !shown.complete })
         };
         self.files.iter().map(preview).collect()
@@ -160,15 +179,28 @@ impl Changes {
 }
 
 impl FileChange {
+    fn after(&self) -> Option<&[u8]> {
+        match &self.change {
+            Change::Write { content, .. } => Some(content),
+            Change::Remove { .. } => None,
+        }
+    }
+
+    fn shown(&self) -> ShownChange<'_> {
+        ShownChange {
+            root: Root::Project,
+            path: self.change.path(),
+            before: self.before.as_deref(),
+            after: self.after(),
+        }
+    }
+
     fn effect(&self) -> FileEffect {
         FileEffect {
             root: Root::Project,
             path: self.change.path().clone(),
             before: self.before.as_deref().map(canonical::sha256_hex),
-            after: match &self.change {
-                Change::Write { content, .. } => Some(canonical::sha256_hex(content)),
-                Change::Remove { .. } => None,
-            },
+            after: self.after().map(canonical::sha256_hex),
         }
     }
 }

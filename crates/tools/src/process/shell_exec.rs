@@ -130,7 +130,7 @@ impl Tool for ShellExec {
         let mut effects = Vec::new();
         if let (Some(changes), Some(fields)) = (changes, data.as_object_mut()) {
             if dry_run {
-                let judged = invocation.router.judge_changes(invocation, &changes.targets()).await;
+                let judged = changes.judge(invocation).await;
                 judged.map_err(|error| with_output(error, &Value::Object(fields.clone())))?;
                 fields.insert("dry_run".to_owned(), json!(true));
                 fields.insert("changes".to_owned(), json!(changes.previews()));

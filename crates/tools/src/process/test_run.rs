@@ -19,7 +19,7 @@ use crate::builtin::Definition;
 use crate::files::ProjectFiles;
 use crate::gates::StateGate;
 use crate::project::testing::{Counts, Manifests, Runner, detect, read_counts};
-use crate::router::{Invocation, Outcome, Tool};
+use crate::router::{Invocation, Outcome, Preview, Tool};
 
 /// Failing tests that an answer names; the rest is counted.
 const MAX_NAMED: usize = 50;
@@ -96,6 +96,17 @@ impl Tool for TestRunTool {
             Target::Command { command },
             Target::File { root: Root::Project, path: RelativePath::root(), access: Access::Read },
         ])
+    }
+
+    /// The command, which the configuration or the manifests of the project decide.
+    async fn preview(&self, invocation: Invocation<'_>) -> Result<Preview, ToolError> {
+        let arguments: Arguments = invocation.parse()?;
+        if let Some(only) = arguments.only.as_deref() {
+            refuse_options(only)?;
+        }
+        let runner = self.runner(&invocation.workspace.project_files())?;
+        let data = json!({ "command": runner.command(arguments.only.as_deref()) });
+        Ok(Preview { data: Some(data), ..Preview::default() })
     }
 
     async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {

@@ -46,6 +46,12 @@ pub(super) async fn change(
 ) -> Result<Changed, ToolError> {
     let files = invocation.workspace.project_files();
     let (path, dry_run) = (path.clone(), invocation.context.dry_run);
+    let (meant, agreement) = (path.clone(), invocation.agreement());
+    let decide = move |before: Option<&[u8]>| {
+        // Here nobody else of this kernel writes, so what was approved is what is changed.
+        agreement.map_or(Ok(()), |agreement| agreement.check(Root::Project, &meant, before))?;
+        decide(before)
+    };
     desk.work(move || if dry_run { files.decided(&path, decide) } else { files.change(&path, decide) }).await
 }
 
@@ -74,6 +80,5 @@ pub(super) fn answer(
         }
     }
     let effect = FileEffect { root: Root::Project, path: path.clone(), before, after };
-    let files = if invocation.context.dry_run { Vec::new() } else { vec![effect] };
-    Outcome { data, files, ..Outcome::default() }
+    Outcome { data, files: vec![effect], ..Outcome::default() }
 }

@@ -51,6 +51,9 @@ impl FsDelete {
     async fn directory(&self, invocation: Invocation<'_>, path: &RelativePath) -> Result<Outcome, ToolError> {
         let files = invocation.workspace.project_files();
         let (meant, dry_run) = (path.clone(), invocation.context.dry_run);
+        if let Some(agreement) = invocation.agreement() {
+            agreement.check_no_file(path)?;
+        }
         let work = move || {
             // What is out of reach is in there all the same, so the disk has the last word on what is empty.
             let removed = if dry_run {

@@ -1,25 +1,29 @@
 //! One door for every call.
 
+mod approval;
 mod approver;
 mod open_call;
+mod preview;
 mod recent;
 mod schema;
 mod tee;
 mod tool;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use tgp_contract::{
-    Access, ApprovalAnswer, ApprovalRequest, Approver, CallContext, CallRecord, Code, Consent, Effect,
-    FileFilter, Gate, GateRequest, GateVerdict, Recorder, Stage, Target, ToolCall, ToolDefinition, ToolError,
-    ToolResult, Verdict,
+    Approver, CallContext, CallRecord, Code, FileFilter, Gate, GateRequest, GateVerdict, Recorder, Target,
+    ToolCall, ToolDefinition, ToolError, ToolResult, Verdict,
 };
 
 use crate::Workspace;
+use approval::{Passed, previews};
 pub use approver::RefuseAll;
 use open_call::{OpenCall, Trail};
+pub(crate) use preview::{Agreement, ShownChange};
+pub use preview::{FoundFile, Preview};
 pub use recent::RecentCalls;
 use schema::Schema;
 pub use tee::Tee;
@@ -185,39 +189,14 @@ impl Router {
         }
         let targets = trail.targets.clone();
         let request = GateRequest { serial, call, definition, context, targets: &targets };
-        let reasons = self.pass_gates(request, Question::Call, &mut trail.verdicts).await?;
-        self.seek_approval(request, reasons, &mut trail.verdicts).await?;
-        let judged = Mutex::default();
-        let invocation =
-            Invocation { serial, call, definition, context, workspace, router: self, judged: &judged };
-        let outcome = registered.tool.run(invocation).await;
-        trail.verdicts.append(&mut judged.lock().unwrap_or_else(PoisonError::into_inner));
-        let outcome = outcome?;
-        trail.files = outcome.files;
+        let wishes = self.pass_gates(request, Question::Call, &mut trail.verdicts).await?;
+        let outcome = self.run_agreed(Passed { registered, request, workspace }, wishes, trail).await?;
+        if !context.dry_run {
+            trail.files = outcome.files;
+        }
         trail.rows_changed = outcome.rows_changed;
         trail.exit_code = outcome.exit_code;
         Ok(outcome.data)
-    }
-
-    /// Takes files that a running call is about to change past the gates, and asks where one of them wants it. What
-    /// the gates say stands in the call's record.
-    pub(crate) async fn judge_changes(
-        &self,
-        invocation: Invocation<'_>,
-        changes: &[Target],
-    ) -> Result<(), ToolError> {
-        if changes.is_empty() {
-            return Ok(());
-        }
-        let Invocation { serial, call, definition, context, .. } = invocation;
-        let request = GateRequest { serial, call, definition, context, targets: changes };
-        let mut verdicts = Vec::new();
-        let passed = match self.pass_gates(request, Question::Changes, &mut verdicts).await {
-            Ok(wishes) => self.seek_approval(request, wishes, &mut verdicts).await,
-            Err(error) => Err(error),
-        };
-        invocation.judged.lock().unwrap_or_else(PoisonError::into_inner).append(&mut verdicts);
-        passed
     }
 
     /// What the gates would be shown of a call: the tool, and what the call would touch. No gate is asked.
@@ -285,67 +264,5 @@ impl Router {
             }
         }
         Ok(reasons)
-    }
-
-    async fn seek_approval(
-        &self,
-        request: GateRequest<'_>,
-        wishes: Vec<Wish>,
-        verdicts: &mut Vec<GateVerdict>,
-    ) -> Result<(), ToolError> {
-        if wishes.is_empty() {
-            return Ok(());
-        }
-        // A preview of a write changes nothing, so there is nothing to agree to. One of a tool still runs the tool, and
-        // whoever made a rule that asks wants to be asked.
-        let previews = matches!(request.definition.effect, Effect::Read | Effect::Write);
-        if request.context.dry_run && previews && wishes.iter().all(|wish| wish.is_default) {
-            verdicts.push(approval("approved", "dry-run"));
-            return Ok(());
-        }
-        if request.context.consent == Consent::Given {
-            verdicts.push(approval("approved", "consent-given"));
-            return Ok(());
-        }
-        let GateRequest { call, definition, context, targets, .. } = request;
-        let made_by_somebody: Vec<String> =
-            wishes.iter().filter(|wish| !wish.is_default).map(|wish| wish.reason.clone()).collect();
-        let reasons = wishes.into_iter().map(|wish| wish.reason).collect();
-        let hash = String::new();
-        let question = ApprovalRequest { call, definition, context, targets, reasons, preview: None, hash };
-        let answer = self.approver.ask(question).await;
-        match answer {
-            ApprovalAnswer::Approved { by, .. } => {
-                verdicts.push(approval("approved", &by));
-                Ok(())
-            }
-            ApprovalAnswer::Refused { reason } => {
-                verdicts.push(approval("refused", &reason));
-                let because = match made_by_somebody.join("; ") {
-                    because if because.is_empty() => String::new(),
-                    because => format!(" (a rule asks: {because})"),
-                };
-                Err(ToolError::new(
-                    Code::Approval,
-                    format!("`{}` was not approved: {reason}{because}", definition.name),
-                )
-                .help("nothing was changed; agree when asked at a terminal, or pass --yes"))
-            }
-        }
-    }
-}
-
-/// What a dry run reads to show the difference it would make.
-fn previews(targets: &[Target]) -> Vec<Target> {
-    let changed = targets.iter().filter_map(Target::file).filter(|(.., access)| *access != Access::Read);
-    changed.map(|(root, path, _)| Target::File { root, path: path.clone(), access: Access::Read }).collect()
-}
-
-fn approval(verdict: &str, rule: &str) -> GateVerdict {
-    GateVerdict {
-        stage: Stage::Approval,
-        gate: "approval".to_owned(),
-        verdict: verdict.to_owned(),
-        rule: rule.to_owned(),
     }
 }

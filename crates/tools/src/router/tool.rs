@@ -5,9 +5,12 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use tgp_contract::{CallContext, Code, FileEffect, GateVerdict, Target, ToolCall, ToolDefinition, ToolError};
+use tgp_contract::{
+    CallContext, Code, Effect, FileEffect, GateVerdict, Target, ToolCall, ToolDefinition, ToolError,
+};
 
 use super::Router;
+use super::preview::{Agreement, Preview};
 use crate::Workspace;
 
 /// One call that has passed all gates.
@@ -22,12 +25,19 @@ pub struct Invocation<'a> {
     pub router: &'a Arc<Router>,
     /// What the gates have said of files the call changes while it runs.
     pub(super) judged: &'a Mutex<Vec<GateVerdict>>,
+    /// What somebody has agreed to, when it had to be asked for.
+    pub(super) agreement: Option<&'a Arc<Agreement>>,
 }
 
 impl Invocation<'_> {
     /// The workspace with what the gates let this call see, for tools that come across files nobody has named.
     pub(crate) async fn filtered_workspace(&self) -> Workspace {
         self.workspace.filtered(self.router.file_filter(*self).await)
+    }
+
+    /// What somebody has agreed to, for whoever has the last look at the files.
+    pub(crate) fn agreement(&self) -> Option<Arc<Agreement>> {
+        self.agreement.map(Arc::clone)
     }
 
     /// The arguments as a type of the tool's own.
@@ -44,7 +54,7 @@ impl Invocation<'_> {
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     pub data: Value,
-    /// Files of the tool root or the project that changed.
+    /// Files of the tool root or the project that changed; in a dry run, those that would.
     pub files: Vec<FileEffect>,
     /// Rows that its statements inserted, updated or deleted.
     pub rows_changed: Option<u64>,
@@ -69,6 +79,20 @@ pub trait Tool: Send + Sync {
     /// # Errors
     /// When an argument names what cannot be touched at all, such as a path that leaves its root.
     fn targets(&self, arguments: &Value) -> Result<Vec<Target>, ToolError>;
+
+    /// What somebody who is asked about a call is shown of its effect. The invocation is that of a dry run. Nothing is
+    /// changed by it, and nothing runs that the call would run: a write is tried without effect where the tool can do
+    /// that, and everything else says what it knows without running.
+    ///
+    /// # Errors
+    /// As the call itself would fail.
+    async fn preview(&self, invocation: Invocation<'_>) -> Result<Preview, ToolError> {
+        let definition = self.definition();
+        if definition.effect == Effect::Write && definition.dry_run {
+            return self.run(invocation).await.map(Preview::from);
+        }
+        Ok(Preview::default())
+    }
 
     /// # Errors
     /// What went wrong, with a code.

@@ -1,6 +1,7 @@
 //! The router and the project's tools through their public face.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
+mod approval;
 mod effect_gate;
 mod guarded;
 mod project_changes;

@@ -17,6 +17,7 @@ use crate::effect_gate::EffectGate;
 struct Probe {
     definition: ToolDefinition,
     runs: Arc<AtomicUsize>,
+    dry_runs: Arc<AtomicUsize>,
 }
 
 #[async_trait]
@@ -30,7 +31,8 @@ impl Tool for Probe {
     }
 
     async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
-        self.runs.fetch_add(1, Ordering::SeqCst);
+        let counter = if invocation.context.dry_run { &self.dry_runs } else { &self.runs };
+        counter.fetch_add(1, Ordering::SeqCst);
         Ok(invocation.call.arguments.clone().into())
     }
 }
@@ -76,12 +78,16 @@ impl Gate for FixedGate {
     }
 }
 
+/// Answers always the same, to what it was shown.
 struct Answer(ApprovalAnswer);
 
 #[async_trait]
 impl Approver for Answer {
-    async fn ask(&self, _request: ApprovalRequest<'_>) -> ApprovalAnswer {
-        self.0.clone()
+    async fn ask(&self, request: ApprovalRequest<'_>) -> ApprovalAnswer {
+        match self.0.clone() {
+            ApprovalAnswer::Approved { by, .. } => ApprovalAnswer::Approved { by, hash: request.hash },
+            refused => refused,
+        }
     }
 }
 
@@ -100,6 +106,7 @@ struct House {
     router: Arc<Router>,
     records: Arc<RecentCalls>,
     runs: Arc<AtomicUsize>,
+    dry_runs: Arc<AtomicUsize>,
     asked: Arc<Mutex<Vec<&'static str>>>,
     _folder: tempfile::TempDir,
 }
@@ -112,12 +119,16 @@ fn workspace() -> (Workspace, tempfile::TempDir) {
 }
 
 fn house(gates: &[(Stage, &'static str, Verdict)], approver: Arc<dyn Approver>) -> House {
-    let runs = Arc::new(AtomicUsize::new(0));
+    let (runs, dry_runs) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let asked = Arc::new(Mutex::new(Vec::new()));
     let records = Arc::new(RecentCalls::new(3));
     let tools: Vec<Arc<dyn Tool>> =
         [("reader", Effect::Read), ("writer", Effect::Write), ("runner", Effect::Execute)]
-            .map(|(name, effect)| Probe { definition: definition(name, effect), runs: Arc::clone(&runs) })
+            .map(|(name, effect)| Probe {
+                definition: definition(name, effect),
+                runs: Arc::clone(&runs),
+                dry_runs: Arc::clone(&dry_runs),
+            })
             .map(|probe| Arc::new(probe) as Arc<dyn Tool>)
             .to_vec();
     let mut list: Vec<Arc<dyn Gate>> = vec![Arc::new(EffectGate)];
@@ -127,7 +138,7 @@ fn house(gates: &[(Stage, &'static str, Verdict)], approver: Arc<dyn Approver>) 
     }
     let (workspace, folder) = workspace();
     let router = Router::new(tools, list, approver, Arc::clone(&records) as _, workspace).unwrap();
-    House { router: Arc::new(router), records, runs, asked, _folder: folder }
+    House { router: Arc::new(router), records, runs, dry_runs, asked, _folder: folder }
 }
 
 fn context(consent: Consent) -> CallContext {
@@ -223,6 +234,10 @@ async fn approval_is_sought_where_a_gate_asks() {
             let result = house.router.call(call(tool, json!({ "n": 1 })), context(consent)).await;
             assert_eq!(code(&result), expected, "{tool} {consent:?} {answer:?}");
             assert_eq!(house.runs.load(Ordering::SeqCst), usize::from(expected.is_none()));
+            // Before the answer and after it, and only where somebody is asked about a write.
+            let asked = if consent == Consent::Ask && tool == "writer" { 1 } else { 0 };
+            let previews = asked * if expected.is_none() { 2 } else { 1 };
+            assert_eq!(house.dry_runs.load(Ordering::SeqCst), previews, "{tool} {consent:?} {answer:?}");
             assert_eq!(house.records.all()[0].verdicts.last().unwrap().stage, Stage::Approval);
         }
     }
@@ -238,7 +253,8 @@ async fn a_dry_run_needs_no_approval_and_only_tools_that_have_one_take_it() {
     assert!(house.router.call(call("writer", json!({ "n": 1 })), dry.clone()).await.is_ok());
     let result = house.router.call(call("runner", json!({ "n": 1 })), dry).await;
     assert_eq!(code(&result), Some(Code::Validation));
-    assert_eq!(house.runs.load(Ordering::SeqCst), 1);
+    let counted = (house.runs.load(Ordering::SeqCst), house.dry_runs.load(Ordering::SeqCst));
+    assert_eq!(counted, (0, 1));
 }
 
 #[tokio::test]
@@ -251,7 +267,11 @@ async fn tools_that_call_tools_stop_at_the_depth_cap() {
 #[tokio::test]
 async fn a_call_whose_record_cannot_be_kept_has_failed() {
     let (workspace, _folder) = workspace();
-    let probe = Probe { definition: definition("reader", Effect::Read), runs: Arc::default() };
+    let probe = Probe {
+        definition: definition("reader", Effect::Read),
+        runs: Arc::default(),
+        dry_runs: Arc::default(),
+    };
     let router =
         Router::new(vec![Arc::new(probe)], vec![], Arc::new(RefuseAll), Arc::new(BrokenRecorder), workspace)
             .unwrap();
@@ -310,7 +330,7 @@ async fn a_dry_run_of_a_tool_that_runs_something_still_asks() {
     let mut dry = definition("dry", Effect::Execute);
     dry.dry_run = true;
     let (workspace, _folder) = workspace();
-    let probe = Arc::new(Probe { definition: dry, runs: Arc::clone(&house.runs) });
+    let probe = Arc::new(Probe { definition: dry, runs: Arc::clone(&house.runs), dry_runs: Arc::default() });
     let gates: Vec<Arc<dyn Gate>> = vec![Arc::new(EffectGate)];
     let router =
         Router::new(vec![probe], gates, Arc::new(RefuseAll), Arc::new(RecentCalls::new(0)), workspace)
@@ -326,7 +346,7 @@ fn names_and_schemas_are_checked_when_tools_are_registered() {
         let mut definition = definition(name, Effect::Read);
         definition.aliases = vec![alias.to_owned()];
         definition.input_schema = schema;
-        Arc::new(Probe { definition, runs: Arc::default() }) as Arc<dyn Tool>
+        Arc::new(Probe { definition, runs: Arc::default(), dry_runs: Arc::default() }) as Arc<dyn Tool>
     };
     let build = |tools: Vec<Arc<dyn Tool>>| {
         let (workspace, _folder) = workspace();

@@ -6,34 +6,37 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use serde_json::{Value, json};
-use tgp::contract::{Code, Recorder, TddMode, ToolError};
+use tgp::contract::ToolError;
 use tgp::{BootOptions, Kernel};
 
-use super::{Demo, shown};
+use super::agent::Person;
+use super::{Demo, cannot_write, shown};
 use crate::exit::Failure;
 use crate::session;
 
 const ORDER: &str = include_str!("tools/order.ts");
-
-/// What somebody asks who has never seen the tool.
-const QUESTION: &str = "number at a given position of the Fibonacci sequence";
 
 /// Commits of the remote that the demo shows.
 const SHOWN_COMMITS: &str = "--max-count=4";
 
 /// The folders of the demo.
 pub(super) struct Places {
+    pub(super) folder: PathBuf,
     pub(super) first: PathBuf,
     second: PathBuf,
     /// A bare repository; none where git is not installed.
-    pub(super) remote: Option<PathBuf>,
+    remote: Option<PathBuf>,
 }
 
 impl Places {
     /// Two project folders, and a remote that both know.
     pub(super) fn make(folder: &Path) -> Result<Self, Failure> {
-        let places =
-            Self { first: folder.join("first"), second: folder.join("second"), remote: bare_remote(folder) };
+        let places = Self {
+            folder: folder.to_owned(),
+            first: folder.join("first"),
+            second: folder.join("second"),
+            remote: bare_remote(folder),
+        };
         for project in [&places.first, &places.second] {
             std::fs::create_dir(project).map_err(|error| cannot_write(&error))?;
             if places.remote.is_some() {
@@ -47,10 +50,6 @@ impl Places {
 
 const REMOTE: &str = "remote.git";
 const CONFIG: &str = "export default { git: { url: '../remote.git', auth: { user: 'demo agent' } } };\n";
-
-fn cannot_write(error: &std::io::Error) -> Failure {
-    ToolError::new(Code::Internal, format!("cannot write to the temporary folder: {error}")).into()
-}
 
 /// Git with nothing of the user's own: no configuration, no hooks, no templates.
 fn git(folder: &Path, arguments: &[&str]) -> Option<String> {
@@ -73,73 +72,43 @@ fn bare_remote(folder: &Path) -> Option<PathBuf> {
 }
 
 impl Demo<'_> {
-    /// A second kernel knows nothing but the remote.
-    pub(super) async fn find_it_elsewhere(
-        &mut self,
-        places: &Places,
-        records: &Arc<dyn Recorder>,
-    ) -> Result<(), Failure> {
-        self.chapter(
-            "Another agent, elsewhere, asks in its own words and finds the tool instead of writing it again",
-        );
+    /// A second kernel knows nothing but the remote; without git it is the first one again.
+    pub(super) async fn find_it_elsewhere(&mut self, places: &Places, first: &Kernel) -> Result<(), Failure> {
+        self.chapter("Another agent, on another machine, has a task of the same kind");
         let Some(remote) = &places.remote else {
-            self.say("left out: git is not installed here");
-            self.steps.push(json!({ "step": "find", "skipped": "git is not installed" }));
-            return Ok(());
+            self.say("(git is not installed here, so it is the same machine)");
+            return self.reuse_by_another(first, &places.folder).await;
         };
         let log = git(remote, &["log", SHOWN_COMMITS, "--format=%h %an: %s"]).unwrap_or_default();
-        self.expect(log.contains("Forge: tools/math/fib.ts"), "the pushed commits")?;
-        self.say("the remote's git log:");
+        self.expect(log.contains("Forge: tools/shipping/billable_weight.ts"), "the pushed commits")?;
+        self.say("what the first one has left in git:");
         log.lines().for_each(|line| self.indented(&format!("  {line}")));
         let started = Instant::now();
-        let options = BootOptions {
-            recorder: Some(Arc::clone(records)),
-            tdd_mode: Some(TddMode::Explore),
-            ..session::boot_options(places.second.clone())
-        };
+        let options =
+            BootOptions { approver: Arc::new(Person), ..session::boot_options(places.second.clone()) };
         let second = Kernel::boot(options).await.map_err(ToolError::from)?;
-        self.say(&format!("a second kernel has hydrated from it after {}", shown(started.elapsed())));
-        let found = self.ask(&second).await;
+        self.say(&format!("a fresh machine has fetched it after {}", shown(started.elapsed())));
+        self.blank();
+        let reused = self.reuse_by_another(&second, &places.folder).await;
         second.shutdown().await;
-        found
-    }
-
-    async fn ask(&mut self, second: &Kernel) -> Result<(), Failure> {
-        let data = second.call("search", json!({ "query": QUESTION })).await.into_result()?;
-        let best = data.pointer("/results/0").cloned().unwrap_or_default();
-        let text = |name: &str| best.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
-        self.say(&format!("search \"{QUESTION}\""));
-        self.say(&format!(
-            "{} (score {:.2}, verdict {}; {})",
-            text("path"),
-            best.get("score").and_then(Value::as_f64).unwrap_or_default(),
-            text("verdict"),
-            text("why"),
-        ));
-        self.expect(text("path") == "tools/math/fib.ts", "the tool that was found")?;
-        let call = json!({ "path": text("path"), "args": { "n": 30 } });
-        let result = second.call("exec_tool", call).await.into_result()?.get("result").cloned();
-        self.expect(result == Some(json!(832_040)), "fib(30) of the second kernel")?;
-        self.say("exec_tool {\"n\":30}: 832040");
-        self.steps.push(json!({ "step": "find", "query": QUESTION, "best": best }));
-        Ok(())
+        reused
     }
 
     /// Rows of a run that fails are gone.
-    pub(super) async fn roll_back(&mut self) -> Result<(), Failure> {
+    pub(super) async fn roll_back(&mut self, kernel: &Kernel) -> Result<(), Failure> {
         self.chapter("A tool inserts a row and then throws: the row is gone");
-        self.sql("CREATE TABLE orders (item TEXT NOT NULL, price INTEGER NOT NULL)").await?;
-        self.write("tools/shop/order.ts", ORDER).await?;
+        self.sql(kernel, "CREATE TABLE orders (item TEXT NOT NULL, price INTEGER NOT NULL)").await?;
+        self.write(kernel, "tools/shop/order.ts", ORDER).await?;
         self.source(ORDER);
         let call = json!({ "path": "tools/shop/order.ts", "args": { "item": "air", "price": 0 } });
-        let result = self.call("exec_tool", call).await;
+        let result = self.call(kernel, "exec_tool", call).await;
         let Some(error) = result.error() else { return self.expect(false, "the tool that throws") };
         self.say(&format!("exec_tool {{\"item\":\"air\",\"price\":0}}: {error}"));
-        let after_failure = self.count_orders().await?;
+        let after_failure = self.count_orders(kernel).await?;
         self.expect(after_failure == json!(0), "the row count after the failure")?;
         self.say(&format!("rows in orders: {after_failure}"));
-        self.exec("tools/shop/order.ts", json!({ "item": "bread", "price": 3 })).await?;
-        let after_success = self.count_orders().await?;
+        self.exec(kernel, "tools/shop/order.ts", json!({ "item": "bread", "price": 3 })).await?;
+        let after_success = self.count_orders(kernel).await?;
         self.expect(after_success == json!(1), "the row count after the success")?;
         self.say(&format!("with a price of 3 it returns, and is committed; rows in orders: {after_success}"));
         self.steps.push(json!({
@@ -151,12 +120,12 @@ impl Demo<'_> {
         Ok(())
     }
 
-    async fn count_orders(&mut self) -> Result<Value, Failure> {
-        let data = self.sql("SELECT count(*) AS n FROM orders").await?;
+    async fn count_orders(&mut self, kernel: &Kernel) -> Result<Value, Failure> {
+        let data = self.sql(kernel, "SELECT count(*) AS n FROM orders").await?;
         Ok(data.pointer("/rows/0/n").cloned().unwrap_or_default())
     }
 
-    async fn sql(&mut self, sql: &str) -> Result<Value, Failure> {
-        Ok(self.call("exec_sql", json!({ "sql": sql })).await.into_result()?)
+    async fn sql(&mut self, kernel: &Kernel, sql: &str) -> Result<Value, Failure> {
+        Ok(self.call(kernel, "exec_sql", json!({ "sql": sql })).await.into_result()?)
     }
 }

@@ -1,5 +1,6 @@
 //! `tgp demo`: the story of the product on one screen, with no key, no network and no set-up.
 
+mod agent;
 mod gates;
 mod memory;
 
@@ -10,28 +11,23 @@ use clap::Args;
 use console::Style;
 use serde_json::{Value, json};
 use tgp::contract::{
-    Actor, CallContext, CheckReport, Code, Consent, Recorder, TddMode, ToolCall, ToolError, ToolResult,
+    Actor, CallContext, CheckReport, Code, Consent, Severity, TddMode, ToolCall, ToolError, ToolResult,
 };
-use tgp::{BootOptions, Kernel, RecentCalls};
+use tgp::{BootOptions, Kernel};
 
 use super::done;
 use crate::exit::Failure;
 use crate::printer::Printer;
 use crate::text::{hang, wrap};
 use crate::{screen, session};
+use agent::{PARCEL_TOOL, Person, parcel};
 use memory::Places;
 
-const FIBONACCI: &str = include_str!("tools/fib.ts");
 const LEAKY: &str = include_str!("tools/leaky.ts");
 const FREEZE: &str = include_str!("tools/freeze.ts");
-const SUMS: &str = include_str!("tools/sums.ts");
 
-/// Runs of the timing step.
-const TIMED_RUNS: usize = 100;
 /// Columns before everything below a chapter's title.
 const INDENT: usize = 2;
-/// Records the demo shows at most.
-const TRAIL_LENGTH: usize = 400;
 
 #[derive(Debug, Args)]
 pub struct DemoArgs {}
@@ -42,88 +38,80 @@ pub async fn run(_arguments: &DemoArgs, printer: &Printer) -> Result<(), Failure
     })?;
     let places = Places::make(folder.path())?;
     tgp::initialise(&places.first).map_err(ToolError::from)?;
-    let records = Arc::new(RecentCalls::new(TRAIL_LENGTH));
-    let started = Instant::now();
-    let options = BootOptions {
-        recorder: Some(Arc::clone(&records) as _),
-        // The first chapters are about tools; the one about tests has a kernel of its own.
-        tdd_mode: Some(TddMode::Explore),
-        ..session::boot_options(places.first.clone())
-    };
-    let kernel = Kernel::boot(options).await.map_err(ToolError::from)?;
-    let mut demo = Demo { kernel: &kernel, printer, calls: 0, steps: Vec::new() };
-    demo.say(&format!("A fresh project is up after {}.", shown(started.elapsed())));
-    let recorder = Arc::clone(&records) as Arc<dyn Recorder>;
-    let told = demo.tell(&places, &recorder).await;
-    let steps = std::mem::take(&mut demo.steps);
-    if told.is_ok() {
-        trail(&records, printer);
-        if !printer.json() {
-            printer.line("\nAll of it in a temporary folder that is gone now. `tgp init` starts your own.");
-        }
-    }
-    kernel.shutdown().await;
-    told?;
+    let mut demo = Demo { printer, calls: 0, steps: Vec::new() };
+    demo.tell(&places).await?;
     if printer.json() {
-        printer.document(&done(json!({ "steps": steps })));
+        printer.document(&done(json!({ "steps": demo.steps })));
+    } else {
+        printer.line("\nAll of it in a temporary folder that is gone now. `tgp init` starts your own.");
     }
     Ok(())
 }
 
+fn cannot_write(error: &std::io::Error) -> Failure {
+    ToolError::new(Code::Internal, format!("cannot write to the temporary folder: {error}")).into()
+}
+
+/// How a kernel of the demo is held.
+#[derive(Clone, Copy)]
+enum Rules {
+    Strict,
+    Free,
+}
+
 struct Demo<'a> {
-    kernel: &'a Kernel,
     printer: &'a Printer,
     calls: usize,
     steps: Vec<Value>,
 }
 
 impl Demo<'_> {
-    async fn tell(&mut self, places: &Places, recorder: &Arc<dyn Recorder>) -> Result<(), Failure> {
-        self.forge_a_good_tool().await?;
-        self.refuse_a_bad_tool().await?;
-        self.stop_an_endless_loop().await?;
-        self.compose_tools().await?;
-        self.find_it_elsewhere(places, recorder).await?;
-        self.roll_back().await?;
-        self.hold_to_the_rules().await
+    async fn tell(&mut self, places: &Places) -> Result<(), Failure> {
+        let kernel = self.boot(places, Rules::Strict).await?;
+        let told = self.forge_by_an_agent(&kernel, &places.folder).await;
+        let told = match told {
+            Ok(()) => self.find_it_elsewhere(places, &kernel).await,
+            failed => failed,
+        };
+        kernel.shutdown().await;
+        told?;
+        // What follows is about tools, not about the tests they need.
+        let kernel = self.boot(places, Rules::Free).await?;
+        let told = self.show_the_fences(&kernel, places).await;
+        kernel.shutdown().await;
+        told
     }
 
-    async fn forge_a_good_tool(&mut self) -> Result<(), Failure> {
-        self.chapter("An agent forges a tool, the kernel checks it and runs it in a locked worker");
-        self.write("tools/math/fib.ts", FIBONACCI).await?;
-        self.source(FIBONACCI);
-        let report = self.check("tools/math/fib.ts").await?;
-        self.expect(report.valid, "the check of tools/math/fib.ts")?;
-        self.say("check_tool: valid");
-        let (result, _) = self.exec("tools/math/fib.ts", json!({ "n": 10 })).await?;
-        self.expect(result == json!(55), "fib(10)")?;
-        self.say(&format!("exec_tool {{\"n\":10}}: {result}"));
-        let mut times = Vec::with_capacity(TIMED_RUNS);
-        for _ in 0..TIMED_RUNS {
-            let (_, time) = self.exec("tools/math/fib.ts", json!({ "n": 10 })).await?;
-            times.push(time);
-            // The pool refills behind the run; asking at once would measure the start of a process.
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-        times.sort_unstable();
-        let median = times.get(times.len() / 2).copied().unwrap_or_default();
-        self.say(&format!(
-            "{TIMED_RUNS} more runs, each in a process and a heap of its own: median {} through all gates",
-            shown(median)
-        ));
-        self.steps.push(json!({ "step": "forge", "result": result, "medianMs": milliseconds(median) }));
-        Ok(())
+    async fn boot(&self, places: &Places, rules: Rules) -> Result<Kernel, Failure> {
+        let mode = match rules {
+            Rules::Strict => TddMode::Strict,
+            Rules::Free => TddMode::Explore,
+        };
+        let options = BootOptions {
+            approver: Arc::new(Person),
+            tdd_mode: Some(mode),
+            ..session::boot_options(places.first.clone())
+        };
+        Ok(Kernel::boot(options).await.map_err(ToolError::from)?)
     }
 
-    async fn refuse_a_bad_tool(&mut self) -> Result<(), Failure> {
+    async fn show_the_fences(&mut self, kernel: &Kernel, places: &Places) -> Result<(), Failure> {
+        self.refuse_a_bad_tool(kernel).await?;
+        self.stop_an_endless_loop(kernel).await?;
+        self.roll_back(kernel).await?;
+        self.keep_secrets(kernel, &places.first).await?;
+        self.verify_the_record(kernel).await
+    }
+
+    async fn refuse_a_bad_tool(&mut self, kernel: &Kernel) -> Result<(), Failure> {
         self.chapter("A tool that reaches for the process and hides an address is refused");
-        self.write("tools/leaky.ts", LEAKY).await?;
-        let report = self.check("tools/leaky.ts").await?;
+        self.write(kernel, "tools/leaky.ts", LEAKY).await?;
+        let report = self.check(kernel, "tools/leaky.ts").await?;
         self.expect(!report.valid, "the refusal of tools/leaky.ts")?;
         let look = self.printer.look_out();
         let look = screen::Look { width: look.width.map(|width| width.saturating_sub(INDENT)), ..look };
         for finding in
-            report.findings.iter().filter(|finding| finding.severity == tgp::contract::Severity::Error)
+            report.findings.iter().filter(|finding| finding.severity == Severity::Error)
         {
             self.block(&screen::finding(finding, Some(LEAKY), look));
         }
@@ -131,40 +119,24 @@ impl Demo<'_> {
         Ok(())
     }
 
-    async fn stop_an_endless_loop(&mut self) -> Result<(), Failure> {
+    async fn stop_an_endless_loop(&mut self, kernel: &Kernel) -> Result<(), Failure> {
         self.chapter("An endless loop is stopped, and the kernel answers the next call at once");
-        self.write("tools/freeze.ts", FREEZE).await?;
+        self.write(kernel, "tools/freeze.ts", FREEZE).await?;
         let started = Instant::now();
-        let result = self.call("exec_tool", json!({ "path": "tools/freeze.ts", "args": {} })).await;
+        let result = self.call(kernel, "exec_tool", json!({ "path": "tools/freeze.ts", "args": {} })).await;
         let time = started.elapsed();
         let Some(error) = result.error() else {
             return self.expect(false, "the end of the endless loop");
         };
         self.expect(error.code == Code::IsolateTimeout, "the code of the endless loop")?;
         self.say(&format!("after {}: {error}", shown(time)));
-        let (result, next) = self.exec("tools/math/fib.ts", json!({ "n": 20 })).await?;
-        self.say(&format!("next call, fib(20): {result} after {}", shown(next)));
-        self.steps.push(json!({ "step": "stop", "code": error.code, "afterMs": milliseconds(time), "nextMs": milliseconds(next) }));
+        let (next, quick) = self.exec(kernel, PARCEL_TOOL, parcel()).await?;
+        self.say(&format!("the next call, the parcel again: {next} after {}", shown(quick)));
+        self.steps.push(json!({ "step": "stop", "code": error.code, "afterMs": milliseconds(time), "nextMs": milliseconds(quick) }));
         Ok(())
     }
 
-    async fn compose_tools(&mut self) -> Result<(), Failure> {
-        self.chapter("One tool imports another, and its file is kept because the run succeeds");
-        self.write("tools/math/sums.ts", SUMS).await?;
-        self.source(SUMS);
-        let report = self.check("tools/math/sums.ts").await?;
-        self.expect(report.valid, "the check of tools/math/sums.ts")?;
-        let (result, time) =
-            self.exec("tools/math/sums.ts", json!({ "upTo": 10, "file": "tmp/sums.csv" })).await?;
-        self.say(&format!("exec_tool: {result} after {}", shown(time)));
-        let written = std::fs::read_to_string(self.kernel.project().join("tmp/sums.csv")).unwrap_or_default();
-        self.expect(written.contains("10,55"), "the committed file")?;
-        self.say(&format!("tmp/sums.csv now has {} lines", written.lines().count()));
-        self.steps.push(json!({ "step": "compose", "result": result }));
-        Ok(())
-    }
-
-    async fn call(&mut self, tool: &str, arguments: Value) -> ToolResult {
+    async fn call(&mut self, kernel: &Kernel, tool: &str, arguments: Value) -> ToolResult {
         self.calls += 1;
         let call = ToolCall { id: format!("demo-{}", self.calls), tool: tool.to_owned(), arguments };
         let context = CallContext {
@@ -175,12 +147,12 @@ impl Demo<'_> {
             depth: 0,
             token: None,
         };
-        self.kernel.call_with(call, context).await
+        kernel.call_with(call, context).await
     }
 
-    async fn write(&mut self, path: &str, content: &str) -> Result<(), Failure> {
+    async fn write(&mut self, kernel: &Kernel, path: &str, content: &str) -> Result<(), Failure> {
         let data =
-            self.call("write_file", json!({ "path": path, "content": content })).await.into_result()?;
+            self.call(kernel, "write_file", json!({ "path": path, "content": content })).await.into_result()?;
         let commit: String =
             data.get("commit").and_then(Value::as_str).unwrap_or_default().chars().take(8).collect();
         let pushed = data.get("pushed").and_then(Value::as_bool).unwrap_or_default();
@@ -189,14 +161,19 @@ impl Demo<'_> {
         Ok(())
     }
 
-    async fn check(&mut self, path: &str) -> Result<CheckReport, Failure> {
-        let data = self.call("check_tool", json!({ "path": path })).await.into_result()?;
+    async fn check(&mut self, kernel: &Kernel, path: &str) -> Result<CheckReport, Failure> {
+        let data = self.call(kernel, "check_tool", json!({ "path": path })).await.into_result()?;
         serde_json::from_value(data).map_err(|error| ToolError::new(Code::Internal, error.to_string()).into())
     }
 
-    async fn exec(&mut self, path: &str, arguments: Value) -> Result<(Value, Duration), Failure> {
+    async fn exec(
+        &mut self,
+        kernel: &Kernel,
+        path: &str,
+        arguments: Value,
+    ) -> Result<(Value, Duration), Failure> {
         let started = Instant::now();
-        let data = self.call("exec_tool", json!({ "path": path, "args": arguments })).await.into_result()?;
+        let data = self.call(kernel, "exec_tool", json!({ "path": path, "args": arguments })).await.into_result()?;
         Ok((data.get("result").cloned().unwrap_or_default(), started.elapsed()))
     }
 
@@ -210,8 +187,15 @@ impl Demo<'_> {
 
     fn chapter(&self, title: &str) {
         if !self.printer.json() {
+            self.blank();
+            let width = self.printer.look_out().width;
+            self.printer.line(&self.printer.paint_out(&Style::new().bold().cyan(), &wrap(title, width)));
+        }
+    }
+
+    fn blank(&self) {
+        if !self.printer.json() {
             self.printer.line("");
-            self.printer.line(&self.printer.paint_out(&Style::new().bold().cyan(), title));
         }
     }
 
@@ -239,33 +223,6 @@ impl Demo<'_> {
         for line in text.trim_end().lines() {
             self.indented(line);
         }
-    }
-}
-
-/// The records the calls left, the repeated runs folded into one line.
-fn trail(records: &RecentCalls, printer: &Printer) {
-    if printer.json() {
-        return;
-    }
-    printer.line("");
-    printer.line(
-        &printer.paint_out(&Style::new().bold().cyan(), "Every call passed the router and left a record"),
-    );
-    let mut lines: Vec<(String, usize)> = Vec::new();
-    for record in records.all() {
-        let path = record.call.arguments.get("path").and_then(Value::as_str).unwrap_or_default();
-        let outcome = record.result.error().map_or("ok", |error| error.code.as_str());
-        let verdicts: Vec<String> =
-            record.verdicts.iter().map(|verdict| format!("{}={}", verdict.gate, verdict.verdict)).collect();
-        let line = format!("{:<10} {path:<20} {:<28} {outcome}", record.call.tool, verdicts.join(" "));
-        match lines.last_mut() {
-            Some((last, count)) if *last == line => *count += 1,
-            _ => lines.push((line, 1)),
-        }
-    }
-    for (line, count) in lines {
-        let times = if count > 1 { format!("  x{count}") } else { String::new() };
-        printer.line(&format!("  {line}{times}"));
     }
 }
 

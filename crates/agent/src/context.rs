@@ -1,0 +1,127 @@
+//! How much of the conversation the model can read at once, and what gives way when it is too much.
+//!
+//! First the oldest results are shortened, then the oldest exchanges become a line a call. The task, what the user said,
+//! the system prompt and the last turns stay as they are.
+
+use tgp_contract::Usage;
+
+use crate::conversation::Conversation;
+use crate::render::MAX_ANSWER_BYTES;
+
+/// Text and code take about four bytes a token; what a provider reports corrects it.
+const BYTES_A_TOKEN: u64 = 4;
+/// Turns that are never touched: what the model is working on right now.
+const KEPT_TURNS: usize = 4;
+/// Above this share of the context something gives way; the rest is for the answer and for errors of the estimate.
+const FULL_PERCENT: u64 = 75;
+/// And it gives way down to this share, so that not every turn rewrites what a provider has cached.
+const ROOMY_PERCENT: u64 = 60;
+/// All results of one turn together take at most this part of the context, so that the last turns always fit.
+const TURN_SHARE: u64 = 10;
+/// One result takes at most this part.
+const RESULT_SHARE: u64 = 16;
+/// The lines about earlier steps take at most this part.
+const PAST_SHARE: u64 = 16;
+/// However small the context is, so much of a result can be read.
+const MIN_RESULT_BYTES: u64 = 400;
+/// The estimate is corrected within these bounds, in thousandths: beyond them a provider counts something else.
+const SCALE: std::ops::RangeInclusive<u64> = 500..=3000;
+
+/// The room there is, and how well it is known.
+#[derive(Clone, Debug)]
+pub(crate) struct Context {
+    tokens: u64,
+    /// What is left for an answer, where that was bounded.
+    max_output_tokens: u64,
+    /// The system prompt and the tools, which every request has.
+    fixed_bytes: u64,
+    /// Tokens a provider counts for a thousand estimated ones.
+    scale: u64,
+    /// The estimate for the last request, before it was scaled.
+    asked: u64,
+}
+
+/// What had to give way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Fitted {
+    pub(crate) shortened: u64,
+    pub(crate) summarised: u64,
+    /// Whether the rest can be read at once.
+    pub(crate) fits: bool,
+    pub(crate) tokens: u64,
+    pub(crate) limit: u64,
+}
+
+impl Context {
+    pub(crate) fn new(tokens: u64, max_output_tokens: Option<u64>, fixed_bytes: usize) -> Self {
+        Self {
+            tokens,
+            max_output_tokens: max_output_tokens.unwrap_or(0),
+            fixed_bytes: fixed_bytes as u64,
+            scale: 1000,
+            asked: 0,
+        }
+    }
+
+    /// Bytes that the model reads of one result in a turn with so many calls.
+    pub(crate) fn result_bytes(&self, calls: usize) -> usize {
+        let bytes = self.tokens.saturating_mul(BYTES_A_TOKEN);
+        let shared = bytes / TURN_SHARE / (calls.max(1) as u64);
+        let most = shared.min(bytes / RESULT_SHARE).max(MIN_RESULT_BYTES);
+        usize::try_from(most).unwrap_or(usize::MAX).min(MAX_ANSWER_BYTES)
+    }
+
+    /// Bytes of the lines about earlier steps.
+    pub(crate) fn past_bytes(tokens: u64) -> usize {
+        usize::try_from(tokens.saturating_mul(BYTES_A_TOKEN) / PAST_SHARE).unwrap_or(usize::MAX)
+    }
+
+    /// Makes the conversation fit. Doing it twice changes nothing more.
+    pub(crate) fn fit(&mut self, conversation: &mut Conversation) -> Fitted {
+        let limit = (self.tokens / 100 * FULL_PERCENT)
+            .min(self.tokens.saturating_sub(self.max_output_tokens))
+            .max(self.tokens / 4);
+        let roomy = limit / FULL_PERCENT * ROOMY_PERCENT;
+        let (mut shortened, mut summarised) = (0, 0);
+        if self.estimate(conversation) > limit {
+            while self.estimate(conversation) > roomy {
+                let Some(count) = conversation.shorten_oldest(KEPT_TURNS) else { break };
+                shortened += count;
+            }
+            while self.estimate(conversation) > roomy && conversation.summarise_oldest(KEPT_TURNS) {
+                summarised += 1;
+            }
+        }
+        self.asked = self.raw(conversation);
+        let tokens = self.scaled(self.asked);
+        Fitted { shortened, summarised, fits: tokens <= limit, tokens, limit }
+    }
+
+    /// What a turn has cost, where the provider does not say: the request as it was estimated, and what was heard.
+    pub(crate) fn estimated_usage(&self, heard_bytes: usize) -> Usage {
+        Usage {
+            input_tokens: self.scaled(self.asked),
+            output_tokens: (heard_bytes as u64).div_ceil(BYTES_A_TOKEN),
+        }
+    }
+
+    /// Learns from what a provider has counted for the last request.
+    pub(crate) fn learn(&mut self, input_tokens: u64) {
+        if input_tokens > 0 && self.asked > 0 {
+            let scale = input_tokens.saturating_mul(1000) / self.asked;
+            self.scale = scale.clamp(*SCALE.start(), *SCALE.end());
+        }
+    }
+
+    fn raw(&self, conversation: &Conversation) -> u64 {
+        (self.fixed_bytes + conversation.bytes() as u64).div_ceil(BYTES_A_TOKEN)
+    }
+
+    fn scaled(&self, tokens: u64) -> u64 {
+        tokens.saturating_mul(self.scale) / 1000
+    }
+
+    fn estimate(&self, conversation: &Conversation) -> u64 {
+        self.scaled(self.raw(conversation))
+    }
+}

@@ -1,0 +1,279 @@
+//! The loop: ask, make the calls, answer, until something ends it. Every step is a line before it counts.
+
+use std::time::Duration;
+
+use tgp_contract::{Code, ToolError};
+
+use crate::context::Fitted;
+use crate::meter::Moment;
+use crate::routing::{self, Mender};
+use crate::session::{Next, Over, Session};
+use crate::turn::{self, Wanted};
+use crate::world::{Halt, Heard, Order, Settled, World};
+use crate::{AgentEvent, Ending, Line, LineKind, ResumeOptions, Safety, Summary, TurnEnding};
+
+/// Reads of one turn that run at once: enough to hide their waiting, too few to crowd out everything else.
+const MAX_PARALLEL_READS: usize = 8;
+
+/// One run of the loop.
+pub(crate) struct Engine<W> {
+    world: W,
+    session: Session,
+}
+
+impl<W: World> Engine<W> {
+    /// Writes the first line of a session. `first` is that line but for the state, which is read now.
+    pub(crate) async fn begin(mut world: W, mut first: LineKind) -> Result<Self, Halt> {
+        if let LineKind::Session { state, .. } = &mut first {
+            *state = world.state()?;
+        }
+        let line = Line { sequence: 0, at_ms: world.now_ms()?, kind: first };
+        let session = Session::open(&line)?;
+        world.append(&line, Safety::Written)?;
+        let mut engine = Self { world, session };
+        engine.introduce(false).await;
+        Ok(engine)
+    }
+
+    /// Writes the line that goes on with a session.
+    pub(crate) async fn go_on(
+        world: W,
+        session: Session,
+        provider: String,
+        options: ResumeOptions,
+    ) -> Result<Self, Halt> {
+        let mut engine = Self { world, session };
+        let state = engine.world.state()?;
+        let model = options.model.unwrap_or_else(|| engine.session.model.clone());
+        let (budgets, message) = (options.budgets, options.message);
+        engine.append(LineKind::Resumed { provider, model, budgets, state, message }, Safety::Written)?;
+        engine.introduce(true).await;
+        Ok(engine)
+    }
+
+    async fn introduce(&mut self, resumed: bool) {
+        let session = &self.session;
+        let event = AgentEvent::Session {
+            id: session.head.id.clone(),
+            task: session.head.task.clone(),
+            provider: session.provider.clone(),
+            model: session.model.clone(),
+            mode: session.head.mode,
+            state: session.state,
+            resumed,
+        };
+        self.world.tell(event).await;
+    }
+
+    /// Goes on until something ends it. Each round takes a step, makes a call or is the last, so the bound on steps
+    /// bounds the rounds.
+    pub(crate) async fn drive(mut self) -> Result<(Summary, W), Halt> {
+        loop {
+            let next = self.session.next();
+            let ending = match next {
+                Next::Over(over) => Some(self.over(over).await),
+                _ if self.world.stop_wished() => Some(Ending::Interrupted),
+                Next::Calls => match self.session.reached(Moment::BeforeCalls) {
+                    Some(error) => Some(Ending::Budget { error }),
+                    None => self.calls().await?,
+                },
+                Next::Ask => match self.session.reached(Moment::BeforeTurn) {
+                    Some(error) => Some(Ending::Budget { error }),
+                    None => self.ask().await?,
+                },
+            };
+            if let Some(ending) = ending {
+                return Ok((self.finish(ending).await?, self.world));
+            }
+        }
+    }
+
+    /// The model has nothing more to do.
+    async fn over(&mut self, over: Over) -> Ending {
+        match over {
+            Over::Done => Ending::Done,
+            Over::Silent => {
+                self.notice("the model said nothing twice, so the session ends here".to_owned()).await;
+                Ending::Done
+            }
+            Over::Refused => Ending::NeedsUser {
+                error: ToolError::new(
+                    Code::Provider,
+                    "the model, or a filter before it, did not want to answer",
+                )
+                .help(format!("put it differently: `tgp run --resume {} \"…\"`", self.session.head.id)),
+            },
+        }
+    }
+
+    async fn ask(&mut self) -> Result<Option<Ending>, Halt> {
+        let fitted = self.session.fit();
+        if fitted.shortened > 0 || fitted.summarised > 0 {
+            self.notice(shortening(fitted)).await;
+        }
+        if !fitted.fits {
+            return Ok(Some(Ending::Budget { error: self.too_large(fitted) }));
+        }
+        let step = self.session.step();
+        let tokens = self.session.meter.tokens();
+        self.world.tell(AgentEvent::Step { step, tokens }).await;
+        let options = self.session.request();
+        let request = routing::hash(&serde_json::to_value(&options).unwrap_or_default());
+        let patience = self.session.meter.left_ms(&self.session.budgets).map(Duration::from_millis);
+        let Heard { events, ending } = self.world.turn(options, patience).await?;
+        let usage = turn::usage(&events);
+        self.append(LineKind::Turn { step, request, events, ending: ending.clone() }, Safety::Written)?;
+        if let Some(usage) = usage {
+            self.world.tell(AgentEvent::Usage(usage)).await;
+        }
+        Ok(match ending {
+            TurnEnding::Complete => None,
+            TurnEnding::Interrupted => Some(Ending::Interrupted),
+            TurnEnding::Failed { error } => Some(Mender::ending(error, &self.session.head.id)),
+            TurnEnding::OutOfTime => {
+                let (meter, id) = (&self.session.meter, &self.session.head.id);
+                let error = meter.out_of_time(&self.session.budgets, id);
+                error.map(|error| Ending::Budget { error })
+            }
+        })
+    }
+
+    /// Makes the next calls: reads that stand together at once, everything else alone.
+    async fn calls(&mut self) -> Result<Option<Ending>, Halt> {
+        let Some(first) = self.session.calls.front() else { return Ok(None) };
+        if first.begun && !first.is_read() {
+            return self.recover(first.clone()).await;
+        }
+        let most = if first.is_read() { MAX_PARALLEL_READS } else { 1 };
+        let is_one = most == 1;
+        let together = self.session.calls.iter().take(most).take_while(|wanted| is_one || wanted.is_read());
+        let group: Vec<Wanted> = together.cloned().collect();
+        for wanted in &group {
+            if !wanted.begun {
+                self.begin_call(wanted)?;
+            }
+        }
+        for wanted in &group {
+            self.announce(wanted).await;
+        }
+        let refused =
+            |wanted: &Wanted| wanted.arguments.is_string() && !self.session.takes_objects(&wanted.tool);
+        let orders = group.iter().map(|wanted| Order { wanted: wanted.clone(), refused: refused(wanted) });
+        let orders: Vec<Order> = orders.collect();
+        self.world.make(orders);
+        for wanted in &group {
+            let settled = self.world.settle().await?;
+            self.settle(wanted, settled).await?;
+        }
+        Ok(self.session.due.take())
+    }
+
+    /// A call that may have changed something is never made twice: its record says what came of it, or nobody knows.
+    async fn recover(&mut self, wanted: Wanted) -> Result<Option<Ending>, Halt> {
+        self.announce(&wanted).await;
+        let session = self.session.head.id.clone();
+        match self.world.recover(&session, &wanted.id).await? {
+            Ok(settled) => {
+                self.settle(&wanted, settled).await?;
+                Ok(None)
+            }
+            Err(error) => Ok(Some(Mender::ending(error, &session))),
+        }
+    }
+
+    fn begin_call(&mut self, wanted: &Wanted) -> Result<(), Halt> {
+        let safety = if wanted.is_read() { Safety::Written } else { Safety::Synced };
+        let step = self.session.meter.steps;
+        let Wanted { id, call_id, tool, arguments, effect, .. } = wanted.clone();
+        self.append(LineKind::Call { step, id, call_id, tool, arguments, effect }, safety)
+    }
+
+    async fn announce(&mut self, wanted: &Wanted) {
+        let Wanted { id, call_id, tool: tool_name, arguments, .. } = wanted.clone();
+        let step = self.session.meter.steps;
+        self.world.tell(AgentEvent::ToolCall { step, id, tool_name, call_id, arguments }).await;
+    }
+
+    async fn settle(&mut self, wanted: &Wanted, settled: Settled) -> Result<(), Halt> {
+        let Settled { result, verdict, duration_us, files } = settled;
+        let state = self.world.state()?;
+        let line = LineKind::Result {
+            id: wanted.id.clone(),
+            result: result.clone(),
+            verdict: verdict.clone(),
+            duration_us,
+            files: files.clone(),
+            state,
+        };
+        self.append(line, Safety::Written)?;
+        let event = AgentEvent::ToolResult {
+            step: self.session.meter.steps,
+            id: wanted.id.clone(),
+            tool_name: wanted.tool.clone(),
+            call_id: wanted.call_id.clone(),
+            result,
+            verdict,
+            duration_ms: Duration::from_micros(duration_us).as_secs_f64() * 1000.0,
+            files,
+            state,
+        };
+        self.world.tell(event).await;
+        Ok(())
+    }
+
+    async fn finish(&mut self, ending: Ending) -> Result<Summary, Halt> {
+        let error = match &ending {
+            Ending::Budget { error }
+            | Ending::Stuck { error }
+            | Ending::NeedsUser { error }
+            | Ending::Broken { error } => Some(error.clone()),
+            Ending::Done | Ending::Interrupted => None,
+        };
+        if let Some(error) = error {
+            self.world.tell(AgentEvent::Error { error }).await;
+        }
+        let at_ms = self.now_ms()?;
+        let summary = self.session.summary(ending, at_ms);
+        self.append_at(at_ms, LineKind::Stop { summary: Box::new(summary.clone()) }, Safety::Written)?;
+        Ok(summary)
+    }
+
+    async fn notice(&mut self, message: String) {
+        self.world.tell(AgentEvent::Notice { message }).await;
+    }
+
+    /// Time does not run backwards in a transcript, whatever the clock does.
+    fn now_ms(&mut self) -> Result<u64, Halt> {
+        Ok(self.world.now_ms()?.max(self.session.meter.last_ms()))
+    }
+
+    fn append(&mut self, kind: LineKind, safety: Safety) -> Result<(), Halt> {
+        let at_ms = self.now_ms()?;
+        self.append_at(at_ms, kind, safety)
+    }
+
+    fn append_at(&mut self, at_ms: u64, kind: LineKind, safety: Safety) -> Result<(), Halt> {
+        let line = Line { sequence: self.session.sequence(), at_ms, kind };
+        self.world.append(&line, safety)?;
+        Ok(self.session.apply(&line)?)
+    }
+
+    fn too_large(&self, fitted: Fitted) -> ToolError {
+        let Fitted { tokens, limit, .. } = fitted;
+        let message = format!(
+            "the task, the tools and the last turns take about {tokens} tokens, and the model can be asked with {limit}"
+        );
+        ToolError::new(Code::Budget, message)
+            .detail("bound", "context")
+            .detail("used", tokens)
+            .detail("limit", limit)
+            .help("take a model with a larger context, or begin a session with a smaller task")
+    }
+}
+
+fn shortening(fitted: Fitted) -> String {
+    let Fitted { shortened, summarised, tokens, .. } = fitted;
+    format!(
+        "the context was getting full: {shortened} old results were shortened and {summarised} old turns summarised; about {tokens} tokens are left in it"
+    )
+}

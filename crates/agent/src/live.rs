@@ -1,0 +1,294 @@
+//! The real world: a model that streams, tools behind their gates, a journal, a clock, and somebody who watches.
+
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesOrdered;
+use serde_json::{Value, json};
+use tgp_contract::{
+    Actor, CallContext, CallRecord, CapabilityToken, ChatOptions, Code, Consent, FileEffect, ModelProvider,
+    StreamEvent, TddState, ToolCall, ToolError, ToolResult,
+};
+use tokio::sync::mpsc;
+
+use crate::depth;
+use crate::turn::event_bytes;
+use crate::world::{Halt, Heard, Order, Settled, World};
+use crate::{AgentEvent, Fate, Line, Ports, Safety, StopSignal, StopWish, TurnEnding};
+
+/// What one turn may hold: many times what any model writes at once.
+const MAX_TURN_BYTES: usize = 8 << 20;
+/// What an event counts at least, so that a turn of nothing but empty events ends too.
+const MIN_EVENT_BYTES: usize = 16;
+/// A turn that takes longer has hung, whatever its provider thinks.
+const MAX_TURN_TIME: Duration = Duration::from_secs(60 * 60);
+
+/// On whose behalf calls are made.
+#[derive(Clone, Debug)]
+pub(crate) struct Caller {
+    pub(crate) session: String,
+    pub(crate) actor: String,
+    pub(crate) consent: Consent,
+    pub(crate) token: Option<CapabilityToken>,
+}
+
+/// The real world.
+pub(crate) struct Live<'a> {
+    ports: Ports<'a>,
+    caller: Caller,
+    events: mpsc::Sender<AgentEvent>,
+    stop: StopSignal,
+    running: FuturesOrdered<BoxFuture<'a, Settled>>,
+}
+
+impl<'a> Live<'a> {
+    pub(crate) fn new(
+        ports: Ports<'a>,
+        caller: Caller,
+        events: mpsc::Sender<AgentEvent>,
+        stop: StopSignal,
+    ) -> Self {
+        Self { ports, caller, events, stop, running: FuturesOrdered::new() }
+    }
+}
+
+impl World for Live<'_> {
+    fn now_ms(&mut self) -> Result<u64, Halt> {
+        Ok(self.ports.clock.now_ms())
+    }
+
+    fn state(&mut self) -> Result<TddState, Halt> {
+        Ok(self.ports.standing.state())
+    }
+
+    fn append(&mut self, line: &Line, safety: Safety) -> Result<(), Halt> {
+        Ok(self.ports.journal.append(line, safety)?)
+    }
+
+    fn stop_wished(&mut self) -> bool {
+        self.stop.wish() > StopWish::GoOn
+    }
+
+    /// Waits until there is room: whoever is slow sees everything, later. Whoever has gone sees nothing.
+    async fn tell(&mut self, event: AgentEvent) {
+        let _ = self.events.send(event).await;
+    }
+
+    async fn turn(&mut self, options: ChatOptions, patience: Option<Duration>) -> Result<Heard, Halt> {
+        let mut ear = Ear { events: Vec::new(), bytes: 0 };
+        let ending = tokio::select! {
+            biased;
+            () = self.stop.wished(StopWish::AfterCall) => TurnEnding::Interrupted,
+            ending = ear.listen(self.ports.provider, options, &self.events) => ending,
+            () = tokio::time::sleep(patience.unwrap_or(MAX_TURN_TIME).min(MAX_TURN_TIME)) => {
+                if patience.is_some_and(|patience| patience <= MAX_TURN_TIME) {
+                    TurnEnding::OutOfTime
+                } else {
+                    let minutes = MAX_TURN_TIME.as_secs() / 60;
+                    failed(format!("the model has not ended its turn in {minutes} minutes"))
+                }
+            }
+        };
+        Ok(Heard { events: ear.events, ending })
+    }
+
+    fn make(&mut self, orders: Vec<Order>) {
+        for Order { wanted, refused } in orders {
+            if refused {
+                let settled = refuse(&wanted.tool);
+                self.running.push_back(Box::pin(async move { settled }));
+                continue;
+            }
+            let call = ToolCall { id: wanted.id, tool: wanted.tool, arguments: wanted.arguments };
+            let context = CallContext {
+                actor: Actor::Agent(self.caller.actor.clone()),
+                session: self.caller.session.clone(),
+                consent: self.caller.consent,
+                dry_run: false,
+                depth: 0,
+                token: self.caller.token.clone(),
+            };
+            let tools = self.ports.tools;
+            self.running.push_back(Box::pin(async move { settled(tools.call(call, context).await) }));
+        }
+    }
+
+    async fn settle(&mut self) -> Result<Settled, Halt> {
+        tokio::select! {
+            // What has ended has ended, whatever is wished now.
+            biased;
+            Some(settled) = self.running.next() => Ok(settled),
+            () = self.stop.wished(StopWish::Now) => {
+                // Their futures are dropped here, and each leaves its record.
+                self.running.clear();
+                Ok(cancelled())
+            }
+        }
+    }
+
+    async fn recover(&mut self, session: &str, id: &str) -> Result<Result<Settled, ToolError>, Halt> {
+        Ok(self.ports.recovery.fate(session, id).await.map(recovered))
+    }
+}
+
+/// Hears a turn.
+struct Ear {
+    events: Vec<StreamEvent>,
+    bytes: usize,
+}
+
+impl Ear {
+    /// Passes text on as it comes, and keeps everything. What is kept was passed on, and the other way round.
+    async fn listen(
+        &mut self,
+        provider: &dyn ModelProvider,
+        options: ChatOptions,
+        watcher: &mpsc::Sender<AgentEvent>,
+    ) -> TurnEnding {
+        let mut stream = match provider.chat(options).await {
+            Ok(stream) => stream,
+            Err(error) => return TurnEnding::Failed { error: depth::flatten_error(error) },
+        };
+        while let Some(event) = stream.next().await {
+            self.bytes = self.bytes.saturating_add(event_bytes(&event).max(MIN_EVENT_BYTES));
+            if self.bytes > MAX_TURN_BYTES {
+                return failed(format!("the model has said more than {MAX_TURN_BYTES} bytes in one turn"));
+            }
+            match event {
+                StreamEvent::Text { value } if value.is_empty() => {}
+                StreamEvent::Text { value } => {
+                    // The room comes first: a wish to stop while waiting for it must not lose what is kept already.
+                    let room = watcher.reserve().await;
+                    self.keep_text(&value);
+                    if let Ok(room) = room {
+                        room.send(AgentEvent::Text { value });
+                    }
+                }
+                StreamEvent::Usage(usage) => {
+                    self.events.retain(|event| !matches!(event, StreamEvent::Usage(_)));
+                    self.events.push(StreamEvent::Usage(usage));
+                }
+                StreamEvent::Error { error } => {
+                    return TurnEnding::Failed { error: depth::flatten_error(error) };
+                }
+                StreamEvent::End { reason } => {
+                    self.events.push(StreamEvent::End { reason });
+                    return TurnEnding::Complete;
+                }
+                StreamEvent::ToolCall { tool_name, call_id, arguments } => {
+                    let arguments = depth::flatten(arguments);
+                    self.events.push(StreamEvent::ToolCall { tool_name, call_id, arguments });
+                }
+                StreamEvent::Opaque { provider, value } => {
+                    if depth::is_too_deep(&value) {
+                        return failed(
+                            "the model's provider sent a block that is nested too deeply".to_owned(),
+                        );
+                    }
+                    self.events.push(StreamEvent::Opaque { provider, value });
+                }
+                // Results are ours to give.
+                StreamEvent::ToolResult { .. } => {}
+            }
+        }
+        failed("the stream of the model stopped without its end".to_owned())
+    }
+
+    fn keep_text(&mut self, value: &str) {
+        match self.events.last_mut() {
+            Some(StreamEvent::Text { value: before }) => before.push_str(value),
+            _ => self.events.push(StreamEvent::Text { value: value.to_owned() }),
+        }
+    }
+}
+
+fn failed(message: String) -> TurnEnding {
+    TurnEnding::Failed { error: ToolError::new(Code::Provider, message) }
+}
+
+fn settled(record: CallRecord) -> Settled {
+    Settled {
+        verdict: verdict(&record).to_owned(),
+        duration_us: record.duration_us,
+        files: record.files,
+        result: match record.result {
+            ToolResult::Done(data) => ToolResult::Done(depth::flatten(data)),
+            ToolResult::Failed(error) => ToolResult::Failed(depth::flatten_error(error)),
+        },
+    }
+}
+
+/// The audit's word for a call.
+fn verdict(record: &CallRecord) -> &'static str {
+    let said = |word: &str| record.verdicts.iter().any(|verdict| verdict.verdict == word);
+    if said("deny") {
+        "denied"
+    } else if said("refused") {
+        "refused"
+    } else if record.verdicts.is_empty() && !record.result.is_ok() {
+        "invalid"
+    } else if said("approved") {
+        "approved"
+    } else {
+        "allowed"
+    }
+}
+
+/// Arguments that were no JSON never reach a tool that would take a text.
+fn refuse(tool: &str) -> Settled {
+    let message = format!("the arguments of `{tool}` are a text and no JSON object; nothing ran");
+    unmade(
+        "invalid",
+        ToolError::new(Code::Validation, message).help("write the arguments as one JSON object"),
+    )
+}
+
+fn cancelled() -> Settled {
+    let error = ToolError::new(
+        Code::Runtime,
+        "the call was cancelled before it ended, because the user wished to stop",
+    )
+    .help("look at what it would have changed before you make it again");
+    unmade("cancelled", error)
+}
+
+fn unmade(verdict: &str, error: ToolError) -> Settled {
+    Settled {
+        result: ToolResult::Failed(error),
+        verdict: verdict.to_owned(),
+        duration_us: 0,
+        files: Vec::new(),
+    }
+}
+
+/// What the records say of a call whose process was killed.
+fn recovered(fate: Fate) -> Settled {
+    let Fate::Recorded { outcome } = fate else {
+        let error = ToolError::new(
+            Code::Runtime,
+            "the session was killed while this call ran, and it left no record: what it has done is not known",
+        )
+        .help("look at what it would have changed, and make it again only if it has not happened");
+        return unmade("recovered", error);
+    };
+    // The entry of the audit may stand as a whole, or its outcome alone.
+    let inner = outcome.get("outcome").unwrap_or(&outcome);
+    let word = |name: &str| inner.get(name).and_then(Value::as_str);
+    let files = inner.get("files").cloned().unwrap_or_default();
+    let files: Vec<FileEffect> = serde_json::from_value(files).unwrap_or_default();
+    let duration_us = inner.get("durationUs").and_then(Value::as_u64).unwrap_or(0);
+    let result = if inner.get("ok").and_then(Value::as_bool) == Some(true) {
+        let why =
+            "the session was killed after this call had ended; its answer is lost, and this is its record";
+        ToolResult::Done(json!({ "recovered": why, "record": depth::flatten(outcome.clone()) }))
+    } else {
+        let code = word("errorCode").and_then(|name| Code::ALL.iter().find(|code| code.as_str() == name));
+        let message = word("message").unwrap_or("its record does not say why it failed");
+        ToolResult::Failed(
+            ToolError::new(code.copied().unwrap_or(Code::Runtime), message.to_owned())
+                .detail("recovered", depth::flatten(outcome.clone())),
+        )
+    };
+    Settled { result, verdict: "recovered".to_owned(), duration_us, files }
+}

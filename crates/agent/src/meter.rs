@@ -1,0 +1,125 @@
+//! What a session has used, and which bound it has reached.
+
+use tgp_contract::{Code, ToolError, Usage};
+
+use crate::{Budgets, Prices};
+
+const MILLION: f64 = 1_000_000.0;
+/// From so few steps on, the model is told how many are left.
+const LAST_STEPS: u64 = 3;
+
+/// When a budget is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Moment {
+    BeforeTurn,
+    BeforeCalls,
+}
+
+/// What a session has used so far, all its runs together.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Meter {
+    pub(crate) steps: u64,
+    pub(crate) usage: Usage,
+    /// Time of the runs before this one. What lies between two runs does not count.
+    earlier_ms: u64,
+    began_ms: u64,
+    last_ms: u64,
+}
+
+impl Meter {
+    /// A run begins.
+    pub(crate) fn begin(&mut self, at_ms: u64) {
+        self.earlier_ms = self.elapsed_ms();
+        (self.began_ms, self.last_ms) = (at_ms, at_ms);
+    }
+
+    /// The clock has reached this line.
+    pub(crate) fn reach(&mut self, at_ms: u64) {
+        self.last_ms = self.last_ms.max(at_ms);
+    }
+
+    pub(crate) fn last_ms(&self) -> u64 {
+        self.last_ms
+    }
+
+    pub(crate) fn elapsed_ms(&self) -> u64 {
+        self.earlier_ms.saturating_add(self.last_ms.saturating_sub(self.began_ms))
+    }
+
+    pub(crate) fn add(&mut self, usage: Usage) {
+        self.usage.input_tokens = self.usage.input_tokens.saturating_add(usage.input_tokens);
+        self.usage.output_tokens = self.usage.output_tokens.saturating_add(usage.output_tokens);
+    }
+
+    pub(crate) fn tokens(&self) -> u64 {
+        self.usage.input_tokens.saturating_add(self.usage.output_tokens)
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "a cost is an estimate long before tokens reach 2^53")]
+    pub(crate) fn cost(&self, prices: Option<Prices>) -> Option<f64> {
+        let prices = prices?;
+        let (input, output) = (self.usage.input_tokens as f64, self.usage.output_tokens as f64);
+        Some((input * prices.input + output * prices.output) / MILLION)
+    }
+
+    /// What is left of the time, where it has a bound.
+    pub(crate) fn left_ms(&self, budgets: &Budgets) -> Option<u64> {
+        budgets.max_seconds.map(|most| most.saturating_mul(1000).saturating_sub(self.elapsed_ms()))
+    }
+
+    /// What the model is told when its steps run out.
+    pub(crate) fn last_steps(&self, budgets: &Budgets) -> Option<String> {
+        let left = budgets.max_steps.saturating_sub(self.steps);
+        match left {
+            1 => Some(
+                "[this is the last step: say what is done and what is left, and make no call]".to_owned(),
+            ),
+            2..=LAST_STEPS => Some(format!("[{left} steps are left, this one included; come to an end]")),
+            _ => None,
+        }
+    }
+
+    /// The bound that is reached, if one is.
+    pub(crate) fn reached(
+        &self,
+        budgets: &Budgets,
+        prices: Option<Prices>,
+        moment: Moment,
+        session: &str,
+    ) -> Option<ToolError> {
+        if moment == Moment::BeforeTurn && self.steps >= budgets.max_steps {
+            return Some(self.out_of("steps", self.steps, budgets.max_steps, session));
+        }
+        if let Some(most) = budgets.max_tokens.filter(|most| self.tokens() >= *most) {
+            return Some(self.out_of("tokens", self.tokens(), most, session));
+        }
+        if budgets.max_seconds.is_some() && self.left_ms(budgets) == Some(0) {
+            return self.out_of_time(budgets, session);
+        }
+        let (cost, most) = (self.cost(prices)?, budgets.max_cost?);
+        (cost >= most).then(|| {
+            budget_error("cost", format!("the session has cost {cost:.4} of {most:.4}"), session, most * 2.0)
+                .detail("used", cost)
+                .detail("limit", most)
+        })
+    }
+
+    /// The time is used up, or a turn has taken all that was left of it.
+    pub(crate) fn out_of_time(&self, budgets: &Budgets, session: &str) -> Option<ToolError> {
+        let most = budgets.max_seconds?;
+        Some(self.out_of("seconds", self.elapsed_ms() / 1000, most, session))
+    }
+
+    fn out_of(&self, bound: &str, used: u64, limit: u64, session: &str) -> ToolError {
+        let next = limit.max(used).max(1).saturating_mul(2);
+        budget_error(bound, format!("the session has used {used} of {limit} {bound}"), session, next)
+            .detail("used", used)
+            .detail("limit", limit)
+    }
+}
+
+fn budget_error(bound: &str, message: String, session: &str, next: impl std::fmt::Display) -> ToolError {
+    ToolError::new(Code::Budget, message)
+        .detail("bound", bound)
+        .help(format!("go on with `tgp run --resume {session} --max-{bound} {next}`"))
+}

@@ -1,0 +1,129 @@
+//! What the model reads of a result: its JSON, bounded, with the lines that the loop adds.
+
+use serde_json::Value;
+use tgp_contract::{Code, TddState, ToolError, ToolResult};
+
+/// The most that a model reads of one result: about eight thousand tokens, more than any result needs to be understood.
+pub(crate) const MAX_ANSWER_BYTES: usize = 32 << 10;
+/// What is left of a result that is no longer new.
+const SHORT_BYTES: usize = 240;
+/// Arguments in one line of a summary.
+const KEY_ARGUMENT_BYTES: usize = 100;
+/// The arguments that say most about a call, in the order in which they do.
+const KEY_ARGUMENTS: [&str; 10] =
+    ["path", "file", "pattern", "query", "command", "statement", "sql", "url", "only", "id"];
+
+/// What a model reads of a result.
+pub(crate) struct Answer<'a> {
+    pub(crate) id: &'a str,
+    pub(crate) arguments: &'a Value,
+    pub(crate) result: &'a ToolResult,
+    pub(crate) before: TddState,
+    pub(crate) after: TddState,
+    /// How often this very call has failed so, this time included.
+    pub(crate) failures: u32,
+    /// Bytes for the result itself.
+    pub(crate) room: usize,
+}
+
+impl Answer<'_> {
+    pub(crate) fn text(&self) -> String {
+        let json = serde_json::to_string(self.result).unwrap_or_default();
+        let mut text = bounded(&json, self.room, self.id);
+        let mut line = |words: &str| {
+            text.push('\n');
+            text.push_str(words);
+        };
+        if let (Value::String(written), Some(Code::Validation)) =
+            (self.arguments, self.result.error().map(|error| error.code))
+        {
+            line(&fault_of(written));
+        }
+        if self.before != self.after {
+            line(&format!("[tdd: {} -> {}]", self.before.as_str(), self.after.as_str()));
+        }
+        if self.failures == 2 {
+            line(
+                "[this very call has failed twice in the same way; once more ends the session. Change something first]",
+            );
+        }
+        text
+    }
+}
+
+/// Where arguments stop being JSON.
+fn fault_of(written: &str) -> String {
+    match serde_json::from_str::<Value>(written) {
+        Ok(_) => {
+            "[the arguments are a text; give the JSON object itself, not a text that holds one]".to_owned()
+        }
+        Err(error) if error.line() == 0 => format!("[the arguments are no JSON: {error}]"),
+        Err(error) => format!(
+            "[the arguments are no JSON: they break at line {}, column {}]",
+            error.line(),
+            error.column()
+        ),
+    }
+}
+
+/// The beginning and the end of a long text, and how to read what lies between.
+fn bounded(text: &str, room: usize, id: &str) -> String {
+    if text.len() <= room {
+        return text.to_owned();
+    }
+    let start = head(text, room / 4 * 3);
+    let end = tail(text, room / 4);
+    let left_out = text.len() - start.len() - end.len();
+    format!(
+        "{start}\n[{left_out} of {} bytes are left out here; recall {{\"id\": \"{id}\", \"offset\": {}}} reads them]\n{end}",
+        text.len(),
+        start.len()
+    )
+}
+
+/// What is left of an answer once newer ones matter more; nothing when it is short already.
+pub(crate) fn shortened(content: &str, id: &str) -> Option<String> {
+    if content.len() <= SHORT_BYTES * 2 {
+        return None;
+    }
+    let start = head(content, SHORT_BYTES);
+    Some(format!(
+        "{start}\n[shortened from {} bytes; recall {{\"id\": \"{id}\"}} reads it again]",
+        content.len()
+    ))
+}
+
+/// A call in one line, for a conversation that no longer holds it.
+pub(crate) fn call_line(
+    step: u64,
+    id: &str,
+    tool: &str,
+    arguments: &Value,
+    error: Option<&ToolError>,
+) -> String {
+    let key = KEY_ARGUMENTS.iter().find_map(|name| arguments.get(name).map(|value| (name, value)));
+    let shown = match key {
+        Some((name, Value::String(text))) => format!(" {name}={}", one_line(text, KEY_ARGUMENT_BYTES)),
+        Some((name, value)) => format!(" {name}={}", one_line(&value.to_string(), KEY_ARGUMENT_BYTES)),
+        None => String::new(),
+    };
+    let outcome = error.map_or("ok", |error| error.code.as_str());
+    format!("- step {step}: {id} {}{shown}: {outcome}", one_line(tool, KEY_ARGUMENT_BYTES))
+}
+
+/// The text in one line, cut where it is too long.
+pub(crate) fn one_line(text: &str, most: usize) -> String {
+    let words: Vec<&str> = head(text, most.saturating_mul(4)).split_whitespace().collect();
+    let line: String = words.join(" ").chars().map(|one| if one.is_control() { ' ' } else { one }).collect();
+    let start = head(&line, most);
+    if start.len() < line.len() || text.len() > most.saturating_mul(4) { format!("{start}…") } else { line }
+}
+
+/// At most `most` bytes of the beginning, in whole characters.
+pub(crate) fn head(text: &str, most: usize) -> &str {
+    text.get(..text.floor_char_boundary(most)).unwrap_or_default()
+}
+
+fn tail(text: &str, most: usize) -> &str {
+    text.get(text.ceil_char_boundary(text.len().saturating_sub(most))..).unwrap_or_default()
+}

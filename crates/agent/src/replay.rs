@@ -1,0 +1,170 @@
+//! A session played again from its transcript: the same loop, in a world that is made of the lines.
+
+use std::time::Duration;
+
+use tgp_contract::{ChatOptions, Code, Consent, TddState, ToolError};
+
+use crate::engine::Engine;
+use crate::routing;
+use crate::session::Session;
+use crate::world::{Halt, Heard, Order, Settled, World};
+use crate::{AgentEvent, Ending, Line, LineKind, ResumeOptions, Safety};
+
+/// What a replay has found.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Replayed {
+    /// Every line is the one that the loop writes when it is told the same.
+    Same { lines: u64 },
+    /// The first line, by its number, that the loop would have written otherwise.
+    Differs { line: u64, expected: String, actual: String },
+}
+
+/// Plays a session again: what the model said, what calls came to, the time and the state of the work are taken from its
+/// lines, and everything that the loop makes of them is compared byte for byte.
+///
+/// A transcript may end anywhere, for a session may be killed anywhere.
+///
+/// # Errors
+/// `ENOTFOUND` when there are no lines, `EINTEGRITY` when the first of them begins no session.
+pub async fn replay(recorded: &[Line]) -> Result<Replayed, ToolError> {
+    let Some(first) = recorded.first() else {
+        return Err(ToolError::new(Code::NotFound, "the transcript is empty"));
+    };
+    let mut session = Session::open(first)?;
+    let mut start = 0;
+    for run in recorded.chunk_by(|_, next| !matches!(next.kind, LineKind::Resumed { .. })) {
+        match play(run, start, &session).await {
+            Ok(()) => {}
+            Err(Halt::Differs { line, expected, actual }) => {
+                return Ok(Replayed::Differs { line, expected, actual });
+            }
+            Err(Halt::Failed(error)) => return Err(error),
+            Err(Halt::Ended) => {}
+        }
+        // The next run has read what this one has left, so it begins with the lines and not with the loop's memory.
+        for line in run.iter().skip(usize::from(start == 0)) {
+            session.apply(line)?;
+        }
+        start += run.len();
+    }
+    Ok(Replayed::Same { lines: recorded.len() as u64 })
+}
+
+/// Plays one run, from its first line to where it stopped or was killed.
+async fn play(run: &[Line], offset: usize, session: &Session) -> Result<(), Halt> {
+    let Some(first) = run.first() else { return Ok(()) };
+    let tape = Tape { run, offset, played: 0 };
+    let engine = match &first.kind {
+        LineKind::Resumed { provider, model, budgets, message, .. } => {
+            let options = ResumeOptions {
+                model: Some(model.clone()),
+                budgets: *budgets,
+                message: message.clone(),
+                consent: Consent::Ask,
+                token: None,
+            };
+            Engine::go_on(tape, session.clone(), provider.clone(), options).await?
+        }
+        kind => Engine::begin(tape, kind.clone()).await?,
+    };
+    let (_, tape) = engine.drive().await?;
+    match tape.next() {
+        None => Ok(()),
+        Some(_) => Err(tape.differs("nothing: the run has ended here")),
+    }
+}
+
+/// A run as it was recorded.
+struct Tape<'a> {
+    run: &'a [Line],
+    /// The number of the run's first line.
+    offset: usize,
+    /// How many lines of the run were compared.
+    played: usize,
+}
+
+impl<'a> Tape<'a> {
+    fn next(&self) -> Option<&'a Line> {
+        self.run.get(self.played)
+    }
+
+    /// The next line; where there is none the session was killed.
+    fn line(&self) -> Result<&'a Line, Halt> {
+        self.next().ok_or(Halt::Ended)
+    }
+
+    fn differs(&self, actual: &str) -> Halt {
+        Halt::Differs {
+            line: (self.offset + self.played) as u64,
+            expected: self.next().map_or_else(String::new, Line::encode),
+            actual: actual.to_owned(),
+        }
+    }
+}
+
+impl World for Tape<'_> {
+    fn now_ms(&mut self) -> Result<u64, Halt> {
+        Ok(self.line()?.at_ms)
+    }
+
+    fn state(&mut self) -> Result<TddState, Halt> {
+        match &self.line()?.kind {
+            LineKind::Session { state, .. }
+            | LineKind::Result { state, .. }
+            | LineKind::Resumed { state, .. } => Ok(*state),
+            LineKind::Turn { .. } | LineKind::Call { .. } | LineKind::Stop { .. } => {
+                Err(self.differs("a line that says where test-driven work stands"))
+            }
+        }
+    }
+
+    fn append(&mut self, line: &Line, _safety: Safety) -> Result<(), Halt> {
+        let actual = line.encode();
+        if self.line()?.encode() != actual {
+            return Err(self.differs(&actual));
+        }
+        self.played += 1;
+        Ok(())
+    }
+
+    fn stop_wished(&mut self) -> bool {
+        matches!(self.next().map(|line| &line.kind), Some(LineKind::Stop { summary }) if summary.ending == Ending::Interrupted)
+    }
+
+    async fn tell(&mut self, _event: AgentEvent) {}
+
+    async fn turn(&mut self, options: ChatOptions, _patience: Option<Duration>) -> Result<Heard, Halt> {
+        match &self.line()?.kind {
+            LineKind::Turn { events, ending, .. } => {
+                Ok(Heard { events: events.clone(), ending: ending.clone() })
+            }
+            _ => {
+                let request = routing::hash(&serde_json::to_value(&options).unwrap_or_default());
+                Err(self.differs(&format!("a turn of the model, asked with {request}")))
+            }
+        }
+    }
+
+    fn make(&mut self, _orders: Vec<Order>) {}
+
+    async fn settle(&mut self) -> Result<Settled, Halt> {
+        match &self.line()?.kind {
+            LineKind::Result { result, verdict, duration_us, files, .. } => Ok(Settled {
+                result: result.clone(),
+                verdict: verdict.clone(),
+                duration_us: *duration_us,
+                files: files.clone(),
+            }),
+            _ => Err(self.differs("the result of a call")),
+        }
+    }
+
+    async fn recover(&mut self, _session: &str, _id: &str) -> Result<Result<Settled, ToolError>, Halt> {
+        if let LineKind::Stop { summary } = &self.line()?.kind
+            && let Ending::NeedsUser { error } | Ending::Broken { error } = &summary.ending
+        {
+            return Ok(Err(error.clone()));
+        }
+        self.settle().await.map(Ok)
+    }
+}

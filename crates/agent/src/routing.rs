@@ -1,0 +1,129 @@
+//! Who can mend an error, and how often the same one is met before a session stops.
+//!
+//! | who | codes of a call | what happens | how often |
+//! | --- | --- | --- | --- |
+//! | the model | `EVALIDATION` `ESTATE` `EPOLICY` `EAPPROVAL` `EPERMISSION` `ESECURITY` `ECOMPILE` `ERR_ISOLATE_MEMORY` `ERR_ISOLATE_TIMEOUT` `ERUNTIME` `ENOTFOUND` `ECONFLICT` `EGIT` `ESQL` `EFETCH` | the error with its place, logs and help is the call's result | the same tool with the same arguments and the same code three times since it last succeeded: the session ends as stuck |
+//! | the user | `EPROVIDER` `EBUDGET` `ECONFIG` | the session stops and can be gone on with | once: a provider has made its own attempts already |
+//! | nobody in the session | `EHALT` `EINTEGRITY` `EINTERNAL` | the session stops at once | once |
+//!
+//! A turn of the model that fails is never for the model: it is for the user, unless something is broken.
+
+use std::collections::VecDeque;
+
+use serde_json::{Value, json};
+use tgp_contract::{Code, ToolError, canonical};
+
+use crate::Ending;
+
+/// Failures of the same call in the same way that end a session.
+pub(crate) const MAX_FAILURES: u32 = 3;
+/// Failing calls that are remembered: nobody comes back to the same one after so many others.
+const MAX_REMEMBERED: usize = 256;
+
+/// Who can mend an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mender {
+    Model,
+    User,
+    Nobody,
+}
+
+impl Mender {
+    pub(crate) fn of(code: Code) -> Self {
+        match code {
+            Code::Validation
+            | Code::State
+            | Code::Policy
+            | Code::Approval
+            | Code::Permission
+            | Code::Security
+            | Code::Compile
+            | Code::IsolateMemory
+            | Code::IsolateTimeout
+            | Code::Runtime
+            | Code::NotFound
+            | Code::Conflict
+            | Code::Git
+            | Code::Sql
+            | Code::Fetch => Self::Model,
+            Code::Provider | Code::Budget | Code::Config => Self::User,
+            Code::Halt | Code::Integrity | Code::Internal => Self::Nobody,
+        }
+    }
+
+    /// How a session ends with an error that the model cannot mend.
+    pub(crate) fn ending(error: ToolError, session: &str) -> Ending {
+        let how = format!("when it is mended, go on with `tgp run --resume {session}`");
+        let help = match error.help_of() {
+            None => how,
+            // A recorded ending has it already.
+            Some(help) if help.ends_with(&how) => help.to_owned(),
+            Some(help) => format!("{help}; {how}"),
+        };
+        let code = error.code;
+        let error = error.help(help);
+        match Self::of(code) {
+            Self::Nobody => Ending::Broken { error },
+            Self::User | Self::Model => Ending::NeedsUser { error },
+        }
+    }
+}
+
+/// The failing calls of a session, oldest first.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Failures(VecDeque<Failure>);
+
+#[derive(Clone, Debug)]
+struct Failure {
+    call: String,
+    code: Code,
+    count: u32,
+}
+
+impl Failures {
+    /// Notes how a call ended, and answers how often it has ended so since it last succeeded; 0 for a success.
+    pub(crate) fn note(&mut self, tool: &str, arguments: &Value, error: Option<&ToolError>) -> u32 {
+        let call = hash(&json!([tool, arguments]));
+        let Some(error) = error else {
+            self.0.retain(|failure| failure.call != call);
+            return 0;
+        };
+        let known = self.0.iter().position(|failure| failure.call == call && failure.code == error.code);
+        let count = known.and_then(|at| self.0.remove(at)).map_or(1, |failure| failure.count + 1);
+        if self.0.len() >= MAX_REMEMBERED {
+            self.0.pop_front();
+        }
+        self.0.push_back(Failure { call, code: error.code, count });
+        count
+    }
+}
+
+/// The hash of a value's canonical form. An integer that has none counts as its digits: what a model writes must not
+/// be able to stop the loop.
+pub(crate) fn hash(value: &Value) -> String {
+    canonical::hash(value).unwrap_or_else(|_| canonical::hash(&in_words(value)).unwrap_or_default())
+}
+
+fn in_words(value: &Value) -> Value {
+    match value {
+        Value::Number(_) if canonical::check(value).is_err() => Value::String(value.to_string()),
+        Value::Array(items) => Value::Array(items.iter().map(in_words).collect()),
+        Value::Object(fields) => {
+            Value::Object(fields.iter().map(|(name, item)| (name.clone(), in_words(item))).collect())
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
+    }
+}
+
+/// What a session that is stuck says.
+pub(crate) fn stuck(tool: &str, id: &str, last: &ToolError) -> ToolError {
+    let message = format!(
+        "`{tool}` was called with the same arguments {MAX_FAILURES} times and failed each time; the last time: {}",
+        last.message
+    );
+    let mut error = ToolError::new(last.code, message).detail("attempts", MAX_FAILURES).detail("call", id);
+    for (name, value) in &last.details {
+        error = error.detail(name, value.clone());
+    }
+    error
+}

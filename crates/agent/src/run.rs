@@ -1,0 +1,151 @@
+//! A new session, and an old one gone on with.
+
+use tgp_contract::{Code, TddState, ToolError};
+use tokio::sync::mpsc;
+
+use crate::engine::Engine;
+use crate::live::{Caller, Live};
+use crate::session::{Next, Session};
+use crate::transcript::VERSION;
+use crate::world::Halt;
+use crate::{
+    AgentEvent, AgentOptions, Budgets, Line, LineKind, Ports, Prices, ResumeOptions, StopSignal, Summary,
+};
+
+/// A task is a message, no document.
+const MAX_TASK_BYTES: usize = 1 << 20;
+/// With less a model cannot even read the prompt.
+const MIN_CONTEXT_TOKENS: u64 = 1024;
+
+/// Works on a task until the model is done, a bound is reached or somebody wishes to stop.
+///
+/// Events come in order and are waited for: `events` should be read until this returns. The last event, `End`, is left to
+/// the caller, who may have something to add to the summary. Nobody has to listen: when the other end has gone, the session
+/// goes on without it.
+///
+/// # Errors
+/// When the options cannot be right, and when the transcript cannot be kept. Everything else is an [`crate::Ending`].
+pub async fn run(
+    options: AgentOptions,
+    ports: Ports<'_>,
+    events: mpsc::Sender<AgentEvent>,
+    stop: StopSignal,
+) -> Result<Summary, ToolError> {
+    check_text("task", &options.task)?;
+    check_budgets(&options.budgets, options.prices)?;
+    if options.context_tokens < MIN_CONTEXT_TOKENS {
+        let message = format!("a context of {} tokens is too small", options.context_tokens);
+        return Err(ToolError::new(Code::Config, message)
+            .help(format!("set it to what the model can read, at least {MIN_CONTEXT_TOKENS}")));
+    }
+    let caller = Caller {
+        session: options.session.clone(),
+        actor: options.actor.clone(),
+        consent: options.consent,
+        token: options.token,
+    };
+    let first = LineKind::Session {
+        version: VERSION,
+        id: options.session,
+        actor: options.actor,
+        task: options.task,
+        provider: ports.provider.name().to_owned(),
+        model: options.model,
+        system: options.system,
+        tools: ports.tools.definitions(),
+        mode: options.mode,
+        state: TddState::Idle,
+        budgets: options.budgets,
+        prices: options.prices,
+        context_tokens: options.context_tokens,
+        max_output_tokens: options.max_output_tokens,
+        temperature: options.temperature.filter(|degree| degree.is_finite()),
+    };
+    let live = Live::new(ports, caller, events, stop);
+    let engine = Engine::begin(live, first).await.map_err(failure)?;
+    engine.drive().await.map(|(summary, _)| summary).map_err(failure)
+}
+
+/// Goes on with a session: after a kill at any point, after a stop, or with something more to do.
+///
+/// Calls that were not begun are made; reads that were begun are made again; what may have changed something is looked up
+/// and never made a second time.
+///
+/// # Errors
+/// `EINTEGRITY` when the lines are no transcript, `EVALIDATION` when the session is done and no message was given, and as
+/// [`run`].
+pub async fn resume(
+    past: Vec<Line>,
+    options: ResumeOptions,
+    ports: Ports<'_>,
+    events: mpsc::Sender<AgentEvent>,
+    stop: StopSignal,
+) -> Result<Summary, ToolError> {
+    let session = read(&past)?;
+    drop(past);
+    if let Some(message) = &options.message {
+        check_text("message", message)?;
+    }
+    check_budgets(&options.budgets, None)?;
+    if session.stopped && options.message.is_none() && matches!(session.next(), Next::Over(_)) {
+        let id = &session.head.id;
+        return Err(ToolError::new(
+            Code::Validation,
+            format!("session `{id}` has ended; there is nothing to go on with"),
+        )
+        .help(format!("say what is to be done next: `tgp run --resume {id} \"…\"`")));
+    }
+    let caller = Caller {
+        session: session.head.id.clone(),
+        actor: session.head.actor.clone(),
+        consent: options.consent,
+        token: options.token.clone(),
+    };
+    let provider = ports.provider.name().to_owned();
+    let live = Live::new(ports, caller, events, stop);
+    let engine = Engine::go_on(live, session, provider, options).await.map_err(failure)?;
+    engine.drive().await.map(|(summary, _)| summary).map_err(failure)
+}
+
+/// Where a session stands after its lines.
+fn read(past: &[Line]) -> Result<Session, ToolError> {
+    let Some((first, rest)) = past.split_first() else {
+        return Err(ToolError::new(Code::NotFound, "the transcript is empty").help("begin another session"));
+    };
+    let mut session = Session::open(first)?;
+    for line in rest {
+        session.apply(line)?;
+    }
+    Ok(session)
+}
+
+fn failure(halt: Halt) -> ToolError {
+    match halt {
+        Halt::Failed(error) => error,
+        Halt::Ended | Halt::Differs { .. } => {
+            ToolError::new(Code::Internal, "a real session was compared with a recording")
+        }
+    }
+}
+
+fn check_text(field: &str, text: &str) -> Result<(), ToolError> {
+    let fault = if text.trim().is_empty() {
+        format!("the {field} is empty")
+    } else if text.len() > MAX_TASK_BYTES {
+        format!("the {field} has {} bytes, more than the {MAX_TASK_BYTES} allowed", text.len())
+    } else {
+        return Ok(());
+    };
+    let help = "say in a few sentences what is to be done; long texts belong into files of the project";
+    Err(ToolError::new(Code::Validation, fault).detail("field", field).help(help))
+}
+
+fn check_budgets(budgets: &Budgets, prices: Option<Prices>) -> Result<(), ToolError> {
+    let is_amount = |amount: f64| amount.is_finite() && amount >= 0.0;
+    let prices_fit = prices.is_none_or(|prices| is_amount(prices.input) && is_amount(prices.output));
+    if prices_fit && budgets.max_cost.is_none_or(is_amount) {
+        return Ok(());
+    }
+    Err(ToolError::new(Code::Config, "a price or a bound on the cost is no amount of money")
+        .help("prices are for a million tokens, such as { input: 3, output: 15 }"))
+}

@@ -1,0 +1,386 @@
+//! A session as its transcript tells it: every line moves it on, whether the line was just written or is read again.
+
+use std::collections::VecDeque;
+
+use serde_json::Value;
+use tgp_contract::{
+    ChatOptions, Code, FileEffect, ModelTool, StopReason, StreamEvent, TddMode, TddState, ToolDefinition,
+    ToolError, ToolResult, Usage,
+};
+
+use crate::context::{Context, Fitted};
+use crate::conversation::{Conversation, Exchange, Note, Reply};
+use crate::meter::{Meter, Moment};
+use crate::render::{self, Answer};
+use crate::routing::{self, Failures, MAX_FAILURES, Mender};
+use crate::tally::{Ended, Tally};
+use crate::transcript::VERSION;
+use crate::turn::{self, MAX_CALLS, Wanted};
+use crate::{Budgets, Ending, Line, LineKind, Prices, Summary, TurnEnding};
+
+/// What is kept of the model's last words for the summary.
+const MAX_LAST_WORDS: usize = 64 << 10;
+/// An empty turn is answered once; a model that says nothing twice has nothing to say.
+const MAX_EMPTY_TURNS: u32 = 2;
+const CUT: &str = "[your answer was cut off at its limit; go on where it stopped, in smaller pieces]";
+const NUDGE: &str =
+    "[you said nothing and made no call; go on with the task, or say in a few words that it is done]";
+
+/// How the model's last turn ended the work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Over {
+    Done,
+    /// It said nothing, twice.
+    Silent,
+    /// It did not want to answer.
+    Refused,
+}
+
+/// What comes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    Ask,
+    Calls,
+    Over(Over),
+}
+
+/// What the first line says, and nothing changes.
+#[derive(Clone, Debug)]
+pub(crate) struct Head {
+    pub(crate) id: String,
+    pub(crate) actor: String,
+    pub(crate) task: String,
+    pub(crate) mode: TddMode,
+    pub(crate) tools: Vec<ToolDefinition>,
+    system: String,
+    model_tools: Vec<ModelTool>,
+    prices: Option<Prices>,
+    max_output_tokens: Option<u64>,
+    temperature: Option<f64>,
+}
+
+/// Where a session stands.
+#[derive(Clone, Debug)]
+pub(crate) struct Session {
+    pub(crate) head: Head,
+    pub(crate) provider: String,
+    pub(crate) model: String,
+    pub(crate) budgets: Budgets,
+    pub(crate) state: TddState,
+    pub(crate) meter: Meter,
+    pub(crate) calls: VecDeque<Wanted>,
+    /// How this run has to end because of a result.
+    pub(crate) due: Option<Ending>,
+    /// Whether the last line says how a run ended.
+    pub(crate) stopped: bool,
+    sequence: u64,
+    conversation: Conversation,
+    context: Context,
+    failures: Failures,
+    tally: Tally,
+    over: Option<Over>,
+    empty_turns: u32,
+    calls_of_turn: usize,
+    last_words: String,
+}
+
+/// One result line.
+struct Came<'a> {
+    id: &'a str,
+    result: &'a ToolResult,
+    verdict: &'a str,
+    files: &'a [FileEffect],
+    state: TddState,
+}
+
+impl Session {
+    /// The session that a first line begins.
+    ///
+    /// # Errors
+    /// `EINTEGRITY` when it is no first line, or one of another version.
+    pub(crate) fn open(line: &Line) -> Result<Self, ToolError> {
+        let LineKind::Session {
+            version: VERSION,
+            id,
+            actor,
+            task,
+            provider,
+            model,
+            system,
+            tools,
+            mode,
+            state,
+            budgets,
+            prices,
+            context_tokens,
+            max_output_tokens,
+            temperature,
+        } = &line.kind
+        else {
+            return Err(misfit(line, &format!("a transcript of version {VERSION} begins with a session")));
+        };
+        if line.sequence != 0 {
+            return Err(misfit(line, "the first line has the number 0"));
+        }
+        let model_tools: Vec<ModelTool> = tools.iter().map(ModelTool::from).collect();
+        let fixed = system.len() + serde_json::to_string(&model_tools).map_or(0, |text| text.len());
+        let mut meter = Meter::default();
+        meter.begin(line.at_ms);
+        Ok(Self {
+            provider: provider.clone(),
+            model: model.clone(),
+            budgets: *budgets,
+            state: *state,
+            meter,
+            calls: VecDeque::new(),
+            due: None,
+            stopped: false,
+            sequence: 1,
+            conversation: Conversation::new(task.clone(), Context::past_bytes(*context_tokens)),
+            context: Context::new(*context_tokens, *max_output_tokens, fixed),
+            failures: Failures::default(),
+            tally: Tally::default(),
+            over: None,
+            empty_turns: 0,
+            calls_of_turn: 0,
+            last_words: String::new(),
+            head: Head {
+                id: id.clone(),
+                actor: actor.clone(),
+                task: task.clone(),
+                mode: *mode,
+                tools: tools.clone(),
+                system: system.clone(),
+                model_tools,
+                prices: *prices,
+                max_output_tokens: *max_output_tokens,
+                temperature: *temperature,
+            },
+        })
+    }
+
+    /// Moves on by one line.
+    ///
+    /// # Errors
+    /// `EINTEGRITY` when the line cannot follow what stands before it.
+    pub(crate) fn apply(&mut self, line: &Line) -> Result<(), ToolError> {
+        if line.sequence != self.sequence {
+            return Err(misfit(line, &format!("number {} was to come", self.sequence)));
+        }
+        match &line.kind {
+            LineKind::Session { .. } => return Err(misfit(line, "a session begins only once")),
+            LineKind::Turn { step, events, ending, .. } => {
+                if self.next() != Next::Ask || *step != self.step() {
+                    return Err(misfit(line, "no such turn was to come"));
+                }
+                self.turn(events, ending);
+            }
+            LineKind::Call { id, .. } => {
+                let wanted = self.calls.iter_mut().find(|wanted| !wanted.begun);
+                let Some(wanted) = wanted.filter(|wanted| wanted.id == *id) else {
+                    return Err(misfit(line, "no such call was to come"));
+                };
+                wanted.begun = true;
+            }
+            LineKind::Result { id, result, verdict, files, state, .. } => {
+                let Some(wanted) = self.calls.pop_front_if(|wanted| wanted.begun && wanted.id == *id) else {
+                    return Err(misfit(line, "no such result was to come"));
+                };
+                self.result(&wanted, &Came { id, result, verdict, files, state: *state });
+            }
+            LineKind::Resumed { provider, model, budgets, state, message } => {
+                (self.provider, self.model) = (provider.clone(), model.clone());
+                (self.budgets, self.state) = (*budgets, *state);
+                self.meter.begin(line.at_ms);
+                // Whoever goes on with a session that was stuck gives it another chance.
+                (self.failures, self.due) = (Failures::default(), None);
+                if let Some(message) = message {
+                    self.conversation.note(Note::User(message.clone()));
+                    (self.over, self.empty_turns) = (None, 0);
+                }
+            }
+            LineKind::Stop { .. } => {}
+        }
+        self.stopped = matches!(line.kind, LineKind::Stop { .. });
+        self.sequence += 1;
+        self.meter.reach(line.at_ms);
+        Ok(())
+    }
+
+    fn turn(&mut self, events: &[StreamEvent], ending: &TurnEnding) {
+        // What was asked had been made to fit; a transcript that is read again has to be the same here.
+        self.context.fit(&mut self.conversation);
+        let reported = turn::usage(events);
+        let is_silent = events.is_empty() && *ending != TurnEnding::Complete;
+        let estimated = || self.context.estimated_usage(turn::heard_bytes(events));
+        let used = reported.unwrap_or_else(|| if is_silent { Usage::default() } else { estimated() });
+        self.meter.add(used);
+        self.context.learn(reported.map_or(0, |usage| usage.input_tokens));
+        if *ending != TurnEnding::Complete {
+            return;
+        }
+        let step = self.step();
+        let taken = turn::take(step, events, &self.head.tools, |id| self.conversation.has_call_id(id));
+        self.meter.steps += 1;
+        self.calls_of_turn = taken.calls.len();
+        let is_empty = taken.calls.is_empty() && taken.text.trim().is_empty();
+        if !taken.text.trim().is_empty() {
+            render::head(taken.text.trim(), MAX_LAST_WORDS).clone_into(&mut self.last_words);
+        }
+        // A thought without a word or a call is nothing a provider takes back.
+        self.conversation.push(Exchange::new(step, if is_empty { Vec::new() } else { taken.said }));
+        if taken.left_out > 0 {
+            let (left, all) = (taken.left_out, taken.left_out + MAX_CALLS);
+            let words = format!(
+                "[one turn makes at most {MAX_CALLS} calls; the last {left} of your {all} were not made]"
+            );
+            self.conversation.note(Note::Loop(words));
+        }
+        if taken.calls.is_empty() {
+            self.conclude(is_empty, taken.reason);
+        } else {
+            self.empty_turns = 0;
+            self.calls.extend(taken.calls);
+        }
+    }
+
+    /// What a turn without calls means.
+    fn conclude(&mut self, is_empty: bool, reason: Option<StopReason>) {
+        self.empty_turns = if is_empty { self.empty_turns + 1 } else { 0 };
+        match reason {
+            Some(StopReason::Length) => self.conversation.note(Note::Loop(CUT.to_owned())),
+            Some(StopReason::Refusal) => self.over = Some(Over::Refused),
+            None if !is_empty => self.over = Some(Over::Done),
+            None if self.empty_turns >= MAX_EMPTY_TURNS => self.over = Some(Over::Silent),
+            None => self.conversation.note(Note::Loop(NUDGE.to_owned())),
+        }
+    }
+
+    fn result(&mut self, wanted: &Wanted, came: &Came<'_>) {
+        let own = turn::definition(&self.head.tools, &wanted.tool);
+        let tool = own.map_or(wanted.tool.as_str(), |tool| tool.name.as_str());
+        let error = came.result.error();
+        // A call that was broken off has not failed, and one of an earlier run is not this run's doing.
+        let is_own = !matches!(came.verdict, "cancelled" | "recovered");
+        let failures = if is_own { self.failures.note(tool, &wanted.arguments, error) } else { 0 };
+        let answer = Answer {
+            id: came.id,
+            arguments: &wanted.arguments,
+            result: came.result,
+            before: self.state,
+            after: came.state,
+            failures,
+            room: self.context.result_bytes(self.calls_of_turn),
+        };
+        let line = render::call_line(self.meter.steps, came.id, tool, &wanted.arguments, error);
+        self.conversation.reply(Reply {
+            id: came.id.to_owned(),
+            call_id: wanted.call_id.clone(),
+            content: answer.text(),
+            is_error: error.is_some(),
+            line,
+        });
+        self.tally.add(&Ended {
+            tool,
+            arguments: &wanted.arguments,
+            result: came.result,
+            verdict: came.verdict,
+            files: came.files,
+        });
+        if let Some(error) = error.filter(|_| is_own) {
+            let due = match Mender::of(error.code) {
+                Mender::Model if failures < MAX_FAILURES => None,
+                Mender::Model => {
+                    let how =
+                        format!("go on with `tgp run --resume {} \"what to do instead\"`", self.head.id);
+                    Some(Ending::Stuck { error: routing::stuck(tool, came.id, error).help(how) })
+                }
+                Mender::User | Mender::Nobody => Some(Mender::ending(error.clone(), &self.head.id)),
+            };
+            // Of several, the one that nobody can mend is the one to report.
+            let outranked = !matches!(self.due, Some(Ending::Broken { .. }));
+            if due.is_some() && (self.due.is_none() || outranked) {
+                self.due = due;
+            }
+        }
+        self.state = came.state;
+    }
+
+    pub(crate) fn next(&self) -> Next {
+        match self.over {
+            _ if !self.calls.is_empty() => Next::Calls,
+            Some(over) => Next::Over(over),
+            None => Next::Ask,
+        }
+    }
+
+    /// The number of the next turn.
+    pub(crate) fn step(&self) -> u64 {
+        self.meter.steps + 1
+    }
+
+    /// The number of the next line.
+    pub(crate) fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    /// The bound that is reached, if one is.
+    pub(crate) fn reached(&self, moment: Moment) -> Option<ToolError> {
+        self.meter.reached(&self.budgets, self.head.prices, moment, &self.head.id)
+    }
+
+    /// Makes what is asked fit into the context.
+    pub(crate) fn fit(&mut self) -> Fitted {
+        self.context.fit(&mut self.conversation)
+    }
+
+    /// What the model is asked next.
+    pub(crate) fn request(&self) -> ChatOptions {
+        ChatOptions {
+            model: self.model.clone(),
+            system: self.head.system.clone(),
+            messages: self.conversation.messages(self.meter.last_steps(&self.budgets)),
+            tools: self.head.model_tools.clone(),
+            max_output_tokens: self.head.max_output_tokens,
+            temperature: self.head.temperature,
+            turn: self.meter.steps,
+        }
+    }
+
+    /// What the session has come to, when it ends at this time.
+    pub(crate) fn summary(&self, ending: Ending, at_ms: u64) -> Summary {
+        let mut meter = self.meter.clone();
+        meter.reach(at_ms);
+        Summary {
+            session: self.head.id.clone(),
+            ending,
+            answer: self.last_words.clone(),
+            steps: meter.steps,
+            calls: self.tally.calls,
+            refused: self.tally.refused,
+            failed: self.tally.failed,
+            usage: meter.usage,
+            cost: meter.cost(self.head.prices),
+            duration_ms: meter.elapsed_ms(),
+            files: self.tally.files(),
+            files_omitted: self.tally.files_omitted,
+            forged: self.tally.forged(),
+            reused: self.tally.reused(),
+            tests: self.tally.tests,
+            audit: None,
+        }
+    }
+
+    /// Whether arguments of this kind can only be refused. A text where an object is wanted is what a model wrote
+    /// instead of JSON.
+    pub(crate) fn takes_objects(&self, tool: &str) -> bool {
+        turn::definition(&self.head.tools, tool)
+            .is_none_or(|tool| tool.input_schema.get("type").and_then(Value::as_str) == Some("object"))
+    }
+}
+
+fn misfit(line: &Line, why: &str) -> ToolError {
+    ToolError::new(Code::Integrity, format!("line {} of the transcript does not fit: {why}", line.sequence))
+        .detail("line", line.sequence)
+        .help("the transcript was changed, or is not of this program; the audit still has every call")
+}

@@ -1,0 +1,77 @@
+//! What the loop cannot know by itself: it asks a world, which is the real one or a recorded one.
+
+use std::time::Duration;
+
+use tgp_contract::{ChatOptions, FileEffect, StreamEvent, TddState, ToolError, ToolResult};
+
+use crate::turn::Wanted;
+use crate::{AgentEvent, Line, Safety, TurnEnding};
+
+/// Why the loop cannot go on at all.
+#[derive(Debug)]
+pub(crate) enum Halt {
+    /// The transcript cannot be kept.
+    Failed(ToolError),
+    /// The recording ends here.
+    Ended,
+    /// The recording says something else.
+    Differs { line: u64, expected: String, actual: String },
+}
+
+impl From<ToolError> for Halt {
+    fn from(error: ToolError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// What was heard of a turn.
+#[derive(Debug)]
+pub(crate) struct Heard {
+    pub(crate) events: Vec<StreamEvent>,
+    pub(crate) ending: TurnEnding,
+}
+
+/// What came of a call.
+#[derive(Debug)]
+pub(crate) struct Settled {
+    pub(crate) result: ToolResult,
+    pub(crate) verdict: String,
+    pub(crate) duration_us: u64,
+    pub(crate) files: Vec<FileEffect>,
+}
+
+/// A call on its way out of the loop.
+#[derive(Debug)]
+pub(crate) struct Order {
+    pub(crate) wanted: Wanted,
+    /// Its arguments can only be refused, and its tool might not.
+    pub(crate) refused: bool,
+}
+
+/// Everything the loop learns, and everything it does.
+pub(crate) trait World {
+    /// The time for the next line.
+    fn now_ms(&mut self) -> Result<u64, Halt>;
+
+    /// Where test-driven work stands, for the next line.
+    fn state(&mut self) -> Result<TddState, Halt>;
+
+    fn append(&mut self, line: &Line, safety: Safety) -> Result<(), Halt>;
+
+    /// Whether somebody wishes to stop.
+    fn stop_wished(&mut self) -> bool;
+
+    async fn tell(&mut self, event: AgentEvent);
+
+    /// Asks the model, and waits for its turn no longer than `patience`.
+    async fn turn(&mut self, options: ChatOptions, patience: Option<Duration>) -> Result<Heard, Halt>;
+
+    /// Begins calls.
+    fn make(&mut self, orders: Vec<Order>);
+
+    /// Waits for the next of them, in their order.
+    async fn settle(&mut self) -> Result<Settled, Halt>;
+
+    /// Finds out what became of a call of a run that was killed. The inner error is one of the records.
+    async fn recover(&mut self, session: &str, id: &str) -> Result<Result<Settled, ToolError>, Halt>;
+}

@@ -1,0 +1,247 @@
+//! A session that is killed at any point goes on, and no effect happens twice.
+
+use serde_json::json;
+use tgp_agent::{Ending, Fate, Line, LineKind, ResumeOptions};
+use tgp_contract::{Code, StopReason, StreamEvent, ToolError};
+
+use crate::support::*;
+
+/// Reads, changes, errors, a cut answer, an empty turn, a state that moves, and ids that repeat.
+fn long_script() -> Vec<Vec<StreamEvent>> {
+    let opaque = StreamEvent::Opaque { provider: "scripted".to_owned(), value: json!({ "signature": "x" }) };
+    let cut = StreamEvent::End { reason: Some(StopReason::Length) };
+    vec![
+        vec![
+            text("First I "),
+            text("look."),
+            call("look", "a", json!({})),
+            call("look", "a", json!({ "slow": 3 })),
+            end(),
+        ],
+        vec![
+            opaque,
+            call("look", "b", json!({ "slow": 2 })),
+            call("change", "", json!({ "state": "test_written" })),
+            call("look", "c", json!({})),
+            call("look", "d", json!({})),
+            call("change", "e", json!({ "state": "red" })),
+            call("change", "f", json!({ "deny": true })),
+            usage(321, 12),
+            end(),
+        ],
+        vec![text("a long answer that is cu"), cut],
+        vec![end()],
+        vec![
+            call("fail", "g", json!({ "code": "ECOMPILE" })),
+            call("change", "h", json!({ "state": "code_allowed" })),
+            call("fail", "i", json!({ "code": "ECOMPILE" })),
+            call("change", "j", json!("no json")),
+            end(),
+        ],
+        vec![
+            call("write_file", "k", json!({ "path": "tools/x.ts" })),
+            call("test_run", "l", json!({ "failed": 0 })),
+            end(),
+        ],
+        vec![text("It is done."), usage(999, 3), end()],
+    ]
+}
+
+const CHANGES: [&str; 4] = ["r2.2", "r2.5", "r5.2", "r6.1"];
+
+fn ending_of(lines: &[Line]) -> Option<&Ending> {
+    match lines.last().map(|line| &line.kind) {
+        Some(LineKind::Stop { summary }) => Some(&summary.ending),
+        _ => None,
+    }
+}
+
+#[tokio::test]
+async fn after_a_kill_at_every_line_each_effect_happens_once() {
+    let whole = World::said(long_script());
+    let summary = whole.run(options()).await.0.unwrap();
+    let count = whole.lines().len();
+    assert!(count > 30, "{count}");
+    for killed in 1..=count {
+        let world = World::said(long_script());
+        world.kill_after(killed);
+        let first = world.run(options()).await.0;
+        assert_eq!(first.is_err(), killed < count);
+        assert_eq!(world.lines().len(), killed);
+        world.kill_after(usize::MAX);
+        let (second, _) = world.resume(resumption()).await;
+        if killed == count {
+            // It had said that it is done.
+            assert_eq!(second.unwrap_err().code, Code::Validation);
+            continue;
+        }
+        let second = second.unwrap();
+        assert_eq!(second.ending, Ending::Done, "killed after {killed}");
+        assert_eq!(world.effects(), CHANGES, "killed after {killed}");
+        assert_eq!((second.calls, &second.answer), (summary.calls, &summary.answer), "killed after {killed}");
+        assert_eq!(
+            (second.refused, second.failed),
+            (summary.refused, summary.failed),
+            "killed after {killed}"
+        );
+        // The file that a call has changed is known from its record, if not from its result.
+        assert_eq!(second.files, summary.files, "killed after {killed}");
+        world.requests().iter().for_each(check_request);
+        assert_same(&world.lines()).await;
+    }
+}
+
+#[tokio::test]
+async fn a_session_that_is_killed_again_and_again_still_ends() {
+    for step in 1..=3 {
+        let world = World::said(long_script());
+        world.kill_after(step);
+        assert!(world.run(options()).await.0.is_err());
+        let mut lives = 1;
+        while ending_of(&world.lines()) != Some(&Ending::Done) {
+            // Each life writes the line that goes on, and one to three more.
+            world.kill_after(world.lines().len() + 1 + step);
+            let _ = world.resume(resumption()).await.0;
+            lives += 1;
+            assert!(lives < 100, "it makes no progress");
+        }
+        assert_eq!(world.effects(), CHANGES);
+        assert!(lives > 5);
+        world.requests().iter().for_each(check_request);
+        assert_same(&world.lines()).await;
+    }
+}
+
+#[tokio::test]
+async fn a_process_that_dies_in_a_call_leaves_at_most_one_effect() {
+    for call in ["r2.2", "r2.5", "r5.2"] {
+        for death in [Death::BeforeTheEffect, Death::BeforeTheRecord, Death::AfterTheRecord] {
+            let world = World::said(long_script());
+            *world.death.lock().unwrap() = Some((call.to_owned(), death));
+            world.run_until_death(options()).await;
+            let asked = world.requests().len();
+            let summary = world.resume(resumption()).await.0.unwrap();
+            assert_eq!(summary.ending, Ending::Done);
+            let expected: Vec<&str> =
+                CHANGES.into_iter().filter(|one| *one != call || death != Death::BeforeTheEffect).collect();
+            assert_eq!(world.effects(), expected, "{call} {death:?}");
+            let results = last_results(&world.requests()[asked]);
+            let told = results.iter().any(|(_, content, is_error)| {
+                if death == Death::AfterTheRecord {
+                    content.contains("its answer is lost, and this is its record") && !is_error
+                } else {
+                    content.contains("what it has done is not known") && *is_error
+                }
+            });
+            assert!(told, "{call} {death:?}: {results:?}");
+            let lines = world.lines();
+            let of_call = |line: &&Line| matches!(&line.kind, LineKind::Result { id, .. } if id == call);
+            let found: Vec<&Line> = lines.iter().filter(of_call).collect();
+            assert!(
+                matches!(&found[..], [Line { kind: LineKind::Result { verdict, .. }, .. }] if verdict == "recovered")
+            );
+            assert_same(&lines).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn reads_are_made_again_and_their_results_stay_in_order() {
+    let world = World::said(long_script());
+    // The two calls of the first turn are begun, and the first has its result.
+    world.kill_after(5);
+    assert!(world.run(options()).await.0.is_err());
+    world.kill_after(usize::MAX);
+    world.resume(resumption()).await.0.unwrap();
+    let made: Vec<String> =
+        world.made.lock().unwrap().iter().map(|(call, _)| call.id.clone()).take(3).collect();
+    assert_eq!(made, ["r1.1", "r1.2", "r1.2"]);
+    let begun = world
+        .lines()
+        .iter()
+        .filter(|line| matches!(&line.kind, LineKind::Call { id, .. } if id == "r1.2"))
+        .count();
+    assert_eq!(begun, 1, "one call has one line");
+}
+
+#[tokio::test]
+async fn records_that_cannot_be_read_stop_the_session_before_anything_happens() {
+    struct Damaged<'a>(&'a World);
+    #[async_trait::async_trait]
+    impl tgp_agent::Recovery for Damaged<'_> {
+        async fn fate(&self, _session: &str, _call: &str) -> Result<Fate, ToolError> {
+            Err(ToolError::new(Code::Integrity, "the audit is damaged").help("run `tgp audit verify`"))
+        }
+    }
+    let world = World::said(long_script());
+    *world.death.lock().unwrap() = Some(("r2.2".to_owned(), Death::BeforeTheRecord));
+    world.run_until_death(options()).await;
+    let damaged = Damaged(&world);
+    assert_eq!(damaged.0.effects(), ["r2.2"]);
+    let (sender, receiver) = tokio::sync::mpsc::channel(4);
+    let (_handle, signal) = tgp_agent::StopSignal::new();
+    let ports = tgp_agent::Ports { recovery: &damaged, ..world.ports() };
+    let session = tgp_agent::resume(world.lines(), resumption(), ports, sender, signal);
+    let (summary, _) = tokio::join!(session, collect(receiver));
+    let Ending::Broken { error } = summary.unwrap().ending else { panic!("it is broken") };
+    assert_eq!(error.code, Code::Integrity);
+    assert_eq!(world.effects(), ["r2.2"]);
+    assert_same(&world.lines()).await;
+    // Once they can be read again, it goes on as if nothing had been.
+    assert_eq!(world.resume(resumption()).await.0.unwrap().ending, Ending::Done);
+    assert_eq!(world.effects(), CHANGES);
+    assert_same(&world.lines()).await;
+}
+
+#[tokio::test]
+async fn a_done_session_takes_a_message_and_another_model() {
+    let world = World::said(vec![vec![text("done"), end()], vec![call("look", "a", json!({})), end()]]);
+    world.run(options()).await.0.unwrap();
+    let refused = world.resume(resumption()).await.0.unwrap_err();
+    assert_eq!(refused.code, Code::Validation);
+    assert!(refused.help_of().unwrap().contains("tgp run --resume s1"));
+    let before = world.lines().len();
+    let options = ResumeOptions {
+        message: Some("and now the other thing".to_owned()),
+        model: Some("m2".to_owned()),
+        ..resumption()
+    };
+    let summary = world.resume(options).await.0.unwrap();
+    assert_eq!((summary.ending, summary.steps), (Ending::Done, 3));
+    let request = &world.requests()[1];
+    assert_eq!((request.model.as_str(), last_text(request).as_str()), ("m2", "and now the other thing"));
+    assert!(matches!(&world.lines()[before].kind, LineKind::Resumed { message: Some(_), .. }));
+    world.requests().iter().for_each(check_request);
+    assert_same(&world.lines()).await;
+}
+
+#[tokio::test]
+async fn lines_that_are_no_transcript_are_refused() {
+    let world = World::said(long_script());
+    world.run(options()).await.0.unwrap();
+    let good = world.lines();
+    let at = |kind: fn(&LineKind) -> bool| good.iter().position(|line| kind(&line.kind)).unwrap();
+    let turn = at(|kind| matches!(kind, LineKind::Turn { .. }));
+    let call = at(|kind| matches!(kind, LineKind::Call { .. }));
+    let result = at(|kind| matches!(kind, LineKind::Result { .. }));
+    type Damage = Box<dyn Fn(&mut Vec<Line>)>;
+    let damages: Vec<(&str, Damage)> = vec![
+        ("no first line", Box::new(|lines| drop(lines.remove(0)))),
+        ("a gap", Box::new(move |lines| drop(lines.remove(turn)))),
+        ("a result without a call", Box::new(move |lines| lines[call].kind = lines[result].kind.clone())),
+        ("a call without a turn", Box::new(move |lines| lines[turn].kind = lines[call].kind.clone())),
+        ("a second beginning", Box::new(|lines| lines[3].kind = lines[0].kind.clone())),
+        ("a turn in the middle of calls", Box::new(move |lines| lines[call].kind = lines[turn].kind.clone())),
+    ];
+    for (name, damage) in damages {
+        let mut lines = good.clone();
+        damage(&mut lines);
+        *world.lines.lock().unwrap() = lines;
+        let made = world.made.lock().unwrap().len();
+        let error = world.resume(resumption()).await.0.unwrap_err();
+        assert_eq!(error.code, Code::Integrity, "{name}");
+        assert_eq!(world.made.lock().unwrap().len(), made, "{name}");
+    }
+    *world.lines.lock().unwrap() = Vec::new();
+    assert_eq!(world.resume(resumption()).await.0.unwrap_err().code, Code::NotFound);
+}

@@ -1,0 +1,69 @@
+//! `tgp replay`: a session played again from its transcript.
+
+use clap::Args;
+use serde_json::json;
+use tgp::Replayed;
+use tgp::contract::Code;
+
+use super::done;
+use crate::arguments::Global;
+use crate::exit::Failure;
+use crate::printer::Printer;
+use crate::session;
+use crate::text::{count, visible};
+
+/// Characters of a line that differ is shown by.
+const SHOWN: usize = 400;
+
+#[derive(Debug, Args)]
+pub struct ReplayArgs {
+    /// The session's id, the beginning of it, or `last`.
+    #[arg(default_value = "last")]
+    id: String,
+}
+
+pub async fn run(arguments: ReplayArgs, global: &Global, printer: &Printer) -> Result<(), Failure> {
+    let sessions = session::sessions(global).await?;
+    let id = sessions.find(&arguments.id)?;
+    let replayed = sessions.replay(&id).await?;
+    if printer.json() {
+        let document = match &replayed {
+            Replayed::Same { lines } => json!({ "session": id, "same": true, "lines": lines }),
+            Replayed::Differs { line, expected, actual } => json!({
+                "session": id, "same": false, "line": line, "recorded": expected, "played": actual,
+            }),
+        };
+        printer.document(&done(document));
+    }
+    match replayed {
+        Replayed::Same { lines } => {
+            if !printer.json() {
+                let lines = count(usize::try_from(lines).unwrap_or(usize::MAX), "line");
+                printer.line(&format!("session {id}: the same, byte for byte ({lines})"));
+            }
+            Ok(())
+        }
+        Replayed::Differs { line, expected, actual } => {
+            if !printer.json() {
+                printer.line(&format!("session {id}: differs at line {line}"));
+                printer.line(&format!("  recorded  {}", around(&expected, &actual)));
+                printer.line(&format!("  played    {}", around(&actual, &expected)));
+                printer.note(
+                    "either the transcript was changed, or this version of tgp would have done something else",
+                );
+            }
+            Err(Failure::Silent(Code::Integrity))
+        }
+    }
+}
+
+/// A line from a little before the first character that differs.
+fn around(line: &str, other: &str) -> String {
+    if line.is_empty() {
+        return "(nothing)".to_owned();
+    }
+    let same = line.chars().zip(other.chars()).take_while(|(one, two)| one == two).count();
+    let start = same.saturating_sub(SHOWN / 4);
+    let shown: String = line.chars().skip(start).take(SHOWN).collect();
+    format!("{}{}", if start > 0 { "…" } else { "" }, visible(&shown))
+}

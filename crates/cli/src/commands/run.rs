@@ -1,0 +1,210 @@
+//! `tgp run`, `tgp "<task>"`: an agent works on a task.
+
+use std::io::Read;
+
+use clap::{Args, ValueEnum};
+use tgp::contract::{Code, Consent, TddMode, ToolError};
+use tgp::{AgentEvent, Ending, Kernel, ModelChoice, ResumeRequest, SessionRequest, StopSignal, Summary};
+use tokio::sync::mpsc;
+
+use crate::arguments::Global;
+use crate::conversation::{Answering, Interrupts, Verbosity, approver, follow};
+use crate::exit::Failure;
+use crate::printer::Printer;
+use crate::session;
+
+/// Events on their way to the screen. The loop waits when the screen is slower.
+const EVENT_ROOM: usize = 64;
+/// A task that comes by standard input.
+const MAX_STDIN_BYTES: u64 = 1 << 20;
+
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// What is to be done; - reads it from standard input. With --resume, what
+    /// more to say to the model.
+    #[arg(required_unless_present_any = ["resume", "show_prompt"])]
+    task: Option<String>,
+    /// Go on with this session (an id, its beginning, or `last`).
+    #[arg(long, value_name = "ID")]
+    resume: Option<String>,
+    #[command(flatten)]
+    model: ModelArgs,
+    /// How strictly code has to follow tests.
+    #[arg(long, value_enum)]
+    mode: Option<Mode>,
+    /// Agree to everything that would be asked.
+    #[arg(long)]
+    yes: bool,
+    /// Stop after so many turns of the model.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    max_steps: Option<u64>,
+    /// Stop after so many tokens, in and out.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    max_tokens: Option<u64>,
+    /// Stop after so many seconds of work.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=2_592_000))]
+    max_seconds: Option<u64>,
+    /// Stop at this cost, in the currency of llm.prices.
+    #[arg(long, value_name = "AMOUNT", value_parser = amount)]
+    max_cost: Option<f64>,
+    /// Show arguments and results of calls; twice: whole.
+    #[arg(short, long, action = clap::ArgAction::Count)]
+    verbose: u8,
+    /// Print the system prompt and do nothing else.
+    #[arg(long)]
+    show_prompt: bool,
+}
+
+/// Which model works.
+#[derive(Clone, Debug, Default, Args)]
+pub struct ModelArgs {
+    /// openai, openai-responses, anthropic, a base URL of a compatible
+    /// server, or script:FILE.
+    #[arg(long, value_name = "NAME")]
+    pub provider: Option<String>,
+    /// The model's name at that provider.
+    #[arg(long, value_name = "NAME")]
+    pub model: Option<String>,
+    /// Another address for a provider, such as a gateway.
+    #[arg(long, value_name = "URL")]
+    pub base_url: Option<String>,
+}
+
+impl From<ModelArgs> for ModelChoice {
+    fn from(arguments: ModelArgs) -> Self {
+        Self { provider: arguments.provider, model: arguments.model, base_url: arguments.base_url }
+    }
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Mode {
+    Strict,
+    Explore,
+    Debug,
+}
+
+impl From<Mode> for TddMode {
+    fn from(mode: Mode) -> Self {
+        match mode {
+            Mode::Strict => Self::Strict,
+            Mode::Explore => Self::Explore,
+            Mode::Debug => Self::Debug,
+        }
+    }
+}
+
+fn amount(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(amount) if amount.is_finite() && amount >= 0.0 => Ok(amount),
+        _ => Err("must be a number from 0 on".to_owned()),
+    }
+}
+
+impl RunArgs {
+    /// `tgp sessions resume ID`.
+    pub fn resuming(id: String, task: Option<String>, yes: bool, verbose: u8) -> Self {
+        Self {
+            task,
+            resume: Some(id),
+            model: ModelArgs::default(),
+            mode: None,
+            yes,
+            max_steps: None,
+            max_tokens: None,
+            max_seconds: None,
+            max_cost: None,
+            verbose,
+            show_prompt: false,
+        }
+    }
+}
+
+pub async fn run(
+    arguments: RunArgs,
+    global: &Global,
+    printer: &Printer,
+    interrupts: Interrupts,
+) -> Result<(), Failure> {
+    if arguments.show_prompt {
+        let kernel = session::boot(global, None, printer).await?;
+        printer.data(&kernel.system_prompt());
+        kernel.shutdown().await;
+        return Ok(());
+    }
+    let arguments = with_task(arguments)?;
+    let (approver, questions) = approver(Answering::found());
+    let kernel = session::boot_for_session(global, approver, arguments.mode.map(Into::into), printer).await?;
+    let (sender, events) = mpsc::channel(EVENT_ROOM);
+    let (handle, stop) = StopSignal::new();
+    let verbosity = Verbosity::from_count(arguments.verbose);
+    let heard = interrupts.heard();
+    // A signal is a wish until the kernel is shut down in order.
+    let session = async {
+        let screen = follow(events, questions, heard, printer, verbosity);
+        let (outcome, _) = tokio::join!(work(&kernel, arguments, sender, stop), screen);
+        kernel.shutdown().await;
+        outcome
+    };
+    ended(&interrupts.during(handle, session).await?)
+}
+
+async fn work(
+    kernel: &Kernel,
+    arguments: RunArgs,
+    events: mpsc::Sender<AgentEvent>,
+    stop: StopSignal,
+) -> Result<Summary, ToolError> {
+    let consent = if arguments.yes { Consent::Given } else { Consent::Ask };
+    let RunArgs { task, resume, model, max_steps, max_tokens, max_seconds, max_cost, .. } = arguments;
+    match resume {
+        Some(id) => {
+            let request = ResumeRequest {
+                message: task,
+                model: model.into(),
+                max_steps,
+                max_tokens,
+                max_seconds,
+                max_cost,
+                consent,
+                ..ResumeRequest::new(id)
+            };
+            kernel.resume_session(request, events, stop).await
+        }
+        None => {
+            let request = SessionRequest {
+                model: model.into(),
+                max_steps,
+                max_tokens,
+                max_seconds,
+                max_cost,
+                consent,
+                ..SessionRequest::new(task.unwrap_or_default())
+            };
+            kernel.run_session(request, events, stop).await
+        }
+    }
+}
+
+fn with_task(mut arguments: RunArgs) -> Result<RunArgs, Failure> {
+    if arguments.task.as_deref() == Some("-") {
+        let mut text = String::new();
+        std::io::stdin().lock().take(MAX_STDIN_BYTES).read_to_string(&mut text).map_err(|error| {
+            ToolError::new(Code::Validation, format!("the task cannot be read from standard input: {error}"))
+                .help("pass it as an argument, or pipe UTF-8 text")
+        })?;
+        arguments.task = Some(text.trim().to_owned());
+    }
+    Ok(arguments)
+}
+
+/// The summary has said it all; what is left is the exit code.
+fn ended(summary: &Summary) -> Result<(), Failure> {
+    match &summary.ending {
+        Ending::Done => Ok(()),
+        Ending::Interrupted => Err(Failure::Stopped),
+        Ending::Budget { error }
+        | Ending::Stuck { error }
+        | Ending::NeedsUser { error }
+        | Ending::Broken { error } => Err(Failure::Silent(error.code)),
+    }
+}

@@ -1,0 +1,137 @@
+//! Follows a session to its end: events are shown in order, questions are asked one at a time, signals are answered.
+
+use std::time::Duration;
+
+use tgp::{AgentEvent, Summary};
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, MissedTickBehavior, interval};
+
+use super::screen::{Form, Screen};
+use super::{
+    Answer, Board, Heard, Keyboard, Offer, Question, Sheet, StandardError, StandardOutput, TerminalKeyboard,
+    Verbosity, interview,
+};
+use crate::printer::Printer;
+
+/// How long nothing must have happened before the status is shown: a call of a millisecond needs none.
+const STATUS_AFTER: Duration = Duration::from_millis(100);
+/// How often it is drawn anew.
+const STATUS_EVERY: Duration = Duration::from_millis(250);
+
+/// Shows a session at this terminal until its events end. Answers its summary, when there was one.
+pub async fn follow(
+    events: mpsc::Receiver<AgentEvent>,
+    questions: mpsc::Receiver<Question>,
+    heard: watch::Receiver<Heard>,
+    printer: &Printer,
+    verbosity: Verbosity,
+) -> Option<Summary> {
+    let form = if printer.json() { Form::JsonLines } else { Form::Words(verbosity) };
+    let follower = Follower {
+        screen: Screen::new(StandardOutput::new(printer), form),
+        aside: StandardError::new(),
+        keyboard: TerminalKeyboard::default(),
+        heard,
+    };
+    follower.run(events, questions).await
+}
+
+/// Everything that a conversation is held with.
+pub struct Follower<B: Board, A: Board, K: Keyboard> {
+    pub screen: Screen<B>,
+    /// Where questions and words to the person go.
+    pub aside: A,
+    pub keyboard: K,
+    pub heard: watch::Receiver<Heard>,
+}
+
+impl<B: Board, A: Board, K: Keyboard> Follower<B, A, K> {
+    pub async fn run(
+        mut self,
+        mut events: mpsc::Receiver<AgentEvent>,
+        mut questions: mpsc::Receiver<Question>,
+    ) -> Option<Summary> {
+        let began = Instant::now();
+        let mut ticker = interval(STATUS_EVERY);
+        ticker.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let (mut is_watched, mut is_asked) = (true, true);
+        let mut summary = None;
+        loop {
+            tokio::select! {
+                biased;
+                changed = self.heard.changed(), if is_watched => match changed {
+                    Ok(()) => self.say_heard(),
+                    Err(_) => is_watched = false,
+                },
+                event = events.recv() => match event {
+                    Some(event) => {
+                        self.show(event, &mut summary);
+                        ticker.reset_after(STATUS_AFTER);
+                    }
+                    None => break,
+                },
+                question = questions.recv(), if is_asked => match question {
+                    Some(question) => {
+                        // What led to the question is read before it. The loop waits for the answer, so no more than
+                        // the channel holds can be on its way.
+                        for _ in 0..events.max_capacity() {
+                            let Ok(event) = events.try_recv() else { break };
+                            self.show(event, &mut summary);
+                        }
+                        self.put(question).await;
+                        ticker.reset_after(STATUS_AFTER);
+                    }
+                    None => is_asked = false,
+                },
+                _ = ticker.tick(), if self.screen.has_status() => self.screen.tick(began.elapsed()),
+            }
+        }
+        self.screen.make_room();
+        summary
+    }
+
+    fn show(&mut self, event: AgentEvent, summary: &mut Option<Summary>) {
+        self.screen.show(&event);
+        if let AgentEvent::End { summary: ended } = event {
+            *summary = Some(*ended);
+        }
+    }
+
+    fn say_heard(&mut self) {
+        let heard = *self.heard.borrow_and_update();
+        if let Some(words) = heard.words() {
+            self.screen.make_room();
+            self.aside.write(&format!("{words}\n"));
+        }
+    }
+
+    async fn put(&mut self, question: Question) {
+        let Question { asked, pattern, mut reply } = question;
+        // Whoever wants to stop is asked nothing any more.
+        let stopping = || Answer::no("the session is being stopped from the terminal");
+        if *self.heard.borrow() != Heard::Nothing {
+            // The asker may have gone, and then needs no answer.
+            let _ = reply.send(stopping());
+            return;
+        }
+        self.screen.make_room();
+        let sheet = Sheet::new(&asked);
+        let offer = pattern.map_or(Offer::Once, |pattern| Offer::Always(pattern.to_string()));
+        let answer = tokio::select! {
+            biased;
+            // A sender that is gone says nothing; only a signal ends the question.
+            Ok(()) = self.heard.changed() => {
+                self.aside.write("\n");
+                // The loop above says what was heard.
+                self.heard.mark_changed();
+                stopping()
+            }
+            () = reply.closed() => {
+                self.aside.write("\nthe call has ended, so its question is void\n");
+                return;
+            }
+            answer = interview(&self.aside, &mut self.keyboard, &sheet, &offer) => answer,
+        };
+        let _ = reply.send(answer);
+    }
+}

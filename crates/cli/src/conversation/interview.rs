@@ -1,0 +1,137 @@
+//! Asking: the question is shown, and asked until it is answered.
+
+use super::{Board, Keyboard, Sheet};
+use crate::text::{count, short_line, single_line};
+
+/// Rows of the screen that are not the body: title, facts, choices and the prompt.
+const ROWS_AROUND: usize = 14;
+/// Rows of a page of the body: enough to judge a small change on the smallest terminal, and one glance on the largest.
+const LEAST_ROWS: usize = 8;
+const MOST_ROWS: usize = 40;
+/// How often more can be shown or explained before the question counts as refused: a stuck key must not ask for ever.
+const MAX_ROUNDS: usize = 10_000;
+/// Columns of a wrong answer that are said back.
+const ECHO_COLUMNS: usize = 20;
+
+/// What was answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    Yes,
+    /// Yes, and to everything that the offered pattern covers.
+    Always,
+    No {
+        reason: String,
+    },
+}
+
+impl Answer {
+    pub fn no(reason: &str) -> Self {
+        Self::No { reason: reason.to_owned() }
+    }
+}
+
+/// Whether `always` can be answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Offer {
+    /// With what it would agree to.
+    Always(String),
+    Once,
+}
+
+/// Shows the question and waits for its answer. Nothing that was typed before it was shown counts.
+pub async fn interview(
+    board: &impl Board,
+    keyboard: &mut impl Keyboard,
+    sheet: &Sheet,
+    offer: &Offer,
+) -> Answer {
+    let manner = board.manner();
+    let page = manner.rows.saturating_sub(ROWS_AROUND).clamp(LEAST_ROWS, MOST_ROWS);
+    let body = sheet.body_rows(manner);
+    let mut rest: Vec<String> = body.iter().skip(page).cloned().collect();
+    let left_of_body = rest.len();
+    rest.extend(sheet.long_fact_rows(manner));
+    rest.extend(sheet.more_rows(manner));
+    let mut rest = rest.into_iter();
+
+    let mut text = format!("\n{}\n", sheet.title());
+    body.iter().take(page).for_each(|row| push(&mut text, row));
+    if left_of_body > 0 {
+        let left = format!("  {} {}: m shows them", manner.charset.dots(), count(left_of_body, "more row"));
+        push(&mut text, &left);
+    }
+    sheet.fact_rows(manner).iter().for_each(|row| push(&mut text, row));
+    for _ in 0..MAX_ROUNDS {
+        text.push_str(&choices(rest.len(), offer));
+        if let Err(error) = keyboard.forget() {
+            board.write(&text);
+            return Answer::No { reason: format!("the terminal could not be read: {error}") };
+        }
+        board.write(&text);
+        let line = match keyboard.line().await {
+            Ok(Some(line)) => line,
+            Ok(None) => {
+                board.write("\n");
+                return Answer::no("the input at the terminal has ended");
+            }
+            Err(error) => {
+                board.write("\n");
+                return Answer::No { reason: format!("the terminal could not be read: {error}") };
+            }
+        };
+        text = String::from("\n");
+        match (line.trim().to_ascii_lowercase().as_str(), offer) {
+            ("y" | "yes", _) => return Answer::Yes,
+            ("n" | "no" | "", _) => return Answer::no("the answer at the terminal was no"),
+            ("a" | "always", Offer::Always(_)) => return Answer::Always,
+            ("m" | "more", _) if rest.len() == 0 => text.push_str("  That was all of it.\n"),
+            ("m" | "more", _) => {
+                rest.by_ref().take(page.max(MOST_ROWS)).for_each(|row| push(&mut text, &row))
+            }
+            ("?" | "h" | "help", _) => text.push_str(&explanation(offer)),
+            (other, _) => {
+                let other = short_line(other, ECHO_COLUMNS, manner.charset.dots());
+                board.write(&format!("`{other}` is none of the answers, so it counts as no\n"));
+                return Answer::no("the answer at the terminal was no");
+            }
+        }
+    }
+    Answer::no("the question was not answered")
+}
+
+fn push(text: &mut String, row: &str) {
+    text.push_str(row);
+    text.push('\n');
+}
+
+/// What can be answered, and what `always` would mean.
+fn choices(left: usize, offer: &Offer) -> String {
+    let mut words = vec!["y yes".to_owned(), "n no".to_owned()];
+    if let Offer::Always(_) = offer {
+        words.push("a always".to_owned());
+    }
+    if left > 0 {
+        words.push(format!("m more ({})", count(left, "row")));
+    }
+    words.push("? explain".to_owned());
+    let always = match offer {
+        Offer::Always(pattern) => format!("  always    {}\n", single_line(pattern)),
+        Offer::Once => String::new(),
+    };
+    format!("{always}  {}\nAllow it? [y/N] ", words.join("   "))
+}
+
+fn explanation(offer: &Offer) -> String {
+    let mut text = String::from(
+        "  y   it happens, once, exactly as shown; if it changes meanwhile, you are asked again\n  \
+         n   it does not happen, nothing is touched, and the caller is told; so do Enter and Ctrl-D\n",
+    );
+    if let Offer::Always(pattern) = offer {
+        let pattern = single_line(pattern);
+        text.push_str(&format!(
+            "  a   yes, and in this session nobody is asked again for\n      {pattern}\n"
+        ));
+    }
+    text.push_str("  m   shows more: what was too long, arguments and sources in full\n");
+    text
+}

@@ -1,0 +1,52 @@
+//! The conversation on the terminal: what shows a session as it goes, and what asks the person.
+//!
+//! [`follow`] shows the events of one session and puts its questions; [`approver`] makes the end that the kernel asks;
+//! [`Interrupts`] turns signals into the wish to stop.
+
+mod approver;
+mod board;
+mod call_line;
+mod details;
+mod follow;
+mod interrupts;
+mod interview;
+mod keyboard;
+mod live;
+mod pattern;
+mod screen;
+mod sheet;
+mod summary;
+
+pub use approver::{Answering, Question, approver};
+pub use board::{Board, Manner, StandardError, StandardOutput};
+pub use follow::follow;
+pub use interrupts::{Heard, Interrupts};
+pub use interview::{Answer, Offer, interview};
+pub use keyboard::{Keyboard, TerminalKeyboard};
+pub use sheet::{Asked, Sheet};
+
+/// How much is shown of each call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verbosity {
+    /// One line; failures with their place and the next step.
+    #[default]
+    Brief,
+    /// Also arguments and results, shortened.
+    Detailed,
+    /// Also arguments and results, all of them.
+    Everything,
+}
+
+impl Verbosity {
+    /// By how often `-v` was given.
+    pub fn from_count(count: u8) -> Self {
+        match count {
+            0 => Self::Brief,
+            1 => Self::Detailed,
+            _ => Self::Everything,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

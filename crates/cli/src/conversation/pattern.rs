@@ -1,0 +1,168 @@
+//! What `always` agrees to: narrow enough to be read before it is answered, and never wider than it reads.
+
+use std::fmt;
+
+use serde_json::{Map, Value};
+use tgp::contract::{Access, Effect, RelativePath, Root, Target};
+
+use super::Asked;
+use crate::text::single_line;
+
+/// Why a call is asked for when nobody has made a rule for it. Any other reason is that of a person's rule, and whoever
+/// made a rule that asks wants to be asked each time.
+const DEFAULT_REASONS: [&str; 3] = [
+    "writes are asked for unless a rule allows them",
+    "running something is asked for unless a rule allows it",
+    "the network is asked for unless a rule allows it",
+];
+/// An argument that changes how long a command may take, and nothing of what it does.
+const PATIENCE_ARGUMENTS: [&str; 1] = ["timeout_ms"];
+/// Longest command or statement that names itself in a pattern; a longer one stands right above the question.
+const MAX_NAMED: usize = 60;
+
+/// Calls that are agreed to for the rest of a session.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pattern {
+    session: String,
+    actor: String,
+    tool: String,
+    scope: Scope,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Scope {
+    /// Files that stand in exactly this directory.
+    Directory { root: Root, directory: RelativePath, access: Access },
+    /// This command with everything that decides what it does.
+    Command { command: String, arguments: Value },
+    /// A forged tool as long as its source is the same.
+    Source { path: String, sha256: String },
+    /// A statement with any parameters.
+    Statement { sql: String },
+    /// A method on a host.
+    Host { method: String, host: String },
+    /// Exactly these arguments.
+    Exactly { arguments: Value },
+}
+
+impl Pattern {
+    /// The pattern that a question offers; none when a person's rule asks for it.
+    pub fn of(asked: &Asked) -> Option<Self> {
+        is_by_default(asked).then(|| Self {
+            session: asked.session.clone(),
+            actor: asked.actor.clone(),
+            tool: asked.tool.clone(),
+            scope: scope(asked),
+        })
+    }
+
+    /// Whether a call is one of those that were agreed to.
+    pub fn covers(&self, asked: &Asked) -> bool {
+        Self::of(asked).is_some_and(|pattern| pattern == *self)
+    }
+}
+
+/// True when no rule that somebody made is among the reasons.
+pub fn is_by_default(asked: &Asked) -> bool {
+    !asked.reasons.is_empty() && asked.reasons.iter().all(|reason| DEFAULT_REASONS.contains(&reason.as_str()))
+}
+
+fn scope(asked: &Asked) -> Scope {
+    let text = |name: &str| asked.arguments.get(name).and_then(Value::as_str);
+    let narrow = match asked.targets.as_slice() {
+        [Target::Statement { sql, .. }] => Some(Scope::Statement { sql: sql.clone() }),
+        [Target::Host { host }] => {
+            let method = text("method").unwrap_or("GET").to_ascii_uppercase();
+            Some(Scope::Host { method, host: host.clone() })
+        }
+        _ if asked.tool == "exec_tool" => source(asked),
+        targets if asked.effect == Effect::Write => directory(targets),
+        targets => command(asked, targets),
+    };
+    narrow.unwrap_or_else(|| Scope::Exactly { arguments: asked.arguments.clone() })
+}
+
+/// The one directory that all files stand in, when nothing else is touched and all are touched alike.
+fn directory(targets: &[Target]) -> Option<Scope> {
+    let place = |target: &Target| {
+        let (root, path, access) = target.file()?;
+        // The root stands in no directory.
+        (!path.is_root()).then(|| (root, path.parent(), access))
+    };
+    let (first, rest) = targets.split_first()?;
+    let (root, directory, access) = place(first)?;
+    let same =
+        |target: &Target| place(target).is_some_and(|other| other == (root, directory.clone(), access));
+    rest.iter().all(same).then_some(Scope::Directory { root, directory, access })
+}
+
+fn source(asked: &Asked) -> Option<Scope> {
+    let sha256 = asked.source_hash()?.to_owned();
+    let path = asked.arguments.get("path")?.as_str()?.to_owned();
+    Some(Scope::Source { path, sha256 })
+}
+
+fn command(asked: &Asked, targets: &[Target]) -> Option<Scope> {
+    let command = targets.iter().find_map(|target| match target {
+        Target::Command { command } => Some(command.clone()),
+        _ => None,
+    })?;
+    let fields = asked.arguments.as_object()?;
+    let decides = |name: &String| !PATIENCE_ARGUMENTS.contains(&name.as_str());
+    let kept: Map<String, Value> = fields
+        .iter()
+        .filter(|(name, _)| decides(name))
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
+    Some(Scope::Command { command, arguments: Value::Object(kept) })
+}
+
+/// The pattern as it is read before it is agreed to, on one line and with nothing hidden.
+impl fmt::Display for Pattern {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tool = single_line(&self.tool);
+        match &self.scope {
+            Scope::Directory { root, directory, access } => {
+                let place = if directory.is_root() { String::new() } else { format!("{directory}/") };
+                let done = if *access == Access::Read { " (read)" } else { "" };
+                write!(formatter, "{tool} {}*{done}{}", single_line(&place), tree(*root))
+            }
+            Scope::Command { command, arguments } => {
+                let place = arguments.get("cwd").and_then(Value::as_str).filter(|place| !place.is_empty());
+                let command = named(command, "exactly this command line");
+                write!(formatter, "{tool} {command} in {}", single_line(place.unwrap_or(".")))?;
+                if arguments.get("network").and_then(Value::as_bool) == Some(true) {
+                    formatter.write_str(" with the network")?;
+                }
+                Ok(())
+            }
+            Scope::Source { path, sha256 } => {
+                let short: String = sha256.chars().take(12).collect();
+                let (path, short) = (single_line(path), single_line(&short));
+                write!(formatter, "{tool} {path} as it is now (sha256 {short}), with any arguments")
+            }
+            Scope::Statement { sql } => {
+                write!(formatter, "{tool} {}, with any parameters", named(sql, "exactly this statement"))
+            }
+            Scope::Host { method, host } => {
+                write!(formatter, "{tool} {} to any address of {}", single_line(method), single_line(host))
+            }
+            Scope::Exactly { .. } => write!(formatter, "{tool} with exactly these arguments"),
+        }
+    }
+}
+
+/// A text that has just been shown, by itself when it is short.
+fn named(text: &str, words: &str) -> String {
+    let is_short = text.chars().nth(MAX_NAMED).is_none();
+    if is_short { format!("`{}`", single_line(text)) } else { words.to_owned() }
+}
+
+/// Which tree a path stands in, where that is not the project.
+fn tree(root: Root) -> &'static str {
+    match root {
+        Root::Project => "",
+        Root::Tools => " in the tool repository",
+        Root::Host => " outside of the project",
+    }
+}

@@ -1,0 +1,221 @@
+//! A whole conversation: the kernel's end asks, the terminal's end shows and answers.
+
+use std::io;
+use std::sync::Arc;
+
+use serde_json::json;
+use tgp::contract::{
+    Actor, ApprovalAnswer, ApprovalRequest, Approver, CallContext, Consent, ExecutionPath, ToolCall,
+    ToolDefinition, ToolName,
+};
+use tokio::sync::{mpsc, watch};
+
+use super::questions::Typed;
+use super::*;
+use crate::conversation::follow::Follower;
+use crate::conversation::{Answering, Heard, Keyboard, Question, approver};
+
+/// Asks for a write of this file, as the router would.
+async fn ask(approver: &dyn Approver, path: &str) -> ApprovalAnswer {
+    let arguments = json!({ "path": path, "content": "1" });
+    let call = ToolCall { id: "r1.1".to_owned(), tool: "fs_write".to_owned(), arguments };
+    let definition = ToolDefinition {
+        name: ToolName::new("fs_write").unwrap(),
+        aliases: Vec::new(),
+        description: String::new(),
+        input_schema: json!({}),
+        effect: Effect::Write,
+        path: ExecutionPath::Fast,
+        dry_run: true,
+    };
+    let context = CallContext {
+        actor: Actor::Agent("agent".to_owned()),
+        session: "s-7f3a".to_owned(),
+        consent: Consent::Ask,
+        dry_run: false,
+        depth: 0,
+        token: None,
+    };
+    let request = ApprovalRequest {
+        call: &call,
+        definition: &definition,
+        context: &context,
+        targets: &[file(path, "write")],
+        reasons: vec!["writes are asked for unless a rule allows them".to_owned()],
+        preview: None,
+        hash: format!("hash of {path}"),
+    };
+    approver.ask(request).await
+}
+
+struct Stage {
+    approver: Arc<dyn Approver>,
+    questions: mpsc::Receiver<Question>,
+    events: mpsc::Sender<AgentEvent>,
+    shown: mpsc::Receiver<AgentEvent>,
+    say: watch::Sender<Heard>,
+    out: Paper,
+    aside: Paper,
+}
+
+impl Stage {
+    fn new() -> Self {
+        let (approver, questions) = approver(Answering::Terminal);
+        let (events, shown) = mpsc::channel(16);
+        // Both are the same terminal.
+        let out = Paper::new(TERMINAL);
+        Self { approver, questions, events, shown, say: watch::Sender::default(), aside: out.clone(), out }
+    }
+
+    fn follower<K: Keyboard>(&self, keyboard: K) -> Follower<Paper, Paper, K> {
+        Follower {
+            screen: Screen::new(self.out.clone(), Form::Words(Verbosity::Brief)),
+            aside: self.aside.clone(),
+            keyboard,
+            heard: self.say.subscribe(),
+        }
+    }
+}
+
+fn approved(by: &str, path: &str) -> ApprovalAnswer {
+    ApprovalAnswer::Approved { by: by.to_owned(), hash: format!("hash of {path}") }
+}
+
+fn refused(reason: &str) -> ApprovalAnswer {
+    ApprovalAnswer::Refused { reason: reason.to_owned() }
+}
+
+#[tokio::test]
+async fn events_stand_before_their_question_and_always_is_remembered() {
+    let stage = Stage::new();
+    let follower = stage.follower(Typed::new(&["a", "y"]));
+    let Stage { approver, questions, events, shown, out, .. } = stage;
+    let work = async {
+        events.send(step(1, 0)).await.unwrap();
+        events.send(text("I write two files.")).await.unwrap();
+        events.send(call("r1.1", "fs_write", json!({ "path": "src/a" }))).await.unwrap();
+        // Three at once: the second waits for its turn, and is agreed to by then.
+        let answers = tokio::join!(
+            ask(approver.as_ref(), "src/a"),
+            ask(approver.as_ref(), "src/b"),
+            ask(approver.as_ref(), "other/c"),
+        );
+        events.send(result("r1.1", "fs_write", done(json!({})), "approved", 1.0)).await.unwrap();
+        drop(events);
+        answers
+    };
+    let (answers, summary) = tokio::join!(work, follower.run(shown, questions));
+    let always = "terminal, always: fs_write src/*";
+    assert_eq!(
+        answers,
+        (approved(always, "src/a"), approved(always, "src/b"), approved("terminal", "other/c"))
+    );
+    assert_eq!(summary, None);
+    let text = out.text();
+    assert_eq!(text.matches("Allow it?").count(), 2, "{text}");
+    let place = |words: &str| text.find(words).unwrap_or_else(|| panic!("no {words} in {text}"));
+    assert!(place("I write two files.\n") < place("wants to call"), "{text}");
+    assert!(place("always    fs_write src/*") < place("Allow it?"), "{text}");
+    assert!(place("other/*") < place("✓ fs_write src/a"), "{text}");
+}
+
+/// A keyboard on which nothing is ever typed; it tells when it is waited for.
+struct Silent(mpsc::Sender<()>);
+
+impl Keyboard for Silent {
+    async fn line(&mut self) -> io::Result<Option<String>> {
+        self.0.send(()).await.unwrap();
+        std::future::pending().await
+    }
+
+    fn forget(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn ctrl_c_at_the_question_refuses_it_and_all_that_follow() {
+    let stage = Stage::new();
+    let (waits, mut waited_for) = mpsc::channel(1);
+    let follower = stage.follower(Silent(waits));
+    let Stage { approver, questions, events, shown, say, out, .. } = stage;
+    let work = async {
+        let (first, ()) = tokio::join!(ask(approver.as_ref(), "src/a"), async {
+            waited_for.recv().await.unwrap();
+            say.send_replace(Heard::AfterCall);
+        });
+        let second = ask(approver.as_ref(), "src/b").await;
+        say.send_replace(Heard::Now);
+        // The words of the second signal are said before the end is seen.
+        tokio::task::yield_now().await;
+        drop(events);
+        (first, second)
+    };
+    let (answers, _) = tokio::join!(work, follower.run(shown, questions));
+    let no = refused("the session is being stopped from the terminal");
+    assert_eq!(answers, (no.clone(), no));
+    let text = out.text();
+    assert_eq!(text.matches("Allow it?").count(), 1, "{text}");
+    assert_eq!(text.matches("\nstopping after this call; Ctrl-C again stops now\n").count(), 1, "{text}");
+    assert_eq!(text.matches("stopping now; Ctrl-C again ends at once\n").count(), 1, "{text}");
+}
+
+#[tokio::test]
+async fn a_call_that_is_cancelled_takes_its_question_back() {
+    let stage = Stage::new();
+    let (waits, mut waited_for) = mpsc::channel(1);
+    let follower = stage.follower(Silent(waits));
+    let Stage { approver, questions, events, shown, out, .. } = stage;
+    let work = async {
+        tokio::select! {
+            answer = ask(approver.as_ref(), "src/a") => panic!("nobody answered: {answer:?}"),
+            asked = waited_for.recv() => asked.unwrap(),
+        }
+        drop(events);
+    };
+    tokio::join!(work, follower.run(shown, questions));
+    assert!(out.text().ends_with("\nthe call has ended, so its question is void\n"), "{}", out.text());
+}
+
+#[tokio::test]
+async fn nobody_to_ask_is_said() {
+    let stage = Stage::new();
+    drop(stage.questions);
+    assert_eq!(ask(stage.approver.as_ref(), "a").await, refused("nobody is at the terminal any more"));
+    for (how, why) in [
+        (
+            Answering::Nobody,
+            "standard input is no terminal, so nobody can be asked; pass --yes to agree to everything",
+        ),
+        (
+            Answering::Unseen,
+            "standard error is no terminal, so no question can be seen; pass --yes to agree to everything",
+        ),
+    ] {
+        let (approver, _) = approver(how);
+        assert_eq!(ask(approver.as_ref(), "a").await, refused(why));
+    }
+}
+
+#[tokio::test]
+async fn json_lines_share_the_terminal_with_no_question() {
+    let stage = Stage::new();
+    let (out, aside) = (Paper::new(PIPE), Paper::new(TERMINAL));
+    let follower = Follower {
+        screen: Screen::new(out.clone(), Form::JsonLines),
+        aside: aside.clone(),
+        keyboard: Typed::new(&["y"]),
+        heard: stage.say.subscribe(),
+    };
+    let Stage { approver, questions, events, shown, .. } = stage;
+    let work = async {
+        events.send(text("half a line")).await.unwrap();
+        let answer = ask(approver.as_ref(), "a").await;
+        drop(events);
+        answer
+    };
+    let (answer, _) = tokio::join!(work, follower.run(shown, questions));
+    assert_eq!(answer, approved("terminal", "a"));
+    assert_eq!(out.text(), "{\"type\":\"text\",\"value\":\"half a line\"}\n");
+    assert!(aside.text().contains("Allow it?"));
+}

@@ -1,0 +1,119 @@
+//! Signals, sent to a real process: this very program, started again.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use tgp::{StopSignal, StopWish};
+
+use crate::conversation::Interrupts;
+
+/// Set in the process that is sent signals, to what it does at the end.
+const CHILD: &str = "TGP_TEST_SIGNALS";
+/// Longer than any test may take: whoever waits for its end without a signal hangs.
+const FOR_EVER: Duration = Duration::from_secs(600);
+
+/// A session that says what it hears.
+fn child(last: &str) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let interrupts = Interrupts::default();
+        let (handle, mut stop) = StopSignal::new();
+        let heard = interrupts.heard();
+        let session = async {
+            println!("listening");
+            stop.wished(StopWish::AfterCall).await;
+            println!("{:?}", *heard.borrow());
+            stop.wished(StopWish::Now).await;
+            println!("{:?}", *heard.borrow());
+            if last == "hang" {
+                // Nothing of the runtime is polled any more.
+                std::thread::sleep(FOR_EVER);
+            }
+        };
+        tokio::select! {
+            biased;
+            () = interrupts.unheeded() => println!("unheeded"),
+            () = interrupts.during(handle, session) => println!("ended"),
+        }
+        if last == "ordinary" {
+            println!("alone");
+            interrupts.unheeded().await;
+            println!("unheeded");
+        }
+    });
+}
+
+struct Started {
+    child: Child,
+    lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
+}
+
+impl Started {
+    fn new(test: &str, last: &str) -> Self {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args([&format!("conversation::tests::interrupts::{test}"), "--exact", "--nocapture"])
+            .env(CHILD, last)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        Self { child, lines }
+    }
+
+    fn wait_for(&mut self, line: &str) {
+        let mut seen = Vec::new();
+        for next in self.lines.by_ref() {
+            let next = next.unwrap();
+            if next == line {
+                return;
+            }
+            seen.push(next);
+        }
+        panic!("`{line}` never came: {seen:?}");
+    }
+
+    fn send(&self, signal: Signal) {
+        kill(Pid::from_raw(i32::try_from(self.child.id()).unwrap()), signal).unwrap();
+    }
+
+    fn end(mut self) -> ExitStatus {
+        self.child.wait().unwrap()
+    }
+}
+
+#[test]
+fn three_interrupts_end_even_a_process_that_hangs() {
+    if let Ok(last) = std::env::var(CHILD) {
+        return child(&last);
+    }
+    let mut started = Started::new("three_interrupts_end_even_a_process_that_hangs", "hang");
+    started.wait_for("listening");
+    started.send(Signal::SIGINT);
+    started.wait_for("AfterCall");
+    started.send(Signal::SIGINT);
+    started.wait_for("Now");
+    started.send(Signal::SIGINT);
+    assert_eq!(started.end().code(), Some(130));
+}
+
+#[test]
+fn sigterm_stops_a_session_now_and_ends_an_ordinary_command() {
+    if let Ok(last) = std::env::var(CHILD) {
+        return child(&last);
+    }
+    let mut started = Started::new("sigterm_stops_a_session_now_and_ends_an_ordinary_command", "ordinary");
+    started.wait_for("listening");
+    started.send(Signal::SIGTERM);
+    // Both wishes are the strongest one.
+    started.wait_for("Terminated");
+    started.wait_for("Terminated");
+    started.wait_for("ended");
+    started.wait_for("alone");
+    started.send(Signal::SIGINT);
+    started.wait_for("unheeded");
+    assert_eq!(started.end().code(), Some(0));
+}

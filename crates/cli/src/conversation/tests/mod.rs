@@ -1,0 +1,170 @@
+//! The conversation as it is read: recorded sessions and questions against golden files, and whatever a hostile model
+//! can put into them.
+
+mod flow;
+mod hostile;
+mod interrupts;
+mod patterns;
+mod questions;
+mod screens;
+
+use std::cell::{Cell, RefCell};
+use std::path::Path;
+use std::rc::Rc;
+
+use serde_json::{Value, json};
+use tgp::AgentEvent;
+use tgp::contract::{Effect, Target, TddMode, TddState, ToolResult, Usage};
+
+use super::board::Charset;
+use super::screen::{Form, Screen};
+use super::{Asked, Board, Manner, Verbosity};
+
+/// A board that remembers everything that was ever written to it.
+#[derive(Clone)]
+struct Paper {
+    text: Rc<RefCell<String>>,
+    manner: Rc<Cell<Manner>>,
+}
+
+impl Paper {
+    fn new(manner: Manner) -> Self {
+        Self { text: Rc::default(), manner: Rc::new(Cell::new(manner)) }
+    }
+
+    fn text(&self) -> String {
+        self.text.borrow().clone()
+    }
+
+    fn resize(&self, columns: usize, rows: usize) {
+        self.manner.set(Manner { columns, rows, ..self.manner.get() });
+    }
+
+    /// What a terminal shows after all of it.
+    fn screen(&self, rows: u16, columns: u16) -> String {
+        let mut terminal = vt100::Parser::new(rows, columns, 0);
+        terminal.process(self.text().replace('\n', "\r\n").as_bytes());
+        let lines: Vec<String> =
+            terminal.screen().rows(0, columns).map(|row| row.trim_end().to_owned()).collect();
+        format!("{}\n", lines.join("\n").trim_end())
+    }
+}
+
+impl Board for Paper {
+    fn write(&self, text: &str) {
+        self.text.borrow_mut().push_str(text);
+    }
+
+    fn manner(&self) -> Manner {
+        self.manner.get()
+    }
+}
+
+/// A pipe in a locale with all signs.
+const PIPE: Manner = Manner {
+    terminal: false,
+    movable: false,
+    colour: false,
+    columns: 120,
+    rows: 24,
+    charset: Charset::Unicode,
+};
+const TERMINAL: Manner = Manner { terminal: true, movable: true, columns: 80, rows: 40, ..PIPE };
+
+/// Compares with a file of `golden/`, which `UPDATE_GOLDEN=1` writes anew.
+#[track_caller]
+fn golden(name: &str, actual: &str) {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/conversation/tests/golden").join(name);
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(&file, actual).unwrap();
+        return;
+    }
+    let expected = std::fs::read_to_string(&file).unwrap_or_default();
+    let difference = similar::TextDiff::from_lines(expected.as_str(), actual);
+    let difference = difference.unified_diff().header("expected", "actual").to_string();
+    assert!(difference.is_empty(), "{name}: look at it, then UPDATE_GOLDEN=1 if it is right\n{difference}");
+}
+
+fn screen(manner: Manner, verbosity: Verbosity) -> (Screen<Paper>, Paper) {
+    let paper = Paper::new(manner);
+    (Screen::new(paper.clone(), Form::Words(verbosity)), paper)
+}
+
+fn session() -> AgentEvent {
+    AgentEvent::Session {
+        id: "s-7f3a".to_owned(),
+        task: "Add a slug function".to_owned(),
+        provider: "script".to_owned(),
+        model: "story".to_owned(),
+        mode: TddMode::Strict,
+        state: TddState::Idle,
+        resumed: false,
+    }
+}
+
+fn step(step: u64, tokens: u64) -> AgentEvent {
+    AgentEvent::Step { step, tokens }
+}
+
+fn text(value: &str) -> AgentEvent {
+    AgentEvent::Text { value: value.to_owned() }
+}
+
+fn usage(input_tokens: u64, output_tokens: u64) -> AgentEvent {
+    AgentEvent::Usage(Usage { input_tokens, output_tokens })
+}
+
+fn call(id: &str, tool: &str, arguments: Value) -> AgentEvent {
+    AgentEvent::ToolCall {
+        step: 1,
+        id: id.to_owned(),
+        tool_name: tool.to_owned(),
+        call_id: format!("call_{id}"),
+        arguments,
+    }
+}
+
+fn result(id: &str, tool: &str, result: ToolResult, verdict: &str, duration_ms: f64) -> AgentEvent {
+    AgentEvent::ToolResult {
+        step: 1,
+        id: id.to_owned(),
+        tool_name: tool.to_owned(),
+        call_id: format!("call_{id}"),
+        result,
+        verdict: verdict.to_owned(),
+        duration_ms,
+        files: Vec::new(),
+        state: TddState::Red,
+    }
+}
+
+fn done(data: Value) -> ToolResult {
+    ToolResult::Done(data)
+}
+
+/// A question of an agent for which nobody has made a rule.
+fn asked(tool: &str, effect: Effect, arguments: Value, targets: Vec<Target>) -> Asked {
+    let reason = match effect {
+        Effect::Read | Effect::Write => "writes are asked for unless a rule allows them",
+        Effect::Execute => "running something is asked for unless a rule allows it",
+        Effect::Network => "the network is asked for unless a rule allows it",
+    };
+    Asked {
+        session: "s-7f3a".to_owned(),
+        actor: "agent".to_owned(),
+        tool: tool.to_owned(),
+        effect,
+        arguments,
+        targets,
+        reasons: vec![reason.to_owned()],
+        preview: None,
+    }
+}
+
+fn file(path: &str, access: &str) -> Target {
+    target(json!({ "kind": "file", "root": "project", "path": path, "access": access }))
+}
+
+fn target(value: Value) -> Target {
+    serde_json::from_value(value).unwrap()
+}

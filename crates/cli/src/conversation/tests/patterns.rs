@@ -1,0 +1,174 @@
+//! What `always` covers, and what it never does.
+
+use serde_json::json;
+
+use super::*;
+use crate::conversation::pattern::Pattern;
+
+fn write(tool: &str, path: &str) -> Asked {
+    asked(tool, Effect::Write, json!({ "path": path, "content": path }), vec![file(path, "write")])
+}
+
+fn run(arguments: Value) -> Asked {
+    let mut targets = vec![target(json!({ "kind": "command", "command": arguments["command"] }))];
+    if arguments["network"] == json!(true) {
+        targets.push(target(json!({ "kind": "network" })));
+    }
+    asked("shell_exec", Effect::Execute, arguments, targets)
+}
+
+fn tool(path: &str, sha256: Option<&str>, args: Value) -> Asked {
+    Asked {
+        preview: sha256.map(|hash| json!({ "sha256": hash, "source": "…" })),
+        ..asked("exec_tool", Effect::Execute, json!({ "path": path, "args": args }), vec![file(path, "read")])
+    }
+}
+
+fn sql(sql: &str, params: Value) -> Asked {
+    let targets = vec![target(json!({ "kind": "statement", "sql": sql, "kinds": ["insert"] }))];
+    asked("exec_sql", Effect::Write, json!({ "sql": sql, "params": params }), targets)
+}
+
+fn fetch(method: Option<&str>, host: &str, path: &str) -> Asked {
+    let mut arguments = json!({ "url": format!("https://{host}/{path}") });
+    if let Some(method) = method {
+        arguments["method"] = json!(method);
+    }
+    asked("fetch", Effect::Network, arguments, vec![target(json!({ "kind": "host", "host": host }))])
+}
+
+fn sync(arguments: Value) -> Asked {
+    asked("sync", Effect::Network, arguments, Vec::new())
+}
+
+fn by(asked: Asked, actor: &str) -> Asked {
+    Asked { actor: actor.to_owned(), ..asked }
+}
+
+fn of_session(asked: Asked, session: &str) -> Asked {
+    Asked { session: session.to_owned(), ..asked }
+}
+
+fn with_target(asked: Asked, target: Target) -> Asked {
+    Asked { targets: [asked.targets.clone(), vec![target]].concat(), ..asked }
+}
+
+#[test]
+fn a_pattern_covers_what_it_says() {
+    let first = write("fs_write", "src/a.ts");
+    for (agreed, words, next, expected) in [
+        (first.clone(), "fs_write src/*", write("fs_write", "src/b.ts"), true),
+        (first.clone(), "fs_write src/*", write("fs_write", "src/deep/b.ts"), false),
+        (first.clone(), "fs_write src/*", write("fs_write", "b.ts"), false),
+        (first.clone(), "fs_write src/*", write("fs_write", "src2/b.ts"), false),
+        (first.clone(), "fs_write src/*", write("fs_edit", "src/a.ts"), false),
+        (first.clone(), "fs_write src/*", by(write("fs_write", "src/b.ts"), "tools/x.ts"), false),
+        (first.clone(), "fs_write src/*", of_session(write("fs_write", "src/b.ts"), "other"), false),
+        (first.clone(), "fs_write src/*", with_target(first.clone(), file("etc/b", "write")), false),
+        (first.clone(), "fs_write src/*", with_target(first.clone(), file("src/b", "read")), false),
+        (first, "fs_write src/*", with_target(write("fs_write", "src/b"), file("src/c", "write")), true),
+        (write("fs_write", "a.ts"), "fs_write *", write("fs_write", "b.ts"), true),
+        (write("fs_write", "a.ts"), "fs_write *", write("fs_write", "src/b.ts"), false),
+        (
+            run(json!({ "command": "cargo test" })),
+            "shell_exec `cargo test` in .",
+            run(json!({ "command": "cargo test", "timeout_ms": 9 })),
+            true,
+        ),
+        (
+            run(json!({ "command": "cargo test" })),
+            "shell_exec `cargo test` in .",
+            run(json!({ "command": "cargo test " })),
+            false,
+        ),
+        (
+            run(json!({ "command": "cargo test" })),
+            "shell_exec `cargo test` in .",
+            run(json!({ "command": "cargo test", "cwd": "sub" })),
+            false,
+        ),
+        (
+            run(json!({ "command": "cargo test" })),
+            "shell_exec `cargo test` in .",
+            run(json!({ "command": "cargo test", "network": true })),
+            false,
+        ),
+        (
+            run(json!({ "command": "cargo test", "cwd": "sub", "network": true })),
+            "shell_exec `cargo test` in sub with the network",
+            run(json!({ "command": "cargo test", "cwd": "sub", "network": true, "stdin": "y" })),
+            false,
+        ),
+        (
+            tool("tools/a.ts", Some("0123456789abcdef"), json!(1)),
+            "exec_tool tools/a.ts as it is now (sha256 0123456789ab), with any arguments",
+            tool("tools/a.ts", Some("0123456789abcdef"), json!(2)),
+            true,
+        ),
+        (
+            tool("tools/a.ts", Some("0123456789abcdef"), json!(1)),
+            "exec_tool tools/a.ts as it is now (sha256 0123456789ab), with any arguments",
+            tool("tools/a.ts", Some("0123456789abcdee"), json!(1)),
+            false,
+        ),
+        (
+            tool("tools/a.ts", None, json!(1)),
+            "exec_tool with exactly these arguments",
+            tool("tools/a.ts", None, json!(2)),
+            false,
+        ),
+        (
+            sql("INSERT INTO t VALUES (?)", json!([1])),
+            "exec_sql `INSERT INTO t VALUES (?)`, with any parameters",
+            sql("INSERT INTO t VALUES (?)", json!([2])),
+            true,
+        ),
+        (
+            sql("INSERT INTO t VALUES (?)", json!([1])),
+            "exec_sql `INSERT INTO t VALUES (?)`, with any parameters",
+            sql("INSERT INTO u VALUES (?)", json!([1])),
+            false,
+        ),
+        (
+            fetch(None, "a.example", "x"),
+            "fetch GET to any address of a.example",
+            fetch(Some("get"), "a.example", "y"),
+            true,
+        ),
+        (
+            fetch(None, "a.example", "x"),
+            "fetch GET to any address of a.example",
+            fetch(Some("POST"), "a.example", "x"),
+            false,
+        ),
+        (
+            fetch(None, "a.example", "x"),
+            "fetch GET to any address of a.example",
+            fetch(None, "b.a.example", "x"),
+            false,
+        ),
+        (sync(json!({})), "sync with exactly these arguments", sync(json!({})), true),
+        (sync(json!({})), "sync with exactly these arguments", sync(json!({ "force": true })), false),
+    ] {
+        let pattern = Pattern::of(&agreed).unwrap();
+        assert_eq!(pattern.to_string(), words);
+        assert!(pattern.covers(&agreed), "a pattern covers what it was made of: {words}");
+        assert_eq!(pattern.covers(&next), expected, "{words}: {next:?}");
+    }
+}
+
+#[test]
+fn a_rule_that_somebody_made_is_never_covered() {
+    let agreed = write("fs_write", "src/a.ts");
+    let pattern = Pattern::of(&agreed).unwrap();
+    for reasons in [
+        vec!["migrations are looked at".to_owned()],
+        vec![agreed.reasons[0].clone(), "migrations are looked at".to_owned()],
+        vec![format!("{} ", agreed.reasons[0])],
+        Vec::new(),
+    ] {
+        let asked = Asked { reasons, ..agreed.clone() };
+        assert!(!pattern.covers(&asked), "{asked:?}");
+        assert_eq!(Pattern::of(&asked), None);
+    }
+}

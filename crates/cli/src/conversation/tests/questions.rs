@@ -1,0 +1,226 @@
+//! The screens of questions, and what each answer does.
+
+use std::collections::VecDeque;
+use std::io;
+
+use serde_json::json;
+
+use super::*;
+use crate::conversation::pattern::Pattern;
+use crate::conversation::{Answer, Keyboard, Offer, Sheet, interview};
+
+/// A keyboard on which these lines are typed, each after the question was shown; then its input ends.
+pub struct Typed(pub VecDeque<String>);
+
+impl Typed {
+    pub fn new(lines: &[&str]) -> Self {
+        Self(lines.iter().map(|line| format!("{line}\n")).collect())
+    }
+}
+
+impl Keyboard for Typed {
+    async fn line(&mut self) -> io::Result<Option<String>> {
+        Ok(self.0.pop_front())
+    }
+
+    fn forget(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn asked_at(manner: Manner, asked: &Asked, lines: &[&str]) -> (Answer, String) {
+    let paper = Paper::new(manner);
+    let offer = Pattern::of(asked).map_or(Offer::Once, |pattern| Offer::Always(pattern.to_string()));
+    let sheet = Sheet::new(asked);
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let answer = runtime.block_on(interview(&paper, &mut Typed::new(lines), &sheet, &offer));
+    (answer, paper.text())
+}
+
+fn write() -> Asked {
+    let diff = "--- a/src/a.ts\n+++ b/src/a.ts\n@@ -1,2 +1,2 @@\n const a = 1;\n-\tconst b = 2;\n+\tconst b = '\u{1b}[2K\u{202e}';\n";
+    let arguments =
+        json!({ "path": "src/a.ts", "content": "const a = 1;\n\tconst b = '\u{1b}[2K\u{202e}';\n" });
+    Asked {
+        preview: Some(json!({ "path": "src/a.ts", "created": false, "dry_run": true, "diff": diff })),
+        ..asked("fs_write", Effect::Write, arguments, vec![file("src/a.ts", "write")])
+    }
+}
+
+/// A new file of so many lines.
+fn long_write(lines: usize) -> Asked {
+    let content: String = (1..=lines).map(|number| format!("line {number}\n")).collect();
+    let added: String = content.lines().map(|line| format!("+{line}\n")).collect();
+    let diff = format!("--- /dev/null\n+++ b/notes.txt\n@@ -0,0 +1,{lines} @@\n{added}");
+    Asked {
+        preview: Some(json!({ "path": "notes.txt", "diff": diff, "diffTruncated": true })),
+        ..asked(
+            "fs_write",
+            Effect::Write,
+            json!({ "path": "notes.txt", "content": content }),
+            vec![file("notes.txt", "write")],
+        )
+    }
+}
+
+fn command() -> Asked {
+    let arguments = json!({ "command": "cargo build --release \\\n  && rm -rf \u{200b}dist", "cwd": "web", "network": true, "template": "build", "stdin": "yes\nno\n", "timeout_ms": 5000 });
+    let targets = vec![
+        target(json!({ "kind": "command", "command": arguments["command"] })),
+        file("web", "read"),
+        target(json!({ "kind": "network" })),
+    ];
+    asked("shell_exec", Effect::Execute, arguments, targets)
+}
+
+fn statement() -> Asked {
+    let sql = "DELETE FROM users\nWHERE age > ?1 -- all of them";
+    Asked {
+        preview: Some(
+            json!({ "rows": [{ "id": 1 }], "columns": ["id"], "changed": 3, "truncated": false, "dry_run": true }),
+        ),
+        ..asked(
+            "exec_sql",
+            Effect::Write,
+            json!({ "sql": sql, "params": [17] }),
+            vec![target(json!({ "kind": "statement", "sql": sql, "kinds": ["delete"] }))],
+        )
+    }
+}
+
+fn fetch() -> Asked {
+    let arguments = json!({ "url": "https://api.example.com/v1/pay?x=1", "method": "POST", "headers": { "x-key": "1" }, "body": "{\n  \"amount\": 7\n}" });
+    asked(
+        "fetch",
+        Effect::Network,
+        arguments,
+        vec![target(json!({ "kind": "host", "host": "api.example.com" }))],
+    )
+}
+
+fn program() -> Asked {
+    let source = "/** Sends it. */\nexport default (args: { to: string }) => args.to;\n";
+    Asked {
+        preview: Some(
+            json!({ "path": "tools/send.ts", "sha256": "9f86d081884c7d659a2feaa0c55ad015", "source": source }),
+        ),
+        ..asked(
+            "exec_tool",
+            Effect::Execute,
+            json!({ "path": "tools/send.ts", "args": { "to": "all" } }),
+            vec![target(
+                json!({ "kind": "file", "root": "tools", "path": "tools/send.ts", "access": "read" }),
+            )],
+        )
+    }
+}
+
+fn changes_by_rule() -> Asked {
+    Asked {
+        reasons: vec!["generated code is looked at by the team".to_owned()],
+        preview: Some(json!({ "changes": [
+            { "path": "gen/a.ts", "diff": "--- /dev/null\n+++ b/gen/a.ts\n@@ -0,0 +1 @@\n+1\n", "truncated": false },
+            { "path": "gen/b.ts", "removed": true },
+        ] })),
+        ..asked(
+            "shell_exec",
+            Effect::Execute,
+            json!({ "command": "make gen" }),
+            vec![file("gen/a.ts", "write"), file("gen/b.ts", "delete")],
+        )
+    }
+}
+
+fn anything() -> Asked {
+    let targets = (0..9).map(|number| file(&format!("deep/{number}"), "write")).collect();
+    Asked {
+        reasons: vec![format!("a long reason {}", "word ".repeat(120))],
+        ..asked("mystery", Effect::Write, json!({ "what": "\u{1b}[2J", "deep": { "list": [1, 2] } }), targets)
+    }
+}
+
+#[test]
+fn a_question_shows_exactly_what_will_happen() {
+    for (name, asked, lines) in [
+        ("write", write(), &["?", "m", "m", "y"][..]),
+        ("long_write", long_write(100), &["m", "m", "a"]),
+        ("command", command(), &["n"]),
+        ("statement", statement(), &["m", "y"]),
+        ("fetch", fetch(), &[""]),
+        ("program", program(), &["m", "a"]),
+        ("changes_by_rule", changes_by_rule(), &["?", "a"]),
+        ("anything", anything(), &["m", "y"]),
+    ] {
+        let (answer, shown) = asked_at(TERMINAL, &asked, lines);
+        golden(&format!("question_{name}.txt"), &format!("{shown}\n=> {answer:?}\n"));
+    }
+}
+
+#[test]
+fn plus_and_minus_have_colours() {
+    let (_, shown) = asked_at(Manner { colour: true, ..TERMINAL }, &write(), &["y"]);
+    assert!(shown.contains("\u{1b}[32m+    const b"), "{shown:?}");
+    assert!(shown.contains("\u{1b}[31m-    const b"), "{shown:?}");
+    assert!(shown.contains("\u{1b}[36m--- a/src/a.ts"), "{shown:?}");
+}
+
+#[test]
+fn only_a_clear_yes_is_one() {
+    for (lines, expected) in [
+        (&["y"][..], Answer::Yes),
+        (&[" YES "], Answer::Yes),
+        (&["a"], Answer::Always),
+        (&["m", "?", "y"], Answer::Yes),
+        (&["n"], Answer::no("the answer at the terminal was no")),
+        (&[""], Answer::no("the answer at the terminal was no")),
+        (&["yy"], Answer::no("the answer at the terminal was no")),
+        (&["ja"], Answer::no("the answer at the terminal was no")),
+        (&["\u{1b}[A"], Answer::no("the answer at the terminal was no")),
+        (&[], Answer::no("the input at the terminal has ended")),
+        (&["m"], Answer::no("the input at the terminal has ended")),
+    ] {
+        let (answer, shown) = asked_at(TERMINAL, &write(), lines);
+        assert_eq!(answer, expected, "{lines:?}");
+        assert!(!shown.contains('\u{1b}'), "{shown:?}");
+    }
+    // Where a rule asks each time, `always` is none of the answers.
+    let (answer, shown) = asked_at(TERMINAL, &changes_by_rule(), &["always"]);
+    assert_eq!(answer, Answer::no("the answer at the terminal was no"));
+    assert!(!shown.contains("a always"), "{shown}");
+}
+
+#[test]
+fn nothing_is_cut_in_silence() {
+    // However much there is, paging on shows all of it.
+    let (_, shown) = asked_at(TERMINAL, &long_write(500), &["m"; 60]);
+    for number in 1..=500 {
+        assert!(shown.contains(&format!("+line {number}\n")), "line {number}");
+    }
+    assert!(shown.contains("more rows: m shows them"), "{shown}");
+    // One endless line is rows, too, and each stands behind the bar.
+    let endless = "z".repeat(10_000);
+    let asked = asked("mystery", Effect::Write, json!({ "what": endless }), Vec::new());
+    let (_, shown) = asked_at(TERMINAL, &asked, &["m"; 10]);
+    assert_eq!(shown.matches('z').count(), 10_000);
+    assert!(shown.lines().filter(|line| line.contains('z')).all(|line| line.starts_with("  │ ")), "{shown}");
+    assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+}
+
+/// A keyboard that cannot be read at all.
+struct Broken;
+
+impl Keyboard for Broken {
+    async fn line(&mut self) -> io::Result<Option<String>> {
+        Err(io::ErrorKind::PermissionDenied.into())
+    }
+
+    fn forget(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn a_keyboard_that_fails_refuses() {
+    let answer = interview(&Paper::new(TERMINAL), &mut Broken, &Sheet::new(&write()), &Offer::Once).await;
+    assert!(matches!(&answer, Answer::No { reason } if reason.contains("could not be read")), "{answer:?}");
+}

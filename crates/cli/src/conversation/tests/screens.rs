@@ -1,0 +1,296 @@
+//! Recorded sessions as they look in a pipe, at a terminal, with `-v` and as JSON.
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+use serde_json::json;
+use tgp::contract::{Code, Place, Root, ToolError, Usage};
+use tgp::{AgentEvent, AuditRange, Ending, Summary, TestCount, TouchedFile};
+
+use super::*;
+
+/// A session in which everything happens once.
+fn story() -> Vec<AgentEvent> {
+    let failing = ToolError::new(Code::Runtime, "tools/slug.ts:3:10: text is not a string. It is a number.")
+        .place(&Place { file: "tools/slug.ts".to_owned(), line: 3, column: 10 })
+        .help("convert it with String(text) first")
+        .detail(
+            "logs",
+            json!([{ "level": "log", "text": "begin" }, { "level": "error", "text": "two\nlines" }]),
+        );
+    let denied = ToolError::new(Code::State, "code comes after a failing test. Write the test first.")
+        .help("write tools/slug.test.ts, run it, and see it fail");
+    let search = json!({ "query": "make a slug of a title", "limit": 5 });
+    let test =
+        "import { test, expect } from '@tgp/test';\nimport slug from './slug';\n\ntest('lower', () => {});\n";
+    vec![
+        session(),
+        step(1, 0),
+        text("I look for a tool "),
+        text("first.\n\nThen "),
+        text("I write the test."),
+        usage(812, 40),
+        call("r1.1", "search", search),
+        call("r1.2", "fs_read", json!({ "path": "README.md" })),
+        result("r1.1", "search", done(json!({ "results": [], "verdict": "forge" })), "allowed", 6.81),
+        result("r1.2", "fs_read", done(json!({ "content": "# A\nb\n", "lines": 2 })), "allowed", 0.38),
+        step(2, 852),
+        call("r2.1", "write_file", json!({ "path": "tools/slug.ts", "content": "export default 1;\n" })),
+        result("r2.1", "write_file", ToolResult::Failed(denied), "denied", 0.12),
+        step(3, 1700),
+        text("Right: the test comes first.\n"),
+        call("r3.1", "write_file", json!({ "path": "tools/slug.test.ts", "content": test })),
+        result(
+            "r3.1",
+            "write_file",
+            done(json!({ "path": "tools/slug.test.ts", "created": true })),
+            "approved",
+            21.4,
+        ),
+        call("r3.2", "test_tool", json!({ "path": "tools/slug.test.ts" })),
+        result("r3.2", "test_tool", done(json!({ "files": [], "passed": 0, "failed": 1 })), "approved", 31.0),
+        AgentEvent::Notice { message: "older results were shortened to fit the context".to_owned() },
+        step(4, 2600),
+        call("r4.1", "exec_tool", json!({ "path": "tools/slug.ts", "args": { "text": 7 } })),
+        result("r4.1", "exec_tool", ToolResult::Failed(failing), "approved", 1.25),
+        call("r4.2", "shell_exec", json!({ "command": "cargo test\n--all", "cwd": "sub" })),
+        result(
+            "r4.2",
+            "shell_exec",
+            done(
+                json!({ "exitCode": 101, "stdout": "running\n1 failed\n", "stderr": "", "durationMs": 2100 }),
+            ),
+            "approved",
+            2104.0,
+        ),
+        call("r4.3", "remember", json!({ "what": { "deep": [1, 2] }, "list": [1] })),
+        result("r4.3", "remember", done(json!("kept")), "recovered", 61_200.0),
+        AgentEvent::Error {
+            error: ToolError::new(Code::Provider, "the connection was lost").help("it is tried again"),
+        },
+        step(5, 3300),
+        text("Done."),
+        AgentEvent::End { summary: Box::new(summary(Ending::Done)) },
+    ]
+}
+
+fn summary(ending: Ending) -> Summary {
+    let file = |root: Root, path: &str, created: bool, deleted: bool| TouchedFile {
+        root,
+        path: path.to_owned(),
+        created,
+        deleted,
+    };
+    Summary {
+        session: "s-7f3a".to_owned(),
+        ending,
+        answer: "Done.".to_owned(),
+        steps: 5,
+        calls: 8,
+        refused: 1,
+        failed: 2,
+        usage: Usage { input_tokens: 3012, output_tokens: 288 },
+        cost: Some(0.0123),
+        duration_ms: 12_345,
+        files: vec![
+            file(Root::Project, "src/new.ts", true, false),
+            file(Root::Project, "src/old.ts", false, false),
+            file(Root::Project, "src/gone.ts", false, true),
+            file(Root::Tools, "tools/slug.ts", true, false),
+        ],
+        forged: vec!["tools/slug.ts".to_owned()],
+        reused: vec!["tools/text/lower.ts".to_owned(), "tools/text/trim.ts".to_owned()],
+        tests: Some(TestCount { runs: 2, passed: 3, failed: 0 }),
+        audit: Some(AuditRange { first: 12, last: 31 }),
+    }
+}
+
+fn played(manner: Manner, verbosity: Verbosity) -> String {
+    let (mut screen, paper) = screen(manner, verbosity);
+    story().iter().for_each(|event| screen.show(event));
+    paper.text()
+}
+
+#[test]
+fn a_session_reads_as_a_story() {
+    golden("plain.txt", &played(PIPE, Verbosity::Brief));
+    let ascii = played(Manner { charset: Charset::Ascii, ..PIPE }, Verbosity::Brief);
+    assert!(ascii.is_ascii(), "{ascii}");
+    golden("plain_ascii.txt", &ascii);
+    golden("detailed.txt", &played(PIPE, Verbosity::Detailed));
+    let colourful = played(Manner { colour: true, ..TERMINAL }, Verbosity::Brief);
+    let plain = played(TERMINAL, Verbosity::Brief);
+    assert_ne!(colourful, plain);
+    assert_eq!(console::strip_ansi_codes(&colourful), plain, "colour changes nothing but the colour");
+}
+
+#[test]
+fn json_lines_are_the_events() {
+    let paper = Paper::new(PIPE);
+    let mut screen = Screen::new(paper.clone(), Form::JsonLines);
+    for event in story() {
+        screen.show(&event);
+        screen.tick(Duration::from_secs(1));
+        screen.make_room();
+    }
+    let text = paper.text();
+    let read: Vec<AgentEvent> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(read, story());
+    golden("events.jsonl", &text);
+}
+
+#[test]
+fn every_ending_says_what_to_do() {
+    let error = |code, message: &str, help: &str| ToolError::new(code, message).help(help);
+    let mut all = String::new();
+    for ending in [
+        Ending::Done,
+        Ending::Interrupted,
+        Ending::Budget { error: error(Code::Budget, "5 of 5 steps are used", "--max-steps allows more") },
+        Ending::Stuck {
+            error: error(Code::NotFound, "`fs_read` failed three times: no file", "name a file"),
+        },
+        Ending::NeedsUser { error: error(Code::Provider, "401: the key is wrong", "set OPENAI_API_KEY") },
+        Ending::Broken { error: error(Code::Integrity, "the audit was changed", "see `tgp audit verify`") },
+    ] {
+        let (mut screen, paper) = screen(PIPE, Verbosity::Brief);
+        let is_done = ending == Ending::Done;
+        screen.show(&AgentEvent::End { summary: Box::new(summary(ending)) });
+        assert_eq!(paper.text().contains("tgp run --resume s-7f3a"), !is_done);
+        all.push_str(&paper.text());
+    }
+    // A session that did nothing has no empty rows.
+    let (mut screen, paper) = screen(PIPE, Verbosity::Brief);
+    let nothing = Summary {
+        files: Vec::new(),
+        forged: Vec::new(),
+        reused: Vec::new(),
+        tests: None,
+        audit: None,
+        cost: None,
+        usage: Usage::default(),
+        calls: 0,
+        refused: 0,
+        failed: 0,
+        steps: 1,
+        ..summary(Ending::Done)
+    };
+    screen.show(&AgentEvent::End { summary: Box::new(nothing) });
+    all.push_str(&paper.text());
+    golden("endings.txt", &all);
+}
+
+/// What stands on the terminal at the moments at which a person looks at it.
+#[test]
+fn a_terminal_shows_what_is_waited_for() {
+    let (mut screen, paper) = screen(TERMINAL, Verbosity::Brief);
+    let mut looks = String::new();
+    for (number, event) in story().iter().enumerate() {
+        screen.show(event);
+        screen.tick(Duration::from_secs(number as u64 * 5));
+        if matches!(event, AgentEvent::ToolCall { .. } | AgentEvent::Step { .. } | AgentEvent::End { .. }) {
+            let shown = paper.screen(60, 80);
+            let last: Vec<&str> = shown.lines().rev().take(5).collect();
+            looks.push_str(&format!("--- event {number}\n"));
+            last.iter().rev().for_each(|line| looks.push_str(&format!("{line}\n")));
+        }
+    }
+    looks.push_str("--- the end\n");
+    looks.push_str(&paper.screen(60, 80));
+    golden("terminal.txt", &looks);
+}
+
+#[test]
+fn a_status_is_drawn_only_when_it_says_something_new_and_only_where_it_can_be_taken_back() {
+    let (mut shown, paper) = screen(TERMINAL, Verbosity::Brief);
+    shown.show(&session());
+    shown.show(&step(1, 0));
+    shown.tick(Duration::from_secs(1));
+    let length = paper.text().len();
+    shown.tick(Duration::from_millis(1900));
+    assert_eq!(paper.text().len(), length, "the same second is drawn once");
+    shown.tick(Duration::from_secs(2));
+    assert!(paper.text().len() > length);
+    // While the model speaks there is no status, not even between two lines.
+    shown.show(&text("one\n"));
+    let length = paper.text().len();
+    shown.tick(Duration::from_secs(3));
+    assert_eq!(paper.text().len(), length);
+
+    for manner in [PIPE, Manner { movable: false, ..TERMINAL }] {
+        let (mut screen, paper) = screen(manner, Verbosity::Brief);
+        for event in story() {
+            screen.show(&event);
+            screen.tick(Duration::from_secs(9));
+        }
+        assert_eq!(paper.text(), played(manner, Verbosity::Brief), "no status at all");
+        assert!(!paper.text().contains(['\r', '\u{1b}']), "{:?}", paper.text());
+    }
+}
+
+#[test]
+fn a_status_fits_the_terminal_and_is_gone_after_a_resize() {
+    for columns in [1, 2, 5, 10, 20, 40, 80, 200] {
+        let (mut screen, paper) = screen(Manner { columns, ..TERMINAL }, Verbosity::Brief);
+        screen.show(&step(12, 123_456));
+        screen.show(&call("r1.1", "shell_exec", json!({ "command": "x".repeat(300) })));
+        let before = paper.text().len();
+        screen.tick(Duration::from_secs(4000));
+        let drawn = paper.text()[before..].replace('\r', "\n");
+        let widest = drawn.lines().map(console::measure_text_width).max().unwrap();
+        assert!(widest < columns.max(2), "{widest} of {columns}: {drawn:?}");
+    }
+    // A terminal that is made narrower while a status stands: it is broken into rows below the cursor.
+    let (mut screen, paper) = screen(TERMINAL, Verbosity::Brief);
+    screen.show(&text("kept\n"));
+    screen.show(&step(3, 1000));
+    screen.tick(Duration::from_secs(5));
+    let drawn = paper.text();
+    assert!(drawn.ends_with('\r'), "the cursor stands before the status: {drawn:?}");
+    paper.resize(20, 40);
+    screen.tick(Duration::from_secs(6));
+    assert!(paper.text()[drawn.len()..].starts_with("\r\u{1b}[J"), "everything below goes");
+    screen.make_room();
+    assert_eq!(paper.screen(10, 80), "kept\n");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+
+    /// However often the status was drawn in between, in the end the terminal shows what it shows without one.
+    #[test]
+    fn no_status_is_left_behind(
+        ticks in proptest::collection::vec(0..4_u64, 40),
+        columns in 24..100_u16,
+        rows in 4..60_u16,
+    ) {
+        let manner = Manner { columns: usize::from(columns), rows: usize::from(rows), ..TERMINAL };
+        let (mut with, drawn) = screen(manner, Verbosity::Brief);
+        let (mut without, plain) = screen(manner, Verbosity::Brief);
+        let mut clock = 0;
+        for (event, ticks) in story().iter().zip(ticks) {
+            with.show(event);
+            without.show(event);
+            for _ in 0..ticks {
+                clock += 1;
+                with.tick(Duration::from_secs(clock));
+            }
+        }
+        with.make_room();
+        without.make_room();
+        // Rows that have left the screen are compared, too, by a terminal that is high enough for all of them.
+        prop_assert_eq!(drawn.screen(rows, columns), plain.screen(rows, columns));
+        prop_assert_eq!(drawn.screen(400, columns), plain.screen(400, columns));
+    }
+}
+
+#[test]
+fn a_piece_of_text_is_written_at_once_and_whole() {
+    let (mut screen, paper) = screen(TERMINAL, Verbosity::Brief);
+    screen.show(&step(1, 0));
+    for piece in ["a", "", "ä", "\t", "b\n", "…"] {
+        let before = paper.text().len();
+        screen.show(&text(piece));
+        assert_eq!(&paper.text()[before..], piece);
+    }
+}

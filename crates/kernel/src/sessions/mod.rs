@@ -1,0 +1,18 @@
+//! Sessions: a task that an agent works on, with a transcript on disk that outlives the process.
+//!
+//! A session is a folder in the kernel's own state: `session.json` says what was asked for and never changes,
+//! `transcript.ndjson` only ever grows. Whoever works on a session holds the lock of its transcript.
+
+mod listing;
+mod ports;
+mod prompt;
+mod provider;
+mod recall;
+mod run;
+mod store;
+
+pub use listing::{SessionInfo, SessionState};
+pub use provider::ModelChoice;
+pub(crate) use recall::recall_tool;
+pub use run::{ResumeRequest, SessionRequest};
+pub use store::Sessions;

@@ -1,0 +1,144 @@
+//! What the loop learns from this kernel: tools, time, the state of the work, the fate of calls.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+use tgp_agent::{AuditRange, Clock, Fate, Recovery, Standing};
+use tgp_audit::{AuditReader, Filter, MAX_TAIL};
+use tgp_contract::{
+    CallContext, CallRecord, Code, Effect, Root, Target, TddState, ToolCall, ToolCaller, ToolDefinition,
+    ToolError,
+};
+use tgp_tools::{Router, StateGate, TddView};
+
+use crate::records::{audit_anchor, audit_file};
+
+/// The tool whose runs are about the whole project.
+const PROJECT_TESTS: &str = "test_run";
+
+/// The time as the system tells it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now_ms(&self) -> u64 {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    }
+}
+
+/// Time that stands still, for scripts whose output is to be the same each time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FrozenClock(pub(super) u64);
+
+impl Clock for FrozenClock {
+    fn now_ms(&self) -> u64 {
+        self.0
+    }
+}
+
+/// The router as the loop sees it, and where the work stands that it was last called for.
+pub(super) struct SessionTools {
+    router: Arc<Router>,
+    state: Arc<StateGate>,
+    /// Calls take no time when the clock stands still.
+    timeless: bool,
+    last: Mutex<Vec<Target>>,
+}
+
+impl SessionTools {
+    pub(super) fn new(router: Arc<Router>, state: Arc<StateGate>, timeless: bool) -> Self {
+        Self { router, state, timeless, last: Mutex::default() }
+    }
+
+    /// Reading a file does not make it what the work is about.
+    fn notice(&self, record: &CallRecord) {
+        let is_project = record.tool.as_deref() == Some(PROJECT_TESTS);
+        let works = record.effect.is_some_and(|effect| effect != Effect::Read);
+        let files: Vec<Target> = record
+            .targets
+            .iter()
+            .filter(|target| target.file().is_some_and(|(root, ..)| root != Root::Host))
+            .cloned()
+            .collect();
+        if is_project || (works && !files.is_empty()) {
+            *self.last.lock().unwrap_or_else(PoisonError::into_inner) = files;
+        }
+    }
+}
+
+#[async_trait]
+impl ToolCaller for SessionTools {
+    fn definitions(&self) -> Vec<ToolDefinition> {
+        self.router.definitions().cloned().collect()
+    }
+
+    async fn call(&self, call: ToolCall, context: CallContext) -> CallRecord {
+        let mut record = self.router.call_recorded(call, context).await;
+        if self.timeless {
+            (record.duration_us, record.started_ms) = (0, 0);
+        }
+        self.notice(&record);
+        record
+    }
+}
+
+impl Standing for SessionTools {
+    fn state(&self) -> TddState {
+        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        TddView::state(self.state.as_ref(), &last)
+    }
+}
+
+/// The audit as the memory of calls whose process was killed.
+pub(super) struct AuditRecovery {
+    root: PathBuf,
+}
+
+impl AuditRecovery {
+    pub(super) fn new(root: &Path) -> Self {
+        Self { root: root.to_owned() }
+    }
+
+    fn reader(&self) -> Result<Option<AuditReader>, ToolError> {
+        match AuditReader::open(audit_file(&self.root), audit_anchor(&self.root)) {
+            Ok(reader) => Ok(Some(reader)),
+            Err(error) if error.code == Code::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The entries that belong to a session.
+    pub(super) fn range(&self, session: &str) -> Result<Option<AuditRange>, ToolError> {
+        let Some(reader) = self.reader()? else { return Ok(None) };
+        Ok(reader.range(session)?.map(|(first, last)| AuditRange { first, last }))
+    }
+}
+
+#[async_trait]
+impl Recovery for AuditRecovery {
+    async fn fate(&self, session: &str, call_id: &str) -> Result<Fate, ToolError> {
+        let Some(reader) = self.reader()? else { return Ok(Fate::Unknown) };
+        let filter = Filter { session: Some(session.to_owned()), ..Filter::default() };
+        let entries = reader.tail(&filter, MAX_TAIL)?;
+        // What a forged tool has called for its part bears the same id one level down.
+        let is_it = |body: &Value| {
+            body.get("callId").and_then(Value::as_str) == Some(call_id)
+                && body.get("depth").and_then(Value::as_u64) == Some(0)
+        };
+        let found = entries.into_iter().rev().find(|entry| is_it(&entry.body));
+        Ok(found.map_or(Fate::Unknown, |entry| {
+            let part = |name: &str| entry.body.get(name).cloned().unwrap_or_default();
+            Fate::Recorded {
+                outcome: json!({
+                    "auditEntry": entry.sequence,
+                    "verdict": part("verdict"),
+                    "outcome": part("outcome"),
+                }),
+            }
+        }))
+    }
+}

@@ -1,0 +1,148 @@
+//! From a name to a provider of models.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use tgp_contract::{Code, ModelProvider, ToolError};
+use tgp_llm::{ApiKey, HttpOptions, Patience, Retries, Script, Wire};
+
+use crate::boot::Environment;
+use crate::config::LlmConfig;
+
+/// Which model is to work, where it differs from the configuration.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ModelChoice {
+    /// `openai`, `openai-responses`, `anthropic`, the base URL of a compatible server, or `script:FILE`.
+    pub provider: Option<String>,
+    pub model: Option<String>,
+    pub base_url: Option<String>,
+}
+
+/// The providers that are known by a name.
+const NAMED: [(&str, Wire); 3] =
+    [("openai", Wire::OpenAiChat), ("openai-responses", Wire::OpenAiResponses), ("anthropic", Wire::Anthropic)];
+
+/// What a server is called that speaks like OpenAI's.
+const COMPATIBLE: &str = "compatible";
+/// How a scripted model is named.
+const SCRIPT: &str = "script:";
+/// What a script is called where a model's name is wanted.
+const SCRIPTED_MODEL: &str = "script";
+
+/// A provider that can be asked.
+pub(crate) struct Chosen {
+    pub(crate) provider: Arc<dyn ModelProvider>,
+    /// As the user named it.
+    pub(crate) name: String,
+    pub(crate) base_url: Option<String>,
+    pub(crate) model: Option<String>,
+    /// The time that a script wants it to be, throughout.
+    pub(crate) frozen_ms: Option<u64>,
+    /// What a script wants chance to be.
+    pub(crate) seed: Option<u64>,
+}
+
+impl Chosen {
+    /// # Errors
+    /// `ECONFIG` when nobody has named a model.
+    pub(crate) fn model(&self) -> Result<String, ToolError> {
+        self.model.clone().ok_or_else(|| {
+            ToolError::new(Code::Config, format!("no model of `{}` was named", self.name))
+                .detail("field", "llm.model")
+                .help("pass --model NAME or set llm.model in tgp.config.ts; `tgp models` lists them")
+        })
+    }
+}
+
+/// # Errors
+/// `ECONFIG` when the provider is not named, not known or has no key.
+pub(crate) fn choose(
+    choice: &ModelChoice,
+    config: &LlmConfig,
+    environment: &Environment,
+    project: &Path,
+) -> Result<Chosen, ToolError> {
+    let name = choice
+        .provider
+        .clone()
+        .or_else(|| config.provider.clone())
+        .or_else(|| only_key(environment))
+        .ok_or_else(nobody)?;
+    // What the configuration says of one provider is not meant for another.
+    let is_configured = choice.provider.is_none() || choice.provider == config.provider;
+    let of_config = |value: &Option<String>| value.clone().filter(|_| is_configured);
+    let model = choice.model.clone().or_else(|| of_config(&config.model));
+    let base_url = choice.base_url.clone().or_else(|| of_config(&config.base_url));
+    if let Some(file) = name.strip_prefix(SCRIPT) {
+        let script = Script::read(&project.join(file))?;
+        return Ok(Chosen {
+            frozen_ms: script.clock_ms(),
+            seed: script.seed(),
+            provider: Arc::new(script),
+            model: model.or_else(|| Some(SCRIPTED_MODEL.to_owned())),
+            name,
+            base_url: None,
+        });
+    }
+    let key_variable = of_config(&config.key_variable);
+    let is_url = name.starts_with("http://") || name.starts_with("https://");
+    let (wire, base_url, key_variable) = if is_url {
+        // A key goes only where its owner has said: no server gets the one of another.
+        (Wire::OpenAiChat, Some(name.clone()), key_variable)
+    } else {
+        let (_, wire) = NAMED.iter().find(|(known, _)| *known == name).ok_or_else(|| unknown(&name))?;
+        let usual = base_url.is_none().then(|| wire.key_variable().to_owned());
+        (*wire, base_url, key_variable.or(usual))
+    };
+    let key = match &key_variable {
+        None => None,
+        Some(variable) => match environment(variable).filter(|key| !key.trim().is_empty()) {
+            Some(key) => Some(ApiKey::new(key.trim())),
+            None => return Err(no_key(&name, variable)),
+        },
+    };
+    let options = HttpOptions {
+        base_url: base_url.clone(),
+        key,
+        key_variable,
+        patience: Patience {
+            connect: config.patience.connect,
+            idle: config.patience.idle,
+            total: config.patience.total,
+        },
+        retries: Retries { attempts: config.attempts, ..Retries::default() },
+        ..HttpOptions::new(wire)
+    };
+    // A server without a name has no blocks of its own that could be taken for another's.
+    let provider = tgp_llm::provider(if is_url { COMPATIBLE } else { &name }, options)?;
+    let base_url = base_url.filter(|url| *url != name);
+    Ok(Chosen { provider, name, base_url, model, frozen_ms: None, seed: None })
+}
+
+/// The one named provider whose key is there.
+fn only_key(environment: &Environment) -> Option<String> {
+    let is_set = |variable: &str| environment(variable).is_some_and(|key| !key.trim().is_empty());
+    match (is_set("ANTHROPIC_API_KEY"), is_set("OPENAI_API_KEY")) {
+        (true, false) => Some("anthropic".to_owned()),
+        (false, true) => Some("openai".to_owned()),
+        _ => None,
+    }
+}
+
+fn nobody() -> ToolError {
+    ToolError::new(Code::Config, "no provider of models was named").detail("field", "llm.provider").help(
+        "pass --provider openai, anthropic, a base URL such as http://localhost:11434/v1, or script:FILE; \
+         or set llm.provider in tgp.config.ts; keys are read from OPENAI_API_KEY and ANTHROPIC_API_KEY",
+    )
+}
+
+fn unknown(name: &str) -> ToolError {
+    ToolError::new(Code::Config, format!("there is no provider `{name}`")).detail("field", "llm.provider").help(
+        "the providers are openai, openai-responses, anthropic, a base URL that begins with http, and script:FILE",
+    )
+}
+
+fn no_key(name: &str, variable: &str) -> ToolError {
+    ToolError::new(Code::Config, format!("`{name}` needs a key, and {variable} is not set"))
+        .help(format!("export {variable}=…, or name another variable with llm.keyVariable"))
+}

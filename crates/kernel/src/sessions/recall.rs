@@ -1,0 +1,123 @@
+//! `recall`: a result that was shortened, read again.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tgp_agent::{Line, LineKind};
+use tgp_contract::{Code, Effect, ExecutionPath, Target, ToolDefinition, ToolError, ToolName, ToolResult};
+use tgp_tools::{Invocation, Outcome, Tool};
+
+use super::Sessions;
+use super::store::at;
+
+/// Bytes of a result that one call answers.
+const PAGE_BYTES: usize = 16 << 10;
+/// No line of a transcript is longer.
+const MAX_LINE_BYTES: u64 = 64 << 20;
+
+/// The tool, for the sessions of one kernel.
+///
+/// # Errors
+/// Never, unless its name were none.
+pub(crate) fn recall_tool(sessions: Sessions) -> Result<Arc<dyn Tool>, ToolError> {
+    let name = ToolName::new("recall").map_err(|error| ToolError::new(Code::Internal, error.to_string()))?;
+    let definition = ToolDefinition {
+        name,
+        aliases: Vec::new(),
+        description: "Read an earlier result of this session again, by the id that stands where it was shortened. Answers {id, text, totalBytes, nextOffset}.".to_owned(),
+        input_schema: json!({
+            "type": "object",
+            "properties": {
+                "id": { "type": "string", "pattern": "^r[0-9]+\\.[0-9]+$", "description": "Such as `r3.1`." },
+                "offset": { "type": "integer", "minimum": 0, "default": 0, "description": "Where to go on: the nextOffset of the answer before." }
+            },
+            "required": ["id"],
+            "additionalProperties": false
+        }),
+        effect: Effect::Read,
+        path: ExecutionPath::Fast,
+        dry_run: true,
+    };
+    Ok(Arc::new(Recall { definition, sessions }))
+}
+
+struct Recall {
+    definition: ToolDefinition,
+    sessions: Sessions,
+}
+
+#[derive(Deserialize)]
+struct Arguments {
+    id: String,
+    #[serde(default)]
+    offset: usize,
+}
+
+#[async_trait]
+impl Tool for Recall {
+    fn definition(&self) -> &ToolDefinition {
+        &self.definition
+    }
+
+    /// A session reads its own past only, and that is no file to a gate.
+    fn targets(&self, _arguments: &Value) -> Result<Vec<Target>, ToolError> {
+        Ok(Vec::new())
+    }
+
+    async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
+        let arguments: Arguments = invocation.parse()?;
+        let session = invocation.context.session.clone();
+        let sessions = self.sessions.clone();
+        let id = arguments.id.clone();
+        let found = tokio::task::spawn_blocking(move || find(&sessions, &session, &id)).await;
+        let result = found.map_err(|_| ToolError::new(Code::Internal, "the transcript was not read"))??;
+        let text = serde_json::to_string(&result).unwrap_or_default();
+        let start = text.floor_char_boundary(arguments.offset.min(text.len()));
+        let end = text.floor_char_boundary((start + PAGE_BYTES).min(text.len()));
+        Ok(json!({
+            "id": arguments.id,
+            "text": text.get(start..end).unwrap_or_default(),
+            "totalBytes": text.len(),
+            "nextOffset": (end < text.len()).then_some(end),
+        })
+        .into())
+    }
+}
+
+fn find(sessions: &Sessions, session: &str, id: &str) -> Result<ToolResult, ToolError> {
+    let missing = || {
+        ToolError::new(Code::NotFound, format!("this session has no result `{id}`"))
+            .help("ids stand where a result was shortened, such as r3.1")
+    };
+    // The name of a session that a caller has made up is no path.
+    let is_name = session.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    let path = sessions.transcript(session);
+    if !is_name || !path.is_file() {
+        return Err(missing());
+    }
+    let needle = format!("\"id\":\"{id}\"");
+    let mut reader = BufReader::new(File::open(&path).map_err(at(&path))?);
+    let mut found = None;
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let read = reader.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line).map_err(at(&path))?;
+        if read == 0 {
+            break;
+        }
+        let Ok(text) = std::str::from_utf8(&line) else { continue };
+        if !text.contains(&needle) {
+            continue;
+        }
+        if let Ok(Line { kind: LineKind::Result { id: of, result, .. }, .. }) = Line::parse(text.trim_end())
+            && of == id
+        {
+            found = Some(result);
+        }
+    }
+    found.ok_or_else(missing)
+}

@@ -1,0 +1,333 @@
+//! A session from its task to its summary, and on from where it was left.
+
+use std::sync::Arc;
+
+use tgp_agent::{
+    AgentEvent, AgentOptions, Budgets, Clock, Journal, Line, LineKind, Ports, ResumeOptions, StopSignal,
+    Summary,
+};
+use tgp_contract::{CapabilityToken, Code, Consent, ToolError, canonical};
+use tgp_policy::Caveats;
+use time::OffsetDateTime;
+use tokio::sync::mpsc;
+
+use super::Sessions;
+use super::ports::{AuditRecovery, FrozenClock, SessionTools, SystemClock};
+use super::provider::{self, Chosen, ModelChoice};
+use super::store::{Head, TranscriptFile};
+use crate::Kernel;
+
+/// How long a session's token lives where no time was set: nobody watches an agent for longer.
+const TOKEN_SECONDS: u64 = 7 * 86_400;
+/// What a token lives longer than the session's own time, so that the session ends first.
+const TOKEN_SLACK_SECONDS: u64 = 3_600;
+/// A task is a message, no document.
+const MAX_TASK_BYTES: usize = 256 << 10;
+
+/// What an agent is to do, and within which bounds. What is `None` is as the configuration says.
+#[derive(Clone, Debug)]
+pub struct SessionRequest {
+    pub task: String,
+    pub model: ModelChoice,
+    pub max_steps: Option<u64>,
+    pub max_tokens: Option<u64>,
+    pub max_seconds: Option<u64>,
+    pub max_cost: Option<f64>,
+    pub consent: Consent,
+    /// Who the agent is, for rules and the record.
+    pub actor: String,
+}
+
+impl SessionRequest {
+    #[must_use]
+    pub fn new(task: impl Into<String>) -> Self {
+        Self {
+            task: task.into(),
+            model: ModelChoice::default(),
+            max_steps: None,
+            max_tokens: None,
+            max_seconds: None,
+            max_cost: None,
+            consent: Consent::Ask,
+            actor: "agent".to_owned(),
+        }
+    }
+}
+
+/// How a session is gone on with. Its task, prompt and tools stay what they were.
+#[derive(Clone, Debug)]
+pub struct ResumeRequest {
+    pub id: String,
+    /// Something more to be said to the model; a session that is done needs it.
+    pub message: Option<String>,
+    pub model: ModelChoice,
+    pub max_steps: Option<u64>,
+    pub max_tokens: Option<u64>,
+    pub max_seconds: Option<u64>,
+    pub max_cost: Option<f64>,
+    pub consent: Consent,
+}
+
+impl ResumeRequest {
+    #[must_use]
+    pub fn new(id: impl Into<String>) -> Self {
+        Self {
+            id: id.into(),
+            message: None,
+            model: ModelChoice::default(),
+            max_steps: None,
+            max_tokens: None,
+            max_seconds: None,
+            max_cost: None,
+            consent: Consent::Ask,
+        }
+    }
+}
+
+impl Kernel {
+    /// Works on a task until the model is done, a bound is reached or somebody wishes to stop. Events come in order, and
+    /// the last one holds the summary that is returned.
+    ///
+    /// # Errors
+    /// When the session cannot begin: no provider, no key, no place to write. What happens later is in the summary.
+    pub async fn run_session(
+        &self,
+        request: SessionRequest,
+        events: mpsc::Sender<AgentEvent>,
+        stop: StopSignal,
+    ) -> Result<Summary, ToolError> {
+        check_text("task", &request.task)?;
+        let chosen = self.choose_model(&request.model)?;
+        let model = chosen.model()?;
+        let clock = clock_of(&chosen);
+        let created_ms = clock.now_ms();
+        let head = Head {
+            id: new_id(created_ms, chosen.seed)?,
+            task: request.task.clone(),
+            provider: chosen.name.clone(),
+            base_url: chosen.base_url.clone(),
+            model: model.clone(),
+            created_ms,
+        };
+        let (head, journal) = self.sessions().create(head)?;
+        let config = &self.config().llm;
+        let budgets = Budgets {
+            max_steps: request.max_steps.unwrap_or(config.budgets.max_steps),
+            max_tokens: request.max_tokens.or(config.budgets.max_tokens),
+            max_seconds: request.max_seconds.or(config.budgets.max_seconds),
+            max_cost: request.max_cost.or(config.budgets.max_cost),
+        };
+        self.check_budgets(&budgets)?;
+        let options = AgentOptions {
+            session: head.id.clone(),
+            actor: request.actor,
+            task: request.task,
+            model,
+            system: self.system_prompt(),
+            mode: self.state().tdd().mode(),
+            budgets,
+            prices: config.prices,
+            context_tokens: config.context_tokens,
+            max_output_tokens: config.max_output_tokens,
+            temperature: config.temperature,
+            consent: request.consent,
+            token: Some(self.session_token(&head.id, &budgets).await?),
+        };
+        let work = Work::new(self, &chosen, clock.as_ref(), journal);
+        let run = tgp_agent::run(options, work.ports(), events.clone(), stop).await;
+        self.close_session(&head.id, run, &events).await
+    }
+
+    /// Goes on with a session that was killed, stopped or has reached a bound, without repeating what was done.
+    ///
+    /// # Errors
+    /// When there is no such session, another process works on it, or its transcript is damaged.
+    pub async fn resume_session(
+        &self,
+        request: ResumeRequest,
+        events: mpsc::Sender<AgentEvent>,
+        stop: StopSignal,
+    ) -> Result<Summary, ToolError> {
+        if let Some(message) = &request.message {
+            check_text("message", message)?;
+        }
+        let sessions = self.sessions();
+        let id = sessions.find(&request.id)?;
+        let head = sessions.head(&id)?;
+        let choice = ModelChoice {
+            provider: request.model.provider.or(Some(head.provider)),
+            model: request.model.model.or(Some(head.model)),
+            base_url: request.model.base_url.or(head.base_url),
+        };
+        let chosen = self.choose_model(&choice)?;
+        let clock = clock_of(&chosen);
+        let (journal, past, notice) = sessions.reopen(&id)?;
+        let Some(budgets) = budgets_of(&past) else {
+            return Err(ToolError::new(Code::NotFound, format!("nothing of session `{id}` was recorded"))
+                .help("it was killed before its first line; begin another with `tgp run`"));
+        };
+        let budgets = Budgets {
+            max_steps: request.max_steps.unwrap_or(budgets.max_steps),
+            max_tokens: request.max_tokens.or(budgets.max_tokens),
+            max_seconds: request.max_seconds.or(budgets.max_seconds),
+            max_cost: request.max_cost.or(budgets.max_cost),
+        };
+        self.check_budgets(&budgets)?;
+        if let Some(message) = notice {
+            let _ = events.send(AgentEvent::Notice { message }).await;
+        }
+        let options = ResumeOptions {
+            model: choice.model,
+            budgets,
+            message: request.message,
+            consent: request.consent,
+            token: Some(self.session_token(&id, &budgets).await?),
+        };
+        let work = Work::new(self, &chosen, clock.as_ref(), journal);
+        let run = tgp_agent::resume(past, options, work.ports(), events.clone(), stop).await;
+        self.close_session(&id, run, &events).await
+    }
+
+    /// The sessions of this kernel.
+    #[must_use]
+    pub fn sessions(&self) -> Sessions {
+        Sessions::below(self.root())
+    }
+
+    /// The names of the models that the provider offers.
+    ///
+    /// # Errors
+    /// `ECONFIG` and `EPROVIDER`.
+    pub async fn models(&self, choice: &ModelChoice) -> Result<Vec<String>, ToolError> {
+        let models = self.choose_model(choice)?.provider.models().await?;
+        Ok(models.into_iter().map(|model| model.name).collect())
+    }
+
+    fn choose_model(&self, choice: &ModelChoice) -> Result<Chosen, ToolError> {
+        provider::choose(choice, &self.config().llm, self.environment(), self.project())
+    }
+
+    fn check_budgets(&self, budgets: &Budgets) -> Result<(), ToolError> {
+        if budgets.max_cost.is_some() && self.config().llm.prices.is_none() {
+            return Err(ToolError::new(Code::Config, "a bound on the cost needs prices")
+                .detail("field", "llm.prices")
+                .help("set llm.prices: { input, output } per million tokens in tgp.config.ts"));
+        }
+        Ok(())
+    }
+
+    /// A token that is good for this session only. The calls it makes carry it.
+    async fn session_token(&self, id: &str, budgets: &Budgets) -> Result<CapabilityToken, ToolError> {
+        let seconds = budgets.max_seconds.map_or(TOKEN_SECONDS, |most| most + TOKEN_SLACK_SECONDS);
+        let caveats = Caveats {
+            session: Some(id.to_owned()),
+            expires_ms: Some(SystemClock.now_ms() + seconds * 1000),
+            note: Some("a session of an agent".to_owned()),
+            ..Caveats::default()
+        };
+        self.mint_token(&caveats).await
+    }
+
+    /// The record is on disk before the session is said to have ended.
+    async fn close_session(
+        &self,
+        id: &str,
+        run: Result<Summary, ToolError>,
+        events: &mpsc::Sender<AgentEvent>,
+    ) -> Result<Summary, ToolError> {
+        let flushed = self.flush().await;
+        let mut summary = run?;
+        flushed?;
+        summary.audit = AuditRecovery::new(self.root()).range(id)?;
+        let _ = events.send(AgentEvent::End { summary: Box::new(summary.clone()) }).await;
+        Ok(summary)
+    }
+}
+
+/// What one run holds.
+struct Work<'a> {
+    chosen: &'a Chosen,
+    clock: &'a dyn Clock,
+    tools: SessionTools,
+    journal: TranscriptFile,
+    recovery: AuditRecovery,
+}
+
+impl<'a> Work<'a> {
+    fn new(kernel: &Kernel, chosen: &'a Chosen, clock: &'a dyn Clock, journal: TranscriptFile) -> Self {
+        let (router, state) = kernel.session_parts();
+        Self {
+            tools: SessionTools::new(router, state, chosen.frozen_ms.is_some()),
+            recovery: AuditRecovery::new(kernel.root()),
+            chosen,
+            clock,
+            journal,
+        }
+    }
+
+    fn ports(&self) -> Ports<'_> {
+        Ports {
+            provider: self.chosen.provider.as_ref(),
+            tools: &self.tools,
+            journal: &self.journal as &dyn Journal,
+            clock: self.clock,
+            standing: &self.tools,
+            recovery: &self.recovery,
+        }
+    }
+}
+
+fn clock_of(chosen: &Chosen) -> Arc<dyn Clock> {
+    match chosen.frozen_ms {
+        Some(moment) => Arc::new(FrozenClock(moment)),
+        None => Arc::new(SystemClock),
+    }
+}
+
+/// The bounds that held last.
+fn budgets_of(past: &[Line]) -> Option<Budgets> {
+    past.iter().rev().find_map(|line| match &line.kind {
+        LineKind::Session { budgets, .. } | LineKind::Resumed { budgets, .. } => Some(*budgets),
+        _ => None,
+    })
+}
+
+fn check_text(field: &str, text: &str) -> Result<(), ToolError> {
+    let problem = if text.trim().is_empty() {
+        format!("the {field} is empty")
+    } else if text.len() > MAX_TASK_BYTES {
+        format!("the {field} has {} bytes, more than the {MAX_TASK_BYTES} allowed", text.len())
+    } else {
+        return Ok(());
+    };
+    Err(ToolError::new(Code::Validation, problem)
+        .detail("field", field)
+        .help("say in a few sentences what is to be done; long texts belong into files of the project"))
+}
+
+/// `20261115-120301-9f3c`: when it began, and something that tells it from another of the same second.
+fn new_id(now_ms: u64, seed: Option<u64>) -> Result<String, ToolError> {
+    let seconds = i64::try_from(now_ms / 1000).unwrap_or_default();
+    let moment = OffsetDateTime::from_unix_timestamp(seconds).unwrap_or(OffsetDateTime::UNIX_EPOCH);
+    let chance = match seed {
+        Some(seed) => canonical::sha256_hex(&seed.to_be_bytes()),
+        None => {
+            let mut bytes = [0; 8];
+            getrandom::fill(&mut bytes).map_err(|error| {
+                ToolError::new(Code::Internal, format!("the operating system gives no randomness: {error}"))
+            })?;
+            canonical::sha256_hex(&bytes)
+        }
+    };
+    let chance: String = chance.chars().take(4).collect();
+    let (date, time) = (moment.date(), moment.time());
+    Ok(format!(
+        "{:04}{:02}{:02}-{:02}{:02}{:02}-{chance}",
+        date.year(),
+        u8::from(date.month()),
+        date.day(),
+        time.hour(),
+        time.minute(),
+        time.second()
+    ))
+}

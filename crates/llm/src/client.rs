@@ -1,0 +1,166 @@
+//! The HTTP client of one provider.
+
+use std::time::Duration;
+
+use reqwest::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
+use reqwest::{Method, Response};
+use tokio::sync::OnceCell;
+use tokio::time::{Instant, timeout_at};
+use url::Url;
+
+use crate::failure::{Failure, Said, root_cause};
+use crate::limits::MAX_ERROR_BODY_BYTES;
+use crate::options::Patience;
+use crate::retry;
+
+/// A session asks for one turn after the other; a helper may ask beside it.
+const IDLE_CONNECTIONS: usize = 2;
+/// Tools run between two turns, and a new connection costs several round trips.
+const IDLE_CONNECTION_LIFE: Duration = Duration::from_secs(90);
+
+/// Builds its connection pool with the first request, off the runtime's threads.
+#[derive(Debug)]
+pub(crate) struct Client {
+    headers: HeaderMap,
+    patience: Patience,
+    inner: OnceCell<reqwest::Client>,
+}
+
+/// A body that grew past its cap, or ended in a failure.
+pub(crate) enum Body {
+    Whole(Vec<u8>),
+    Beginning(Vec<u8>),
+}
+
+impl Client {
+    pub(crate) fn new(headers: HeaderMap, patience: Patience) -> Self {
+        Self { headers, patience, inner: OnceCell::new() }
+    }
+
+    /// Asks for a stream of events. The answer is one, and has begun.
+    pub(crate) async fn post(&self, url: &Url, body: String, deadline: Instant) -> Result<Response, Failure> {
+        let mut request = reqwest::Request::new(Method::POST, url.clone());
+        request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        request.headers_mut().insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+        *request.body_mut() = Some(body.into());
+        let response = self.send(request, deadline).await?;
+        let content_type =
+            response.headers().get(CONTENT_TYPE).map(|value| String::from_utf8_lossy(value.as_bytes()));
+        let content_type = content_type.map(|text| text.to_lowercase()).unwrap_or_default();
+        // Some servers name no type or a wrong one; these two are never a stream.
+        if !content_type.starts_with("application/json") && !content_type.starts_with("text/html") {
+            return Ok(response);
+        }
+        let (Body::Whole(body) | Body::Beginning(body)) =
+            self.body(response, MAX_ERROR_BODY_BYTES, deadline).await?;
+        Err(Failure::NoStream { content_type, said: Said::from_body(&body) })
+    }
+
+    pub(crate) async fn get(&self, url: &Url, limit: usize, deadline: Instant) -> Result<Vec<u8>, Failure> {
+        let mut request = reqwest::Request::new(Method::GET, url.clone());
+        request.headers_mut().insert(ACCEPT, HeaderValue::from_static("application/json"));
+        let response = self.send(request, deadline).await?;
+        match self.body(response, limit, deadline).await? {
+            Body::Whole(body) => Ok(body),
+            Body::Beginning(_) => Err(Failure::TooLarge { what: "the list of models", limit: limit as u64 }),
+        }
+    }
+
+    async fn send(&self, mut request: reqwest::Request, deadline: Instant) -> Result<Response, Failure> {
+        let headers = request.headers_mut();
+        for (name, value) in &self.headers {
+            headers.append(name, value.clone());
+        }
+        // A compressed stream is held back until a block is full, and a compressed body could be a bomb.
+        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        let client = self.client(request.url().scheme() == "http").await?;
+        let sent = self.in_time(client.execute(request), deadline).await?;
+        let response = sent.map_err(|error| self.transport(&error))?;
+        if response.status().is_success() {
+            return Ok(response);
+        }
+        let status = response.status().as_u16();
+        let retry_after = retry::retry_after(response.headers());
+        let is_final = retry::is_final(response.headers());
+        // The status is worth more than a message that does not come.
+        let body = match self.body(response, MAX_ERROR_BODY_BYTES, deadline).await {
+            Ok(Body::Whole(body) | Body::Beginning(body)) => body,
+            Err(_) => Vec::new(),
+        };
+        Err(Failure::Refused { status, said: Said::from_body(&body), retry_after, is_final })
+    }
+
+    /// Reads up to `limit` bytes.
+    async fn body(&self, mut response: Response, limit: usize, deadline: Instant) -> Result<Body, Failure> {
+        let mut body = Vec::new();
+        while let Some(chunk) = self
+            .in_time(response.chunk(), deadline)
+            .await?
+            .map_err(|error| Failure::Dropped(root_cause(&error)))?
+        {
+            let room = limit.saturating_sub(body.len());
+            body.extend(chunk.iter().take(room));
+            if chunk.len() > room {
+                return Ok(Body::Beginning(body));
+            }
+        }
+        Ok(Body::Whole(body))
+    }
+
+    async fn in_time<T>(&self, work: impl Future<Output = T>, deadline: Instant) -> Result<T, Failure> {
+        let Patience { idle, total, .. } = self.patience;
+        let silent_at = Instant::now() + idle;
+        timeout_at(silent_at.min(deadline), work)
+            .await
+            .map_err(|_| if silent_at < deadline { Failure::Silent(idle) } else { Failure::TooLong(total) })
+    }
+
+    fn transport(&self, error: &reqwest::Error) -> Failure {
+        if error.is_connect() && error.is_timeout() {
+            let seconds = self.patience.connect.as_secs_f64();
+            return Failure::Unreachable(format!("no connection within {seconds} seconds"));
+        }
+        if error.is_connect() {
+            Failure::Unreachable(root_cause(error))
+        } else {
+            Failure::Dropped(root_cause(error))
+        }
+    }
+
+    async fn client(&self, is_plain: bool) -> Result<&reqwest::Client, Failure> {
+        self.inner
+            .get_or_try_init(|| async {
+                let connect = self.patience.connect;
+                // The root certificates of the system are read from many files.
+                let built = tokio::task::spawn_blocking(move || build(is_plain, connect)).await;
+                built
+                    .map_err(|error| Failure::Unreachable(error.to_string()))?
+                    .map_err(|error| Failure::Unreachable(root_cause(&error)))
+            })
+            .await
+    }
+}
+
+/// Everything is said here even where it is the default: another crate of the program can switch features of the HTTP
+/// library on, and a proxy of the environment must not see keys.
+fn build(is_plain: bool, connect: Duration) -> reqwest::Result<reqwest::Client> {
+    // The library panics without a process-wide provider; a second call loses the race and changes nothing.
+    if rustls::crypto::CryptoProvider::get_default().is_none() {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+    }
+    let builder = reqwest::Client::builder()
+        .tls_backend_rustls()
+        .no_proxy()
+        .no_gzip()
+        .no_brotli()
+        .no_deflate()
+        .no_zstd()
+        .referer(false)
+        .redirect(reqwest::redirect::Policy::none())
+        .user_agent(concat!("tgp/", env!("CARGO_PKG_VERSION")))
+        .tcp_nodelay(true)
+        .connect_timeout(connect)
+        .pool_max_idle_per_host(IDLE_CONNECTIONS)
+        .pool_idle_timeout(IDLE_CONNECTION_LIFE);
+    if is_plain { builder.tls_certs_only([]) } else { builder.https_only(true) }.build()
+}

@@ -1,0 +1,282 @@
+//! What can go wrong between us and a provider, and how it is told.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use tgp_contract::{Code, ToolError};
+use unicode_general_category::{GeneralCategory, get_general_category};
+
+use crate::limits::MAX_QUOTED_CHARACTERS;
+use crate::options::HttpOptions;
+
+/// Words by which providers say in the middle of a stream that the next attempt may succeed.
+const PASSING_KINDS: [&str; 9] = [
+    "overloaded_error",
+    "rate_limit_error",
+    "rate_limit_exceeded",
+    "api_error",
+    "timeout_error",
+    "server_error",
+    "internal_server_error",
+    "service_unavailable",
+    "slow_down",
+];
+
+/// An account without money answers like one that is too fast, but no pause helps.
+const LASTING_KINDS: [&str; 2] = ["insufficient_quota", "billing_hard_limit_reached"];
+
+/// Why a turn or an attempt at it failed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    #[error("it answered with status {status}")]
+    Refused { status: u16, said: Said, retry_after: Option<Duration>, is_final: bool },
+    #[error("it cannot be reached: {0}")]
+    Unreachable(String),
+    #[error("the connection was closed before the answer was complete: {0}")]
+    Dropped(String),
+    #[error("it sent nothing for {} seconds", .0.as_secs_f64())]
+    Silent(Duration),
+    #[error("the turn took longer than {} seconds", .0.as_secs_f64())]
+    TooLong(Duration),
+    #[error("it reported an error in its answer")]
+    Reported(Said),
+    #[error("it answered with `{content_type}` where a stream of events was asked for")]
+    NoStream { content_type: String, said: Said },
+    #[error("its answer is not understood: {0}")]
+    Unreadable(String),
+    #[error("{what} in its answer is larger than {limit}")]
+    TooLarge { what: &'static str, limit: u64 },
+}
+
+/// The provider's own words.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Said {
+    pub(crate) message: String,
+    /// Its type and its code, where it has them.
+    pub(crate) kinds: Vec<String>,
+    /// The parameter of the request that it complains about.
+    pub(crate) parameter: Option<String>,
+}
+
+impl Said {
+    /// Reads the shapes in which providers and gateways write errors.
+    pub(crate) fn from_json(value: &Value) -> Self {
+        let inner = match value.get("error") {
+            Some(Value::String(message)) => return Self { message: message.clone(), ..Self::default() },
+            Some(inner @ Value::Object(_)) => inner,
+            _ => value,
+        };
+        let word = |name: &str| match inner.get(name) {
+            Some(Value::String(text)) => Some(text.clone()),
+            Some(Value::Number(number)) => Some(number.to_string()),
+            _ => None,
+        };
+        Self {
+            message: word("message").or_else(|| word("detail")).unwrap_or_default(),
+            kinds: ["type", "code", "status"].into_iter().filter_map(word).collect(),
+            parameter: word("param"),
+        }
+    }
+
+    /// Reads a body that should be JSON and may be a page of a proxy.
+    pub(crate) fn from_body(body: &[u8]) -> Self {
+        let said =
+            serde_json::from_slice::<Value>(body).map(|value| Self::from_json(&value)).unwrap_or_default();
+        if !said.message.is_empty() {
+            return said;
+        }
+        Self { message: String::from_utf8_lossy(body).into_owned(), ..said }
+    }
+
+    fn has(&self, words: &[&str]) -> bool {
+        self.kinds.iter().any(|kind| words.contains(&kind.as_str()))
+    }
+
+    fn is_passing(&self) -> bool {
+        let by_number = |kind: &String| kind.parse::<u16>().is_ok_and(is_passing_status);
+        !self.has(&LASTING_KINDS) && (self.has(&PASSING_KINDS) || self.kinds.iter().any(by_number))
+    }
+}
+
+fn is_passing_status(status: u16) -> bool {
+    matches!(status, 408 | 429 | 500..=599)
+}
+
+impl Failure {
+    pub(crate) fn unexpected_end() -> Self {
+        Self::Dropped("the stream ended".to_owned())
+    }
+
+    /// Whether the same request may succeed later.
+    pub(crate) fn is_passing(&self) -> bool {
+        match self {
+            Self::Refused { status, said, is_final, .. } => {
+                !is_final && is_passing_status(*status) && !said.has(&LASTING_KINDS)
+            }
+            Self::Reported(said) => said.is_passing(),
+            Self::Unreachable(_) | Self::Dropped(_) | Self::Silent(_) | Self::TooLong(_) => true,
+            Self::NoStream { .. } | Self::Unreadable(_) | Self::TooLarge { .. } => false,
+        }
+    }
+
+    /// Whether another attempt is made now. Who has waited minutes in silence is told, and decides.
+    pub(crate) fn is_worth_an_attempt(&self) -> bool {
+        self.is_passing() && !matches!(self, Self::Silent(_) | Self::TooLong(_))
+    }
+
+    fn said(&self) -> Option<&Said> {
+        match self {
+            Self::Refused { said, .. } | Self::Reported(said) | Self::NoStream { said, .. } => Some(said),
+            _ => None,
+        }
+    }
+}
+
+/// Tells failures of one provider, and lets none of its secrets through.
+#[derive(Debug)]
+pub(crate) struct Reporter {
+    name: String,
+    key_variable: String,
+    has_key: bool,
+    address: String,
+    sieve: Sieve,
+}
+
+/// Short values of headers are words such as `true`; they would make holes in every message.
+const SHORTEST_SECRET: usize = 6;
+
+struct Sieve(Vec<String>);
+
+impl std::fmt::Debug for Sieve {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Sieve(..)")
+    }
+}
+
+impl Reporter {
+    pub(crate) fn new(name: &str, options: &HttpOptions, address: &url::Url) -> Self {
+        let key = options.key.as_ref().map(|key| key.expose().to_owned());
+        let values = options.headers.iter().map(|(_, value)| value.clone());
+        let secrets = values.filter(|value| value.len() >= SHORTEST_SECRET).chain(key);
+        Self {
+            name: name.to_owned(),
+            key_variable: options.key_variable().to_owned(),
+            has_key: options.key.is_some(),
+            // A query may hold a secret of its own.
+            address: format!("{}{}", address.origin().ascii_serialization(), address.path()),
+            sieve: Sieve(secrets.filter(|secret| !secret.is_empty()).collect()),
+        }
+    }
+
+    /// What others said, fit for a screen: no secret, no control characters, and not too long.
+    pub(crate) fn clean(&self, text: &str) -> String {
+        let without = self.sieve.0.iter().fold(text.to_owned(), |text, secret| text.replace(secret, "[key]"));
+        let mut shown = String::new();
+        for (count, character) in without.trim().chars().enumerate() {
+            if count == MAX_QUOTED_CHARACTERS {
+                shown.push_str(" [...]");
+                break;
+            }
+            match character {
+                '\n' | '\r' | '\t' => shown.push(' '),
+                _ if is_invisible(character) => shown.extend(character.escape_unicode()),
+                _ => shown.push(character),
+            }
+        }
+        shown
+    }
+
+    pub(crate) fn error(&self, failure: &Failure, attempts: u32) -> ToolError {
+        let mut message =
+            format!("the provider `{}` failed: {}", self.name, self.clean(&failure.to_string()));
+        if let Some(said) =
+            failure.said().map(|said| self.clean(&said.message)).filter(|said| !said.is_empty())
+        {
+            message.push_str(": ");
+            message.push_str(&said);
+        }
+        let mut error = ToolError::new(Code::Provider, message)
+            .help(self.next_step(failure))
+            .detail("provider", self.name.clone())
+            .detail("retryable", failure.is_passing())
+            .detail("attempts", attempts);
+        if let Failure::Refused { status, retry_after, .. } = failure {
+            error = error.detail("status", *status);
+            if let Some(pause) = retry_after {
+                error = error.detail("retryAfterMs", u64::try_from(pause.as_millis()).unwrap_or(u64::MAX));
+            }
+        }
+        error
+    }
+
+    fn next_step(&self, failure: &Failure) -> String {
+        let Self { key_variable, address, .. } = self;
+        match failure {
+            Failure::Refused { status: 401, .. } if !self.has_key => {
+                format!("no key was sent; set the environment variable `{key_variable}`")
+            }
+            Failure::Refused { status: 401, .. } => {
+                format!(
+                    "the key in the environment variable `{key_variable}` was not accepted; set a valid one"
+                )
+            }
+            Failure::Refused { status: 403, .. } => {
+                format!("check that the key in the environment variable `{key_variable}` may use this model")
+            }
+            Failure::Refused { status: 404, .. } => {
+                format!(
+                    "check the name of the model against the list of `models()`, and the address `{address}`"
+                )
+            }
+            Failure::Refused { status: 413, .. } => {
+                "the conversation is too long for the provider; give the session a smaller context".to_owned()
+            }
+            Failure::Refused { status: 429, said, .. } if said.has(&LASTING_KINDS) => {
+                "the account's quota is used up; look at its plan and its billing".to_owned()
+            }
+            Failure::Refused { status: 429, .. } => {
+                "wait a little, or look at the rate limits and the quota of the account".to_owned()
+            }
+            Failure::Refused { status: 300..=399, .. } => {
+                "redirects are not followed; set the base URL to where it points".to_owned()
+            }
+            Failure::Refused { status: 500..=599, .. } | Failure::Reported(_) => {
+                "try again later; the provider's status page may know more".to_owned()
+            }
+            Failure::Refused { .. } => {
+                "check that the model exists and can use tools, and that the base URL speaks this API"
+                    .to_owned()
+            }
+            Failure::Unreachable(_) => format!("check the network and the address `{address}`"),
+            Failure::Dropped(_) => "ask for the turn again".to_owned(),
+            Failure::Silent(_) | Failure::TooLong(_) => {
+                "ask again, or give the provider more time in the configuration".to_owned()
+            }
+            Failure::NoStream { .. } | Failure::Unreadable(_) | Failure::TooLarge { .. } => {
+                format!("check that the server at `{address}` speaks the configured API")
+            }
+        }
+    }
+}
+
+/// Characters without a shape of their own: they can hide or reorder what stands beside them.
+fn is_invisible(character: char) -> bool {
+    matches!(
+        get_general_category(character),
+        GeneralCategory::Control
+            | GeneralCategory::Format
+            | GeneralCategory::LineSeparator
+            | GeneralCategory::ParagraphSeparator
+            | GeneralCategory::PrivateUse
+            | GeneralCategory::Unassigned
+    )
+}
+
+/// The innermost cause: the outer layers only repeat the URL.
+pub(crate) fn root_cause(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut cause = error;
+    while let Some(inner) = cause.source() {
+        cause = inner;
+    }
+    cause.to_string()
+}

@@ -1,0 +1,62 @@
+//! When the next attempt is made.
+
+use std::time::{Duration, SystemTime};
+
+use reqwest::header::{DATE, HeaderMap, HeaderValue, RETRY_AFTER};
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc2822;
+
+use crate::limits::LONGEST_RETRY_AFTER;
+use crate::options::{Jitter, Retries};
+
+impl Retries {
+    /// The pause after attempt number `attempt` (from 1), or `None` when the server asks for more than can be waited.
+    pub(crate) fn pause(&self, attempt: u32, retry_after: Option<Duration>) -> Option<Duration> {
+        if retry_after.is_some_and(|asked| asked > LONGEST_RETRY_AFTER) {
+            return None;
+        }
+        let factor = 1_u32.checked_shl(attempt.saturating_sub(1)).unwrap_or(u32::MAX);
+        let whole = self.first_delay.saturating_mul(factor).min(self.longest_delay);
+        let own = whole.mul_f64(self.jitter.fraction());
+        // A server's wish is a lower bound; the jitter comes on top of it, so that not everybody is back at once.
+        Some(retry_after.map_or(own, |asked| asked + own.min(self.first_delay)))
+    }
+}
+
+impl Jitter {
+    fn fraction(self) -> f64 {
+        match self {
+            Jitter::Fixed(fraction) if fraction.is_finite() => fraction.clamp(0.0, 1.0),
+            Jitter::Fixed(_) => 1.0,
+            // Without randomness the whole pause is the safe one.
+            Jitter::Random => getrandom::u32().map_or(1.0, |number| f64::from(number) / f64::from(u32::MAX)),
+        }
+    }
+}
+
+/// How long the server wishes to be left alone.
+pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let text = |value: &HeaderValue| value.to_str().ok().map(|text| text.trim().to_owned());
+    let number =
+        |text: &str| text.parse::<f64>().ok().and_then(|number| Duration::try_from_secs_f64(number).ok());
+    if let Some(milliseconds) = headers.get("retry-after-ms").and_then(text).as_deref().and_then(number) {
+        return Some(milliseconds / 1000);
+    }
+    let wish = headers.get(RETRY_AFTER).and_then(text)?;
+    if let Some(seconds) = number(&wish) {
+        return Some(seconds);
+    }
+    let until = OffsetDateTime::parse(&wish, &Rfc2822).ok()?;
+    // The server's own clock is the one it means; ours may be wrong.
+    let now = headers
+        .get(DATE)
+        .and_then(text)
+        .and_then(|date| OffsetDateTime::parse(&date, &Rfc2822).ok())
+        .unwrap_or_else(|| SystemTime::now().into());
+    Some(Duration::try_from(until - now).unwrap_or_default())
+}
+
+/// Some servers say outright that another attempt makes no sense.
+pub(crate) fn is_final(headers: &HeaderMap) -> bool {
+    headers.get("x-should-retry").is_some_and(|value| value == "false")
+}

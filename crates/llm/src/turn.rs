@@ -1,0 +1,223 @@
+//! One answer on its way in: bytes become server-sent events, and these become what the model says.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt, stream};
+use sse_stream::SseByteStream;
+use tgp_contract::{EventStream, StopReason, StreamEvent};
+use tokio::time::{Instant, Sleep, sleep_until};
+
+use crate::failure::{Failure, Reporter, root_cause};
+use crate::limits::{MAX_EVENT_BYTES, MAX_TURN_BYTES, PATIENCE_AFTER_FINISH};
+use crate::options::Patience;
+use crate::wire::{Decoder, Progress};
+
+/// The answer to one request.
+pub(crate) struct Turn {
+    events: SseByteStream<Bytewise>,
+    decoder: Box<dyn Decoder>,
+    ready: VecDeque<StreamEvent>,
+    gauge: Arc<Gauge>,
+    /// Set when everything was said, with the reason.
+    finish: Option<Option<StopReason>>,
+    is_over: bool,
+    patience: Patience,
+}
+
+impl Turn {
+    pub(crate) fn new(
+        response: reqwest::Response,
+        decoder: Box<dyn Decoder>,
+        patience: Patience,
+        deadline: Instant,
+    ) -> Self {
+        let gauge = Arc::new(Gauge::default());
+        let bytes = Bytewise {
+            inner: Box::pin(response.bytes_stream()),
+            gauge: Arc::clone(&gauge),
+            total: 0,
+            idle: patience.idle,
+            deadline,
+            alarm: Box::pin(sleep_until(deadline)),
+            is_waiting: false,
+        };
+        Self {
+            events: SseByteStream::new(bytes),
+            decoder,
+            ready: VecDeque::new(),
+            gauge,
+            finish: None,
+            is_over: false,
+            patience,
+        }
+    }
+
+    /// Waits until the model has said something; what it costs is no word of it.
+    pub(crate) async fn begin(&mut self) -> Result<(), Failure> {
+        while self.ready.iter().all(|event| matches!(event, StreamEvent::Usage(_))) {
+            self.advance().await?;
+        }
+        Ok(())
+    }
+
+    /// Reads one server-sent event, or the end of all.
+    async fn advance(&mut self) -> Result<(), Failure> {
+        let progress = match self.events.next().await {
+            Some(Ok(event)) => {
+                self.gauge.since_event.store(0, Ordering::Relaxed);
+                let mut said = Vec::new();
+                let (name, data) = (event.event.unwrap_or_default(), event.data.unwrap_or_default());
+                let progress = self.decoder.read(&name, &data, &mut said)?;
+                self.ready.extend(said);
+                progress
+            }
+            // Everything was said before: how the connection ended does not matter.
+            Some(Err(_)) | None if self.finish.is_some() => Progress::Over(self.finish.flatten()),
+            Some(Err(error)) => return Err(self.failure(error)),
+            None => return Err(Failure::unexpected_end()),
+        };
+        match progress {
+            Progress::GoOn => {}
+            Progress::Finished(reason) => {
+                self.finish = Some(reason);
+                self.gauge.is_finished.store(true, Ordering::Relaxed);
+            }
+            Progress::Over(reason) => {
+                self.ready.push_back(StreamEvent::End { reason });
+                self.is_over = true;
+            }
+        }
+        Ok(())
+    }
+
+    fn failure(&self, error: sse_stream::Error) -> Failure {
+        let interrupted = match error {
+            sse_stream::Error::Body(cause) => match cause.downcast::<Interrupted>() {
+                Ok(interrupted) => *interrupted,
+                Err(cause) => return Failure::Dropped(cause.to_string()),
+            },
+            other => return Failure::Unreadable(other.to_string()),
+        };
+        match interrupted {
+            Interrupted::Transport(error) => Failure::Dropped(root_cause(&error)),
+            Interrupted::Silent => Failure::Silent(self.patience.idle),
+            Interrupted::TooLong => Failure::TooLong(self.patience.total),
+            Interrupted::EventTooLarge => {
+                Failure::TooLarge { what: "an event (in bytes)", limit: MAX_EVENT_BYTES as u64 }
+            }
+            Interrupted::TurnTooLarge => {
+                Failure::TooLarge { what: "the turn (in bytes)", limit: MAX_TURN_BYTES }
+            }
+        }
+    }
+
+    async fn next(&mut self, reporter: &Reporter, attempts: u32) -> Option<StreamEvent> {
+        loop {
+            if let Some(event) = self.ready.pop_front() {
+                return Some(event);
+            }
+            if self.is_over {
+                return None;
+            }
+            if let Err(failure) = self.advance().await {
+                self.is_over = true;
+                return Some(StreamEvent::Error { error: reporter.error(&failure, attempts) });
+            }
+        }
+    }
+
+    /// The events, up to the last one. Dropping the stream closes the connection.
+    pub(crate) fn into_stream(self, reporter: Arc<Reporter>, attempts: u32) -> EventStream {
+        Box::pin(stream::unfold((self, reporter), move |(mut turn, reporter)| async move {
+            let event = turn.next(&reporter, attempts).await?;
+            Some((event, (turn, reporter)))
+        }))
+    }
+}
+
+/// What both ends of the event parser know: the parser itself has no bounds.
+#[derive(Debug, Default)]
+struct Gauge {
+    since_event: AtomicUsize,
+    is_finished: AtomicBool,
+}
+
+#[derive(Debug, thiserror::Error)]
+enum Interrupted {
+    #[error("{0}")]
+    Transport(reqwest::Error),
+    #[error("no byte came")]
+    Silent,
+    #[error("the time is over")]
+    TooLong,
+    #[error("an event is too large")]
+    EventTooLarge,
+    #[error("the turn is too large")]
+    TurnTooLarge,
+}
+
+/// The bytes of the body, counted and timed. An event may pass its cap by what one read brings.
+struct Bytewise {
+    inner: Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>>,
+    gauge: Arc<Gauge>,
+    total: u64,
+    idle: Duration,
+    deadline: Instant,
+    alarm: Pin<Box<Sleep>>,
+    is_waiting: bool,
+}
+
+impl Bytewise {
+    fn weigh(&mut self, bytes: &Bytes) -> Result<(), Interrupted> {
+        self.total = self.total.saturating_add(bytes.len() as u64);
+        let since_event = self.gauge.since_event.fetch_add(bytes.len(), Ordering::Relaxed);
+        if since_event.saturating_add(bytes.len()) > MAX_EVENT_BYTES {
+            return Err(Interrupted::EventTooLarge);
+        }
+        if self.total > MAX_TURN_BYTES { Err(Interrupted::TurnTooLarge) } else { Ok(()) }
+    }
+
+    /// The clock runs only while somebody waits: a slow listener is not the server's silence.
+    fn arm(&mut self) {
+        let is_finished = self.gauge.is_finished.load(Ordering::Relaxed);
+        let idle = if is_finished { self.idle.min(PATIENCE_AFTER_FINISH) } else { self.idle };
+        self.alarm.as_mut().reset((Instant::now() + idle).min(self.deadline));
+        self.is_waiting = true;
+    }
+}
+
+impl Stream for Bytewise {
+    type Item = Result<Bytes, Interrupted>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if Instant::now() >= self.deadline {
+            return Poll::Ready(Some(Err(Interrupted::TooLong)));
+        }
+        match self.inner.as_mut().poll_next(context) {
+            Poll::Ready(Some(Ok(bytes))) => {
+                self.is_waiting = false;
+                Poll::Ready(Some(self.weigh(&bytes).map(|()| bytes)))
+            }
+            Poll::Ready(Some(Err(error))) => Poll::Ready(Some(Err(Interrupted::Transport(error)))),
+            Poll::Ready(None) => Poll::Ready(None),
+            Poll::Pending => {
+                if !self.is_waiting {
+                    self.arm();
+                }
+                match self.alarm.as_mut().poll(context) {
+                    Poll::Ready(()) if Instant::now() >= self.deadline => {
+                        Poll::Ready(Some(Err(Interrupted::TooLong)))
+                    }
+                    Poll::Ready(()) => Poll::Ready(Some(Err(Interrupted::Silent))),
+                    Poll::Pending => Poll::Pending,
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! OpenAI's Chat Completions, and the many servers that speak like it, each with an accent.
+
+use serde_json::{Value, json};
+use tgp_contract::{Block, ChatOptions, ModelTool, Role, StopReason, StreamEvent};
+
+use super::blocks::{Blocks, Call, Content, Slot, State};
+use super::history::{Side, argument_object, sides, tool_name};
+use super::{Decoder, Dialect, Meter, Progress, list, number, object, parse, reported, say, some_text, text};
+use crate::failure::Failure;
+
+pub(super) fn request(options: &ChatOptions, dialect: Dialect) -> Value {
+    let mut messages = Vec::new();
+    if !options.system.is_empty() {
+        messages.push(json!({ "role": "system", "content": options.system }));
+    }
+    for side in sides(&options.messages) {
+        match side.role {
+            Role::User => user(&side, &mut messages),
+            Role::Assistant => messages.extend(assistant(&side)),
+        }
+    }
+    // The newer models of OpenAI refuse the old name of the limit, and most other servers do not know the new one.
+    let limit = options.max_output_tokens.map(Value::from);
+    let (new_limit, old_limit) = if dialect.is_openai { (limit, None) } else { (None, limit) };
+    object([
+        ("model", Some(options.model.as_str().into())),
+        ("messages", Some(messages.into())),
+        ("tools", list(&options.tools, tool)),
+        ("stream", Some(true.into())),
+        ("stream_options", Some(json!({ "include_usage": true }))),
+        ("max_completion_tokens", new_limit),
+        ("max_tokens", old_limit),
+        ("temperature", options.temperature.map(Value::from)),
+    ])
+}
+
+fn tool(tool: &ModelTool) -> Value {
+    json!({
+        "type": "function",
+        "function": { "name": tool.name, "description": tool.description, "parameters": tool.input_schema },
+    })
+}
+
+/// The texts of one side as one string, the only form that every server reads.
+fn joined(side: &Side) -> Option<String> {
+    let texts: Vec<&str> = side
+        .blocks
+        .iter()
+        .filter_map(|block| if let Block::Text { text } = block { Some(text.as_str()) } else { None })
+        .collect();
+    if texts.is_empty() { None } else { Some(texts.join("\n\n")) }
+}
+
+fn user(side: &Side, messages: &mut Vec<Value>) {
+    for block in &side.blocks {
+        if let Block::ToolResult { call_id, content, .. } = block {
+            messages.push(json!({ "role": "tool", "tool_call_id": call_id, "content": content }));
+        }
+    }
+    messages.extend(joined(side).map(|text| json!({ "role": "user", "content": text })));
+}
+
+fn assistant(side: &Side) -> Option<Value> {
+    let calls: Vec<Value> = side
+        .blocks
+        .iter()
+        .filter_map(|block| match block {
+            Block::ToolCall { call_id, tool_name: name, arguments } => Some(json!({
+                "id": call_id,
+                "type": "function",
+                "function": { "name": tool_name(name), "arguments": argument_object(arguments).to_string() },
+            })),
+            _ => None,
+        })
+        .collect();
+    let text = joined(side);
+    if text.is_none() && calls.is_empty() {
+        return None;
+    }
+    Some(object([
+        ("role", Some("assistant".into())),
+        ("content", Some(text.into())),
+        ("tool_calls", list(&calls, Value::clone)),
+    ]))
+}
+
+/// Reads `chat.completion.chunk` events.
+#[derive(Debug)]
+pub(super) struct ChatDecoder {
+    blocks: Blocks,
+    meter: Meter,
+    has_refused: bool,
+    finish: Option<Option<StopReason>>,
+}
+
+impl ChatDecoder {
+    pub(super) fn new(turn: u64) -> Self {
+        // No block of this API is sent back, so no provider is named.
+        Self { blocks: Blocks::new("", turn), meter: Meter::default(), has_refused: false, finish: None }
+    }
+
+    fn delta(&mut self, delta: &Value, said: &mut Vec<StreamEvent>) -> Result<(), Failure> {
+        match delta.get("content") {
+            Some(Value::String(content)) => say(content, said),
+            // Some servers write parts, of which only the text is for us.
+            Some(Value::Array(parts)) => {
+                parts.iter().filter_map(|part| text(part, "/text")).for_each(|part| say(part, said));
+            }
+            _ => {}
+        }
+        if let Some(refusal) = some_text(delta, "/refusal") {
+            self.has_refused = true;
+            say(refusal, said);
+        }
+        for call in delta.get("tool_calls").and_then(Value::as_array).into_iter().flatten() {
+            self.call(call)?;
+        }
+        Ok(())
+    }
+
+    fn call(&mut self, fragment: &Value) -> Result<(), Failure> {
+        let whose = Whose {
+            index: number(fragment, "/index"),
+            id: some_text(fragment, "/id"),
+            name: some_text(fragment, "/function/name"),
+        };
+        let position = match self.blocks.position(|slot| whose.is_named(slot)) {
+            Some(position) => position,
+            None => match self.blocks.position(|slot| whose.is_next_of(slot)) {
+                Some(position) => position,
+                None => self.blocks.begin(whose.index, Content::Call(Call::default()), State::Open)?,
+            },
+        };
+        let Whose { id, name, .. } = whose;
+        let Some(Slot { content: Content::Call(call), .. }) = self.blocks.at(position) else { return Ok(()) };
+        if let Some(id) = id.filter(|_| call.id.is_empty()) {
+            call.id = id.to_owned();
+        }
+        if let Some(name) = name.filter(|_| call.name.is_empty()) {
+            call.name = name.to_owned();
+        }
+        match fragment.pointer("/function/arguments") {
+            Some(Value::String(arguments)) => call.write(arguments),
+            Some(whole @ Value::Object(_)) => call.rewrite(&whole.to_string()),
+            _ => Ok(()),
+        }
+    }
+
+    fn finish(&mut self, reason: Option<StopReason>, said: &mut Vec<StreamEvent>) -> Option<StopReason> {
+        if self.finish.is_none() {
+            self.blocks.finish(reason.is_some(), said);
+        }
+        *self.finish.get_or_insert(reason)
+    }
+}
+
+/// What a fragment of a call says of whose fragment it is.
+struct Whose<'a> {
+    index: Option<u64>,
+    id: Option<&'a str>,
+    name: Option<&'a str>,
+}
+
+impl Whose<'_> {
+    /// The fragment names this very call.
+    fn is_named(&self, slot: &Slot) -> bool {
+        let Content::Call(call) = &slot.content else { return false };
+        self.id.is_some_and(|id| id == call.id) && (self.index.is_none() || self.index == slot.key)
+    }
+
+    /// The fragment goes on where this call is the newest candidate. The index says it, where there is one; a new id
+    /// or name begins another call even so, because some servers number all calls 0.
+    fn is_next_of(&self, slot: &Slot) -> bool {
+        let Content::Call(call) = &slot.content else { return false };
+        let Some(name) = self.name else { return self.index.is_none() || self.index == slot.key };
+        let has_other_id = self.id.is_some() && !call.id.is_empty();
+        let has_other_name = !call.name.is_empty() && call.name != name;
+        self.index.is_some() && self.index == slot.key && !has_other_id && !has_other_name
+    }
+}
+
+impl Decoder for ChatDecoder {
+    fn read(&mut self, name: &str, data: &str, said: &mut Vec<StreamEvent>) -> Result<Progress, Failure> {
+        if data.trim() == "[DONE]" {
+            let reason = self.has_refused.then_some(StopReason::Refusal);
+            return Ok(Progress::Over(self.finish(reason, said)));
+        }
+        let Some(value) = parse(name, data, matches!(name, "message" | "error"))? else {
+            return Ok(Progress::GoOn);
+        };
+        if name == "error" || value.get("error").is_some_and(|error| !error.is_null()) {
+            return Err(reported(&value));
+        }
+        let choices = value.get("choices").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        let choice = choices.iter().find(|choice| number(choice, "/index").unwrap_or_default() == 0);
+        let mut progress = Progress::GoOn;
+        if let Some(choice) = choice.filter(|_| self.finish.is_none()) {
+            if let Some(delta) = choice.get("delta").or_else(|| choice.get("message")) {
+                self.delta(delta, said)?;
+            }
+            if let Some(finish) = some_text(choice, "/finish_reason") {
+                let reason = match finish {
+                    "error" => return Err(reported(choice)),
+                    "length" => Some(StopReason::Length),
+                    "content_filter" => Some(StopReason::Refusal),
+                    _ => self.has_refused.then_some(StopReason::Refusal),
+                };
+                progress = Progress::Finished(self.finish(reason, said));
+            }
+        }
+        let usage = |pointer| number(&value, pointer);
+        self.meter.count(usage("/usage/prompt_tokens"), usage("/usage/completion_tokens"), said);
+        Ok(progress)
+    }
+}

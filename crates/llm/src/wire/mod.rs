@@ -1,0 +1,136 @@
+//! The wire formats: what is sent for a request, and what the events of an answer mean. Pure functions on values.
+
+mod anthropic;
+mod blocks;
+mod chat;
+mod history;
+mod models;
+mod responses;
+
+use serde_json::Value;
+use tgp_contract::{ChatOptions, StopReason, StreamEvent, Usage};
+
+use crate::failure::{Failure, Said};
+use crate::limits::MAX_QUOTED_CHARACTERS;
+use crate::options::Wire;
+
+pub(crate) use models::page;
+
+/// What differs between servers that speak the same API.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Dialect {
+    /// OpenAI itself: newer names of parameters.
+    pub(crate) is_openai: bool,
+    /// The model can encrypt its thoughts for us to keep.
+    pub(crate) has_encrypted_thoughts: bool,
+}
+
+/// How far an answer has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    GoOn,
+    /// Everything was said; what the turn has cost may still follow.
+    Finished(Option<StopReason>),
+    /// Nothing more will follow.
+    Over(Option<StopReason>),
+}
+
+/// Reads the events of one answer.
+pub(crate) trait Decoder: Send {
+    /// Reads one event by its name (empty when it has none) and its data, and adds what it means to `said`.
+    fn read(&mut self, name: &str, data: &str, said: &mut Vec<StreamEvent>) -> Result<Progress, Failure>;
+}
+
+/// The body of a request for one turn. `provider` names the opaque blocks that are ours.
+pub(crate) fn request(wire: Wire, provider: &str, options: &ChatOptions, dialect: Dialect) -> Value {
+    match wire {
+        Wire::OpenAiChat => chat::request(options, dialect),
+        Wire::OpenAiResponses => responses::request(provider, options, dialect),
+        Wire::Anthropic => anthropic::request(provider, options),
+    }
+}
+
+pub(crate) fn decoder(wire: Wire, provider: &str, turn: u64) -> Box<dyn Decoder> {
+    match wire {
+        Wire::OpenAiChat => Box::new(chat::ChatDecoder::new(turn)),
+        Wire::OpenAiResponses => Box::new(responses::ResponsesDecoder::new(provider, turn)),
+        Wire::Anthropic => Box::new(anthropic::AnthropicDecoder::new(provider, turn)),
+    }
+}
+
+/// The JSON of an event, or `None` when it says nothing. An event of a kind we do not know may hold anything.
+fn parse(name: &str, data: &str, is_known: bool) -> Result<Option<Value>, Failure> {
+    if data.trim().is_empty() {
+        return Ok(None);
+    }
+    match serde_json::from_str(data) {
+        Ok(value) => Ok(Some(value)),
+        Err(_) if !is_known && !name.is_empty() => Ok(None),
+        Err(error) => {
+            let beginning: String = data.chars().take(MAX_QUOTED_CHARACTERS).collect();
+            Err(Failure::Unreadable(format!("an event is no JSON ({error}): {beginning}")))
+        }
+    }
+}
+
+/// An object of the fields that are there, in this order.
+fn object<const N: usize>(fields: [(&str, Option<Value>); N]) -> Value {
+    fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+}
+
+/// A list that is left out when it is empty: some servers refuse an empty one.
+fn list<T>(items: &[T], write: impl Fn(&T) -> Value) -> Option<Value> {
+    if items.is_empty() { None } else { Some(items.iter().map(write).collect()) }
+}
+
+/// A text that is left out when it is empty.
+fn words(text: &str) -> Option<Value> {
+    if text.is_empty() { None } else { Some(text.into()) }
+}
+
+/// The kind of a typed event: what its data say, or else its name.
+fn kind<'a>(name: &'a str, value: &'a Value) -> &'a str {
+    text(value, "/type").unwrap_or(name)
+}
+
+fn text<'a>(value: &'a Value, pointer: &str) -> Option<&'a str> {
+    value.pointer(pointer).and_then(Value::as_str)
+}
+
+/// A text that is there and not empty.
+fn some_text<'a>(value: &'a Value, pointer: &str) -> Option<&'a str> {
+    text(value, pointer).filter(|text| !text.is_empty())
+}
+
+fn number(value: &Value, pointer: &str) -> Option<u64> {
+    value.pointer(pointer).and_then(Value::as_u64)
+}
+
+fn say(text: &str, said: &mut Vec<StreamEvent>) {
+    if !text.is_empty() {
+        said.push(StreamEvent::Text { value: text.to_owned() });
+    }
+}
+
+/// Counts what a turn has cost; says it only when it has changed.
+#[derive(Debug, Default)]
+struct Meter(Usage);
+
+impl Meter {
+    /// A number that is missing or zero changes nothing: some servers repeat half of the count.
+    fn count(&mut self, input: Option<u64>, output: Option<u64>, said: &mut Vec<StreamEvent>) {
+        let known = |new: Option<u64>, old: u64| new.filter(|new| *new > 0).unwrap_or(old);
+        let usage = Usage {
+            input_tokens: known(input, self.0.input_tokens),
+            output_tokens: known(output, self.0.output_tokens),
+        };
+        if usage != self.0 {
+            self.0 = usage;
+            said.push(StreamEvent::Usage(usage));
+        }
+    }
+}
+
+fn reported(value: &Value) -> Failure {
+    Failure::Reported(Said::from_json(value))
+}

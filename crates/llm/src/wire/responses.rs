@@ -1,0 +1,317 @@
+//! OpenAI's Responses, without state on the server: what it wants to see again is kept here and sent back.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
+use tgp_contract::{Block, ChatOptions, ModelTool, Role, StopReason, StreamEvent};
+
+use super::blocks::{Blocks, Call, Content, Slot, State};
+use super::history::{Side, argument_object, sides, tool_name};
+use super::{
+    Decoder, Dialect, Meter, Progress, kind, list, number, object, parse, reported, say, some_text, text,
+    words,
+};
+use crate::failure::Failure;
+
+pub(super) fn request(provider: &str, options: &ChatOptions, dialect: Dialect) -> Value {
+    let mut input = Vec::new();
+    for side in sides(&options.messages) {
+        match side.role {
+            Role::User => user(&side, &mut input),
+            Role::Assistant => assistant(provider, &side, &mut input),
+        }
+    }
+    let include = dialect.has_encrypted_thoughts.then(|| json!(["reasoning.encrypted_content"]));
+    object([
+        ("model", Some(options.model.as_str().into())),
+        ("instructions", words(&options.system)),
+        ("input", Some(input.into())),
+        ("tools", list(&options.tools, tool)),
+        ("store", Some(false.into())),
+        ("include", include),
+        ("stream", Some(true.into())),
+        ("max_output_tokens", options.max_output_tokens.map(Value::from)),
+        ("temperature", options.temperature.map(Value::from)),
+    ])
+}
+
+/// Our schemas have optional fields, which the strict mode of this API does not allow.
+fn tool(tool: &ModelTool) -> Value {
+    json!({
+        "type": "function",
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": tool.input_schema,
+        "strict": false,
+    })
+}
+
+fn user(side: &Side, input: &mut Vec<Value>) {
+    let mut content = Vec::new();
+    for block in &side.blocks {
+        match block {
+            Block::ToolResult { call_id, content, .. } => {
+                input.push(json!({ "type": "function_call_output", "call_id": call_id, "output": content }));
+            }
+            Block::Text { text } => content.push(json!({ "type": "input_text", "text": text })),
+            Block::ToolCall { .. } | Block::Opaque { .. } => {}
+        }
+    }
+    if !content.is_empty() {
+        input.push(json!({ "type": "message", "role": "user", "content": content }));
+    }
+}
+
+/// Thoughts go back as they came. Beside them the API wants the ids of the items that followed, which stand in opaque
+/// blocks before their text or call; where those are gone, the items go without.
+fn assistant(provider: &str, side: &Side, input: &mut Vec<Value>) {
+    let begin = input.len();
+    let mut companion: Option<&Map<String, Value>> = None;
+    for block in &side.blocks {
+        let item = match block {
+            Block::Opaque { provider: owner, value: Value::Object(value) } if owner == provider => {
+                match value.get("type").and_then(Value::as_str) {
+                    Some("reasoning") => Value::Object(value.clone()),
+                    Some("message" | "function_call") => {
+                        companion = Some(value);
+                        continue;
+                    }
+                    _ => continue,
+                }
+            }
+            Block::Text { text } => json!({
+                "type": "message",
+                "role": "assistant",
+                "content": [{ "type": "output_text", "text": text, "annotations": [] }],
+            }),
+            Block::ToolCall { call_id, tool_name: name, arguments } => json!({
+                "type": "function_call",
+                "call_id": call_id,
+                "name": tool_name(name),
+                "arguments": argument_object(arguments).to_string(),
+            }),
+            Block::Opaque { .. } | Block::ToolResult { .. } => continue,
+        };
+        input.push(accompanied(item, companion.take()));
+    }
+    // A thought that nothing follows is refused; its answer was cut off.
+    while input.len() > begin && input.last().is_some_and(|item| text(item, "/type") == Some("reasoning")) {
+        input.pop();
+    }
+}
+
+/// Adds what the companion knows to the item that it stands before.
+fn accompanied(mut item: Value, companion: Option<&Map<String, Value>>) -> Value {
+    let (Some(companion), Some(fields)) = (companion, item.as_object_mut()) else { return item };
+    let same = |name: &str| companion.get(name) == fields.get(name);
+    if same("type") && same("call_id") {
+        let is_message = !companion.contains_key("call_id");
+        fields.extend(companion.iter().map(|(name, value)| (name.clone(), value.clone())));
+        if is_message {
+            fields.insert("status".to_owned(), "completed".into());
+        }
+    }
+    item
+}
+
+const KNOWN: [&str; 12] = [
+    "response.output_item.added",
+    "response.output_item.done",
+    "response.output_text.delta",
+    "response.refusal.delta",
+    "response.function_call_arguments.delta",
+    "response.function_call_arguments.done",
+    "response.completed",
+    "response.incomplete",
+    "response.failed",
+    "response.cancelled",
+    "response.error",
+    "error",
+];
+
+#[derive(Debug)]
+pub(super) struct ResponsesDecoder {
+    provider: String,
+    blocks: Blocks,
+    meter: Meter,
+    /// The items whose calls have begun, and whose text was heard in pieces.
+    called: BTreeSet<u64>,
+    spoken: BTreeSet<u64>,
+    /// The companion of a message that has said nothing yet.
+    silent: Option<Value>,
+    has_refused: bool,
+}
+
+impl ResponsesDecoder {
+    pub(super) fn new(provider: &str, turn: u64) -> Self {
+        Self {
+            provider: provider.to_owned(),
+            blocks: Blocks::new(provider, turn),
+            meter: Meter::default(),
+            called: BTreeSet::new(),
+            spoken: BTreeSet::new(),
+            silent: None,
+            has_refused: false,
+        }
+    }
+
+    fn added(&mut self, event: &Value, said: &mut Vec<StreamEvent>) -> Result<(), Failure> {
+        let Some(item) = event.get("item") else { return Ok(()) };
+        self.blocks.settle();
+        match text(item, "/type") {
+            Some("function_call") => self.begin(index(event), item)?,
+            Some("message") => self.silent = companion(item, &["type", "id", "phase"]),
+            _ => {}
+        }
+        self.blocks.release(said);
+        Ok(())
+    }
+
+    fn begin(&mut self, key: u64, item: &Value) -> Result<(), Failure> {
+        let word = |pointer| text(item, pointer).unwrap_or_default().to_owned();
+        let call = Call {
+            id: word("/call_id"),
+            name: word("/name"),
+            arguments: String::new(),
+            companion: some_text(item, "/call_id").and(companion(item, &["type", "id", "call_id"])),
+        };
+        self.called.insert(key);
+        self.blocks.begin(Some(key), Content::Call(call), State::Open).map(drop)
+    }
+
+    fn speak(&mut self, event: &Value, said: &mut Vec<StreamEvent>) {
+        let Some(delta) = some_text(event, "/delta") else { return };
+        if self.spoken.len() < crate::limits::MAX_BLOCKS {
+            self.spoken.insert(index(event));
+        }
+        self.introduce(said);
+        say(delta, said);
+    }
+
+    fn introduce(&mut self, said: &mut Vec<StreamEvent>) {
+        if let Some(value) = self.silent.take() {
+            said.push(StreamEvent::Opaque { provider: self.provider.clone(), value });
+        }
+    }
+
+    fn done(&mut self, event: &Value, said: &mut Vec<StreamEvent>) -> Result<(), Failure> {
+        let key = index(event);
+        let Some(item) = event.get("item") else { return Ok(()) };
+        match text(item, "/type") {
+            Some("function_call") => {
+                if !self.called.contains(&key) {
+                    self.begin(key, item)?;
+                }
+                let is_whole = text(item, "/status") != Some("incomplete");
+                self.complete(
+                    key,
+                    text(item, "/arguments"),
+                    if is_whole { State::Complete } else { State::Cut },
+                )?;
+            }
+            // Without its encrypted content a thought lives on the server only, where nothing of ours is stored.
+            Some("reasoning") if some_text(item, "/encrypted_content").is_some() => {
+                self.blocks.begin(Some(key), Content::Opaque(item.clone()), State::Complete)?;
+            }
+            Some("message") if !self.spoken.contains(&key) => {
+                for part in item.get("content").and_then(Value::as_array).into_iter().flatten() {
+                    if let Some(said_whole) = some_text(part, "/text").or_else(|| some_text(part, "/refusal"))
+                    {
+                        self.has_refused |= part.get("refusal").is_some();
+                        self.introduce(said);
+                        say(said_whole, said);
+                    }
+                }
+            }
+            _ => {}
+        }
+        self.blocks.release(said);
+        Ok(())
+    }
+
+    /// Puts the whole arguments in place. A call that has left already is not touched again.
+    fn complete(&mut self, key: u64, whole: Option<&str>, state: State) -> Result<(), Failure> {
+        let Some(Slot { content: Content::Call(call), state: current, .. }) = self.blocks.of_key(Some(key))
+        else {
+            return Ok(());
+        };
+        if let Some(whole) = whole.filter(|whole| !whole.is_empty()) {
+            call.rewrite(whole)?;
+        }
+        *current = state;
+        Ok(())
+    }
+
+    fn arguments_done(&mut self, event: &Value, said: &mut Vec<StreamEvent>) -> Result<(), Failure> {
+        let key = index(event);
+        self.complete(key, text(event, "/arguments"), State::Complete)?;
+        if let Some(Slot { content: Content::Call(call), state, .. }) = self.blocks.of_key(Some(key))
+            && call.arguments.is_empty()
+        {
+            *state = State::EndedEmpty;
+        }
+        self.blocks.release(said);
+        Ok(())
+    }
+
+    fn finish(&mut self, event: &Value, reason: Option<StopReason>, said: &mut Vec<StreamEvent>) -> Progress {
+        let reason = reason.or(self.has_refused.then_some(StopReason::Refusal));
+        self.blocks.finish(reason.is_some(), said);
+        let usage = |pointer| number(event, pointer);
+        self.meter.count(usage("/response/usage/input_tokens"), usage("/response/usage/output_tokens"), said);
+        Progress::Over(reason)
+    }
+}
+
+/// The place of an event's item among all items.
+fn index(event: &Value) -> u64 {
+    number(event, "/output_index").unwrap_or_default()
+}
+
+/// The fields of an item that are sent back with it; without an id there is nothing to send.
+fn companion(item: &Value, names: &[&str]) -> Option<Value> {
+    some_text(item, "/id")?;
+    let field =
+        |name: &&str| Some(((*name).to_owned(), item.get(*name).filter(|value| value.is_string())?.clone()));
+    Some(Value::Object(names.iter().filter_map(field).collect()))
+}
+
+impl Decoder for ResponsesDecoder {
+    fn read(&mut self, name: &str, data: &str, said: &mut Vec<StreamEvent>) -> Result<Progress, Failure> {
+        if data.trim() == "[DONE]" {
+            return Ok(Progress::GoOn);
+        }
+        let Some(event) = parse(name, data, KNOWN.contains(&name))? else { return Ok(Progress::GoOn) };
+        match kind(name, &event) {
+            "response.output_item.added" => self.added(&event, said)?,
+            "response.output_item.done" => self.done(&event, said)?,
+            "response.output_text.delta" => self.speak(&event, said),
+            "response.refusal.delta" => {
+                self.has_refused = true;
+                self.speak(&event, said);
+            }
+            "response.function_call_arguments.delta" => {
+                let fragment = text(&event, "/delta").unwrap_or_default();
+                if let Some(Slot { content: Content::Call(call), .. }) =
+                    self.blocks.of_key(Some(index(&event)))
+                {
+                    call.write(fragment)?;
+                }
+            }
+            "response.function_call_arguments.done" => self.arguments_done(&event, said)?,
+            "response.completed" => return Ok(self.finish(&event, None, said)),
+            "response.incomplete" => {
+                let is_filtered =
+                    text(&event, "/response/incomplete_details/reason") == Some("content_filter");
+                let reason = if is_filtered { StopReason::Refusal } else { StopReason::Length };
+                return Ok(self.finish(&event, Some(reason), said));
+            }
+            "response.failed" | "response.cancelled" => {
+                return Err(reported(event.get("response").unwrap_or(&event)));
+            }
+            "error" | "response.error" => return Err(reported(&event)),
+            _ => {}
+        }
+        Ok(Progress::GoOn)
+    }
+}

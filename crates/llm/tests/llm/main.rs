@@ -1,0 +1,14 @@
+//! Providers against a real server on the loopback that speaks the wire formats, also in hostile ways.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+mod accents;
+mod attempts;
+mod bounds;
+mod drops;
+mod failures;
+mod patience;
+mod requests;
+mod script;
+mod server;
+mod splits;
+mod support;

@@ -1,0 +1,334 @@
+//! The approval of a call: who is asked, what is shown, and that what was agreed to is what happens.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tgp_contract::{
+    Access, ApprovalAnswer, ApprovalRequest, CallContext, Code, Consent, Effect, GateRequest, GateVerdict,
+    Stage, Target, ToolError, canonical,
+};
+
+use super::open_call::Trail;
+use super::preview::{Agreement, Preview};
+use super::{Invocation, Outcome, Registered, Router, Wish};
+use crate::Workspace;
+
+/// How often somebody is asked about one call that changes while they think. Whoever agrees to a fourth version reads
+/// none of them.
+const MAX_ROUNDS: usize = 3;
+
+/// How long a preview may take; a database may have its own, longer patience. Then it is asked without one.
+const PREVIEW_PATIENCE: Duration = Duration::from_secs(30);
+
+/// A call that has passed the gates and is about to run.
+#[derive(Clone, Copy)]
+pub(super) struct Passed<'a> {
+    pub(super) registered: &'a Registered,
+    pub(super) request: GateRequest<'a>,
+    pub(super) workspace: &'a Workspace,
+}
+
+/// What is put before whoever is asked.
+struct Exhibit {
+    targets: Vec<Target>,
+    preview: Preview,
+    shown: Option<Value>,
+    hash: String,
+}
+
+impl Exhibit {
+    fn new(request: GateRequest<'_>, targets: Vec<Target>, preview: Preview) -> Self {
+        let shown = preview.to_value();
+        let hash = hash(request, &targets, shown.as_ref());
+        Self { targets, preview, shown, hash }
+    }
+}
+
+/// SHA-256 of everything that decides the effect, and of who wants it.
+fn hash(request: GateRequest<'_>, targets: &[Target], preview: Option<&Value>) -> String {
+    let mut value = json!({
+        "tool": request.definition.name,
+        "arguments": request.call.arguments,
+        "targets": targets,
+        "preview": preview,
+        "actor": request.context.actor,
+        "session": request.context.session,
+    });
+    canonical::hash(&value).unwrap_or_else(|_| {
+        // Canonical JSON has no exact form for integers beyond 2^53. The sorted text of the value has one, and as a
+        // single string it is canonical JSON again, which no object can be taken for.
+        value.sort_all_objects();
+        canonical::hash(&Value::String(value.to_string())).unwrap_or_default()
+    })
+}
+
+impl Router {
+    /// Runs a call, after somebody has agreed to it where a gate wants that.
+    pub(super) async fn run_agreed(
+        self: &Arc<Self>,
+        passed: Passed<'_>,
+        wishes: Vec<Wish>,
+        trail: &mut Trail,
+    ) -> Result<Outcome, ToolError> {
+        if !must_ask(passed.request, &wishes, &mut trail.verdicts) {
+            return self.run_tool(passed, None, trail).await;
+        }
+        // Large, and seldom needed.
+        Box::pin(self.ask_and_run(passed, &wishes, trail)).await
+    }
+
+    async fn run_tool(
+        self: &Arc<Self>,
+        passed: Passed<'_>,
+        agreement: Option<&Arc<Agreement>>,
+        trail: &mut Trail,
+    ) -> Result<Outcome, ToolError> {
+        let Passed { registered, request, workspace } = passed;
+        let GateRequest { serial, call, definition, context, .. } = request;
+        let judged = Mutex::default();
+        let invocation = Invocation {
+            serial,
+            call,
+            definition,
+            context,
+            workspace,
+            router: self,
+            judged: &judged,
+            agreement,
+        };
+        let outcome = registered.tool.run(invocation).await;
+        trail.verdicts.append(&mut judged.lock().unwrap_or_else(PoisonError::into_inner));
+        outcome
+    }
+
+    /// Asks until what was agreed to is what would happen now, and then lets it happen.
+    async fn ask_and_run(
+        self: &Arc<Self>,
+        passed: Passed<'_>,
+        wishes: &[Wish],
+        trail: &mut Trail,
+    ) -> Result<Outcome, ToolError> {
+        let mut shown = self.exhibit(passed, wishes, trail).await?;
+        for _ in 0..MAX_ROUNDS {
+            self.ask(passed.request, &shown, wishes, &mut trail.verdicts).await?;
+            let now = self.exhibit(passed, wishes, trail).await?;
+            if now.hash == shown.hash {
+                let agreement = Agreement::to(&now.preview).map(Arc::new);
+                let outcome = self.run_tool(passed, agreement.as_ref(), trail).await;
+                if !agreement.is_some_and(|agreement| agreement.is_broken()) {
+                    return outcome;
+                }
+                shown = self.exhibit(passed, wishes, trail).await?;
+            } else {
+                shown = now;
+            }
+            trail.verdicts.push(approval("ask", "it changed meanwhile"));
+        }
+        Err(keeps_changing(passed.request, &mut trail.verdicts))
+    }
+
+    /// What a call would do now. One that would fail anyway is not asked for: its error is the answer.
+    async fn exhibit(
+        self: &Arc<Self>,
+        passed: Passed<'_>,
+        wishes: &[Wish],
+        trail: &mut Trail,
+    ) -> Result<Exhibit, ToolError> {
+        let made = async {
+            let request = passed.request;
+            // What the router has added for the preview of a dry run stands behind the tool's own targets.
+            let mut targets = passed.registered.tool.targets(&request.call.arguments)?;
+            if request.context.dry_run {
+                targets.extend(previews(&targets));
+            }
+            let preview = self.preview(passed, wishes, &targets).await?;
+            Ok(Exhibit::new(request, targets, preview))
+        };
+        let made: Result<Exhibit, ToolError> = made.await;
+        made.inspect_err(|_| trail.verdicts.push(approval("refused", "would-fail")))
+    }
+
+    async fn preview(
+        self: &Arc<Self>,
+        passed: Passed<'_>,
+        wishes: &[Wish],
+        targets: &[Target],
+    ) -> Result<Preview, ToolError> {
+        let Passed { registered, request, workspace } = passed;
+        let GateRequest { serial, call, definition, .. } = request;
+        let context = CallContext { dry_run: true, ..request.context.clone() };
+        let judged = Mutex::default();
+        let invocation = Invocation {
+            serial,
+            call,
+            definition,
+            context: &context,
+            workspace,
+            router: self,
+            judged: &judged,
+            agreement: None,
+        };
+        if definition.effect == Effect::Write {
+            // A rule that asks before a statement is asked before its dry run, too. Files are only read.
+            let only_files = targets.iter().all(|target| target.file().is_some());
+            if !only_files && wishes.iter().any(|wish| !wish.is_default) {
+                return Ok(Preview::missing("a rule wants to be asked before anything runs, a dry run too"));
+            }
+            if !self.may_read(invocation, targets).await {
+                return Ok(Preview::missing("the caller may not read what it wants to change"));
+            }
+        }
+        let made = tokio::time::timeout(PREVIEW_PATIENCE, registered.tool.preview(invocation)).await;
+        made.unwrap_or_else(|_| {
+            let seconds = PREVIEW_PATIENCE.as_secs();
+            Ok(Preview::missing(format!("it was not made within {seconds} s")))
+        })
+    }
+
+    /// Whether the gates let a call read the files it would change: a preview shows them.
+    async fn may_read(&self, invocation: Invocation<'_>, targets: &[Target]) -> bool {
+        let Some(filter) = self.file_filter(invocation).await else { return true };
+        let changed = targets.iter().filter_map(Target::file).filter(|(.., access)| *access != Access::Read);
+        changed.into_iter().all(|(root, path, _)| filter(root, path, Access::Read))
+    }
+
+    /// Puts one exhibit before whoever can be asked. Their answer stands in the record.
+    async fn ask(
+        &self,
+        request: GateRequest<'_>,
+        shown: &Exhibit,
+        wishes: &[Wish],
+        verdicts: &mut Vec<GateVerdict>,
+    ) -> Result<(), ToolError> {
+        let GateRequest { call, definition, context, .. } = request;
+        let mut reasons: Vec<String> = wishes.iter().map(|wish| wish.reason.clone()).collect();
+        reasons.extend(shown.preview.missing.iter().map(|why| format!("there is no preview: {why}")));
+        let question = ApprovalRequest {
+            call,
+            definition,
+            context,
+            targets: &shown.targets,
+            reasons,
+            preview: shown.shown.clone(),
+            hash: shown.hash.clone(),
+        };
+        let reason = match self.approver.ask(question).await {
+            ApprovalAnswer::Approved { by, hash } if hash == shown.hash => {
+                verdicts.push(approval("approved", &by));
+                return Ok(());
+            }
+            ApprovalAnswer::Approved { .. } => "the answer was for something else".to_owned(),
+            ApprovalAnswer::Refused { reason } => reason,
+        };
+        verdicts.push(approval("refused", &reason));
+        let made_by_somebody: Vec<&str> =
+            wishes.iter().filter(|wish| !wish.is_default).map(|wish| wish.reason.as_str()).collect();
+        let because = match made_by_somebody.join("; ") {
+            because if because.is_empty() => String::new(),
+            because => format!(" (a rule asks: {because})"),
+        };
+        let message = format!("`{}` was not approved: {reason}{because}", definition.name);
+        Err(ToolError::new(Code::Approval, message)
+            .help("nothing was changed; agree when asked at a terminal, or pass --yes"))
+    }
+
+    /// Takes files that a running call is about to change past the gates, and asks where one of them wants it: `show`
+    /// says what would change as things stand. What the gates say stands in the call's record. Answers what was
+    /// agreed to, when somebody was asked.
+    pub(crate) async fn judge_changes<S, F>(
+        &self,
+        invocation: Invocation<'_>,
+        changes: &[Target],
+        show: S,
+    ) -> Result<Option<Arc<Agreement>>, ToolError>
+    where
+        S: Fn() -> F + Send + Sync,
+        F: Future<Output = Result<Preview, ToolError>> + Send,
+    {
+        if changes.is_empty() {
+            return Ok(None);
+        }
+        let Invocation { serial, call, definition, context, .. } = invocation;
+        let request = GateRequest { serial, call, definition, context, targets: changes };
+        let mut verdicts = Vec::new();
+        let passed = match self.pass_gates(request, super::Question::Changes, &mut verdicts).await {
+            Ok(wishes) if must_ask(request, &wishes, &mut verdicts) => {
+                Box::pin(self.ask_about_changes(request, &wishes, show, &mut verdicts)).await
+            }
+            Ok(_) => Ok(None),
+            Err(error) => Err(error),
+        };
+        invocation.judged.lock().unwrap_or_else(PoisonError::into_inner).append(&mut verdicts);
+        passed
+    }
+
+    async fn ask_about_changes<S, F>(
+        &self,
+        request: GateRequest<'_>,
+        wishes: &[Wish],
+        show: S,
+        verdicts: &mut Vec<GateVerdict>,
+    ) -> Result<Option<Arc<Agreement>>, ToolError>
+    where
+        S: Fn() -> F + Send + Sync,
+        F: Future<Output = Result<Preview, ToolError>> + Send,
+    {
+        let exhibit = async || show().await.map(|made| Exhibit::new(request, request.targets.to_vec(), made));
+        let mut shown = exhibit().await?;
+        for _ in 0..MAX_ROUNDS {
+            self.ask(request, &shown, wishes, verdicts).await?;
+            let now = exhibit().await?;
+            if now.hash == shown.hash {
+                return Ok(Agreement::to(&now.preview).map(Arc::new));
+            }
+            shown = now;
+            verdicts.push(approval("ask", "it changed meanwhile"));
+        }
+        Err(keeps_changing(request, verdicts))
+    }
+}
+
+/// Whether somebody has to be asked. Where that is settled already, the record says by what.
+fn must_ask(request: GateRequest<'_>, wishes: &[Wish], verdicts: &mut Vec<GateVerdict>) -> bool {
+    if wishes.is_empty() {
+        return false;
+    }
+    // A preview of a write changes nothing, so there is nothing to agree to. One of a tool still runs the tool, and
+    // whoever made a rule that asks wants to be asked.
+    let previews = matches!(request.definition.effect, Effect::Read | Effect::Write);
+    if request.context.dry_run && previews && wishes.iter().all(|wish| wish.is_default) {
+        verdicts.push(approval("approved", "dry-run"));
+        return false;
+    }
+    if request.context.consent == Consent::Given {
+        verdicts.push(approval("approved", "consent-given"));
+        return false;
+    }
+    true
+}
+
+fn keeps_changing(request: GateRequest<'_>, verdicts: &mut Vec<GateVerdict>) -> ToolError {
+    verdicts.push(approval("refused", "it keeps changing"));
+    let message = format!(
+        "`{}` was approved {MAX_ROUNDS} times, and each time what it would do had changed: it keeps changing",
+        request.definition.name
+    );
+    ToolError::new(Code::Approval, message)
+        .help("nothing was changed; stop whatever else works on this, and repeat the call")
+}
+
+/// What a dry run reads to show the difference it would make.
+pub(super) fn previews(targets: &[Target]) -> Vec<Target> {
+    let changed = targets.iter().filter_map(Target::file).filter(|(.., access)| *access != Access::Read);
+    changed.map(|(root, path, _)| Target::File { root, path: path.clone(), access: Access::Read }).collect()
+}
+
+fn approval(verdict: &str, rule: &str) -> GateVerdict {
+    GateVerdict {
+        stage: Stage::Approval,
+        gate: "approval".to_owned(),
+        verdict: verdict.to_owned(),
+        rule: rule.to_owned(),
+    }
+}

@@ -1,0 +1,166 @@
+//! What somebody who is asked sees of an effect, and the agreement that holds for nothing else.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use tgp_contract::{Code, RelativePath, Root, ToolError, canonical};
+
+use super::Outcome;
+use crate::files::difference;
+
+/// Bytes of differences in one preview of many files: more than that nobody reads before an answer. The files beyond
+/// are named, and bound by their hashes all the same.
+const MAX_SHOWN_BYTES: usize = 1024 * 1024;
+
+/// What is shown of a call besides its arguments and targets.
+#[derive(Clone, Debug, Default)]
+pub struct Preview {
+    /// What would happen; nothing where the arguments say it all.
+    pub data: Option<Value>,
+    /// The files whose content decides the effect, as they are now.
+    pub found: Vec<FoundFile>,
+    /// Why there is no preview, where there could be one.
+    pub missing: Option<String>,
+}
+
+/// A file by the SHA-256 of its bytes; nothing where there is none.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FoundFile {
+    pub root: Root,
+    pub path: RelativePath,
+    pub sha256: Option<String>,
+}
+
+/// One file of many that a running call wants to change.
+pub(crate) struct ShownChange<'a> {
+    pub(crate) root: Root,
+    pub(crate) path: &'a RelativePath,
+    pub(crate) before: Option<&'a [u8]>,
+    pub(crate) after: Option<&'a [u8]>,
+}
+
+impl Preview {
+    /// No preview, and why.
+    pub(crate) fn missing(why: impl Into<String>) -> Self {
+        Self { missing: Some(why.into()), ..Self::default() }
+    }
+
+    /// The differences of many files, as many as there is room for.
+    pub(crate) fn of_changes<'a>(changes: impl IntoIterator<Item = ShownChange<'a>>) -> Self {
+        let (mut list, mut found, mut bytes) = (Vec::new(), Vec::new(), 0);
+        for ShownChange { root, path, before, after } in changes {
+            let sha256 = before.map(canonical::sha256_hex);
+            let word = match (before, after) {
+                (_, None) => "deleted",
+                (None, Some(_)) => "created",
+                (Some(_), Some(_)) => "changed",
+            };
+            let mut entry = json!({ "root": root, "path": path, "change": word });
+            if let Some(fields) = entry.as_object_mut() {
+                fields.insert("sha256".to_owned(), json!(after.map(canonical::sha256_hex)));
+                let mut complete = false;
+                if bytes < MAX_SHOWN_BYTES {
+                    let shown = difference(path.as_str(), before, after);
+                    bytes += shown.text.len();
+                    complete = shown.complete;
+                    fields.insert("diff".to_owned(), json!(shown.text));
+                }
+                if !complete {
+                    fields.insert("diffTruncated".to_owned(), json!(true));
+                }
+            }
+            list.push(entry);
+            found.push(FoundFile { root, path: path.clone(), sha256 });
+        }
+        Self { data: Some(json!({ "changes": list })), found, missing: None }
+    }
+
+    /// As a request for approval carries it. The hashes of what was found are part of it, because a difference does
+    /// not show every byte of a long or binary file.
+    pub(super) fn to_value(&self) -> Option<Value> {
+        let mut data = self.data.clone()?;
+        if let Some(fields) = data.as_object_mut()
+            && !self.found.is_empty()
+        {
+            fields.insert("found".to_owned(), json!(self.found));
+        }
+        Some(data)
+    }
+}
+
+impl From<Outcome> for Preview {
+    /// What a dry run has answered.
+    fn from(outcome: Outcome) -> Self {
+        let found = |file: tgp_contract::FileEffect| FoundFile {
+            root: file.root,
+            path: file.path,
+            sha256: file.before,
+        };
+        Self {
+            data: Some(outcome.data),
+            found: outcome.files.into_iter().map(found).collect(),
+            missing: None,
+        }
+    }
+}
+
+/// What somebody has agreed to: an effect on files that are as they were shown. Whoever carries the effect out asks
+/// it at the last moment, where nobody can come in between.
+#[derive(Debug)]
+pub(crate) struct Agreement {
+    found: BTreeMap<(Root, RelativePath), Option<String>>,
+    broken: AtomicBool,
+}
+
+impl Agreement {
+    /// Nothing where no preview could be made: then nobody knows what was there.
+    pub(super) fn to(preview: &Preview) -> Option<Self> {
+        preview.data.as_ref()?;
+        let found = preview.found.iter().cloned();
+        let found = found.map(|FoundFile { root, path, sha256 }| ((root, path), sha256)).collect();
+        Some(Self { found, broken: AtomicBool::new(false) })
+    }
+
+    /// Whether a file has the content that was shown.
+    pub(crate) fn check(
+        &self,
+        root: Root,
+        path: &RelativePath,
+        content: Option<&[u8]>,
+    ) -> Result<(), ToolError> {
+        self.check_hash(root, path, content.map(canonical::sha256_hex).as_deref())
+    }
+
+    /// The same for a file that was hashed already.
+    pub(crate) fn check_hash(
+        &self,
+        root: Root,
+        path: &RelativePath,
+        hash: Option<&str>,
+    ) -> Result<(), ToolError> {
+        let shown = self.found.get(&(root, path.clone()));
+        if shown.is_some_and(|shown| shown.as_deref() == hash) {
+            return Ok(());
+        }
+        Err(self.refuse(path))
+    }
+
+    /// Whether the effect that was shown is on no file at all, such as the removal of an empty directory.
+    pub(crate) fn check_no_file(&self, path: &RelativePath) -> Result<(), ToolError> {
+        if self.found.is_empty() { Ok(()) } else { Err(self.refuse(path)) }
+    }
+
+    /// Whether somebody found another content than the one that was agreed to, so that nothing was done.
+    pub(super) fn is_broken(&self) -> bool {
+        self.broken.load(Ordering::Acquire)
+    }
+
+    fn refuse(&self, path: &RelativePath) -> ToolError {
+        self.broken.store(true, Ordering::Release);
+        ToolError::new(Code::Conflict, format!("`{path}` was changed since its change was approved"))
+            .detail("path", path.as_str())
+            .help("nothing was changed; look at the file again and repeat the call")
+    }
+}
