@@ -47,7 +47,10 @@ pub(crate) struct Tally {
 impl Tally {
     pub(crate) fn add(&mut self, ended: &Ended<'_>) {
         self.calls += 1;
-        match ended.verdict {
+        // The record of a call that was recovered has its own word.
+        let recorded =
+            ended.result.error().and_then(|error| error.details.get("recovered")?.get("verdict")?.as_str());
+        match recorded.unwrap_or(ended.verdict) {
             "denied" | "refused" => self.refused += 1,
             "cancelled" => {}
             _ if !ended.result.is_ok() => self.failed += 1,

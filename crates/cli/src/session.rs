@@ -98,7 +98,8 @@ pub async fn boot_for_session(
     mode: Option<TddMode>,
     printer: &Printer,
 ) -> Result<Kernel, Failure> {
-    let kernel = boot_with(global, printer, |options| BootOptions { approver, tdd_mode: mode, ..options }).await?;
+    let kernel =
+        boot_with(global, printer, |options| BootOptions { approver, tdd_mode: mode, ..options }).await?;
     warn_when_offline(&kernel, printer);
     Ok(kernel)
 }

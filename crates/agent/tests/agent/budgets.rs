@@ -34,8 +34,8 @@ async fn each_bound_stops_cleanly_and_a_larger_one_goes_on() {
             "seconds",
             Budgets { max_seconds: Some(5), ..budgets() },
             2,
-            "used 5 of 5 seconds",
-            "--max-seconds 10",
+            "used 6 of 5 seconds",
+            "--max-seconds 12",
         ),
         (
             "cost",

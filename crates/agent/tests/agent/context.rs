@@ -1,1 +1,190 @@
-//! todo
+//! What the model reads: bounded results, a bounded conversation, and what gives way first.
+
+use serde_json::json;
+use tgp_agent::{AgentEvent, AgentOptions, Ending, ResumeOptions};
+use tgp_contract::{Block, ChatOptions, Code, StreamEvent};
+
+use crate::support::*;
+
+/// Bytes of a request as a provider would be sent it, at least.
+pub(crate) fn request_bytes(request: &ChatOptions) -> usize {
+    let block = |block: &Block| match block {
+        Block::Text { text } => text.len(),
+        Block::ToolCall { arguments, .. } => arguments.to_string().len(),
+        Block::ToolResult { content, .. } => content.len(),
+        Block::Opaque { value, .. } => value.to_string().len(),
+    };
+    let said: usize = request.messages.iter().flat_map(|message| &message.blocks).map(block).sum();
+    said + request.system.len() + serde_json::to_string(&request.tools).unwrap().len()
+}
+
+fn contents(request: &ChatOptions) -> Vec<&str> {
+    let blocks = request.messages.iter().flat_map(|message| &message.blocks);
+    blocks
+        .filter_map(|block| match block {
+            Block::ToolResult { content, .. } => Some(content.as_str()),
+            _ => None,
+        })
+        .collect()
+}
+
+fn looks(turns: usize, size: u64) -> Vec<Vec<StreamEvent>> {
+    (0..turns)
+        .map(|one| vec![call("look", "", json!({ "path": format!("src/{one}.rs"), "size": size })), end()])
+        .collect()
+}
+
+#[tokio::test]
+async fn a_long_result_is_cut_in_the_middle_and_says_how_to_read_it() {
+    let world = World::said(looks(1, 200_000));
+    world.run(AgentOptions { context_tokens: 1_000_000, ..options() }).await.0.unwrap();
+    let request = &world.requests()[1];
+    let content = contents(request)[0];
+    assert!(content.len() < (32 << 10) + 200, "{}", content.len());
+    assert!(content.starts_with(r#"{"ok":true,"#) && content.ends_with("\"}}"));
+    // The offset is where the text stops, as `recall` counts.
+    let stop = content.find("\n[").unwrap();
+    let hint = format!("recall {{\"id\": \"r1.1\", \"offset\": {stop}}} reads them]");
+    assert!(content.contains(&hint), "{}", &content[stop..stop + 150]);
+}
+
+#[tokio::test]
+async fn a_small_context_takes_smaller_results_and_many_calls_share_their_room() {
+    for (calls, most) in [(1, 4096_usize), (30, 400)] {
+        let events = (0..calls).map(|_| call("look", "", json!({ "size": 50_000 }))).chain([end()]).collect();
+        let world = World::said(vec![events]);
+        let summary = world.run(AgentOptions { context_tokens: 16_384, ..options() }).await.0.unwrap();
+        assert_eq!(summary.ending, Ending::Done);
+        let requests = world.requests();
+        let longest = contents(&requests[1]).iter().map(|content| content.len()).max().unwrap();
+        assert!(longest < most + 200, "{longest}");
+        assert!(request_bytes(&requests[1]) < 16_384 * 3);
+    }
+}
+
+#[tokio::test]
+async fn old_results_give_way_first_then_old_turns_and_never_the_last_ones() {
+    const CONTEXT: u64 = 8_192;
+    let world = World::said(looks(60, 1_500));
+    let (summary, events) = world.run(AgentOptions { context_tokens: CONTEXT, ..options() }).await;
+    assert_eq!(summary.unwrap().ending, Ending::Done);
+    let requests = world.requests();
+    let (mut shortened, mut summarised) = (None, None);
+    for (number, request) in requests.iter().enumerate() {
+        check_request(request);
+        assert!(
+            request_bytes(request) as u64 <= CONTEXT * 3,
+            "request {number} has {}",
+            request_bytes(request)
+        );
+        assert_eq!(request.system, "THE SYSTEM PROMPT");
+        assert_eq!(request.turn, number as u64);
+        let contents = contents(request);
+        // The last four results are whole.
+        assert!(
+            contents
+                .iter()
+                .rev()
+                .take(4)
+                .all(|content| content.len() > 1_500 && !content.contains("[shortened"))
+        );
+        let Block::Text { text } = &request.messages[0].blocks[0] else { panic!("the task") };
+        assert_eq!(text, "THE TASK: do it");
+        if contents.iter().any(|content| content.contains("[shortened")) {
+            shortened.get_or_insert(number);
+        }
+        if let Some(Block::Text { text }) = request.messages[0].blocks.get(1) {
+            summarised.get_or_insert(number);
+            assert!(
+                text.contains("- step 1: r1.1 look path=src/0.rs: ok")
+                    || text.contains("older lines are left out")
+            );
+        }
+    }
+    let (shortened, summarised) = (shortened.unwrap(), summarised.unwrap());
+    assert!(shortened < summarised, "{shortened} {summarised}");
+    let told = events
+        .iter()
+        .filter(|event| matches!(event, AgentEvent::Notice { message } if message.contains("context")))
+        .count();
+    // Each time it makes room for several turns, so that what a provider has cached stays good for a while.
+    assert!(told >= 2 && told < 40, "{told}");
+    assert_same(&world.lines()).await;
+}
+
+#[tokio::test]
+async fn what_the_user_added_stays_when_its_turn_is_gone() {
+    let mut turns = looks(3, 1_500);
+    turns.push(vec![text("done so far"), end()]);
+    turns.extend(looks(40, 1_500));
+    let world = World::said(turns);
+    let small = AgentOptions { context_tokens: 8_192, ..options() };
+    world.run(small).await.0.unwrap();
+    let message = "MIND THIS: never touch the tests.".to_owned();
+    world.resume(ResumeOptions { message: Some(message.clone()), ..resumption() }).await.0.unwrap();
+    for request in world.requests().iter().skip(4) {
+        let all = serde_json::to_string(&request.messages).unwrap();
+        assert_eq!(all.matches(&message).count(), 1);
+    }
+    let last = world.requests().pop().unwrap();
+    assert!(
+        serde_json::to_string(&last.messages[0]).unwrap().contains(&message),
+        "its turn is summarised by now"
+    );
+    assert_same(&world.lines()).await;
+}
+
+#[tokio::test]
+async fn what_a_provider_counts_corrects_the_estimate() {
+    // This one counts three times as many tokens as bytes suggest.
+    let turn = |one: usize| {
+        let path = format!("src/{one}.rs");
+        vec![
+            call("look", "", json!({ "path": path, "size": 1_500 })),
+            usage(1_000 * (one as u64 + 1), 10),
+            end(),
+        ]
+    };
+    let count = |usages: bool| async move {
+        let turns: Vec<Vec<StreamEvent>> = (0..30)
+            .map(|one| {
+                turn(one)
+                    .into_iter()
+                    .filter(|event| usages || !matches!(event, StreamEvent::Usage(_)))
+                    .collect()
+            })
+            .collect();
+        let world = World::said(turns);
+        world.run(AgentOptions { context_tokens: 16_384, ..options() }).await.0.unwrap();
+        assert_same(&world.lines()).await;
+        world.requests().iter().map(request_bytes).max().unwrap()
+    };
+    let (counted, guessed) = (count(true).await, count(false).await);
+    assert!(counted < guessed / 3 * 2, "{counted} {guessed}");
+}
+
+#[tokio::test]
+async fn a_task_that_does_not_fit_stops_with_a_clear_word() {
+    let world = World::said(Vec::new());
+    let task = format!("THE TASK: {}", "x".repeat(40_000));
+    let summary = world.run(AgentOptions { context_tokens: 8_192, task, ..options() }).await.0.unwrap();
+    let Ending::Budget { error } = summary.ending else { panic!("it does not fit") };
+    assert_eq!((error.code, error.details["bound"].clone()), (Code::Budget, json!("context")));
+    assert!(world.requests().is_empty());
+    assert_same(&world.lines()).await;
+}
+
+#[tokio::test]
+async fn a_thousand_calls_do_not_make_the_conversation_grow() {
+    const CONTEXT: u64 = 4_096;
+    let world = World::said(looks(1_000, 500));
+    let budgets = tgp_agent::Budgets { max_steps: 2_000, ..budgets() };
+    let summary = world.run(AgentOptions { context_tokens: CONTEXT, budgets, ..options() }).await.0.unwrap();
+    assert_eq!((summary.ending, summary.calls), (Ending::Done, 1_000));
+    let sizes: Vec<usize> = world.requests().iter().map(request_bytes).collect();
+    assert!(sizes.iter().all(|size| *size as u64 <= CONTEXT * 3));
+    // What the loop holds after a thousand calls is what it held after a hundred.
+    let most = |sizes: &[usize]| sizes.iter().copied().max().unwrap();
+    assert!(most(&sizes[900..]) <= most(&sizes[50..150]) + 1_000);
+    assert_same(&world.lines()).await;
+}

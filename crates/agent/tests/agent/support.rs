@@ -316,7 +316,7 @@ impl ToolCaller for World {
         }
         let code = result.as_ref().err().map(|error| error.code.as_str());
         let outcome = json!({ "ok": result.is_ok(), "errorCode": code, "message": null, "files": files, "durationUs": 5 });
-        let entry = json!({ "auditEntry": 7, "verdict": "allowed", "outcome": outcome });
+        let entry = json!({ "auditEntry": 7, "verdict": if denied { "denied" } else { "allowed" }, "outcome": outcome });
         self.records.lock().unwrap().insert(call.id.clone(), entry);
         if call.tool == "change" {
             self.die_at(&call.id, Death::AfterTheRecord).await;

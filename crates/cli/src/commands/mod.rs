@@ -28,9 +28,9 @@ pub mod tools;
 pub mod write;
 
 use serde_json::Value;
+use tgp::contract::{Code, ToolError, ToolResult};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
-use tgp::contract::{Code, ToolError, ToolResult};
 
 use crate::arguments::{Command, Global};
 use crate::conversation::Interrupts;

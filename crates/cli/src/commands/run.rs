@@ -4,7 +4,9 @@ use std::io::Read;
 
 use clap::{Args, ValueEnum};
 use tgp::contract::{Code, Consent, TddMode, ToolError};
-use tgp::{AgentEvent, Ending, Kernel, ModelChoice, ResumeRequest, SessionRequest, StopSignal, Summary};
+use tgp::{
+    AgentEvent, Bounds, Ending, Kernel, ModelChoice, ResumeRequest, SessionRequest, StopSignal, Summary,
+};
 use tokio::sync::mpsc;
 
 use crate::arguments::Global;
@@ -156,15 +158,13 @@ async fn work(
 ) -> Result<Summary, ToolError> {
     let consent = if arguments.yes { Consent::Given } else { Consent::Ask };
     let RunArgs { task, resume, model, max_steps, max_tokens, max_seconds, max_cost, .. } = arguments;
+    let bounds = Bounds { max_steps, max_tokens, max_seconds, max_cost };
     match resume {
         Some(id) => {
             let request = ResumeRequest {
                 message: task,
                 model: model.into(),
-                max_steps,
-                max_tokens,
-                max_seconds,
-                max_cost,
+                bounds,
                 consent,
                 ..ResumeRequest::new(id)
             };
@@ -173,10 +173,7 @@ async fn work(
         None => {
             let request = SessionRequest {
                 model: model.into(),
-                max_steps,
-                max_tokens,
-                max_seconds,
-                max_cost,
+                bounds,
                 consent,
                 ..SessionRequest::new(task.unwrap_or_default())
             };

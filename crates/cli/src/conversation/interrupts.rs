@@ -145,8 +145,9 @@ async fn listen(
             (Asked::Interrupt, Some(next)) => next,
             (Asked::Interrupt, None) => leave(),
         };
-        stop.wish(heard.wish());
+        // Whoever hears the wish can read what it came from.
         say.send_replace(heard);
+        stop.wish(heard.wish());
     }
 }
 

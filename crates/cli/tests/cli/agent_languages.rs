@@ -131,14 +131,17 @@ fn rust_with_cargo() {
     let language = Language {
         name: "Rust",
         given: &[
-            ("Cargo.toml", "[package]\nname = \"sums\"\nversion = \"0.1.0\"\nedition = \"2021\"\n\n[workspace]\n"),
-            ("src/lib.rs", "pub mod sum;\n"),
+            (
+                "Cargo.toml",
+                "[package]\nname = \"sums\"\nversion = \"0.1.0\"\nedition = \"2021\"\n\n[workspace]\n",
+            ),
+            ("src/lib.rs", "//! Sums.\n"),
         ],
         test: (
             "tests/sum.rs",
-            "#[test]\nfn adds_two_numbers() {\n    assert_eq!(sums::sum::sum(19, 23), 42);\n}\n",
+            "#[test]\nfn adds_two_numbers() {\n    assert_eq!(sums::sum(19, 23), 42);\n}\n",
         ),
-        code: ("src/sum.rs", "pub fn sum(a: i64, b: i64) -> i64 {\n    a + b\n}\n"),
+        code: ("src/lib.rs", "//! Sums.\n\npub fn sum(a: i64, b: i64) -> i64 {\n    a + b\n}\n"),
         configuration: "export default {};\n".to_owned(),
     };
     happy_path(&language, |_| {});
@@ -155,7 +158,10 @@ fn python_with_pytest() {
     }
     let language = Language {
         name: "Python",
-        given: &[("pyproject.toml", "[project]\nname = \"sums\"\nversion = \"0.1.0\"\n\n[tool.pytest.ini_options]\npythonpath = [\".\"]\n")],
+        given: &[(
+            "pyproject.toml",
+            "[project]\nname = \"sums\"\nversion = \"0.1.0\"\n\n[tool.pytest.ini_options]\npythonpath = [\".\"]\n",
+        )],
         test: (
             "tests/test_sum.py",
             "from sums import add\n\n\ndef test_adds_two_numbers():\n    assert add(19, 23) == 42\n",

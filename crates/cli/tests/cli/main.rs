@@ -1,6 +1,9 @@
 //! The command line from end to end: the built program, in folders of its own, with a clean environment.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
+mod agent;
+mod agent_languages;
+mod agent_sessions;
 mod bootstrap;
 mod demo;
 mod gates;

@@ -14,5 +14,5 @@ mod store;
 pub use listing::{SessionInfo, SessionState};
 pub use provider::ModelChoice;
 pub(crate) use recall::recall_tool;
-pub use run::{ResumeRequest, SessionRequest};
+pub use run::{Bounds, ResumeRequest, SessionRequest};
 pub use store::Sessions;

@@ -19,8 +19,11 @@ pub struct ModelChoice {
 }
 
 /// The providers that are known by a name.
-const NAMED: [(&str, Wire); 3] =
-    [("openai", Wire::OpenAiChat), ("openai-responses", Wire::OpenAiResponses), ("anthropic", Wire::Anthropic)];
+const NAMED: [(&str, Wire); 3] = [
+    ("openai", Wire::OpenAiChat),
+    ("openai-responses", Wire::OpenAiResponses),
+    ("anthropic", Wire::Anthropic),
+];
 
 /// What a server is called that speaks like OpenAI's.
 const COMPATIBLE: &str = "compatible";

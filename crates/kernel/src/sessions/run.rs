@@ -24,15 +24,42 @@ const TOKEN_SLACK_SECONDS: u64 = 3_600;
 /// A task is a message, no document.
 const MAX_TASK_BYTES: usize = 256 << 10;
 
+/// Who the calls of a session are made by, unless somebody says otherwise.
+const USUAL_ACTOR: &str = "agent";
+
+/// Bounds of a session that differ from those that would hold otherwise.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Bounds {
+    pub max_steps: Option<u64>,
+    pub max_tokens: Option<u64>,
+    pub max_seconds: Option<u64>,
+    pub max_cost: Option<f64>,
+}
+
+impl Bounds {
+    fn within(self, usual: Budgets) -> Budgets {
+        Budgets {
+            max_steps: self.max_steps.unwrap_or(usual.max_steps),
+            max_tokens: self.max_tokens.or(usual.max_tokens),
+            max_seconds: self.max_seconds.or(usual.max_seconds),
+            max_cost: self.max_cost.or(usual.max_cost),
+        }
+    }
+}
+
+/// On which terms a session begins.
+struct Terms {
+    budgets: Budgets,
+    consent: Consent,
+    actor: String,
+}
+
 /// What an agent is to do, and within which bounds. What is `None` is as the configuration says.
 #[derive(Clone, Debug)]
 pub struct SessionRequest {
     pub task: String,
     pub model: ModelChoice,
-    pub max_steps: Option<u64>,
-    pub max_tokens: Option<u64>,
-    pub max_seconds: Option<u64>,
-    pub max_cost: Option<f64>,
+    pub bounds: Bounds,
     pub consent: Consent,
     /// Who the agent is, for rules and the record.
     pub actor: String,
@@ -44,12 +71,9 @@ impl SessionRequest {
         Self {
             task: task.into(),
             model: ModelChoice::default(),
-            max_steps: None,
-            max_tokens: None,
-            max_seconds: None,
-            max_cost: None,
+            bounds: Bounds::default(),
             consent: Consent::Ask,
-            actor: "agent".to_owned(),
+            actor: USUAL_ACTOR.to_owned(),
         }
     }
 }
@@ -61,10 +85,7 @@ pub struct ResumeRequest {
     /// Something more to be said to the model; a session that is done needs it.
     pub message: Option<String>,
     pub model: ModelChoice,
-    pub max_steps: Option<u64>,
-    pub max_tokens: Option<u64>,
-    pub max_seconds: Option<u64>,
-    pub max_cost: Option<f64>,
+    pub bounds: Bounds,
     pub consent: Consent,
 }
 
@@ -75,10 +96,7 @@ impl ResumeRequest {
             id: id.into(),
             message: None,
             model: ModelChoice::default(),
-            max_steps: None,
-            max_tokens: None,
-            max_seconds: None,
-            max_cost: None,
+            bounds: Bounds::default(),
             consent: Consent::Ask,
         }
     }
@@ -110,19 +128,35 @@ impl Kernel {
             created_ms,
         };
         let (head, journal) = self.sessions().create(head)?;
-        let config = &self.config().llm;
-        let budgets = Budgets {
-            max_steps: request.max_steps.unwrap_or(config.budgets.max_steps),
-            max_tokens: request.max_tokens.or(config.budgets.max_tokens),
-            max_seconds: request.max_seconds.or(config.budgets.max_seconds),
-            max_cost: request.max_cost.or(config.budgets.max_cost),
-        };
+        let budgets = request.bounds.within(self.config().llm.budgets);
+        let work = Work::new(self, &chosen, clock.as_ref(), journal);
+        self.begin(
+            &head,
+            &work,
+            Terms { budgets, consent: request.consent, actor: request.actor },
+            events,
+            stop,
+        )
+        .await
+    }
+
+    /// Runs a session from its first line.
+    async fn begin(
+        &self,
+        head: &Head,
+        work: &Work<'_>,
+        terms: Terms,
+        events: mpsc::Sender<AgentEvent>,
+        stop: StopSignal,
+    ) -> Result<Summary, ToolError> {
+        let Terms { budgets, consent, actor } = terms;
         self.check_budgets(&budgets)?;
+        let config = &self.config().llm;
         let options = AgentOptions {
             session: head.id.clone(),
-            actor: request.actor,
-            task: request.task,
-            model,
+            actor,
+            task: head.task.clone(),
+            model: head.model.clone(),
             system: self.system_prompt(),
             mode: self.state().tdd().mode(),
             budgets,
@@ -130,10 +164,9 @@ impl Kernel {
             context_tokens: config.context_tokens,
             max_output_tokens: config.max_output_tokens,
             temperature: config.temperature,
-            consent: request.consent,
+            consent,
             token: Some(self.session_token(&head.id, &budgets).await?),
         };
-        let work = Work::new(self, &chosen, clock.as_ref(), journal);
         let run = tgp_agent::run(options, work.ports(), events.clone(), stop).await;
         self.close_session(&head.id, run, &events).await
     }
@@ -155,27 +188,25 @@ impl Kernel {
         let id = sessions.find(&request.id)?;
         let head = sessions.head(&id)?;
         let choice = ModelChoice {
-            provider: request.model.provider.or(Some(head.provider)),
-            model: request.model.model.or(Some(head.model)),
-            base_url: request.model.base_url.or(head.base_url),
+            provider: request.model.provider.or_else(|| Some(head.provider.clone())),
+            model: request.model.model.or_else(|| Some(head.model.clone())),
+            base_url: request.model.base_url.or_else(|| head.base_url.clone()),
         };
         let chosen = self.choose_model(&choice)?;
         let clock = clock_of(&chosen);
         let (journal, past, notice) = sessions.reopen(&id)?;
-        let Some(budgets) = budgets_of(&past) else {
-            return Err(ToolError::new(Code::NotFound, format!("nothing of session `{id}` was recorded"))
-                .help("it was killed before its first line; begin another with `tgp run`"));
-        };
-        let budgets = Budgets {
-            max_steps: request.max_steps.unwrap_or(budgets.max_steps),
-            max_tokens: request.max_tokens.or(budgets.max_tokens),
-            max_seconds: request.max_seconds.or(budgets.max_seconds),
-            max_cost: request.max_cost.or(budgets.max_cost),
-        };
-        self.check_budgets(&budgets)?;
+        let work = Work::new(self, &chosen, clock.as_ref(), journal);
         if let Some(message) = notice {
             let _ = events.send(AgentEvent::Notice { message }).await;
         }
+        let Some(before) = budgets_of(&past) else {
+            // It was killed before its first line, so it has done nothing yet.
+            let budgets = request.bounds.within(self.config().llm.budgets);
+            let terms = Terms { budgets, consent: request.consent, actor: USUAL_ACTOR.to_owned() };
+            return self.begin(&head, &work, terms, events, stop).await;
+        };
+        let budgets = request.bounds.within(before);
+        self.check_budgets(&budgets)?;
         let options = ResumeOptions {
             model: choice.model,
             budgets,
@@ -183,7 +214,6 @@ impl Kernel {
             consent: request.consent,
             token: Some(self.session_token(&id, &budgets).await?),
         };
-        let work = Work::new(self, &chosen, clock.as_ref(), journal);
         let run = tgp_agent::resume(past, options, work.ports(), events.clone(), stop).await;
         self.close_session(&id, run, &events).await
     }

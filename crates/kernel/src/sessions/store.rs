@@ -164,7 +164,7 @@ impl Sessions {
         let mut notice = None;
         if !torn.is_empty() {
             let aside = path.with_extension(format!("torn-{}", lines.len()));
-            let mut kept = private_file().create(true).truncate(true).open(&aside).map_err(at(&aside))?;
+            let mut kept = private_file().create(true).open(&aside).map_err(at(&aside))?;
             kept.write_all(&torn).and_then(|()| kept.sync_all()).map_err(at(&aside))?;
             let whole = locked.metadata().map_err(at(&path))?.len() - torn.len() as u64;
             locked.set_len(whole).and_then(|()| locked.sync_all()).map_err(at(&path))?;

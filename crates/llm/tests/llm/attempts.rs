@@ -12,7 +12,11 @@ const HELLO: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"}}]}\n\n\
                      data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
 
 fn quota() -> Answer {
-    Answer::status(429, &[], r#"{"error":{"message":"You exceeded your current quota","code":"insufficient_quota"}}"#)
+    Answer::status(
+        429,
+        &[],
+        r#"{"error":{"message":"You exceeded your current quota","code":"insufficient_quota"}}"#,
+    )
 }
 
 #[tokio::test]
@@ -42,12 +46,20 @@ async fn the_table_of_attempts() {
         ("closed after a comment", vec![Answer::events(": hm\n\n"), good()], 2),
         (
             "closed after an empty delta",
-            vec![Answer::events("data: {\"choices\":[{\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}]}\n\n"), good()],
+            vec![
+                Answer::events(
+                    "data: {\"choices\":[{\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}]}\n\n",
+                ),
+                good(),
+            ],
             2,
         ),
         (
             "an overload instead of the first word",
-            vec![Answer::events("data: {\"error\":{\"message\":\"busy\",\"type\":\"server_error\"}}\n\n"), good()],
+            vec![
+                Answer::events("data: {\"error\":{\"message\":\"busy\",\"type\":\"server_error\"}}\n\n"),
+                good(),
+            ],
             2,
         ),
         (
@@ -57,12 +69,22 @@ async fn the_table_of_attempts() {
         ),
         (
             "a refusal instead of the first word",
-            vec![Answer::events("data: {\"error\":{\"message\":\"bad\",\"type\":\"invalid_request_error\"}}\n\n")],
+            vec![Answer::events(
+                "data: {\"error\":{\"message\":\"bad\",\"type\":\"invalid_request_error\"}}\n\n",
+            )],
             1,
         ),
-        ("wait in the past", vec![Answer::status(429, &[("retry-after", "Wed, 21 Oct 2015 07:28:00 GMT")], ""), good()], 2),
+        (
+            "wait in the past",
+            vec![Answer::status(429, &[("retry-after", "Wed, 21 Oct 2015 07:28:00 GMT")], ""), good()],
+            2,
+        ),
         ("wait too long", vec![Answer::status(429, &[("retry-after", "3600")], "")], 1),
-        ("wait nonsense", vec![Answer::status(429, &[("retry-after", "-1"), ("retry-after-ms", "x")], ""), good()], 2),
+        (
+            "wait nonsense",
+            vec![Answer::status(429, &[("retry-after", "-1"), ("retry-after-ms", "x")], ""), good()],
+            2,
+        ),
     ];
     for (name, answers, count) in cases {
         let is_heard = answers.last().is_some_and(|answer| {
@@ -144,7 +166,11 @@ async fn pauses_are_kept() {
         };
         let begin = Instant::now();
         play(&*provider("mine", options).unwrap(), hello()).await.unwrap();
-        assert!(begin.elapsed() >= Duration::from_millis(milliseconds), "{milliseconds}: {:?}", begin.elapsed());
+        assert!(
+            begin.elapsed() >= Duration::from_millis(milliseconds),
+            "{milliseconds}: {:?}",
+            begin.elapsed()
+        );
         assert_eq!(server.requests().len(), count);
     }
 }

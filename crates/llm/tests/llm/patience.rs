@@ -27,8 +27,7 @@ async fn silence_and_length_have_an_end() {
     let head_only = Answer::stream().then(Step::Hang);
     let one_word = Answer::events(WORD).then(Step::Hang);
     let endless = Answer::events(WORD).then(Step::Flood(b": still thinking\n\n".to_vec()));
-    let slow_refusal =
-        Answer::raw("HTTP/1.1 503 Busy\r\ncontent-length: 10\r\n\r\nno").then(Step::Hang);
+    let slow_refusal = Answer::raw("HTTP/1.1 503 Busy\r\ncontent-length: 10\r\n\r\nno").then(Step::Hang);
     // Neither silence is asked about again: who has waited long enough decides.
     let cases = [
         (silent.clone(), SHORT, LONG, 0, "sent nothing for 0.1 seconds"),
@@ -77,7 +76,10 @@ async fn a_word_is_heard_before_the_next_byte_is_sent() {
     for (wire, word) in [
         (Wire::OpenAiChat, WORD),
         (Wire::OpenAiResponses, "data: {\"type\":\"response.output_text.delta\",\"delta\":\"Hi\"}\n\n"),
-        (Wire::Anthropic, "data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"Hi\"}}\n\n"),
+        (
+            Wire::Anthropic,
+            "data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"Hi\"}}\n\n",
+        ),
     ] {
         let server = Server::start(vec![Answer::events(word).then(Step::Hang)]).await;
         let provider = provider("mine", options(wire, &server.base)).unwrap();

@@ -133,7 +133,8 @@ async fn serve(
     let Some(request) = receive(&mut socket).await else { return };
     seen.lock().unwrap().push(request);
     let _ = arrived.send(());
-    let answer = answers.lock().unwrap().pop_front().unwrap_or_else(|| Answer::status(599, &[], "unexpected"));
+    let answer =
+        answers.lock().unwrap().pop_front().unwrap_or_else(|| Answer::status(599, &[], "unexpected"));
     for step in answer.0 {
         match step {
             Step::Send(bytes) => {

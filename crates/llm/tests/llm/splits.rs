@@ -108,7 +108,8 @@ fn any_split_and_any_noise_gives_the_same_events() {
         let stream = recorded(name);
         let expected = runtime.block_on(events(wire, Answer::events(&stream)));
         golden(&format!("{name}_events"), &json_of(&expected));
-        let mut runner = TestRunner::new(Config { cases: 96, failure_persistence: None, ..Config::default() });
+        let mut runner =
+            TestRunner::new(Config { cases: 96, failure_persistence: None, ..Config::default() });
         runner
             .run(&disguises(), |disguise| {
                 let heard = runtime.block_on(events(wire, disguise.answer(&stream)));

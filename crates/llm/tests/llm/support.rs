@@ -7,7 +7,8 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use serde_json::{Value, json};
 use tgp_contract::{
-    Block, ChatOptions, EventStream, Message, ModelProvider, ModelTool, Role, StreamEvent, ToolError, ToolName,
+    Block, ChatOptions, EventStream, Message, ModelProvider, ModelTool, Role, StreamEvent, ToolError,
+    ToolName,
 };
 use tgp_llm::{ApiKey, HttpOptions, Jitter, Retries, Wire, provider};
 

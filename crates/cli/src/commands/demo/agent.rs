@@ -21,7 +21,8 @@ const WRONG: &str = "args.size.length * args.size.width * args.size.height";
 const RIGHT: &str = "args.length * args.width * args.height";
 
 const FIRST_TASK: &str = "We bill parcels by weight or by volume, whichever is more. Make a tool for it.";
-const SECOND_TASK: &str = "What do we bill for a box of 60 x 40 x 30 cm that weighs 5 kg? Our divisor is 5000.";
+const SECOND_TASK: &str =
+    "What do we bill for a box of 60 x 40 x 30 cm that weighs 5 kg? Our divisor is 5000.";
 /// What somebody asks who has never seen the tool.
 const QUESTION: &str = "the weight a parcel is billed by, from its weight and its volume";
 
@@ -103,7 +104,10 @@ impl Demo<'_> {
     pub(super) async fn reuse_by_another(&mut self, kernel: &Kernel, folder: &Path) -> Result<(), Failure> {
         self.task(SECOND_TASK);
         let summary = self.session(kernel, folder, "reuse", SECOND_TASK, &reusing()).await?;
-        self.expect(summary.reused == [PARCEL_TOOL] && summary.forged.is_empty(), "the tool that was reused")?;
+        self.expect(
+            summary.reused == [PARCEL_TOOL] && summary.forged.is_empty(),
+            "the tool that was reused",
+        )?;
         self.steps.push(json!({ "step": "reuse", "summary": summary }));
         Ok(())
     }
@@ -125,8 +129,10 @@ impl Demo<'_> {
         let file = folder.join(name).with_extension("json");
         std::fs::write(&file, script.to_string()).map_err(|error| cannot_write(&error))?;
         let provider = Some(format!("script:{}", file.display()));
-        let request =
-            SessionRequest { model: ModelChoice { provider, ..ModelChoice::default() }, ..SessionRequest::new(task) };
+        let request = SessionRequest {
+            model: ModelChoice { provider, ..ModelChoice::default() },
+            ..SessionRequest::new(task)
+        };
         let (sender, events) = mpsc::channel(EVENT_ROOM);
         let (_handle, stop) = StopSignal::new();
         let work = kernel.run_session(request, sender, stop);
@@ -137,7 +143,10 @@ impl Demo<'_> {
             let (_silent, heard) = watch::channel(Heard::Nothing);
             tokio::join!(work, follow(events, questions, heard, self.printer, Verbosity::Brief)).0?
         };
-        self.expect(summary.ending == Ending::Done, &format!("the end of the session: {:?}", summary.ending))?;
+        self.expect(
+            summary.ending == Ending::Done,
+            &format!("the end of the session: {:?}", summary.ending),
+        )?;
         Ok(summary)
     }
 }

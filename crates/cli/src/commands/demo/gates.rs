@@ -26,7 +26,9 @@ impl Demo<'_> {
             self.expect(!answer.to_string().contains(secret), "the secret and a command")?;
             self.say("shell_exec cat .env: the command does not find it");
         } else {
-            self.say("this machine cannot jail commands, so shell_exec refuses them all (tgp doctor says why)");
+            self.say(
+                "this machine cannot jail commands, so shell_exec refuses them all (tgp doctor says why)",
+            );
         }
         self.steps.push(json!({ "step": "secrets", "code": error.code }));
         Ok(())

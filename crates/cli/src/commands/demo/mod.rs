@@ -110,9 +110,7 @@ impl Demo<'_> {
         self.expect(!report.valid, "the refusal of tools/leaky.ts")?;
         let look = self.printer.look_out();
         let look = screen::Look { width: look.width.map(|width| width.saturating_sub(INDENT)), ..look };
-        for finding in
-            report.findings.iter().filter(|finding| finding.severity == Severity::Error)
-        {
+        for finding in report.findings.iter().filter(|finding| finding.severity == Severity::Error) {
             self.block(&screen::finding(finding, Some(LEAKY), look));
         }
         self.steps.push(json!({ "step": "refuse", "errors": report.errors }));
@@ -151,8 +149,10 @@ impl Demo<'_> {
     }
 
     async fn write(&mut self, kernel: &Kernel, path: &str, content: &str) -> Result<(), Failure> {
-        let data =
-            self.call(kernel, "write_file", json!({ "path": path, "content": content })).await.into_result()?;
+        let data = self
+            .call(kernel, "write_file", json!({ "path": path, "content": content }))
+            .await
+            .into_result()?;
         let commit: String =
             data.get("commit").and_then(Value::as_str).unwrap_or_default().chars().take(8).collect();
         let pushed = data.get("pushed").and_then(Value::as_bool).unwrap_or_default();
@@ -173,7 +173,8 @@ impl Demo<'_> {
         arguments: Value,
     ) -> Result<(Value, Duration), Failure> {
         let started = Instant::now();
-        let data = self.call(kernel, "exec_tool", json!({ "path": path, "args": arguments })).await.into_result()?;
+        let data =
+            self.call(kernel, "exec_tool", json!({ "path": path, "args": arguments })).await.into_result()?;
         Ok((data.get("result").cloned().unwrap_or_default(), started.elapsed()))
     }
 
