@@ -195,7 +195,7 @@ impl<W: World> Engine<W> {
     }
 
     async fn settle(&mut self, wanted: &Wanted, settled: Settled) -> Result<(), Halt> {
-        let Settled { result, verdict, duration_us, files } = settled;
+        let Settled { result, verdict, duration_us, files, files_omitted } = settled;
         let state = self.world.state()?;
         let line = LineKind::Result {
             id: wanted.id.clone(),
@@ -203,6 +203,7 @@ impl<W: World> Engine<W> {
             verdict: verdict.clone(),
             duration_us,
             files: files.clone(),
+            files_omitted,
             state,
         };
         self.append(line, Safety::Written)?;

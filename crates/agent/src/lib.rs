@@ -5,9 +5,9 @@
 //! port and is written to the transcript, so that a transcript can be gone on with after a crash, and played again.
 #![forbid(unsafe_code)]
 
+mod bounds;
 mod context;
 mod conversation;
-mod depth;
 mod engine;
 mod event;
 mod live;

@@ -12,13 +12,13 @@ use tgp_contract::{
 };
 use tokio::sync::mpsc;
 
-use crate::depth;
+use crate::bounds;
 use crate::turn::event_bytes;
 use crate::world::{Halt, Heard, Order, Settled, World};
 use crate::{AgentEvent, Fate, Line, Ports, Safety, StopSignal, StopWish, TurnEnding};
 
 /// What one turn may hold: many times what any model writes at once.
-const MAX_TURN_BYTES: usize = 8 << 20;
+const MAX_TURN_BYTES: usize = 4 << 20;
 /// What an event counts at least, so that a turn of nothing but empty events ends too.
 const MIN_EVENT_BYTES: usize = 16;
 /// A turn that takes longer has hung, whatever its provider thinks.
@@ -148,7 +148,7 @@ impl Ear {
     ) -> TurnEnding {
         let mut stream = match provider.chat(options).await {
             Ok(stream) => stream,
-            Err(error) => return TurnEnding::Failed { error: depth::flatten_error(error) },
+            Err(error) => return TurnEnding::Failed { error: bounds::flatten_error(error) },
         };
         while let Some(event) = stream.next().await {
             self.bytes = self.bytes.saturating_add(event_bytes(&event).max(MIN_EVENT_BYTES));
@@ -170,18 +170,18 @@ impl Ear {
                     self.events.push(StreamEvent::Usage(usage));
                 }
                 StreamEvent::Error { error } => {
-                    return TurnEnding::Failed { error: depth::flatten_error(error) };
+                    return TurnEnding::Failed { error: bounds::flatten_error(error) };
                 }
                 StreamEvent::End { reason } => {
                     self.events.push(StreamEvent::End { reason });
                     return TurnEnding::Complete;
                 }
                 StreamEvent::ToolCall { tool_name, call_id, arguments } => {
-                    let arguments = depth::flatten(arguments);
+                    let arguments = bounds::flatten(arguments);
                     self.events.push(StreamEvent::ToolCall { tool_name, call_id, arguments });
                 }
                 StreamEvent::Opaque { provider, value } => {
-                    if depth::is_too_deep(&value) {
+                    if bounds::is_too_deep(&value) {
                         return failed(
                             "the model's provider sent a block that is nested too deeply".to_owned(),
                         );
@@ -208,15 +208,10 @@ fn failed(message: String) -> TurnEnding {
 }
 
 fn settled(record: CallRecord) -> Settled {
-    Settled {
-        verdict: verdict(&record).to_owned(),
-        duration_us: record.duration_us,
-        files: record.files,
-        result: match record.result {
-            ToolResult::Done(data) => ToolResult::Done(depth::flatten(data)),
-            ToolResult::Failed(error) => ToolResult::Failed(depth::flatten_error(error)),
-        },
-    }
+    let verdict = verdict(&record).to_owned();
+    let (files, files_omitted) = bounds::fit_files(record.files);
+    let (result, duration_us) = (bounds::fit_result(record.result), record.duration_us);
+    Settled { result, verdict, duration_us, files, files_omitted }
 }
 
 /// The audit's word for a call.
@@ -259,6 +254,7 @@ fn unmade(verdict: &str, error: ToolError) -> Settled {
         verdict: verdict.to_owned(),
         duration_us: 0,
         files: Vec::new(),
+        files_omitted: 0,
     }
 }
 
@@ -281,14 +277,15 @@ fn recovered(fate: Fate) -> Settled {
     let result = if inner.get("ok").and_then(Value::as_bool) == Some(true) {
         let why =
             "the session was killed after this call had ended; its answer is lost, and this is its record";
-        ToolResult::Done(json!({ "recovered": why, "record": depth::flatten(outcome.clone()) }))
+        ToolResult::Done(json!({ "recovered": why, "record": bounds::flatten(outcome.clone()) }))
     } else {
         let code = word("errorCode").and_then(|name| Code::ALL.iter().find(|code| code.as_str() == name));
         let message = word("message").unwrap_or("its record does not say why it failed");
         ToolResult::Failed(
             ToolError::new(code.copied().unwrap_or(Code::Runtime), message.to_owned())
-                .detail("recovered", depth::flatten(outcome.clone())),
+                .detail("recovered", bounds::flatten(outcome.clone())),
         )
     };
-    Settled { result, verdict: "recovered".to_owned(), duration_us, files }
+    let (files, files_omitted) = bounds::fit_files(files);
+    Settled { result, verdict: "recovered".to_owned(), duration_us, files, files_omitted }
 }

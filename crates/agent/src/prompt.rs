@@ -111,8 +111,9 @@ fn tdd(mode: TddMode, state: TddState) -> String {
     let (name, next) = (state.as_str(), next_move(mode, state));
     format!(
         "## Test first\n{rule} Tests, prose and settings are free. The project and each forged tool are pieces of work of \
-         their own. `test_run` runs the project's tests, `test_tool` those of tools; only runs move the state, never a \
-         claim. After each result you are told when it moved, such as `[tdd: red -> code_allowed]`.\nThe project is now \
+         their own. `test_run` runs the project's tests, `test_tool` those of tools. Files that are written and tests that \
+         are run move the state; a claim never does. After a result you are told when it moved, such as \
+         `[tdd: red -> code_allowed]`.\nThe project is now \
          `{name}`: {next}"
     )
 }

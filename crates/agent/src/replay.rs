@@ -149,11 +149,12 @@ impl World for Tape<'_> {
 
     async fn settle(&mut self) -> Result<Settled, Halt> {
         match &self.line()?.kind {
-            LineKind::Result { result, verdict, duration_us, files, .. } => Ok(Settled {
+            LineKind::Result { result, verdict, duration_us, files, files_omitted, .. } => Ok(Settled {
                 result: result.clone(),
                 verdict: verdict.clone(),
                 duration_us: *duration_us,
                 files: files.clone(),
+                files_omitted: *files_omitted,
             }),
             _ => Err(self.differs("the result of a call")),
         }

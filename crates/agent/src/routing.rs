@@ -3,7 +3,7 @@
 //! | who | codes of a call | what happens | how often |
 //! | --- | --- | --- | --- |
 //! | the model | `EVALIDATION` `ESTATE` `EPOLICY` `EAPPROVAL` `EPERMISSION` `ESECURITY` `ECOMPILE` `ERR_ISOLATE_MEMORY` `ERR_ISOLATE_TIMEOUT` `ERUNTIME` `ENOTFOUND` `ECONFLICT` `EGIT` `ESQL` `EFETCH` | the error with its place, logs and help is the call's result | the same tool with the same arguments and the same code three times since it last succeeded: the session ends as stuck |
-//! | the user | `EPROVIDER` `EBUDGET` `ECONFIG` | the session stops and can be gone on with | once: a provider has made its own attempts already |
+//! | the user | `EPROVIDER` `EBUDGET` `ECONFIG`, and `ESTATE` while a person has halted the work | the session stops and can be gone on with | once: a provider has made its own attempts already |
 //! | nobody in the session | `EHALT` `EINTEGRITY` `EINTERNAL` | the session stops at once | once |
 //!
 //! A turn of the model that fails is never for the model: it is for the user, unless something is broken.
@@ -11,7 +11,7 @@
 use std::collections::VecDeque;
 
 use serde_json::{Value, json};
-use tgp_contract::{Code, ToolError, canonical};
+use tgp_contract::{Code, TddState, ToolError, canonical};
 
 use crate::Ending;
 
@@ -29,8 +29,11 @@ pub(crate) enum Mender {
 }
 
 impl Mender {
-    pub(crate) fn of(code: Code) -> Self {
-        match code {
+    pub(crate) fn of(error: &ToolError) -> Self {
+        let state = error.details.get("state").and_then(Value::as_str);
+        match error.code {
+            // Only the person who halted the work can lift it; every other call would be refused like this one.
+            Code::State if state == Some(TddState::Halted.as_str()) => Self::User,
             Code::Validation
             | Code::State
             | Code::Policy
@@ -60,9 +63,8 @@ impl Mender {
             Some(help) if help.ends_with(&how) => help.to_owned(),
             Some(help) => format!("{help}; {how}"),
         };
-        let code = error.code;
         let error = error.help(help);
-        match Self::of(code) {
+        match Self::of(&error) {
             Self::Nobody => Ending::Broken { error },
             Self::User | Self::Model => Ending::NeedsUser { error },
         }

@@ -90,6 +90,7 @@ struct Came<'a> {
     result: &'a ToolResult,
     verdict: &'a str,
     files: &'a [FileEffect],
+    files_omitted: u64,
     state: TddState,
 }
 
@@ -182,11 +183,14 @@ impl Session {
                 };
                 wanted.begun = true;
             }
-            LineKind::Result { id, result, verdict, files, state, .. } => {
+            LineKind::Result { id, result, verdict, files, files_omitted, state, .. } => {
                 let Some(wanted) = self.calls.pop_front_if(|wanted| wanted.begun && wanted.id == *id) else {
                     return Err(misfit(line, "no such result was to come"));
                 };
-                self.result(&wanted, &Came { id, result, verdict, files, state: *state });
+                self.result(
+                    &wanted,
+                    &Came { id, result, verdict, files, files_omitted: *files_omitted, state: *state },
+                );
             }
             LineKind::Resumed { provider, model, budgets, state, message } => {
                 (self.provider, self.model) = (provider.clone(), model.clone());
@@ -286,9 +290,10 @@ impl Session {
             result: came.result,
             verdict: came.verdict,
             files: came.files,
+            files_omitted: came.files_omitted,
         });
         if let Some(error) = error.filter(|_| is_own) {
-            let due = match Mender::of(error.code) {
+            let due = match Mender::of(error) {
                 Mender::Model if failures < MAX_FAILURES => None,
                 Mender::Model => {
                     let how =

@@ -79,6 +79,6 @@ pub struct Summary {
     pub audit: Option<AuditRange>,
 }
 
-fn is_zero(count: &u64) -> bool {
+pub(crate) fn is_zero(count: &u64) -> bool {
     *count == 0
 }

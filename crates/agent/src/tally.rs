@@ -22,6 +22,7 @@ pub(crate) struct Ended<'a> {
     pub(crate) result: &'a ToolResult,
     pub(crate) verdict: &'a str,
     pub(crate) files: &'a [FileEffect],
+    pub(crate) files_omitted: u64,
 }
 
 /// What stood in a file's place before the first change, and after the last.
@@ -57,6 +58,7 @@ impl Tally {
             _ => {}
         }
         self.touch(ended.files);
+        self.files_omitted += ended.files_omitted;
         if ended.result.is_ok() {
             match ended.tool {
                 "write_file" | "patch_file" => self.forge(ended.files),

@@ -6,6 +6,7 @@ use tgp_contract::{
     Code, Effect, FileEffect, StreamEvent, TddMode, TddState, ToolDefinition, ToolError, ToolResult,
 };
 
+use crate::summary::is_zero;
 use crate::{Budgets, Prices, Summary};
 
 /// The format of the lines. A reader that meets another number does not understand them.
@@ -73,6 +74,9 @@ pub enum LineKind {
         verdict: String,
         duration_us: u64,
         files: Vec<FileEffect>,
+        /// Files for which the line has no room.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        files_omitted: u64,
         state: TddState,
     },
     /// A later run goes on from here, with a model and bounds of its own, and perhaps with something more from the user.

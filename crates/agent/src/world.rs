@@ -38,6 +38,7 @@ pub(crate) struct Settled {
     pub(crate) verdict: String,
     pub(crate) duration_us: u64,
     pub(crate) files: Vec<FileEffect>,
+    pub(crate) files_omitted: u64,
 }
 
 /// A call on its way out of the loop.

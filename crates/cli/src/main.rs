@@ -89,6 +89,9 @@ fn answer(error: &clap::Error) -> ExitCode {
         Printer::new(true).failed(ToolError::new(Code::Validation, message).help(help.join("; ")));
     } else {
         let _ = error.print();
+        if error.kind() == clap::error::ErrorKind::InvalidSubcommand {
+            Printer::new(false).note("\nTo give an agent a task of one word, use `tgp run <TASK>`.");
+        }
     }
     ExitCode::from(exit::USAGE)
 }

@@ -10,7 +10,7 @@ use crate::limits::MAX_QUOTED_CHARACTERS;
 use crate::options::HttpOptions;
 
 /// Words by which providers say in the middle of a stream that the next attempt may succeed.
-const PASSING_KINDS: [&str; 9] = [
+const PASSING_KINDS: [&str; 10] = [
     "overloaded_error",
     "rate_limit_error",
     "rate_limit_exceeded",
@@ -20,6 +20,7 @@ const PASSING_KINDS: [&str; 9] = [
     "internal_server_error",
     "service_unavailable",
     "slow_down",
+    "server_is_overloaded",
 ];
 
 /// An account without money answers like one that is too fast, but no pause helps.
@@ -61,6 +62,8 @@ pub(crate) struct Said {
 impl Said {
     /// Reads the shapes in which providers and gateways write errors.
     pub(crate) fn from_json(value: &Value) -> Self {
+        // Some gateways put the error into a list.
+        let value = value.get(0).unwrap_or(value);
         let inner = match value.get("error") {
             Some(Value::String(message)) => return Self { message: message.clone(), ..Self::default() },
             Some(inner @ Value::Object(_)) => inner,

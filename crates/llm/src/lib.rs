@@ -6,6 +6,8 @@
 
 mod client;
 mod endpoint;
+#[cfg(test)]
+mod endpoint_tests;
 mod failure;
 mod limits;
 mod options;

@@ -60,6 +60,17 @@ async fn every_code_has_one_way() {
     }
 }
 
+#[tokio::test]
+async fn work_that_a_person_halted_is_theirs_to_lift() {
+    let halted = call("fail", "a", json!({ "code": "ESTATE", "state": "halted" }));
+    let world = World::said(vec![vec![halted, call("change", "b", json!({})), end()]]);
+    let Ending::NeedsUser { error } = world.run(options()).await.0.unwrap().ending else {
+        panic!("the user's")
+    };
+    assert_eq!((error.code, world.effects().len()), (Code::State, 0));
+    assert_same(&world.lines()).await;
+}
+
 fn failing(arguments: Value) -> Vec<StreamEvent> {
     vec![call("fail", "", arguments), end()]
 }

@@ -46,6 +46,7 @@ proptest! {
             verdict: "allowed".to_owned(),
             duration_us: 1,
             files: Vec::new(),
+            files_omitted: sequence,
             state: TddState::Red,
         };
         for kind in [turn, result] {

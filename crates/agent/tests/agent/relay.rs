@@ -1,8 +1,8 @@
 //! The relay's suite of tools and models: the loop, malformed arguments, and order under a slow reader.
 
 use serde_json::json;
-use tgp_agent::{AgentEvent, Ending, LineKind, Safety, StopSignal, run};
-use tgp_contract::{Code, StreamEvent, TddState};
+use tgp_agent::{AgentEvent, AgentOptions, Ending, LineKind, Safety, StopSignal, run};
+use tgp_contract::{Actor, CapabilityToken, Code, StreamEvent, TddState};
 use tokio::sync::mpsc;
 
 use crate::support::*;
@@ -37,7 +37,8 @@ async fn a_call_is_made_and_its_result_reaches_the_model() {
         ],
         vec![text("All "), text("done."), usage(140, 5), end()],
     ]);
-    let (summary, events) = world.run(options()).await;
+    let token = Some(CapabilityToken::new("TOP-SECRET"));
+    let (summary, events) = world.run(AgentOptions { token: token.clone(), ..options() }).await;
     let summary = summary.unwrap();
     assert_eq!(summary.ending, Ending::Done);
     assert_eq!((summary.answer.as_str(), summary.steps, summary.calls), ("All done.", 2, 3));
@@ -70,8 +71,11 @@ async fn a_call_is_made_and_its_result_reaches_the_model() {
     assert!(results[1].1.ends_with("\n[tdd: idle -> red]"), "{}", results[1].1);
     // A read after a change sees it.
     assert!(results[2].1.starts_with(r#"{"ok":true,"data":{"effects":1,"#), "{}", results[2].1);
-    let (made, context) = &world.made.lock().unwrap()[1];
+    let (made, context) = world.made.lock().unwrap()[1].clone();
     assert_eq!((made.id.as_str(), context.session.as_str(), context.depth), ("r1.2", "s1", 0));
+    assert_eq!((context.actor, context.token), (Actor::Agent("agent".to_owned()), token));
+    let everything = format!("{:?} {events:?} {requests:?}", world.lines());
+    assert!(!everything.contains("TOP-SECRET"), "the token is for the gates alone");
     // Only what may change something waits for the disk.
     let synced: Vec<bool> =
         world.safeties.lock().unwrap().iter().map(|safety| *safety == Safety::Synced).collect();

@@ -179,9 +179,11 @@ impl World {
             }
             "fail" => {
                 let code = Code::ALL.iter().copied().find(|code| code.as_str() == word("code"));
-                let error =
-                    ToolError::new(code.unwrap_or(Code::Runtime), format!("it failed: {}", word("why")))
-                        .help("try something else");
+                let long = arguments.get("long").and_then(Value::as_u64).unwrap_or(0);
+                let why = format!("it failed: {}{}", word("why"), "x".repeat(usize::try_from(long).unwrap()));
+                let error = ToolError::new(code.unwrap_or(Code::Runtime), why)
+                    .help("try something else")
+                    .detail("state", word("state"));
                 (Err(error), Vec::new())
             }
             "change" | "write_file" => {
@@ -195,7 +197,16 @@ impl World {
                 let before = arguments.get("before").and_then(Value::as_str).map(str::to_owned);
                 let root = if call.tool == "change" { Root::Project } else { Root::Tools };
                 let file = FileEffect { root, path, before, after: Some("aa".to_owned()) };
-                (Ok(json!({ "changed": call.id })), vec![file])
+                let many = arguments.get("files").and_then(Value::as_u64).unwrap_or(1);
+                let files = (0..many).map(|number| FileEffect {
+                    path: if number == 0 {
+                        file.path.clone()
+                    } else {
+                        RelativePath::new(&format!("f/{number}")).unwrap()
+                    },
+                    ..file.clone()
+                });
+                (Ok(json!({ "changed": call.id })), files.collect())
             }
             "exec_tool" => (Ok(json!({ "result": 1 })), Vec::new()),
             "test_run" => (Ok(json!({ "passed": 3, "failed": arguments["failed"] })), Vec::new()),

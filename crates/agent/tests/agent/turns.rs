@@ -9,11 +9,13 @@ use tgp_contract::{Block, Code, Root, StopReason, StreamEvent, ToolName};
 use crate::support::*;
 
 fn notices(events: &[AgentEvent]) -> Vec<&str> {
-    let notice = |event| match event {
-        &AgentEvent::Notice { ref message } => Some(message.as_str()),
-        _ => None,
-    };
-    events.iter().filter_map(notice).collect()
+    events
+        .iter()
+        .filter_map(|event| match event {
+            AgentEvent::Notice { message } => Some(message.as_str()),
+            _ => None,
+        })
+        .collect()
 }
 
 #[tokio::test]
@@ -177,6 +179,24 @@ async fn values_that_are_nested_too_deeply_do_no_harm() {
     };
     assert!(error.message.contains("nested too deeply"));
     assert_same(&world.lines()).await;
+}
+
+#[tokio::test]
+async fn results_that_no_line_can_hold_are_cut_and_counted() {
+    let world = World::said(vec![vec![
+        call("look", "", json!({ "size": 6_000_000 })),
+        call("fail", "", json!({ "long": 5_000_000, "code": "ESQL" })),
+        call("change", "", json!({ "files": 12_000 })),
+        end(),
+    ]]);
+    let summary = world.run(options()).await.0.unwrap();
+    assert_eq!((summary.ending, summary.failed), (Ending::Done, 1));
+    assert_eq!((summary.files.len(), summary.files_omitted), (1_000, 11_000));
+    let lines = world.lines();
+    assert!(lines.iter().all(|line| line.encode().len() < 5 << 20));
+    let LineKind::Result { result, .. } = &lines[4].kind else { panic!("the first result") };
+    assert!(result.data().unwrap()["cut"].as_str().unwrap().starts_with("6000"), "{result:?}");
+    assert_same(&lines).await;
 }
 
 #[tokio::test]

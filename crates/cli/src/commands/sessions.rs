@@ -134,6 +134,7 @@ fn list(sessions: &Sessions, limit: u64, printer: &Printer) -> Result<(), Failur
         printer.document(&done(json!({ "sessions": all })));
         return Ok(());
     }
+    let width = all.iter().map(|info| info.id.len()).max().unwrap_or_default();
     for info in &all {
         let word = word(&info.state);
         let style = match word {
@@ -143,7 +144,7 @@ fn list(sessions: &Sessions, limit: u64, printer: &Printer) -> Result<(), Failur
         };
         let task = first_line(&info.task);
         let state = printer.paint_out(&style, &format!("{word:<9}"));
-        printer.line(&format!("{}  {state}  {task}", info.id));
+        printer.line(&format!("{:<width$}  {state}  {task}", info.id));
     }
     if all.is_empty() {
         printer.note("there are no sessions yet; `tgp \"<task>\"` begins one");

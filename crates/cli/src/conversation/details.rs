@@ -90,15 +90,16 @@ impl Writer {
     fn block(&mut self, label: &str, text: &str) {
         self.line(&format!("{}:", single_line(label)));
         let bound = if self.is_all() { usize::MAX } else { MAX_LINES };
+        let indent = " ".repeat(label.len() - label.trim_start().len() + 2);
         let bar = self.manner.charset.bar();
         let mut lines = text.lines();
         for line in lines.by_ref().take(bound) {
             let line = visible(line);
-            self.line(&format!("  {bar} {line}"));
+            self.line(&format!("{indent}{bar} {line}"));
         }
         let left = lines.count();
         if left > 0 {
-            self.left_out(left, "more line", "  ");
+            self.left_out(left, "more line", &indent);
         }
     }
 

@@ -1,10 +1,13 @@
 //! Asking: the question is shown, and asked until it is answered.
 
-use super::{Board, Keyboard, Sheet};
+use super::layout::{MIN_COLUMNS, broken};
+use super::{Board, Keyboard, Manner, Sheet};
 use crate::text::{count, short_line, single_line};
 
 /// Rows of the screen that are not the body: title, facts, choices and the prompt.
 const ROWS_AROUND: usize = 14;
+/// The same below a further page.
+const ROWS_BELOW: usize = 5;
 /// Rows of a page of the body: enough to judge a small change on the smallest terminal, and one glance on the largest.
 const LEAST_ROWS: usize = 8;
 const MOST_ROWS: usize = 40;
@@ -12,6 +15,21 @@ const MOST_ROWS: usize = 40;
 const MAX_ROUNDS: usize = 10_000;
 /// Columns of a wrong answer that are said back.
 const ECHO_COLUMNS: usize = 20;
+/// Before what `always` would agree to.
+const ALWAYS: &str = "  always    ";
+
+const EXPLAINED: &str = "  \
+  y   it happens once, exactly as shown; if it changes, you are asked again
+  n   it does not happen, nothing is touched, and the caller is told;
+      Enter and Ctrl-D mean the same
+";
+const EXPLAINED_ALWAYS: &str = "  \
+  a   it happens, and in this session nobody is asked again for what stands
+      behind `always`
+";
+const EXPLAINED_MORE: &str = "  \
+  m   shows more: what was too long, arguments and sources in full
+";
 
 /// What was answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,10 +65,10 @@ pub async fn interview(
 ) -> Answer {
     let manner = board.manner();
     let page = manner.rows.saturating_sub(ROWS_AROUND).clamp(LEAST_ROWS, MOST_ROWS);
+    let next = manner.rows.saturating_sub(ROWS_BELOW).clamp(LEAST_ROWS, MOST_ROWS);
     let body = sheet.body_rows(manner);
     let mut rest: Vec<String> = body.iter().skip(page).cloned().collect();
     let left_of_body = rest.len();
-    rest.extend(sheet.long_fact_rows(manner));
     rest.extend(sheet.more_rows(manner));
     let mut rest = rest.into_iter();
 
@@ -62,7 +80,7 @@ pub async fn interview(
     }
     sheet.fact_rows(manner).iter().for_each(|row| push(&mut text, row));
     for _ in 0..MAX_ROUNDS {
-        text.push_str(&choices(rest.len(), offer));
+        text.push_str(&choices(rest.len(), offer, manner));
         if let Err(error) = keyboard.forget() {
             board.write(&text);
             return Answer::No { reason: format!("the terminal could not be read: {error}") };
@@ -85,9 +103,7 @@ pub async fn interview(
             ("n" | "no" | "", _) => return Answer::no("the answer at the terminal was no"),
             ("a" | "always", Offer::Always(_)) => return Answer::Always,
             ("m" | "more", _) if rest.len() == 0 => text.push_str("  That was all of it.\n"),
-            ("m" | "more", _) => {
-                rest.by_ref().take(page.max(MOST_ROWS)).for_each(|row| push(&mut text, &row))
-            }
+            ("m" | "more", _) => rest.by_ref().take(next).for_each(|row| push(&mut text, &row)),
             ("?" | "h" | "help", _) => text.push_str(&explanation(offer)),
             (other, _) => {
                 let other = short_line(other, ECHO_COLUMNS, manner.charset.dots());
@@ -105,7 +121,7 @@ fn push(text: &mut String, row: &str) {
 }
 
 /// What can be answered, and what `always` would mean.
-fn choices(left: usize, offer: &Offer) -> String {
+fn choices(left: usize, offer: &Offer, manner: Manner) -> String {
     let mut words = vec!["y yes".to_owned(), "n no".to_owned()];
     if let Offer::Always(_) = offer {
         words.push("a always".to_owned());
@@ -115,23 +131,21 @@ fn choices(left: usize, offer: &Offer) -> String {
     }
     words.push("? explain".to_owned());
     let always = match offer {
-        Offer::Always(pattern) => format!("  always    {}\n", single_line(pattern)),
+        // A row of the pattern must not begin where our own words do.
+        Offer::Always(pattern) => {
+            let width = manner.columns.saturating_sub(ALWAYS.len()).max(MIN_COLUMNS);
+            let indent = format!("\n{}", " ".repeat(ALWAYS.len()));
+            format!("{ALWAYS}{}\n", broken(&single_line(pattern), width).join(&indent))
+        }
         Offer::Once => String::new(),
     };
     format!("{always}  {}\nAllow it? [y/N] ", words.join("   "))
 }
 
 fn explanation(offer: &Offer) -> String {
-    let mut text = String::from(
-        "  y   it happens, once, exactly as shown; if it changes meanwhile, you are asked again\n  \
-         n   it does not happen, nothing is touched, and the caller is told; so do Enter and Ctrl-D\n",
-    );
-    if let Offer::Always(pattern) = offer {
-        let pattern = single_line(pattern);
-        text.push_str(&format!(
-            "  a   yes, and in this session nobody is asked again for\n      {pattern}\n"
-        ));
-    }
-    text.push_str("  m   shows more: what was too long, arguments and sources in full\n");
-    text
+    let always = match offer {
+        Offer::Always(_) => EXPLAINED_ALWAYS,
+        Offer::Once => "",
+    };
+    format!("{EXPLAINED}{always}{EXPLAINED_MORE}")
 }

@@ -4,6 +4,7 @@
 //! [`Interrupts`] turns signals into the wish to stop.
 
 mod approver;
+mod asked;
 mod board;
 mod call_line;
 mod details;
@@ -11,6 +12,7 @@ mod follow;
 mod interrupts;
 mod interview;
 mod keyboard;
+mod layout;
 mod live;
 mod pattern;
 mod screen;
@@ -18,12 +20,13 @@ mod sheet;
 mod summary;
 
 pub use approver::{Answering, Question, approver};
+pub use asked::Asked;
 pub use board::{Board, Manner, StandardError, StandardOutput};
 pub use follow::follow;
 pub use interrupts::{Heard, Interrupts};
 pub use interview::{Answer, Offer, interview};
 pub use keyboard::{Keyboard, TerminalKeyboard};
-pub use sheet::{Asked, Sheet};
+pub use sheet::Sheet;
 
 /// How much is shown of each call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

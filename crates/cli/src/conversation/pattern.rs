@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use tgp::contract::{Access, Effect, RelativePath, Root, Target};
 
 use super::Asked;
-use crate::text::single_line;
+use crate::text::{is_unseen, single_line};
 
 /// Why a call is asked for when nobody has made a rule for it. Any other reason is that of a person's rule, and whoever
 /// made a rule that asks wants to be asked each time.
@@ -35,8 +35,8 @@ enum Scope {
     Directory { root: Root, directory: RelativePath, access: Access },
     /// This command with everything that decides what it does.
     Command { command: String, arguments: Value },
-    /// A forged tool as long as its source is the same.
-    Source { path: String, sha256: String },
+    /// A forged tool as long as its source and all that it imports are the same.
+    Source { path: String, sha256: String, found: Value },
     /// A statement with any parameters.
     Statement { sql: String },
     /// A method on a host.
@@ -68,16 +68,15 @@ pub fn is_by_default(asked: &Asked) -> bool {
 }
 
 fn scope(asked: &Asked) -> Scope {
-    let text = |name: &str| asked.arguments.get(name).and_then(Value::as_str);
     let narrow = match asked.targets.as_slice() {
         [Target::Statement { sql, .. }] => Some(Scope::Statement { sql: sql.clone() }),
         [Target::Host { host }] => {
-            let method = text("method").unwrap_or("GET").to_ascii_uppercase();
+            let method = asked.text("method").unwrap_or("GET").to_ascii_uppercase();
             Some(Scope::Host { method, host: host.clone() })
         }
         _ if asked.tool == "exec_tool" => source(asked),
         targets if asked.effect == Effect::Write => directory(targets),
-        targets => command(asked, targets),
+        _ => command(asked),
     };
     narrow.unwrap_or_else(|| Scope::Exactly { arguments: asked.arguments.clone() })
 }
@@ -99,14 +98,12 @@ fn directory(targets: &[Target]) -> Option<Scope> {
 fn source(asked: &Asked) -> Option<Scope> {
     let sha256 = asked.source_hash()?.to_owned();
     let path = asked.arguments.get("path")?.as_str()?.to_owned();
-    Some(Scope::Source { path, sha256 })
+    let found = asked.previewed("found").cloned().unwrap_or_default();
+    Some(Scope::Source { path, sha256, found })
 }
 
-fn command(asked: &Asked, targets: &[Target]) -> Option<Scope> {
-    let command = targets.iter().find_map(|target| match target {
-        Target::Command { command } => Some(command.clone()),
-        _ => None,
-    })?;
+fn command(asked: &Asked) -> Option<Scope> {
+    let command = asked.command()?.to_owned();
     let fields = asked.arguments.as_object()?;
     let decides = |name: &String| !PATIENCE_ARGUMENTS.contains(&name.as_str());
     let kept: Map<String, Value> = fields
@@ -136,7 +133,7 @@ impl fmt::Display for Pattern {
                 }
                 Ok(())
             }
-            Scope::Source { path, sha256 } => {
+            Scope::Source { path, sha256, .. } => {
                 let short: String = sha256.chars().take(12).collect();
                 let (path, short) = (single_line(path), single_line(&short));
                 write!(formatter, "{tool} {path} as it is now (sha256 {short}), with any arguments")
@@ -154,7 +151,7 @@ impl fmt::Display for Pattern {
 
 /// A text that has just been shown, by itself when it is short.
 fn named(text: &str, words: &str) -> String {
-    let is_short = text.chars().nth(MAX_NAMED).is_none();
+    let is_short = text.chars().nth(MAX_NAMED).is_none() && !text.contains(is_unseen);
     if is_short { format!("`{}`", single_line(text)) } else { words.to_owned() }
 }
 

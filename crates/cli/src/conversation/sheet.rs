@@ -1,89 +1,28 @@
 //! What a person is shown before they agree: exactly what will happen, with nothing hidden and nothing cut in silence.
 
-use console::Style;
 use serde_json::{Map, Value};
-use tgp::contract::{Access, Actor, ApprovalRequest, Effect, Root, Target};
+use tgp::contract::{Access, Root, Target};
 
-use super::Manner;
+use super::layout::{Line, MIN_COLUMNS, broken, difference, heading, laid_out, quoted};
 use super::pattern::is_by_default;
-use crate::text::{count, rows, short_line, single_line, visible};
+use super::{Asked, Manner};
+use crate::text::{count, short_line, single_line, visible};
 
 /// Rows of a reason, a target or another fact that are shown beside the question; the rest is behind `m`.
 const MAX_FACT_ROWS: usize = 4;
 /// Targets that are named beside the question; the rest is behind `m`.
 const MAX_TARGETS: usize = 6;
-/// Columns left of what others say: two blanks, the bar, one blank.
-const GUTTER: usize = 4;
-/// A body is never squeezed below this, whatever the terminal says of its width.
-const MIN_COLUMNS: usize = 20;
 /// Columns of the names of facts.
 const LABEL: usize = 9;
-
-/// A question as its asker sees it, kept until it is answered.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Asked {
-    pub session: String,
-    pub actor: String,
-    pub tool: String,
-    pub effect: Effect,
-    pub arguments: Value,
-    pub targets: Vec<Target>,
-    pub reasons: Vec<String>,
-    pub preview: Option<Value>,
-}
-
-impl Asked {
-    pub fn new(request: &ApprovalRequest<'_>) -> Self {
-        let actor = match &request.context.actor {
-            Actor::Person(id) | Actor::Agent(id) => id.clone(),
-            Actor::Tool(path) => path.to_string(),
-        };
-        Self {
-            session: request.context.session.clone(),
-            actor,
-            tool: request.definition.name.to_string(),
-            effect: request.definition.effect,
-            arguments: request.call.arguments.clone(),
-            targets: request.targets.to_vec(),
-            reasons: request.reasons.clone(),
-            preview: request.preview.clone(),
-        }
-    }
-
-    /// The SHA-256 of the forged tool that would run.
-    pub fn source_hash(&self) -> Option<&str> {
-        self.preview.as_ref()?.get("sha256")?.as_str()
-    }
-
-    fn text(&self, name: &str) -> Option<&str> {
-        self.arguments.get(name).and_then(Value::as_str)
-    }
-
-    fn previewed(&self, name: &str) -> Option<&Value> {
-        self.preview.as_ref().and_then(|preview| preview.get(name)).filter(|value| !value.is_null())
-    }
-}
-
-/// How a line of a sheet looks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Tone {
-    /// Our own words.
-    Heading,
-    /// What others say.
-    Plain,
-    Added,
-    Removed,
-    Place,
-}
-
-#[derive(Clone, Debug)]
-struct Line {
-    tone: Tone,
-    text: String,
-}
+/// Columns of the asker's name: it stands in our own words, so it must not fill rows of its own.
+const MAX_ACTOR: usize = 60;
+/// Characters of a value that stands on one row; a longer one is indented JSON.
+const MAX_COMPACT: usize = 60;
+/// What binds a preview to the files it was made of, and says nothing to a person.
+const BOUND: [&str; 2] = ["found", "dry_run"];
 
 /// A question ready to be shown.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Sheet {
     title: String,
     body: Vec<Line>,
@@ -94,20 +33,19 @@ pub struct Sheet {
 
 impl Sheet {
     pub fn new(asked: &Asked) -> Self {
-        let who = format!("`{}` wants to", single_line(&asked.actor));
+        let who = short_line(&asked.actor, MAX_ACTOR, "...");
         let tool = single_line(&asked.tool);
-        let is_command = asked.targets.iter().any(|target| matches!(target, Target::Command { .. }));
         let is_statement = asked.targets.iter().any(|target| matches!(target, Target::Statement { .. }));
-        let mut sheet = Self { title: String::new(), body: Vec::new(), facts: Vec::new(), more: Vec::new() };
+        let mut sheet = Self::default();
         let what = match asked.tool.as_str() {
             _ if sheet.differences(asked) => format!("call `{tool}`, which changes files:"),
-            _ if is_command => sheet.command(asked, &tool),
+            _ if asked.command().is_some() => sheet.command(asked, &tool),
             _ if is_statement => sheet.statement(asked, &tool),
             "fetch" => sheet.request(asked, &tool),
             "exec_tool" => sheet.program(asked, &tool),
             _ => sheet.anything(asked, &tool),
         };
-        sheet.title = format!("{who} {what}");
+        sheet.title = format!("`{who}` wants to {what}");
         sheet.touches(asked);
         sheet.reasons(asked);
         sheet
@@ -116,44 +54,40 @@ impl Sheet {
     /// Differences of files, where a preview has them.
     fn differences(&mut self, asked: &Asked) -> bool {
         let Some(preview) = &asked.preview else { return false };
-        let changes = preview.get("changes").and_then(Value::as_array);
-        let parts: Vec<&Value> = match changes {
+        let parts: Vec<&Value> = match preview.get("changes").and_then(Value::as_array) {
             Some(changes) => changes.iter().collect(),
             None => vec![preview],
         };
-        let is_shown =
-            |part: &&Value| part.get("diff").is_some_and(Value::is_string) || part.get("removed").is_some();
-        if parts.is_empty() || !parts.iter().all(is_shown) {
+        let is_change =
+            |part: &&Value| ["diff", "removed", "change"].iter().any(|name| part.get(*name).is_some());
+        if parts.is_empty() || !parts.iter().all(is_change) {
             return false;
+        }
+        // What a run has changed is asked when it has ended; what ran stands above it.
+        let program = asked.text("path").filter(|_| asked.tool == "exec_tool");
+        if let Some(ran) = asked.command().or(program) {
+            self.head("It has run, and nothing of it counts yet:");
+            self.quote(ran);
+            self.head("What it would change:");
         }
         let mut is_cut = false;
         for part in parts {
-            let diff = part.get("diff").and_then(Value::as_str).unwrap_or_default();
-            let name = part.get("path").and_then(Value::as_str).unwrap_or_default();
-            match diff {
-                "" if part.get("removed").is_some() => {
-                    self.head(format!("`{}` is deleted", single_line(name)))
-                }
-                "" => self.head(format!("`{}` stays as it is", single_line(name))),
-                diff => self.body.extend(diff_lines(diff)),
+            match part.get("diff").and_then(Value::as_str) {
+                Some(diff) if !diff.is_empty() => self.body.extend(difference(diff)),
+                _ => self.head(&change_words(part)),
             }
-            let says = |name: &str| part.get(name).and_then(Value::as_bool) == Some(true);
-            is_cut |= says("diffTruncated") || says("truncated");
+            is_cut |= part.get("diffTruncated").and_then(Value::as_bool) == Some(true);
         }
-        is_cut |= preview.get("truncated").and_then(Value::as_bool) == Some(true);
         if is_cut {
-            self.facts.push(("cut", "the difference goes on; m shows the whole arguments".to_owned()));
+            self.facts.push(("cut", "not every difference is shown; m shows the whole arguments".to_owned()));
         }
-        self.arguments_below(asked);
+        self.more.push(heading("The arguments".to_owned()));
+        self.more.extend(quoted(&pretty(&asked.arguments)));
         true
     }
 
     fn command(&mut self, asked: &Asked, tool: &str) -> String {
-        for target in &asked.targets {
-            if let Target::Command { command } = target {
-                self.quote(command);
-            }
-        }
+        self.quote(asked.command().unwrap_or_default());
         let place = asked.text("cwd").filter(|place| !place.is_empty() && *place != ".");
         let place =
             place.map_or_else(|| "the project".to_owned(), |place| format!("`{}`", single_line(place)));
@@ -167,7 +101,7 @@ impl Sheet {
             self.facts.push(("template", single_line(template)));
         }
         self.other_arguments(asked, &["command", "cwd", "network", "template"]);
-        self.leftover_preview(asked, &[]);
+        self.leftover_preview(asked, &["command"]);
         format!("run a command with `{tool}`:")
     }
 
@@ -178,18 +112,14 @@ impl Sheet {
             }
         }
         self.other_arguments(asked, &["sql"]);
-        if let Some(changed) = asked.previewed("changed") {
-            self.facts.push((
-                "changes",
-                format!("{} row(s), as a try has shown", single_line(&changed.to_string())),
-            ));
+        let tried = |name: &str| asked.previewed(name).and_then(Value::as_u64);
+        if let Some(changed) = tried("changed") {
+            self.facts.push(("changes", format!("{changed} row(s), as a try has shown that was undone")));
         }
-        if let Some(answer) =
-            asked.previewed("rows").filter(|rows| rows.as_array().is_some_and(|rows| !rows.is_empty()))
-        {
-            self.more_json("The rows that a try has answered", answer);
+        if let Some(answered) = tried("rows").filter(|rows| *rows > 0) {
+            self.facts.push(("answers", format!("{answered} row(s)")));
         }
-        self.leftover_preview(asked, &["changed", "rows", "columns", "truncated", "dry_run"]);
+        self.leftover_preview(asked, &["changed", "rows", "columns"]);
         format!("run SQL with `{tool}`:")
     }
 
@@ -203,17 +133,19 @@ impl Sheet {
 
     fn program(&mut self, asked: &Asked, tool: &str) -> String {
         let path = asked.text("path").unwrap_or_default();
-        let arguments = asked.arguments.get("args").cloned().unwrap_or_else(|| Value::Object(Map::new()));
-        self.quote(&format!("{path} with {}", pretty(&arguments)));
-        self.other_arguments(asked, &["path", "args"]);
+        self.quote(path);
+        self.other_arguments(asked, &["path"]);
         if let Some(hash) = asked.source_hash() {
             self.facts.push(("source", format!("sha256 {}", single_line(hash))));
         }
         if let Some(source) = asked.previewed("source").and_then(Value::as_str) {
             self.more.push(heading(format!("The source of {}", single_line(path))));
-            self.more.extend(visible(source).lines().map(plain));
+            self.more.extend(quoted(source.trim_end()));
         }
-        self.leftover_preview(asked, &["sha256", "source", "path"]);
+        if asked.previewed("sourceTruncated").is_some() {
+            self.facts.push(("cut", "the source is longer than what m shows; read the file".to_owned()));
+        }
+        self.leftover_preview(asked, &["sha256", "source", "path", "sourceTruncated"]);
         format!("run a forged tool with `{tool}`:")
     }
 
@@ -223,57 +155,40 @@ impl Sheet {
         format!("call `{tool}` with")
     }
 
-    fn head(&mut self, text: String) {
-        self.body.push(heading(text));
+    fn head(&mut self, text: &str) {
+        self.body.push(heading(text.to_owned()));
     }
 
-    /// What others say, exactly.
     fn quote(&mut self, text: &str) {
-        let text = visible(text);
-        // A last line end shows as nothing at all, and what follows it is no line.
-        self.body.extend(text.split('\n').map(plain));
+        self.body.extend(quoted(text));
     }
 
-    /// Arguments that have no words of their own above; none is left out.
+    /// Arguments that have no words of their own above; none is left out. Each name stands in our own words, so that
+    /// no text above can pass for an argument.
     fn other_arguments(&mut self, asked: &Asked, shown: &[&str]) {
-        let Some(fields) = asked.arguments.as_object() else { return };
+        let Some(fields) = asked.arguments.as_object() else { return self.quote(&pretty(&asked.arguments)) };
         for (name, value) in fields.iter().filter(|(name, _)| !shown.contains(&name.as_str())) {
+            self.head(&format!("{}:", single_line(name)));
             match value {
-                Value::String(text) if text.contains('\n') => {
-                    self.head(format!("{}:", single_line(name)));
-                    self.quote(text);
-                }
-                other => self.quote(&format!("{}: {}", single_line(name), pretty(other))),
+                Value::String(text) => self.quote(text),
+                other => self.quote(&compact(other)),
             }
         }
     }
 
-    /// Where the difference stands above, the arguments themselves are for those who ask.
-    fn arguments_below(&mut self, asked: &Asked) {
-        self.more_json("The arguments", &asked.arguments);
-    }
-
-    fn more_json(&mut self, title: &str, value: &Value) {
-        self.more.push(heading(title.to_owned()));
-        self.more.extend(visible(&pretty(value)).split('\n').map(plain));
-    }
-
-    /// A preview says more than we have words for: then it is shown as it is.
+    /// A preview that says more than we have words for is shown as it is.
     fn leftover_preview(&mut self, asked: &Asked, shown: &[&str]) {
         let left = match &asked.preview {
             Some(Value::Object(fields)) => {
-                let left: Map<String, Value> = fields
-                    .iter()
-                    .filter(|(name, _)| !shown.contains(&name.as_str()))
-                    .map(|(name, value)| (name.clone(), value.clone()))
-                    .collect();
-                if left.is_empty() { Value::Null } else { Value::Object(left) }
+                let is_left = |name: &str| !shown.contains(&name) && !BOUND.contains(&name);
+                let left = fields.iter().filter(|(name, _)| is_left(name));
+                Value::Object(left.map(|(name, value)| (name.clone(), value.clone())).collect::<Map<_, _>>())
             }
             Some(other) => other.clone(),
             None => Value::Null,
         };
-        if !left.is_null() {
-            self.head("What is known of it beforehand:".to_owned());
+        if !left.is_null() && left != Value::Object(Map::new()) {
+            self.head("What is known of it beforehand:");
             self.quote(&pretty(&left));
         }
     }
@@ -286,7 +201,7 @@ impl Sheet {
         if words.len() > MAX_TARGETS {
             self.facts.push(("touches", format!("and {} more; m shows them", words.len() - MAX_TARGETS)));
             self.more.push(heading("Everything it touches".to_owned()));
-            self.more.extend(words.iter().map(|text| plain(text)));
+            self.more.extend(words.iter().flat_map(|text| quoted(text)));
         }
     }
 
@@ -295,7 +210,7 @@ impl Sheet {
             self.facts.push(("because", visible(reason)));
         }
         if !is_by_default(asked) && !asked.reasons.is_empty() {
-            self.facts.push(("", "somebody made a rule that asks each time".to_owned()));
+            self.facts.push(("", "so it is asked each time".to_owned()));
         }
     }
 
@@ -305,98 +220,73 @@ impl Sheet {
 
     /// What will happen, row by row; none is wider than the terminal.
     pub fn body_rows(&self, manner: Manner) -> Vec<String> {
-        shown(&self.body, manner)
+        laid_out(&self.body, manner)
     }
 
     /// What can be looked at besides, row by row.
     pub fn more_rows(&self, manner: Manner) -> Vec<String> {
-        shown(&self.more, manner)
+        let width = fact_width(manner);
+        let long = self.facts.iter().filter(|(_, text)| broken(text, width).len() > MAX_FACT_ROWS);
+        let long: Vec<Line> = long
+            .flat_map(|(label, text)| {
+                std::iter::once(heading(format!("{label}, in full"))).chain(quoted(text))
+            })
+            .collect();
+        [laid_out(&long, manner), laid_out(&self.more, manner)].concat()
     }
 
     /// Where, why and with what: a few rows.
     pub fn fact_rows(&self, manner: Manner) -> Vec<String> {
-        let width = manner.columns.saturating_sub(LABEL + 3).max(MIN_COLUMNS);
+        let width = fact_width(manner);
         let mut said = "";
         let mut shown = Vec::new();
         for (label, text) in &self.facts {
             // A name that repeats is said once.
             let name = if *label == said { "" } else { label };
             said = label;
-            let all: Vec<String> = text.split('\n').flat_map(|line| rows(&detabbed(line), width)).collect();
-            let is_cut = all.len() > MAX_FACT_ROWS;
+            let all = broken(text, width);
             for (number, row) in all.iter().take(MAX_FACT_ROWS).enumerate() {
                 let name = if number == 0 { name } else { "" };
                 shown.push(format!("  {name:LABEL$} {row}").trim_end().to_owned());
             }
-            if is_cut {
+            if all.len() > MAX_FACT_ROWS {
                 let left = count(all.len() - MAX_FACT_ROWS, "more row");
                 shown.push(format!("  {:LABEL$} {} {left}; m shows them", "", manner.charset.dots()));
             }
         }
         shown
     }
+}
 
-    /// Facts that were too long to stand beside the question, in full.
-    pub fn long_fact_rows(&self, manner: Manner) -> Vec<String> {
-        let width = manner.columns.saturating_sub(LABEL + 3).max(MIN_COLUMNS);
-        let is_long =
-            |text: &str| text.split('\n').map(|line| rows(line, width).len()).sum::<usize>() > MAX_FACT_ROWS;
-        let lines = self.facts.iter().filter(|(_, text)| is_long(text)).flat_map(|(label, text)| {
-            std::iter::once(heading(format!("{label}, in full"))).chain(text.split('\n').map(plain))
-        });
-        shown(&lines.collect::<Vec<_>>(), manner)
+/// Columns of a fact beside its name.
+fn fact_width(manner: Manner) -> usize {
+    manner.columns.saturating_sub(LABEL + 3).max(MIN_COLUMNS)
+}
+
+/// What happens to a file whose difference is not shown.
+fn change_words(part: &Value) -> String {
+    let word = |name: &str| part.get(name).and_then(Value::as_str);
+    let is = |name: &str| part.get(name).and_then(Value::as_bool) == Some(true);
+    let path = single_line(word("path").unwrap_or_default());
+    match word("change") {
+        Some(change) if word("diff").is_none() => {
+            format!("`{path}` is {}; its difference is not shown", single_line(change))
+        }
+        Some("created") => format!("`{path}` is created, and empty"),
+        Some("deleted") => format!("`{path}` is deleted, and was empty"),
+        _ if is("removed") => format!("`{path}` is deleted"),
+        _ if is("created") => format!("`{path}` is created, and empty"),
+        _ => format!("`{path}` stays as it is"),
     }
 }
 
-fn heading(text: String) -> Line {
-    Line { tone: Tone::Heading, text }
-}
-
-fn plain(text: &str) -> Line {
-    Line { tone: Tone::Plain, text: text.to_owned() }
+fn compact(value: &Value) -> String {
+    let short = value.to_string();
+    if short.chars().nth(MAX_COMPACT).is_none() { short } else { pretty(value) }
 }
 
 fn pretty(value: &Value) -> String {
     serde_json::to_string_pretty(value).unwrap_or_else(|_| value.to_string())
-}
-
-/// The columns of a tab differ by where it stands; rows are counted, so it has some of its own.
-fn detabbed(line: &str) -> String {
-    line.replace('\t', "    ")
-}
-
-fn diff_lines(diff: &str) -> Vec<Line> {
-    let tone = |line: &str| match line.chars().next() {
-        _ if line.starts_with("--- ") || line.starts_with("+++ ") => Tone::Place,
-        Some('+') => Tone::Added,
-        Some('-') => Tone::Removed,
-        Some('@') => Tone::Place,
-        _ => Tone::Plain,
-    };
-    visible(diff).lines().map(|line| Line { tone: tone(line), text: line.to_owned() }).collect()
-}
-
-/// Lines as rows, each behind a bar: however wide a line is, no part of it can pass for our own words.
-fn shown(lines: &[Line], manner: Manner) -> Vec<String> {
-    let width = manner.columns.saturating_sub(GUTTER).max(MIN_COLUMNS);
-    let mut shown = Vec::new();
-    for line in lines {
-        let style = match line.tone {
-            Tone::Heading => {
-                shown.push(format!("  {}", short_line(&line.text, width, manner.charset.dots())));
-                continue;
-            }
-            Tone::Plain => Style::new(),
-            Tone::Added => Style::new().green(),
-            Tone::Removed => Style::new().red(),
-            Tone::Place => Style::new().cyan(),
-        };
-        let bar = manner.paint(&Style::new().dim(), manner.charset.bar());
-        for row in rows(&detabbed(&line.text), width) {
-            shown.push(format!("  {bar} {}", manner.paint(&style, &row)).trim_end().to_owned());
-        }
-    }
-    shown
 }
 
 /// What a target is, where the body does not say it already.

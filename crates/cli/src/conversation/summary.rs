@@ -36,7 +36,9 @@ pub fn summary_text(summary: &Summary, verbosity: Verbosity, manner: Manner) -> 
         table
             .row("tests", &format!("{} passed, {} failed{last}", number(tests.passed), number(tests.failed)));
     }
-    table.row("calls", &calls(summary));
+    if summary.calls > 0 {
+        table.row("calls", &calls(summary));
+    }
     table.row("steps", &number(summary.steps));
     let (input, output) = (summary.usage.input_tokens, summary.usage.output_tokens);
     if input + output > 0 {
@@ -59,28 +61,26 @@ pub fn summary_text(summary: &Summary, verbosity: Verbosity, manner: Manner) -> 
     if summary.ending != Ending::Done {
         table.row("go on", &format!("tgp run --resume {session}"));
     }
-    format!("\n{}{}", ending(&summary.ending, manner), table.text)
+    format!("\n{}{}", ending(summary, manner), table.text)
 }
 
 /// Why it ended, and what to do about it.
-fn ending(ending: &Ending, manner: Manner) -> String {
-    let (words, error, style) = match ending {
-        Ending::Done => ("Done.", None, Style::new().green().bold()),
-        Ending::Interrupted => ("Stopped, as you wished.", None, Style::new().yellow().bold()),
-        Ending::Budget { error } => {
-            ("Stopped: a budget is used up.", Some(error), Style::new().yellow().bold())
-        }
+fn ending(summary: &Summary, manner: Manner) -> String {
+    let (good, stopped, bad) = (Style::new().green(), Style::new().yellow(), Style::new().red());
+    let (words, error, style) = match &summary.ending {
+        Ending::Done => ("is done.", None, good),
+        Ending::Interrupted => ("was stopped, as you wished.", None, stopped),
+        Ending::Budget { error } => ("was stopped: a budget is used up.", Some(error), stopped),
         Ending::Stuck { error } => {
-            ("Stopped: the same call failed again and again.", Some(error), Style::new().yellow().bold())
+            ("was stopped: the same call failed again and again.", Some(error), stopped)
         }
-        Ending::NeedsUser { error } => {
-            ("Stopped: only you can mend this.", Some(error), Style::new().red().bold())
-        }
+        Ending::NeedsUser { error } => ("was stopped: only you can mend this.", Some(error), bad),
         Ending::Broken { error } => {
-            ("Stopped: something is broken, so nothing may go on.", Some(error), Style::new().red().bold())
+            ("was stopped: something is broken, so nothing may go on.", Some(error), bad)
         }
     };
-    let mut text = format!("{}\n", manner.paint(&style, words));
+    let words = format!("Session {} {words}", single_line(&summary.session));
+    let mut text = format!("{}\n", manner.paint(&style.bold(), &words));
     if let Some(error) = error {
         text.push_str(&error_notes(error, manner));
     }

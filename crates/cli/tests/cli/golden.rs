@@ -18,6 +18,7 @@ macro_rules! screens {
 }
 
 screens!(
+    agent,
     call,
     check,
     check_findings,

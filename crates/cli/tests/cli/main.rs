@@ -4,6 +4,7 @@
 mod agent;
 mod agent_languages;
 mod agent_sessions;
+mod agent_terminal;
 mod bootstrap;
 mod demo;
 mod gates;

@@ -59,11 +59,16 @@ impl Terminal {
 
     /// Waits until a text has appeared.
     pub fn wait_for(&self, text: &str) {
+        self.wait_until(|screen| screen.contains(text));
+    }
+
+    /// Waits until the screen is as it should be.
+    pub fn wait_until(&self, is_there: impl Fn(&str) -> bool) {
         let (screen, changed) = &*self.screen;
         let locked = screen.lock().unwrap();
         let (locked, timeout) =
-            changed.wait_timeout_while(locked, PATIENCE, |screen| !screen.contains(text)).unwrap();
-        assert!(!timeout.timed_out(), "`{text}` never appeared in\n{locked}");
+            changed.wait_timeout_while(locked, PATIENCE, |screen| !is_there(screen)).unwrap();
+        assert!(!timeout.timed_out(), "it never appeared in\n{locked}");
     }
 
     pub fn type_keys(&mut self, keys: &str) {

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "skipped tests and measurements are told")]
 
+mod approval;
 mod bridge;
 mod commands;
 mod config;
@@ -18,6 +19,7 @@ mod processes;
 mod review;
 mod router;
 mod server;
+mod sessions;
 mod settings;
 mod shapes;
 mod sql;

@@ -145,7 +145,9 @@ async fn integration_1_eight_kernels_forge_25_tools_each_at_once() {
     let hub = Hub::new();
     let mut kernels = Vec::new();
     for agent in 0..8 {
-        let project = hub.agent(&format!("agent{agent}"), json!({ "sandbox": { "pool": 1 } }));
+        // Their tools are as like each other as numbers are.
+        let config = json!({ "sandbox": { "pool": 1 }, "registry": { "onDuplicate": "warn" } });
+        let project = hub.agent(&format!("agent{agent}"), config);
         kernels.push(hub.boot(&project).await);
     }
     let work = kernels.iter().enumerate().map(|(agent, kernel)| async move {
@@ -287,7 +289,7 @@ async fn the_index_is_repaired_with_a_warning_and_written_by_nobody_else() {
 async fn a_new_tool_is_told_what_does_the_same() {
     const CSV: &str = "/** Converts an array of objects to CSV text with a header row. */\nexport default (args: { rows: Record<string, string>[] }): string => Object.keys(args.rows[0] ?? {}).join(',');\n";
     let project = Project::new();
-    let kernel = project.kernel(json!({})).await;
+    let kernel = project.kernel(json!({ "registry": { "onDuplicate": "warn" } })).await;
     write(&kernel, "tools/to_csv.ts", CSV).await;
     let made = write(&kernel, "tools/hello.ts", HELLO).await;
     assert_eq!(made.get("similar"), None, "{made}");

@@ -15,7 +15,9 @@ use tgp_git::{Author, MemoryOptions};
 use tgp_registry::{Calibration, Searcher};
 use tgp_sandbox::{AllowList, FetchClient, FetchLimits, Limits, Sandbox, SandboxOptions, WorkerCommand};
 use tgp_sql::{DatabaseUrl, SqlOptions};
-use tgp_tools::{BytecodeCache, Forge, ForgeOptions, Library, OnDuplicate, Router, Workspace, kernel_tools};
+use tgp_tools::{
+    BytecodeCache, Forge, ForgeOptions, Library, OnDuplicate, Router, Tool, Workspace, kernel_tools,
+};
 
 use crate::support::{Project, Records, WORKER, code, error};
 
@@ -42,6 +44,8 @@ pub fn arguments(tool: &str) -> Value {
         "shell_exec" => json!({ "command": "echo new > notes.md" }),
         "test_run" => json!({}),
         "test_tool" => json!({ "path": "tools/one.test.ts" }),
+        // The session has no transcript, so it runs as far as that.
+        "recall" => json!({ "id": "r1.1" }),
         other => panic!("`{other}` is new: say here how it is called"),
     }
 }
@@ -53,8 +57,12 @@ pub fn furnish(project: &Project) {
     project.put("notes.md", "old");
 }
 
-fn went_well(tool: &str, answer: &ToolResult) -> bool {
-    if tool == "fetch" { code(answer) == "ESECURITY" } else { answer.is_ok() }
+pub fn went_well(tool: &str, answer: &ToolResult) -> bool {
+    match tool {
+        "fetch" => code(answer) == "ESECURITY",
+        "recall" => code(answer) == "ENOTFOUND",
+        _ => answer.is_ok(),
+    }
 }
 
 pub fn context(consent: Consent) -> CallContext {
@@ -117,7 +125,8 @@ impl Approver for Agreeable {
     }
 }
 
-async fn router(project: &Project, gates: Vec<Arc<dyn Gate>>, records: &Arc<Records>) -> Arc<Router> {
+/// The kernel tools on a project, without a kernel around them.
+pub async fn tools(project: &Project) -> (Vec<Arc<dyn Tool>>, Workspace) {
     let worker = WorkerCommand { program: PathBuf::from(WORKER), arguments: Vec::new() };
     let limits = Limits { cpu: std::time::Duration::from_secs(5), ..Limits::default() };
     let sandbox = Arc::new(Sandbox::new(SandboxOptions { worker, pool_size: 1, limits }).unwrap());
@@ -148,17 +157,13 @@ async fn router(project: &Project, gates: Vec<Arc<dyn Gate>>, records: &Arc<Reco
     )
     .await
     .unwrap();
+    (kernel_tools(&forge, &fetch, &Arc::new(library)).unwrap(), workspace)
+}
+
+async fn router(project: &Project, gates: Vec<Arc<dyn Gate>>, records: &Arc<Records>) -> Arc<Router> {
+    let (tools, workspace) = tools(project).await;
     let approver = Arc::new(Agreeable::default());
-    Arc::new(
-        Router::new(
-            kernel_tools(&forge, &fetch, &Arc::new(library)).unwrap(),
-            gates,
-            approver,
-            Arc::clone(records) as _,
-            workspace,
-        )
-        .unwrap(),
-    )
+    Arc::new(Router::new(tools, gates, approver, Arc::clone(records) as _, workspace).unwrap())
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -14,8 +14,8 @@ use crate::failure::Failure;
 const DEFAULT_MAX_TOKENS: u64 = 8192;
 
 pub(super) fn request(provider: &str, options: &ChatOptions) -> Value {
-    let messages: Vec<Value> =
-        sides(&options.messages).iter().filter_map(|side| message(provider, side)).collect();
+    let keeps = |owner: &str, value: &Value| owner == provider && is_thought(value);
+    let messages: Vec<Value> = sides(&options.messages, keeps).iter().map(message).collect();
     object([
         ("model", Some(options.model.as_str().into())),
         ("max_tokens", Some(options.max_output_tokens.unwrap_or(DEFAULT_MAX_TOKENS).into())),
@@ -31,41 +31,30 @@ fn tool(tool: &ModelTool) -> Value {
     json!({ "name": tool.name, "description": tool.description, "input_schema": tool.input_schema })
 }
 
-fn message(provider: &str, side: &Side) -> Option<Value> {
-    let mut content: Vec<Value> = side.blocks.iter().filter_map(|block| part(provider, block)).collect();
-    // An answer that was cut off after its thoughts: the API wants something to follow them.
-    while content.last().is_some_and(is_thought) {
-        content.pop();
-    }
-    if content.is_empty() {
-        return None;
-    }
+fn message(side: &Side) -> Value {
     let role = match side.role {
         Role::User => "user",
         Role::Assistant => "assistant",
     };
-    Some(json!({ "role": role, "content": content }))
+    json!({ "role": role, "content": side.blocks.iter().map(part).collect::<Vec<Value>>() })
 }
 
-fn part(provider: &str, block: &Block) -> Option<Value> {
+fn part(block: &Block) -> Value {
     match block {
-        Block::Text { text } => Some(json!({ "type": "text", "text": text })),
-        Block::ToolCall { call_id, tool_name: name, arguments } => Some(json!({
+        Block::Text { text } => json!({ "type": "text", "text": text }),
+        Block::ToolCall { call_id, tool_name: name, arguments } => json!({
             "type": "tool_use",
             "id": fit(call_id),
             "name": tool_name(name),
             "input": argument_object(arguments),
-        })),
-        Block::ToolResult { call_id, content, is_error } => Some(object([
+        }),
+        Block::ToolResult { call_id, content, is_error } => object([
             ("type", Some("tool_result".into())),
             ("tool_use_id", Some(fit(call_id).into())),
             ("content", Some(content.as_str().into())),
             ("is_error", is_error.then(|| true.into())),
-        ])),
-        Block::Opaque { provider: owner, value } if owner == provider && is_thought(value) => {
-            Some(value.clone())
-        }
-        Block::Opaque { .. } => None,
+        ]),
+        Block::Opaque { value, .. } => value.clone(),
     }
 }
 

@@ -13,7 +13,7 @@ pub(super) fn request(options: &ChatOptions, dialect: Dialect) -> Value {
     if !options.system.is_empty() {
         messages.push(json!({ "role": "system", "content": options.system }));
     }
-    for side in sides(&options.messages) {
+    for side in sides(&options.messages, |_, _| false) {
         match side.role {
             Role::User => user(&side, &mut messages),
             Role::Assistant => messages.extend(assistant(&side)),

@@ -14,36 +14,52 @@ pub(super) struct Side {
 }
 
 /// Merges messages of one role that follow each other, joins the pieces of a text, drops what is empty and what cannot
-/// stand on its side, and puts results before other words: they must follow their calls at once.
-pub(super) fn sides(messages: &[Message]) -> Vec<Side> {
-    let mut sides: Vec<Side> = Vec::new();
-    for message in messages {
-        let blocks = said_in(message);
-        match sides.last_mut() {
-            Some(last) if last.role == message.role => last.blocks.extend(blocks),
-            _ => sides.push(Side { role: message.role, blocks }),
+/// stand on its side, and puts results before other words: they must follow their calls at once. Of the opaque blocks
+/// only those stay that the wire `keeps`, and only where something follows them: without its answer a thought is refused.
+pub(super) fn sides(messages: &[Message], keeps: impl Fn(&str, &Value) -> bool) -> Vec<Side> {
+    let said = |message: &Message| Side { role: message.role, blocks: said_in(message, &keeps) };
+    let mut sides = merged(messages.iter().map(said));
+    for side in &mut sides {
+        while matches!(side.blocks.last(), Some(Block::Opaque { .. })) {
+            side.blocks.pop();
         }
     }
-    for side in &mut sides {
+    // A side that had nothing else is gone, and its neighbours are now one.
+    let mut sides = merged(sides.into_iter());
+    for side in sides.iter_mut().filter(|side| side.role == Role::User) {
         // The sort is stable: within each kind the order stays.
-        side.blocks
-            .sort_by_key(|block| side.role == Role::User && !matches!(block, Block::ToolResult { .. }));
+        side.blocks.sort_by_key(|block| !matches!(block, Block::ToolResult { .. }));
     }
-    sides.retain(|side| !side.blocks.is_empty());
     sides
 }
 
-fn said_in(message: &Message) -> Vec<Block> {
+fn merged(parts: impl Iterator<Item = Side>) -> Vec<Side> {
+    let mut sides: Vec<Side> = Vec::new();
+    for part in parts.filter(|part| !part.blocks.is_empty()) {
+        match sides.last_mut() {
+            Some(last) if last.role == part.role => last.blocks.extend(part.blocks),
+            _ => sides.push(part),
+        }
+    }
+    sides
+}
+
+fn said_in(message: &Message, keeps: impl Fn(&str, &Value) -> bool) -> Vec<Block> {
     let mut blocks: Vec<Block> = Vec::new();
     for block in &message.blocks {
         match (message.role, block, blocks.last_mut()) {
             // A model's text comes in pieces that are one text.
             (Role::Assistant, Block::Text { text }, Some(Block::Text { text: last })) => last.push_str(text),
-            (Role::Assistant, Block::ToolResult { .. }, _) | (Role::User, Block::ToolCall { .. }, _) => {}
+            (Role::Assistant, Block::ToolResult { .. }, _)
+            | (Role::User, Block::ToolCall { .. } | Block::Opaque { .. }, _) => {}
             _ => blocks.push(block.clone()),
         }
     }
-    blocks.retain(|block| !matches!(block, Block::Text { text } if text.trim().is_empty()));
+    blocks.retain(|block| match block {
+        Block::Text { text } => !text.trim().is_empty(),
+        Block::Opaque { provider, value } => keeps(provider, value),
+        Block::ToolCall { .. } | Block::ToolResult { .. } => true,
+    });
     blocks
 }
 

@@ -14,11 +14,12 @@ use super::{
 use crate::failure::Failure;
 
 pub(super) fn request(provider: &str, options: &ChatOptions, dialect: Dialect) -> Value {
+    let keeps = |owner: &str, value: &Value| owner == provider && is_ours(value);
     let mut input = Vec::new();
-    for side in sides(&options.messages) {
+    for side in sides(&options.messages, keeps) {
         match side.role {
             Role::User => user(&side, &mut input),
-            Role::Assistant => assistant(provider, &side, &mut input),
+            Role::Assistant => assistant(&side, &mut input),
         }
     }
     let include = dialect.has_encrypted_thoughts.then(|| json!(["reasoning.encrypted_content"]));
@@ -33,6 +34,11 @@ pub(super) fn request(provider: &str, options: &ChatOptions, dialect: Dialect) -
         ("max_output_tokens", options.max_output_tokens.map(Value::from)),
         ("temperature", options.temperature.map(Value::from)),
     ])
+}
+
+/// What this wire makes opaque blocks of: thoughts, and the companions of texts and calls.
+fn is_ours(value: &Value) -> bool {
+    matches!(text(value, "/type"), Some("reasoning" | "message" | "function_call"))
 }
 
 /// Our schemas have optional fields, which the strict mode of this API does not allow.
@@ -64,20 +70,14 @@ fn user(side: &Side, input: &mut Vec<Value>) {
 
 /// Thoughts go back as they came. Beside them the API wants the ids of the items that followed, which stand in opaque
 /// blocks before their text or call; where those are gone, the items go without.
-fn assistant(provider: &str, side: &Side, input: &mut Vec<Value>) {
-    let begin = input.len();
+fn assistant(side: &Side, input: &mut Vec<Value>) {
     let mut companion: Option<&Map<String, Value>> = None;
     for block in &side.blocks {
         let item = match block {
-            Block::Opaque { provider: owner, value: Value::Object(value) } if owner == provider => {
-                match value.get("type").and_then(Value::as_str) {
-                    Some("reasoning") => Value::Object(value.clone()),
-                    Some("message" | "function_call") => {
-                        companion = Some(value);
-                        continue;
-                    }
-                    _ => continue,
-                }
+            Block::Opaque { value, .. } if text(value, "/type") == Some("reasoning") => value.clone(),
+            Block::Opaque { value, .. } => {
+                companion = value.as_object();
+                continue;
             }
             Block::Text { text } => json!({
                 "type": "message",
@@ -90,13 +90,9 @@ fn assistant(provider: &str, side: &Side, input: &mut Vec<Value>) {
                 "name": tool_name(name),
                 "arguments": argument_object(arguments).to_string(),
             }),
-            Block::Opaque { .. } | Block::ToolResult { .. } => continue,
+            Block::ToolResult { .. } => continue,
         };
         input.push(accompanied(item, companion.take()));
-    }
-    // A thought that nothing follows is refused; its answer was cut off.
-    while input.len() > begin && input.last().is_some_and(|item| text(item, "/type") == Some("reasoning")) {
-        input.pop();
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use tgp_contract::{Code, StreamEvent};
+use tgp_contract::{Code, StreamEvent, Usage};
 use tgp_llm::{Jitter, Retries, Wire, provider};
 
 use crate::server::{Answer, Server, Step};
@@ -111,6 +111,20 @@ async fn the_table_of_attempts() {
             }
         }
     }
+}
+
+#[tokio::test]
+async fn what_a_turn_costs_is_no_word_of_it() {
+    let start = "data: {\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":5,\"output_tokens\":1}}}\n\n";
+    let busy =
+        "data: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n";
+    let stop = "data: {\"type\":\"message_stop\"}\n\n";
+    let answers = vec![Answer::events(&format!("{start}{busy}")), Answer::events(&format!("{start}{stop}"))];
+    let server = Server::start(answers).await;
+    let events = play(&*patient(Wire::Anthropic, &server.base, 2), hello()).await.unwrap();
+    let usage = StreamEvent::Usage(Usage { input_tokens: 5, output_tokens: 1 });
+    assert_eq!(events, [usage, StreamEvent::End { reason: None }]);
+    assert_eq!(server.requests().len(), 2);
 }
 
 #[tokio::test]

@@ -44,6 +44,17 @@ async fn an_event_without_end_is_left() {
 }
 
 #[tokio::test]
+async fn a_long_answer_of_small_events_is_heard() {
+    let piece = "x".repeat(100_000);
+    let event = data(&json!({ "choices": [{ "delta": { "content": piece } }] }));
+    let answer =
+        Answer::stream().then(Step::Send(event.repeat(120))).then(Step::Send(b"data: [DONE]\n\n".to_vec()));
+    let server = Server::start(vec![answer]).await;
+    let events = play(&*once(Wire::OpenAiChat, &server.base), hello()).await.unwrap();
+    assert_eq!((events.len(), events.last()), (121, Some(&StreamEvent::End { reason: None })));
+}
+
+#[tokio::test]
 async fn arguments_without_end_are_left() {
     let fragment = "x".repeat(MEGABYTE / 2);
     let chat = json!({ "choices": [{ "delta": { "tool_calls": [{ "index": 0, "id": "a", "function": { "name": "f", "arguments": fragment } }] } }] });

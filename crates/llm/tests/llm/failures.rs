@@ -24,6 +24,13 @@ async fn a_refusal_says_what_to_do_next() {
             "status 400: bad",
             "model",
         ),
+        (
+            Wire::OpenAiChat,
+            400,
+            "[{\"error\":{\"code\":400,\"message\":\"bad list\"}}]".into(),
+            "400: bad list",
+            "model",
+        ),
         (Wire::OpenAiChat, 422, "{\"detail\":\"bad field\"}".into(), "status 422: bad field", "model"),
         (Wire::OpenAiChat, 502, "<h1>Bad Gateway</h1>".into(), "status 502: <h1>Bad Gateway</h1>", "later"),
         (Wire::OpenAiChat, 302, String::new(), "status 302", "base URL"),
@@ -54,7 +61,7 @@ async fn a_missing_key_is_named_by_its_variable() {
 #[tokio::test]
 async fn no_secret_and_no_trick_gets_into_an_error() {
     let other = "gateway-secret-42";
-    let words = format!("key {KEY} and {other} \u{1b}[2J\u{202e}evil\u{0}\u{200b} {}", "x".repeat(100_000));
+    let words = format!("key {KEY} and {other} \u{1b}[2J\u{202e}evil\u{0}\u{200b} {}", "x".repeat(20_000));
     let body = serde_json::json!({ "error": { "message": words, "type": "server_error" } }).to_string();
     let word = "data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"}}]}\n\n";
     let answers = vec![

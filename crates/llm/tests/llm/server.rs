@@ -16,6 +16,8 @@ pub enum Step {
     Sleep(Duration),
     /// Says nothing until the client has gone.
     Hang,
+    /// Serves the next request on the same connection.
+    Keep,
     /// Sends these bytes again and again until the client has gone.
     Flood(Vec<u8>),
 }
@@ -47,16 +49,15 @@ impl Answer {
 
     /// Each piece is one chunk of the transfer, which the client sees apart however the packets travel.
     pub fn chunked(pieces: &[&[u8]]) -> Self {
-        let mut bytes =
-            b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n"
-                .to_vec();
+        let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+        let mut bytes = head.as_bytes().to_vec();
         for piece in pieces.iter().filter(|piece| !piece.is_empty()) {
             bytes.extend(format!("{:x}\r\n", piece.len()).into_bytes());
             bytes.extend_from_slice(piece);
             bytes.extend_from_slice(b"\r\n");
         }
         bytes.extend_from_slice(b"0\r\n\r\n");
-        Self::raw(bytes)
+        Self::raw(bytes).then(Step::Keep)
     }
 
     pub fn then(mut self, step: Step) -> Self {
@@ -130,28 +131,35 @@ async fn serve(
     seen: &Mutex<Vec<Request>>,
     arrived: &mpsc::UnboundedSender<()>,
 ) {
-    let Some(request) = receive(&mut socket).await else { return };
-    seen.lock().unwrap().push(request);
-    let _ = arrived.send(());
-    let answer =
-        answers.lock().unwrap().pop_front().unwrap_or_else(|| Answer::status(599, &[], "unexpected"));
+    while let Some(request) = receive(&mut socket).await {
+        seen.lock().unwrap().push(request);
+        let _ = arrived.send(());
+        let answer = answers.lock().unwrap().pop_front();
+        let answer = answer.unwrap_or_else(|| Answer::status(599, &[], "unexpected"));
+        let keeps = matches!(answer.0.last(), Some(Step::Keep));
+        if act(&mut socket, answer).await.is_none() || !keeps {
+            break;
+        }
+    }
+    let _ = socket.shutdown().await;
+}
+
+/// Does what the answer says; `None` when the client has gone.
+async fn act(socket: &mut TcpStream, answer: Answer) -> Option<()> {
     for step in answer.0 {
         match step {
-            Step::Send(bytes) => {
-                if socket.write_all(&bytes).await.is_err() {
-                    return;
-                }
-            }
+            Step::Send(bytes) => socket.write_all(&bytes).await.ok()?,
             Step::Sleep(pause) => tokio::time::sleep(pause).await,
             Step::Hang => {
                 let mut rest = [0; 64];
                 while matches!(socket.read(&mut rest).await, Ok(count) if count > 0) {}
-                return;
+                return None;
             }
+            Step::Keep => {}
             Step::Flood(bytes) => while socket.write_all(&bytes).await.is_ok() {},
         }
     }
-    let _ = socket.shutdown().await;
+    Some(())
 }
 
 async fn receive(socket: &mut TcpStream) -> Option<Request> {

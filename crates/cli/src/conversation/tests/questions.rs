@@ -76,9 +76,7 @@ fn command() -> Asked {
 fn statement() -> Asked {
     let sql = "DELETE FROM users\nWHERE age > ?1 -- all of them";
     Asked {
-        preview: Some(
-            json!({ "rows": [{ "id": 1 }], "columns": ["id"], "changed": 3, "truncated": false, "dry_run": true }),
-        ),
+        preview: Some(json!({ "rows": 3, "columns": ["id"], "changed": 3, "dry_run": true })),
         ..asked(
             "exec_sql",
             Effect::Write,
@@ -102,7 +100,7 @@ fn program() -> Asked {
     let source = "/** Sends it. */\nexport default (args: { to: string }) => args.to;\n";
     Asked {
         preview: Some(
-            json!({ "path": "tools/send.ts", "sha256": "9f86d081884c7d659a2feaa0c55ad015", "source": source }),
+            json!({ "path": "tools/send.ts", "sha256": "9f86d081884c7d659a2feaa0c55ad015", "source": source, "found": [{ "path": "tools/send.ts" }] }),
         ),
         ..asked(
             "exec_tool",
@@ -120,13 +118,30 @@ fn changes_by_rule() -> Asked {
         reasons: vec!["generated code is looked at by the team".to_owned()],
         preview: Some(json!({ "changes": [
             { "path": "gen/a.ts", "diff": "--- /dev/null\n+++ b/gen/a.ts\n@@ -0,0 +1 @@\n+1\n", "truncated": false },
-            { "path": "gen/b.ts", "removed": true },
+            { "root": "project", "path": "gen/b.ts", "change": "deleted", "sha256": null, "diffTruncated": true },
+            { "root": "project", "path": "gen/c.ts", "change": "created", "sha256": "e3b0", "diff": "" },
         ] })),
         ..asked(
             "shell_exec",
             Effect::Execute,
             json!({ "command": "make gen" }),
-            vec![file("gen/a.ts", "write"), file("gen/b.ts", "delete")],
+            vec![
+                target(json!({ "kind": "command", "command": "make gen" })),
+                file("gen/a.ts", "write"),
+                file("gen/b.ts", "delete"),
+            ],
+        )
+    }
+}
+
+fn tests() -> Asked {
+    Asked {
+        preview: Some(json!({ "command": "npm test -- --only 'a\u{202e}b'" })),
+        ..asked(
+            "test_run",
+            Effect::Execute,
+            json!({ "only": "a\u{202e}b" }),
+            vec![target(json!({ "kind": "command", "command": "the project's tests" })), file("", "read")],
         )
     }
 }
@@ -145,10 +160,11 @@ fn a_question_shows_exactly_what_will_happen() {
         ("write", write(), &["?", "m", "m", "y"][..]),
         ("long_write", long_write(100), &["m", "m", "a"]),
         ("command", command(), &["n"]),
-        ("statement", statement(), &["m", "y"]),
+        ("statement", statement(), &["y"]),
         ("fetch", fetch(), &[""]),
         ("program", program(), &["m", "a"]),
         ("changes_by_rule", changes_by_rule(), &["?", "a"]),
+        ("tests", tests(), &["y"]),
         ("anything", anything(), &["m", "y"]),
     ] {
         let (answer, shown) = asked_at(TERMINAL, &asked, lines);

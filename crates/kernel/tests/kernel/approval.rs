@@ -1,0 +1,504 @@
+//! Approvals through a whole kernel: everything that is no read asks, shows what it would do, and does nothing else.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+use tgp::contract::{
+    Actor, ApprovalAnswer, ApprovalRequest, Approver, CallContext, Consent, Effect, Gate, GateRequest, Stage,
+    Target, ToolDefinition, ToolError, Verdict,
+};
+use tgp::{BootOptions, Caveats, Kernel};
+use tgp_tools::{Invocation, Outcome, Preview, Router, Tool};
+
+use crate::gates::files;
+use crate::router::{arguments, call, context, furnish, tools, went_well};
+use crate::support::{Forgetful, Project, Records, code, data, error, result};
+
+/// What somebody was shown.
+#[derive(Clone, Debug)]
+struct Shown {
+    tool: String,
+    preview: Option<Value>,
+    reasons: Vec<String>,
+    hash: String,
+}
+
+impl Shown {
+    fn preview(&self) -> &Value {
+        self.preview.as_ref().unwrap_or_else(|| panic!("no preview: {self:?}"))
+    }
+}
+
+/// Whether somebody agrees, by how often they were asked before; what else happens meanwhile is up to them.
+type Thought = Box<dyn Fn(usize, &Shown) -> bool + Send + Sync>;
+
+/// Remembers what it was shown.
+struct Asked {
+    thought: Thought,
+    shown: Mutex<Vec<Shown>>,
+}
+
+impl Asked {
+    fn new(thought: impl Fn(usize, &Shown) -> bool + Send + Sync + 'static) -> Arc<Self> {
+        Arc::new(Self { thought: Box::new(thought), shown: Mutex::default() })
+    }
+
+    fn take(&self) -> Vec<Shown> {
+        std::mem::take(&mut *self.shown.lock().unwrap())
+    }
+}
+
+#[async_trait]
+impl Approver for Asked {
+    async fn ask(&self, request: ApprovalRequest<'_>) -> ApprovalAnswer {
+        let ApprovalRequest { definition, preview, reasons, hash, .. } = request;
+        let shown = Shown { tool: definition.name.to_string(), preview, reasons, hash };
+        let before = self.shown.lock().unwrap().len();
+        self.shown.lock().unwrap().push(shown.clone());
+        if (self.thought)(before, &shown) {
+            return ApprovalAnswer::Approved { by: "ada".to_owned(), hash: shown.hash };
+        }
+        ApprovalAnswer::Refused { reason: "no".to_owned() }
+    }
+}
+
+async fn boot(project: &Project, config: Value, approver: &Arc<Asked>) -> Kernel {
+    let mut config = config;
+    config["sandbox"] = json!({ "cpuMs": 5_000, "wallMs": 30_000 });
+    project.put("tgp.config.json", &config.to_string());
+    Kernel::boot(BootOptions { approver: Arc::clone(approver) as _, ..project.options() }).await.unwrap()
+}
+
+/// The files, and what the tool repository stands on.
+fn everything(project: &Project) -> (Vec<(String, String)>, Option<String>) {
+    (files(project), project.text(".tgp/.git/refs/heads/main"))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_tool_but_a_read_asks_and_a_refusal_leaves_everything_as_it_was() {
+    let project = Project::new();
+    furnish(&project);
+    let approver = Asked::new(|_, _| false);
+    let kernel = boot(&project, json!({ "tdd": { "command": "true" } }), &approver).await;
+    let mut asked = 0;
+    for definition in kernel.definitions().cloned().collect::<Vec<_>>() {
+        let tool = definition.name.as_str();
+        let before = everything(&project);
+        let answer = kernel.call_with(call(tool, arguments(tool)), context(Consent::Ask)).await;
+        let shown = approver.take();
+        if definition.effect == Effect::Read {
+            assert!(shown.is_empty() && went_well(tool, &answer), "{tool}: {answer:?}");
+            continue;
+        }
+        asked += 1;
+        assert_eq!(code(&answer), "EAPPROVAL", "{tool}: {answer:?}");
+        assert_eq!(everything(&project), before, "{tool}: a refused call has changed something");
+        let [shown] = &shown[..] else { panic!("{tool}: {shown:?}") };
+        assert_eq!(shown.tool, tool);
+        assert!(shown.hash.len() == 64 && !shown.reasons.is_empty(), "{tool}: {shown:?}");
+        match tool {
+            "write_file" | "patch_file" | "fs_write" | "fs_edit" | "fs_delete" => {
+                assert!(shown.preview()["diff"].as_str().is_some_and(|diff| !diff.is_empty()), "{shown:?}");
+            }
+            "exec_sql" => assert_eq!(shown.preview()["changed"], 0),
+            "exec_tool" => assert_eq!(shown.preview()["source"], "export default () => 1;"),
+            "test_tool" => assert_eq!(shown.preview()["tests"], json!(["tools/one.test.ts"])),
+            "test_run" => assert_eq!(shown.preview()["command"], "true"),
+            // Their arguments say it all, and nothing of them may run before the answer.
+            "shell_exec" | "fetch" | "sync" => assert_eq!(shown.preview, None, "{tool}"),
+            other => panic!("`{other}` is new: say here what is shown of it"),
+        }
+    }
+    assert!(asked >= 11, "{asked}");
+    kernel.shutdown().await;
+}
+
+/// Asks for everything, as the defaults do.
+struct AskForAll;
+
+#[async_trait]
+impl Gate for AskForAll {
+    fn stage(&self) -> Stage {
+        Stage::Policy
+    }
+
+    fn name(&self) -> &str {
+        "all"
+    }
+
+    async fn judge(&self, _request: GateRequest<'_>) -> Verdict {
+        Verdict::Ask { rule: "default/all".to_owned(), reason: "everything asks".to_owned() }
+    }
+}
+
+/// A tool whose file somebody changes after the last preview and before the effect.
+struct Meddled {
+    inner: Arc<dyn Tool>,
+    previews: AtomicUsize,
+    meddle: Box<dyn Fn() + Send + Sync>,
+}
+
+#[async_trait]
+impl Tool for Meddled {
+    fn definition(&self) -> &ToolDefinition {
+        self.inner.definition()
+    }
+
+    fn targets(&self, arguments: &Value) -> Result<Vec<Target>, ToolError> {
+        self.inner.targets(arguments)
+    }
+
+    async fn preview(&self, invocation: Invocation<'_>) -> Result<Preview, ToolError> {
+        let preview = self.inner.preview(invocation).await;
+        if self.previews.fetch_add(1, Ordering::SeqCst) == 1 {
+            (self.meddle)();
+        }
+        preview
+    }
+
+    async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
+        self.inner.run(invocation).await
+    }
+}
+
+/// Tools are bound as the files of the project are: also against a change after the very last look of the router, and
+/// a tool that is executed with everything it imports.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_tool_that_changes_after_the_answer_is_asked_for_again() {
+    const OUTER: &str = "import one from './one.ts';\nexport default () => one() + 1;";
+    for (tool, arguments, stands) in [
+        (
+            "write_file",
+            json!({ "path": "tools/one.ts", "content": "export default () => 2;" }),
+            "export default () => 2;",
+        ),
+        (
+            "patch_file",
+            json!({ "path": "tools/one.ts", "search": "7", "replace": "8" }),
+            "export default () => 80;",
+        ),
+        ("exec_tool", json!({ "path": "tools/outer.ts" }), "export default () => 70;"),
+    ] {
+        let project = Project::new();
+        project.tool("one.ts", "export default () => 7;").tool("outer.ts", OUTER);
+        let (known, workspace) = tools(&project).await;
+        let inner = known.into_iter().find(|known| known.definition().name.as_str() == tool).unwrap();
+        let file = project.file(".tgp/tools/one.ts");
+        let meddle = Box::new(move || std::fs::write(&file, "export default () => 70;").unwrap());
+        let meddled = Arc::new(Meddled { inner, previews: AtomicUsize::new(0), meddle });
+        let (approver, records) = (Asked::new(|_, _| true), Arc::new(Records::default()));
+        let gates: Vec<Arc<dyn Gate>> = vec![Arc::new(AskForAll)];
+        let router = Router::new(
+            vec![meddled],
+            gates,
+            Arc::clone(&approver) as _,
+            Arc::clone(&records) as _,
+            workspace,
+        );
+        let answer = Arc::new(router.unwrap()).call(call(tool, arguments), context(Consent::Ask)).await;
+        assert!(answer.is_ok(), "{tool}: {answer:?}");
+        let shown = approver.take();
+        assert_eq!(shown.len(), 2, "{tool}: {shown:?}");
+        assert_ne!(shown[0].hash, shown[1].hash, "{tool}");
+        assert_eq!(project.text(".tgp/tools/one.ts").as_deref(), Some(stands), "{tool}");
+        if tool == "exec_tool" {
+            assert_eq!(result(&answer), json!(71));
+            let found: Vec<&Value> = shown[1].preview()["found"].as_array().unwrap().iter().collect();
+            assert_eq!(found.len(), 2, "the tool and what it imports: {found:?}");
+        } else {
+            assert!(shown[1].preview()["diff"].as_str().unwrap().contains("=> 70;"), "{tool}: {shown:?}");
+        }
+        let left = records.take();
+        let words: Vec<&str> = left[0]
+            .verdicts
+            .iter()
+            .filter(|verdict| verdict.stage == Stage::Approval)
+            .map(|verdict| verdict.verdict.as_str())
+            .collect();
+        assert_eq!((left.len(), words), (1, vec!["approved", "ask", "approved"]), "{tool}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_tool_that_changes_each_time_is_not_written_and_a_refusal_gives_the_token_back() {
+    let project = Project::new();
+    project.tool("one.ts", "export default () => 1;");
+    let file = project.file(".tgp/tools/one.ts");
+    let approver = Asked::new(move |before, _| {
+        // The first call changes each time, the second until it is refused.
+        if before < 4 {
+            std::fs::write(&file, format!("export default () => 1; // {before}")).unwrap();
+        }
+        before != 4
+    });
+    let kernel = boot(&project, json!({}), &approver).await;
+    let caveats = Caveats { calls: Some(1), ..Caveats::default() };
+    let token = kernel.mint_token(&caveats).await.unwrap();
+    let narrow = || CallContext { token: Some(token.clone()), ..context(Consent::Ask) };
+    let patch = || call("patch_file", json!({ "path": "tools/one.ts", "search": "=> 1", "replace": "=> 2" }));
+    let answer = kernel.call_with(patch(), narrow()).await;
+    assert_eq!(code(&answer), "EAPPROVAL");
+    assert!(error(&answer).message.contains("keeps changing"), "{answer:?}");
+    assert_eq!(project.text(".tgp/tools/one.ts").as_deref(), Some("export default () => 1; // 2"));
+    let answer = kernel.call_with(patch(), narrow()).await;
+    assert_eq!((code(&answer), approver.shown.lock().unwrap().len()), ("EAPPROVAL", 5), "{answer:?}");
+    let log = kernel.call("log", json!({ "path": "tools/one.ts" })).await;
+    assert_eq!(data(&log)["versions"], json!([]), "nothing was committed");
+    let answer = kernel.call_with(patch(), narrow()).await;
+    assert!(answer.is_ok(), "what was not done was not counted: {answer:?}");
+    assert_eq!(code(&kernel.call_with(patch(), narrow()).await), "EPOLICY", "and now it is used up");
+    kernel.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_statement_is_shown_with_the_rows_it_would_change_and_executed_once() {
+    let project = Project::new();
+    let approver = Asked::new(|_, shown| !shown.reasons.iter().any(|reason| reason.contains("Ann")));
+    let kernel = boot(&project, json!({}), &approver).await;
+    let ask = async |sql: &str| {
+        kernel.call_with(call("exec_sql", json!({ "sql": sql })), context(Consent::Ask)).await
+    };
+    assert!(ask("CREATE TABLE t (id INTEGER PRIMARY KEY AUTOINCREMENT, a INTEGER)").await.is_ok());
+    approver.take();
+    // Keys and chance differ from run to run; that is no other effect.
+    let answer = ask("INSERT INTO t (a) VALUES (random()), (random()) RETURNING id, a").await;
+    assert_eq!(data(&answer)["changed"], 2, "{answer:?}");
+    let shown = approver.take();
+    assert_eq!((shown.len(), &shown[0].preview()["changed"]), (1, &json!(2)), "{shown:?}");
+    let count = kernel.call("exec_sql", json!({ "sql": "SELECT count(*) AS n FROM t" })).await;
+    assert_eq!(data(&count)["rows"][0]["n"], 2, "once");
+    assert_eq!(code(&ask("INSERT INTO absent VALUES (1)").await), "ESQL");
+    assert!(approver.take().is_empty(), "what fails anyway is not asked for");
+    project.put(
+        "tgp.policy.yaml",
+        "version: 1\nrules:\n  - {id: ask-sql, effect: ask, tools: exec_sql, reason: ask Ann first}\n",
+    );
+    assert_eq!(code(&ask("DELETE FROM t").await), "EAPPROVAL");
+    let shown = approver.take();
+    assert_eq!(shown[0].preview, None, "a rule is asked before anything runs, also a dry run");
+    assert!(shown[0].reasons.iter().any(|reason| reason.contains("no preview")), "{shown:?}");
+    let count = kernel.call("exec_sql", json!({ "sql": "SELECT count(*) AS n FROM t" })).await;
+    assert_eq!(data(&count)["rows"][0]["n"], 2);
+    kernel.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_rule_forbids_to_read_is_not_shown() {
+    let project = Project::new();
+    project.put("vault/secret.txt", "topsecret\n");
+    project.put(
+        "tgp.policy.yaml",
+        "version: 1\nrules:\n  - {id: private, effect: deny, where: {path: {glob: 'vault/**', access: read}}, reason: not yours}\n",
+    );
+    let approver = Asked::new(|_, _| true);
+    let kernel = boot(&project, json!({}), &approver).await;
+    let write = call("fs_write", json!({ "path": "vault/secret.txt", "content": "new\n" }));
+    assert!(kernel.call_with(write, context(Consent::Ask)).await.is_ok());
+    let shown = approver.take();
+    assert_eq!((shown.len(), &shown[0].preview), (1, &None));
+    assert!(shown[0].reasons.iter().any(|reason| reason.contains("no preview")), "{shown:?}");
+    assert!(!format!("{shown:?}").contains("topsecret"));
+    kernel.shutdown().await;
+}
+
+const ASK_FOR_OUTPUT: &str = "version: 1\nrules:\n  - {id: output, effect: ask, tools: [fs_write, fs_delete], where: {path: 'tmp/**'}, reason: look at it}\n";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_files_a_tool_has_written_are_shown_before_they_count() {
+    let project = Project::new();
+    project.put("tgp.policy.yaml", ASK_FOR_OUTPUT).put("tmp/a.txt", "old\n");
+    project.tool(
+        "change.ts",
+        "export default async () => { await tgp.write_file('tmp/a.txt', 'new\\n'); await tgp.write_file('tmp/b.txt', 'made\\n'); };",
+    );
+    let file = project.file("tmp/a.txt");
+    // The call itself is the first question of each run, its files are the others.
+    let approver = Asked::new(move |before, _| match before {
+        1 => std::fs::write(&file, "old, and more\n").is_ok(),
+        4 => false,
+        _ => true,
+    });
+    let kernel = boot(&project, json!({}), &approver).await;
+    let run = async || {
+        let exec = call("exec_tool", json!({ "path": "tools/change.ts" }));
+        kernel.call_with(exec, context(Consent::Ask)).await
+    };
+    let answer = run().await;
+    assert!(answer.is_ok(), "{answer:?}");
+    let shown = approver.shown.lock().unwrap().clone();
+    assert_eq!(shown.len(), 3, "the tool, its files, and the files again: {shown:?}");
+    assert!(shown[0].preview()["source"].is_string());
+    for (place, diff) in [(1, "-old\n+new\n"), (2, "-old, and more\n+new\n")] {
+        let changes = &shown[place].preview()["changes"];
+        assert_eq!((&changes[0]["path"], &changes[0]["change"]), (&json!("tmp/a.txt"), &json!("changed")));
+        assert!(changes[0]["diff"].as_str().unwrap().contains(diff), "{changes}");
+        assert_eq!((&changes[1]["path"], &changes[1]["change"]), (&json!("tmp/b.txt"), &json!("created")));
+        assert!(shown[place].reasons.iter().any(|reason| reason.contains("look at it")));
+    }
+    assert_eq!(project.text("tmp/a.txt").as_deref(), Some("new\n"));
+    project.put("tmp/a.txt", "old\n");
+    std::fs::remove_file(project.file("tmp/b.txt")).unwrap();
+    assert_eq!(code(&run().await), "EAPPROVAL");
+    assert_eq!((project.text("tmp/a.txt").as_deref(), project.text("tmp/b.txt")), (Some("old\n"), None));
+    kernel.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_files_a_command_has_changed_are_shown_before_they_count() {
+    if !tgp::process_support().complete() {
+        println!("commands cannot run here, skipped");
+        return;
+    }
+    let project = Project::new();
+    project.put("tgp.policy.yaml", ASK_FOR_OUTPUT).put("tmp/a.txt", "old\n").put("tmp/gone.txt", "bye\n");
+    let file = project.file("tmp/a.txt");
+    let approver = Asked::new(move |before, _| {
+        // While the files of the second command are looked at, one of them changes.
+        if before == 3 {
+            std::fs::write(&file, "somebody else\n").unwrap();
+        }
+        true
+    });
+    let kernel = boot(&project, json!({}), &approver).await;
+    let shell = async |command: &str| {
+        kernel.call_with(call("shell_exec", json!({ "command": command })), context(Consent::Ask)).await
+    };
+    let answer = shell("echo new > tmp/a.txt; rm tmp/gone.txt").await;
+    assert!(answer.is_ok(), "{answer:?}");
+    let shown = approver.shown.lock().unwrap().clone();
+    assert_eq!((shown.len(), &shown[0].preview), (2, &None), "{shown:?}");
+    let changes = shown[1].preview()["changes"].to_string();
+    for text in ["-old\\n+new\\n", "-bye\\n", "\"deleted\"", "\"changed\""] {
+        assert!(changes.contains(text), "{text}: {changes}");
+    }
+    assert_eq!((project.text("tmp/a.txt").as_deref(), project.text("tmp/gone.txt")), (Some("new\n"), None));
+    let answer = shell("echo newer > tmp/a.txt").await;
+    assert_eq!(code(&answer), "ECONFLICT", "{answer:?}");
+    assert_eq!(project.text("tmp/a.txt").as_deref(), Some("somebody else\n"));
+    kernel.shutdown().await;
+}
+
+const CSV: &str = "/** Converts an array of objects to CSV text with a header row. */\nexport default (args: { rows: Record<string, string>[] }): string => Object.keys(args.rows[0] ?? {}).join(',');\n";
+const TWIN: &str = "/** Converts a list of objects to CSV text with a header row. */\nexport default (args: { items: object[] }): string => String(args.items.length);\n";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_agent_reuses_or_says_what_does_not_do() {
+    let project = Project::new();
+    let approver = Asked::new(|_, _| true);
+    let kernel = boot(&project, json!({}), &approver).await;
+    let as_agent = |consent| context(consent);
+    let as_person = || CallContext { actor: Actor::Person("ann".to_owned()), ..context(Consent::Given) };
+    let write = |path: &str, despite: Option<Value>| {
+        let mut arguments = json!({ "path": path, "content": TWIN });
+        if let Some(despite) = despite {
+            arguments["despite"] = despite;
+        }
+        call("write_file", arguments)
+    };
+    let first = call("write_file", json!({ "path": "tools/to_csv.ts", "content": CSV }));
+    assert!(kernel.call_with(first, as_agent(Consent::Given)).await.is_ok());
+    let before = everything(&project);
+    let dry = CallContext { dry_run: true, ..as_agent(Consent::Ask) };
+    let inner = CallContext {
+        actor: Actor::Tool(tgp::contract::RelativePath::new("tools/to_csv.ts").unwrap()),
+        ..as_agent(Consent::Given)
+    };
+    for (despite, context) in [
+        (None, as_agent(Consent::Given)),
+        (None, as_agent(Consent::Ask)),
+        (None, dry),
+        (None, inner),
+        (Some(json!([])), as_agent(Consent::Given)),
+        (Some(json!(["tools/other.ts"])), as_agent(Consent::Given)),
+    ] {
+        let refused = kernel.call_with(write("tools/csv_export.ts", despite.clone()), context.clone()).await;
+        assert_eq!(code(&refused), "EPOLICY", "{despite:?} {context:?}");
+        let similar = &error(&refused).details["similar"];
+        assert_eq!((similar.as_array().unwrap().len(), &similar[0]["path"]), (1, &json!("tools/to_csv.ts")));
+        assert!(similar[0]["score"].as_f64().unwrap() >= 0.85, "{similar}");
+        for field in ["description", "why", "signature"] {
+            assert!(similar[0][field].as_str().is_some_and(|text| !text.is_empty()), "{field}: {similar}");
+        }
+        let help = error(&refused).help_of().unwrap();
+        for text in ["exec_tool", "patch", "despite", "tools/to_csv.ts"] {
+            assert!(help.contains(text), "{text}: {help}");
+        }
+    }
+    assert_eq!(everything(&project), before, "a refused tool has left something");
+    assert!(approver.take().is_empty(), "what is refused anyway is not asked for");
+    let outside = kernel.call_with(write("tools/x.ts", Some(json!(["../x.ts"]))), as_agent(Consent::Given));
+    assert_eq!(code(&outside.await), "ESECURITY");
+    let named = Some(json!(["tools/other.ts", "./tools/to_csv.ts"]));
+    let made = kernel.call_with(write("tools/csv_export.ts", named), as_agent(Consent::Ask)).await;
+    assert_eq!(data(&made)["similar"][0]["path"], "tools/to_csv.ts", "{made:?}");
+    assert_eq!(approver.take().len(), 1);
+    let again = kernel.call_with(write("tools/csv_export.ts", None), as_agent(Consent::Given)).await;
+    assert!(again.is_ok(), "a tool that is there is only changed: {again:?}");
+    // Now there are two of them, and both have to be named.
+    let half = kernel.call_with(
+        write("tools/csv_third.ts", Some(json!(["tools/csv_export.ts"]))),
+        as_agent(Consent::Given),
+    );
+    let half = half.await;
+    assert_eq!(error(&half).details["similar"].as_array().unwrap().len(), 2, "{half:?}");
+    let person = kernel.call_with(write("tools/csv_third.ts", None), as_person()).await;
+    assert!(data(&person)["similar"].as_array().is_some_and(|similar| !similar.is_empty()), "{person:?}");
+    kernel.shutdown().await;
+    for (choice, despite, expected) in
+        [("warn", None, None), ("refuse", Some(json!(["tools/to_csv.ts"])), Some("EPOLICY"))]
+    {
+        let project = Project::new();
+        let kernel = boot(&project, json!({ "registry": { "onDuplicate": choice } }), &approver).await;
+        let first = call("write_file", json!({ "path": "tools/to_csv.ts", "content": CSV }));
+        assert!(kernel.call_with(first, as_agent(Consent::Given)).await.is_ok());
+        let second = kernel.call_with(write("tools/csv_export.ts", despite), as_agent(Consent::Given)).await;
+        assert_eq!(second.error().map(|error| error.code.as_str()), expected, "{choice}: {second:?}");
+        kernel.shutdown().await;
+    }
+}
+
+/// Gates around a call that asks nobody make no preview: a tool that cannot make one runs all the same.
+struct NoPreview(Arc<dyn Tool>);
+
+#[async_trait]
+impl Tool for NoPreview {
+    fn definition(&self) -> &ToolDefinition {
+        self.0.definition()
+    }
+
+    fn targets(&self, arguments: &Value) -> Result<Vec<Target>, ToolError> {
+        self.0.targets(arguments)
+    }
+
+    async fn preview(&self, _invocation: Invocation<'_>) -> Result<Preview, ToolError> {
+        panic!("a preview was made for nobody")
+    }
+
+    async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
+        self.0.run(invocation).await
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nobody_is_asked_and_nothing_is_shown_with_consent_or_in_a_dry_run() {
+    let project = Project::new();
+    furnish(&project);
+    let (known, workspace) = tools(&project).await;
+    let known = known.into_iter().map(|tool| Arc::new(NoPreview(tool)) as Arc<dyn Tool>).collect();
+    let approver = Asked::new(|_, _| false);
+    let gates: Vec<Arc<dyn Gate>> = vec![Arc::new(AskForAll)];
+    let router = Router::new(known, gates, Arc::clone(&approver) as _, Arc::new(Forgetful), workspace);
+    let router = Arc::new(router.unwrap());
+    for definition in router.definitions().cloned().collect::<Vec<_>>() {
+        let tool = definition.name.as_str();
+        if definition.dry_run && definition.effect == Effect::Write {
+            let dry = CallContext { dry_run: true, ..context(Consent::Ask) };
+            assert!(router.call(call(tool, arguments(tool)), dry).await.is_ok(), "{tool}");
+        }
+        let answer = router.call(call(tool, arguments(tool)), context(Consent::Given)).await;
+        assert!(went_well(tool, &answer), "{tool}: {answer:?}");
+    }
+    assert!(approver.take().is_empty());
+}
