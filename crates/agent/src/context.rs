@@ -65,7 +65,7 @@ impl Context {
 
     /// Bytes that the model reads of one result in a turn with so many calls.
     pub(crate) fn result_bytes(&self, calls: usize) -> usize {
-        let bytes = self.tokens.saturating_mul(BYTES_A_TOKEN);
+        let bytes = self.tokens.saturating_mul(BYTES_A_TOKEN).saturating_mul(1000) / self.scale;
         let shared = bytes / TURN_SHARE / (calls.max(1) as u64);
         let most = shared.min(bytes / RESULT_SHARE).max(MIN_RESULT_BYTES);
         usize::try_from(most).unwrap_or(usize::MAX).min(MAX_ANSWER_BYTES)

@@ -48,6 +48,7 @@ pub struct CallRecord {
     pub result: ToolResult,
     /// Milliseconds since the epoch at which the call entered the router.
     pub started_ms: u64,
+    /// Without the time that somebody has thought about it.
     pub duration_us: u64,
 }
 

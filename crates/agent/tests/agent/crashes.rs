@@ -146,6 +146,50 @@ async fn a_process_that_dies_in_a_call_leaves_at_most_one_effect() {
 }
 
 #[tokio::test]
+async fn what_went_wrong_in_a_killed_run_is_told_and_ends_nothing() {
+    let world = World::said(long_script());
+    *world.death.lock().unwrap() = Some(("r2.2".to_owned(), Death::BeforeTheEffect));
+    world.run_until_death(options()).await;
+    let outcome =
+        json!({ "ok": false, "errorCode": "EHALT", "message": "an invariant is broken", "files": [] });
+    let entry = json!({ "auditEntry": 9, "verdict": "allowed", "outcome": outcome });
+    world.records.lock().unwrap().insert("r2.2".to_owned(), entry);
+    let asked = world.requests().len();
+    // Whoever goes on has looked at it; the model only has to know.
+    assert_eq!(world.resume(resumption()).await.0.unwrap().ending, Ending::Done);
+    let (_, content, is_error) = last_results(&world.requests()[asked]).swap_remove(1);
+    assert!(is_error && content.contains("EHALT") && content.contains("an invariant is broken"), "{content}");
+    assert_same(&world.lines()).await;
+}
+
+#[tokio::test]
+async fn a_session_that_was_killed_asks_what_an_unbroken_one_asks() {
+    // Small, so that results are shortened and turns summarised on the way; counted, so that the estimate moves.
+    let turn = |one: u64| {
+        let look = call("look", "same", json!({ "path": format!("src/{one}.rs"), "size": 1_200 }));
+        let fail = call("fail", "", json!({ "code": "ESQL", "why": one.to_string() }));
+        vec![text("hm"), look, fail, usage(2_400 + 90 * (one % 7), 20), end()]
+    };
+    let script: Vec<Vec<StreamEvent>> = (0..30).map(turn).collect();
+    let small = || tgp_agent::AgentOptions { context_tokens: 6_000, ..options() };
+    let whole = World::said(script.clone());
+    assert_eq!(whole.run(small()).await.0.unwrap().ending, Ending::Done);
+    let unbroken = whole.requests();
+    assert!(serde_json::to_string(&unbroken[29]).unwrap().contains("Earlier steps are no longer shown"));
+    for killed in (2..whole.lines().len()).step_by(13) {
+        let world = World::said(script.clone());
+        world.kill_after(killed);
+        assert!(world.run(small()).await.0.is_err());
+        world.kill_after(usize::MAX);
+        world.resume(resumption()).await.0.unwrap();
+        for request in world.requests() {
+            assert_eq!(request, unbroken[usize::try_from(request.turn).unwrap()], "killed after {killed}");
+        }
+        assert_same(&world.lines()).await;
+    }
+}
+
+#[tokio::test]
 async fn reads_are_made_again_and_their_results_stay_in_order() {
     let world = World::said(long_script());
     // The two calls of the first turn are begun, and the first has its result.

@@ -128,6 +128,16 @@ async fn a_success_another_code_and_other_arguments_are_not_the_same_failure() {
 }
 
 #[tokio::test]
+async fn a_call_that_has_succeeded_may_fail_twice_again() {
+    let script = |each: u64| (0..8).map(|_| failing(json!({ "code": "ESQL", "each": each }))).collect();
+    let world = World::said(script(3));
+    let summary = world.run(options()).await.0.unwrap();
+    assert_eq!((summary.ending, summary.failed), (Ending::Done, 6));
+    let world = World::said(script(4));
+    assert!(matches!(world.run(options()).await.0.unwrap().ending, Ending::Stuck { .. }));
+}
+
+#[tokio::test]
 async fn a_turn_that_fails_is_the_users_and_makes_no_call() {
     let refusal = ToolError::new(Code::Provider, "the key is wrong").help("set the key");
     let midway = StreamEvent::Error { error: ToolError::new(Code::Provider, "overloaded") };

@@ -26,6 +26,7 @@ fn values() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
     fn every_line_is_read_back(value in values(), sequence: u64, at_ms: u64, text: String) {
         let turn = LineKind::Turn {

@@ -149,7 +149,7 @@ async fn live_through(plan: Plan) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
     fn random_sessions_hold(plan in plans()) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();

@@ -28,6 +28,7 @@ async fn a_call_is_made_and_its_result_reaches_the_model() {
     let world = World::said(vec![
         vec![
             text("I will "),
+            text(""),
             text("look."),
             call("look", "c1", json!({ "size": 16 })),
             call("change", "c2", json!({ "path": "src/a.rs", "state": "red" })),

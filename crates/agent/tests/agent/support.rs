@@ -178,6 +178,15 @@ impl World {
                 (Ok(json!({ "effects": self.effects().len(), "text": text })), Vec::new())
             }
             "fail" => {
+                // Succeeds each so many times.
+                let count = self.made.lock().unwrap().iter().filter(|(made, _)| made.tool == "fail").count();
+                if arguments
+                    .get("each")
+                    .and_then(Value::as_u64)
+                    .is_some_and(|each| (count as u64).is_multiple_of(each))
+                {
+                    return (Ok(json!({ "count": count })), Vec::new());
+                }
                 let code = Code::ALL.iter().copied().find(|code| code.as_str() == word("code"));
                 let long = arguments.get("long").and_then(Value::as_u64).unwrap_or(0);
                 let why = format!("it failed: {}{}", word("why"), "x".repeat(usize::try_from(long).unwrap()));

@@ -65,7 +65,8 @@ impl Sheet {
         }
         // What a run has changed is asked when it has ended; what ran stands above it.
         let program = asked.text("path").filter(|_| asked.tool == "exec_tool");
-        if let Some(ran) = asked.command().or(program) {
+        let ran = asked.command().or(program);
+        if let Some(ran) = ran {
             self.head("It has run, and nothing of it counts yet:");
             self.quote(ran);
             self.head("What it would change:");
@@ -79,7 +80,8 @@ impl Sheet {
             is_cut |= part.get("diffTruncated").and_then(Value::as_bool) == Some(true);
         }
         if is_cut {
-            self.facts.push(("cut", "not every difference is shown; m shows the whole arguments".to_owned()));
+            let whole = if ran.is_some() { "" } else { "; m shows the whole arguments" };
+            self.facts.push(("cut", format!("not every difference is shown in full{whole}")));
         }
         self.more.push(heading("The arguments".to_owned()));
         self.more.extend(quoted(&pretty(&asked.arguments)));
@@ -251,7 +253,8 @@ impl Sheet {
             }
             if all.len() > MAX_FACT_ROWS {
                 let left = count(all.len() - MAX_FACT_ROWS, "more row");
-                shown.push(format!("  {:LABEL$} {} {left}; m shows them", "", manner.charset.dots()));
+                let left = broken(&format!("{} {left}; m shows them", manner.charset.dots()), width);
+                shown.extend(left.iter().map(|row| format!("  {:LABEL$} {row}", "")));
             }
         }
         shown

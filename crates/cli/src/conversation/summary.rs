@@ -25,6 +25,9 @@ pub fn summary_text(summary: &Summary, verbosity: Verbosity, manner: Manner) -> 
             summary.files.iter().filter(|file| file.root == root).map(file_words).collect();
         table.list(label, &files, bound);
     }
+    if summary.files_omitted > 0 {
+        table.row("", &format!("and {} more, which the audit names", number(summary.files_omitted)));
+    }
     table.list("forged", &visible_names(&summary.forged), bound);
     table.list("reused", &visible_names(&summary.reused), bound);
     if let Some(tests) = summary.tests {

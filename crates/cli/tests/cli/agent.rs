@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use crate::project::{Project, Ran};
 
 /// The model calls a tool.
-pub fn call(tool: &str, arguments: Value) -> Value {
+pub fn call(tool: &str, arguments: impl Into<Value>) -> Value {
+    let arguments: Value = arguments.into();
     json!({ "type": "tool_call", "toolName": tool, "callId": "c", "arguments": arguments })
 }
 

@@ -1,6 +1,5 @@
 //! `tgp demo`: green whenever it runs, and the same story every time.
 
-use crate::golden::decimal_before;
 use crate::project::Project;
 
 #[test]
@@ -10,30 +9,31 @@ fn the_demo_tells_the_same_story_twice() {
         .map(|_| {
             let ran = project.run(&["demo"]).expect_code(0);
             assert_eq!(ran.stderr, "");
-            commits_hidden(&decimal_before(&ran.stdout, " ms"))
+            timeless(&ran.stdout)
         })
         .collect();
-    assert_eq!(told[0], told[1]);
+    let difference = similar::TextDiff::from_lines(&told[0], &told[1]);
+    let difference = difference.unified_diff().header("first", "second").to_string();
+    assert!(difference.is_empty(), "{difference}");
     for line in [
-        "check_tool: valid",
-        "exec_tool {\"n\":10}: 55",
+        "denied ESTATE: `tools/shipping/billable_weight.ts` may not be created",
+        "test_tool tools/shipping/billable_weight.test.ts  approved, 0 passed, 1 failed",
+        "patch_file tools/shipping/billable_weight.ts  approved",
+        "test_tool tools/shipping/billable_weight.test.ts  approved, 1 passed, 0 failed",
+        "refused EAPPROVAL: `shell_exec` was not approved: the person says no",
+        "forged    tools/shipping/billable_weight.ts",
+        "demo agent: Forge: tools/shipping/billable_weight.ts",
+        "a fresh machine has fetched it",
+        "reused    tools/shipping/billable_weight.ts",
+        "14.4 kg",
         "Global 'process' is forbidden",
         "ERR_ISOLATE_TIMEOUT",
-        "fib(20): 6765",
-        "tmp/sums.csv now has 10 lines",
-        "and pushed",
-        "demo agent: Forge: tools/math/sums.ts",
-        "a second kernel has hydrated",
-        "tools/math/fib.ts (score 0.",
-        "exec_tool {\"n\":30}: 832040",
         "air must cost something",
         "rows in orders: 0",
         "rows in orders: 1",
-        "ESTATE: `tools/greet.ts` may not be created",
-        "test_tool: 1 failed, so the code may be written",
-        "test_tool: 1 passed",
         "EPOLICY: rule `builtin/credentials`",
-        "the audit is intact",
+        "tgp audit verify: intact",
+        "is the same byte for byte",
     ] {
         assert!(told[0].contains(line), "{line} is not in\n{}", told[0]);
     }
@@ -51,24 +51,41 @@ fn the_demo_is_one_document_with_json() {
         .iter()
         .map(|step| step["step"].as_str().unwrap())
         .collect();
-    assert_eq!(steps, ["forge", "refuse", "stop", "compose", "find", "rollback", "hold"]);
-    assert_eq!(document["data"]["steps"][0]["result"], 55);
-    assert_eq!(document["data"]["steps"][2]["code"], "ERR_ISOLATE_TIMEOUT");
-    assert_eq!(document["data"]["steps"][4]["best"]["verdict"], "reuse");
-    assert_eq!(document["data"]["steps"][5]["rowsAfterFailure"], 0);
+    assert_eq!(steps, ["forge", "reuse", "refuse", "stop", "rollback", "secrets", "record"]);
+    let step = |number: usize| &document["data"]["steps"][number];
+    assert_eq!(step(0)["summary"]["forged"], serde_json::json!(["tools/shipping/billable_weight.ts"]));
+    assert_eq!(step(1)["summary"]["reused"], serde_json::json!(["tools/shipping/billable_weight.ts"]));
+    assert_eq!(step(3)["code"], "ERR_ISOLATE_TIMEOUT");
+    assert_eq!(step(4)["rowsAfterFailure"], 0);
     assert_eq!(ran.stderr, "");
 }
 
-/// The demo's commits have another time in each run, and so another name.
-fn commits_hidden(text: &str) -> String {
-    text.split(' ')
-        .map(|word| {
-            let id = word.trim_end_matches(['\n', ',', '.']);
-            let is_commit = (7..=8).contains(&id.len()) && id.chars().all(|digit| digit.is_ascii_hexdigit());
-            if is_commit { word.replace(id, "COMMIT") } else { word.to_owned() }
-        })
-        .collect::<Vec<_>>()
-        .join(" ")
+/// Leaves out what differs from run to run: times, what they are counted as, and names that hold a time.
+fn timeless(text: &str) -> String {
+    let lines = text.lines().filter(|line| !line.starts_with("  tokens ") && !line.starts_with("  time "));
+    lines.map(|line| format!("{}\n", timeless_line(line))).collect()
+}
+
+fn timeless_line(line: &str) -> String {
+    let words: Vec<&str> = line.split(' ').collect();
+    let is_time = |index: usize| {
+        let is_unit = words
+            .get(index + 1)
+            .is_some_and(|unit| ["ms", "s"].contains(&unit.trim_end_matches(['.', ',', ':'])));
+        is_unit && words[index].parse::<f64>().is_ok()
+    };
+    let is_name = |word: &str| {
+        let id = word.trim_end_matches([',', '.']);
+        let is_part = |letter: char| letter.is_ascii_hexdigit() || letter == '-';
+        let is_session = id.len() == 20 && id.chars().all(is_part);
+        is_session || ((7..=8).contains(&id.len()) && id.chars().all(|digit| digit.is_ascii_hexdigit()))
+    };
+    let hidden = |(index, word): (usize, &&str)| match *word {
+        _ if is_time(index) => "TIME".to_owned(),
+        word if is_name(word) => "NAME".to_owned(),
+        word => word.to_owned(),
+    };
+    words.iter().enumerate().map(hidden).collect::<Vec<_>>().join(" ")
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod agent_languages;
 mod agent_sessions;
 mod agent_terminal;
 mod bootstrap;
+mod conversation;
 mod demo;
 mod gates;
 mod golden;

@@ -20,12 +20,13 @@ fn say(text: &str) -> Value {
     json!({ "type": "text", "value": text })
 }
 
-fn wants(tool: &str, arguments: Value) -> Value {
+fn wants(tool: &str, arguments: impl Into<Value>) -> Value {
+    let arguments: Value = arguments.into();
     json!({ "type": "tool_call", "toolName": tool, "callId": "c", "arguments": arguments })
 }
 
-fn scripted(project: &Project, turns: Value) -> SessionRequest {
-    project.put("model.json", &turns.to_string());
+fn scripted(project: &Project, turns: impl Into<Value>) -> SessionRequest {
+    project.put("model.json", &turns.into().to_string());
     let provider = Some("script:model.json".to_owned());
     SessionRequest {
         model: ModelChoice { provider, ..ModelChoice::default() },

@@ -222,6 +222,7 @@ impl Library {
         content: &str,
         terms: &WriteTerms<'_>,
     ) -> Result<(), ToolError> {
+        self.git()?;
         self.admit(files, path, content, terms, IndexCare::Leave).await.map(|_| ())
     }
 

@@ -1,7 +1,7 @@
 //! The approval of a call: who is asked, what is shown, and that what was agreed to is what happens.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tgp_contract::{
@@ -111,7 +111,10 @@ impl Router {
     ) -> Result<Outcome, ToolError> {
         let mut shown = self.exhibit(passed, wishes, trail).await?;
         for _ in 0..MAX_ROUNDS {
-            self.ask(passed.request, &shown, wishes, &mut trail.verdicts).await?;
+            let began = Instant::now();
+            let answer = self.ask(passed.request, &shown, wishes, &mut trail.verdicts).await;
+            trail.waited += began.elapsed();
+            answer?;
             let now = self.exhibit(passed, wishes, trail).await?;
             if now.hash == shown.hash {
                 let agreement = Agreement::to(&now.preview).map(Arc::new);

@@ -1,7 +1,7 @@
 //! A call that is under way, and the record it leaves whatever becomes of it.
 
 use std::sync::Arc;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use tgp_contract::{
     CallContext, CallRecord, Code, FileEffect, Gate, GateVerdict, Recorder, Target, ToolCall, ToolDefinition,
@@ -17,6 +17,8 @@ pub(super) struct Trail {
     pub(super) files: Vec<FileEffect>,
     pub(super) rows_changed: Option<u64>,
     pub(super) exit_code: Option<i32>,
+    /// How long somebody has thought about it; that is not what the call took.
+    pub(super) waited: Duration,
 }
 
 /// A call between its entry and its record. When it is dropped in between, the caller has gone away: that is recorded.
@@ -78,7 +80,8 @@ impl<'a> OpenCall<'a> {
             exit_code: trail.exit_code,
             result,
             started_ms: self.started_ms,
-            duration_us: u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX),
+            duration_us: u64::try_from(self.started.elapsed().saturating_sub(trail.waited).as_micros())
+                .unwrap_or(u64::MAX),
         };
         if asked {
             self.gates.iter().for_each(|gate| gate.settled(&record));

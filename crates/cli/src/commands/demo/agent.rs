@@ -47,7 +47,7 @@ fn say(text: &str) -> Value {
     json!({ "type": "text", "value": format!("{text}\n") })
 }
 
-fn call(tool: &str, arguments: Value) -> Value {
+fn call(tool: &str, arguments: &Value) -> Value {
     json!({ "type": "tool_call", "toolName": tool, "callId": tool, "arguments": arguments })
 }
 
@@ -58,22 +58,22 @@ pub(super) fn parcel() -> Value {
 
 /// What the first model says, turn by turn.
 fn forging() -> Value {
-    let write = |path: &str, content: &str| call("write_file", json!({ "path": path, "content": content }));
+    let write = |path: &str, content: &str| call("write_file", &json!({ "path": path, "content": content }));
     json!([
-        [say("Is there a tool for this already?"), call("search", json!({ "query": QUESTION }))],
+        [say("Is there a tool for this already?"), call("search", &json!({ "query": QUESTION }))],
         [say("No. I write one."), write(PARCEL_TOOL, FIRST_DRAFT)],
         [say("Not before a test has failed, I am told. Here is the test."), write(TEST, TEST_SOURCE)],
-        [call("test_tool", json!({ "path": TEST }))],
+        [call("test_tool", &json!({ "path": TEST }))],
         [say("It fails, as it should. Now the tool."), write(PARCEL_TOOL, FIRST_DRAFT)],
-        [call("check_tool", json!({ "path": PARCEL_TOOL })), call("test_tool", json!({ "path": TEST }))],
+        [call("check_tool", &json!({ "path": PARCEL_TOOL })), call("test_tool", &json!({ "path": TEST }))],
         [
             say("My tool throws, and the error names the line: the sizes stand in args itself."),
-            call("patch_file", json!({ "path": PARCEL_TOOL, "search": WRONG, "replace": RIGHT })),
-            call("test_tool", json!({ "path": TEST })),
+            call("patch_file", &json!({ "path": PARCEL_TOOL, "search": WRONG, "replace": RIGHT })),
+            call("test_tool", &json!({ "path": TEST })),
         ],
         [
             say("It passes. I would like to tidy the history as well."),
-            call("shell_exec", json!({ "command": "git push --force origin main" })),
+            call("shell_exec", &json!({ "command": "git push --force origin main" })),
         ],
         [say("Then I leave it. Every version of the tool is committed.")],
     ])
@@ -82,8 +82,8 @@ fn forging() -> Value {
 /// What the second model says.
 fn reusing() -> Value {
     json!([
-        [say("Somebody may have made a tool for this."), call("search", json!({ "query": QUESTION }))],
-        [say("There is one. I use it."), call("exec_tool", json!({ "path": PARCEL_TOOL, "args": parcel() }))],
+        [say("Somebody may have made a tool for this."), call("search", &json!({ "query": QUESTION }))],
+        [say("There is one. I use it."), call("exec_tool", &json!({ "path": PARCEL_TOOL, "args": parcel() }))],
         [say("14.4 kg: the box is large for its weight, so its volume counts.")],
     ])
 }

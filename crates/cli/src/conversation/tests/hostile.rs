@@ -85,6 +85,7 @@ fn events(hostile: &str) -> Vec<AgentEvent> {
         cost: None,
         duration_ms: 1,
         files: vec![TouchedFile { root: Root::Project, path: text(), created: false, deleted: false }],
+        files_omitted: 7,
         forged: vec![text()],
         reused: vec![text()],
         tests: None,

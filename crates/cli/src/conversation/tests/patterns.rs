@@ -17,14 +17,14 @@ fn run(arguments: Value) -> Asked {
     asked("shell_exec", Effect::Execute, arguments, targets)
 }
 
-fn tool(path: &str, sha256: Option<&str>, args: Value) -> Asked {
+fn tool(path: &str, sha256: Option<&str>, args: u64) -> Asked {
     Asked {
         preview: sha256.map(|hash| json!({ "sha256": hash, "source": "…" })),
         ..asked("exec_tool", Effect::Execute, json!({ "path": path, "args": args }), vec![file(path, "read")])
     }
 }
 
-fn sql(sql: &str, params: Value) -> Asked {
+fn sql(sql: &str, params: &[u64]) -> Asked {
     let targets = vec![target(json!({ "kind": "statement", "sql": sql, "kinds": ["insert"] }))];
     asked("exec_sql", Effect::Write, json!({ "sql": sql, "params": params }), targets)
 }
@@ -100,33 +100,33 @@ fn a_pattern_covers_what_it_says() {
             false,
         ),
         (
-            tool("tools/a.ts", Some("0123456789abcdef"), json!(1)),
+            tool("tools/a.ts", Some("0123456789abcdef"), 1),
             "exec_tool tools/a.ts as it is now (sha256 0123456789ab), with any arguments",
-            tool("tools/a.ts", Some("0123456789abcdef"), json!(2)),
+            tool("tools/a.ts", Some("0123456789abcdef"), 2),
             true,
         ),
         (
-            tool("tools/a.ts", Some("0123456789abcdef"), json!(1)),
+            tool("tools/a.ts", Some("0123456789abcdef"), 1),
             "exec_tool tools/a.ts as it is now (sha256 0123456789ab), with any arguments",
-            tool("tools/a.ts", Some("0123456789abcdee"), json!(1)),
+            tool("tools/a.ts", Some("0123456789abcdee"), 1),
             false,
         ),
         (
-            tool("tools/a.ts", None, json!(1)),
+            tool("tools/a.ts", None, 1),
             "exec_tool with exactly these arguments",
-            tool("tools/a.ts", None, json!(2)),
+            tool("tools/a.ts", None, 2),
             false,
         ),
         (
-            sql("INSERT INTO t VALUES (?)", json!([1])),
+            sql("INSERT INTO t VALUES (?)", &[1]),
             "exec_sql `INSERT INTO t VALUES (?)`, with any parameters",
-            sql("INSERT INTO t VALUES (?)", json!([2])),
+            sql("INSERT INTO t VALUES (?)", &[2]),
             true,
         ),
         (
-            sql("INSERT INTO t VALUES (?)", json!([1])),
+            sql("INSERT INTO t VALUES (?)", &[1]),
             "exec_sql `INSERT INTO t VALUES (?)`, with any parameters",
-            sql("INSERT INTO u VALUES (?)", json!([1])),
+            sql("INSERT INTO u VALUES (?)", &[1]),
             false,
         ),
         (

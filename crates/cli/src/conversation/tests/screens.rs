@@ -98,6 +98,7 @@ fn summary(ending: Ending) -> Summary {
             file(Root::Project, "src/gone.ts", false, true),
             file(Root::Tools, "tools/slug.ts", true, false),
         ],
+        files_omitted: 0,
         forged: vec!["tools/slug.ts".to_owned()],
         reused: vec!["tools/text/lower.ts".to_owned(), "tools/text/trim.ts".to_owned()],
         tests: Some(TestCount { runs: 2, passed: 3, failed: 0 }),
@@ -176,6 +177,18 @@ fn every_ending_says_what_to_do() {
         ..summary(Ending::Done)
     };
     screen.show(&AgentEvent::End { summary: Box::new(nothing) });
+    all.push_str(&paper.text());
+    // One that did more than a summary can hold says so.
+    let (mut screen, paper) = self::screen(PIPE, Verbosity::Brief);
+    let name = |number: usize| TouchedFile {
+        root: Root::Project,
+        path: format!("src/{number}.ts"),
+        created: true,
+        deleted: false,
+    };
+    let files: Vec<TouchedFile> = (0..25).map(name).collect();
+    let much = Summary { files, files_omitted: 1234, ..summary(Ending::Done) };
+    screen.show(&AgentEvent::End { summary: Box::new(much) });
     all.push_str(&paper.text());
     golden("endings.txt", &all);
 }

@@ -185,7 +185,7 @@ declare module '@tgp/core' {
       pool?: number;
     };
     registry?: {
-      onDuplicate?: 'warn' | 'refuse';
+      onDuplicate?: 'confirm' | 'warn' | 'refuse';
       embeddings?: { baseUrl: string; model: string; apiKey?: string };
     };
     sandbox?: {
@@ -220,6 +220,22 @@ declare module '@tgp/core' {
       outputBytes?: number;
       direct?: string[];
       readable?: string[];
+    };
+    llm?: {
+      /** 'openai', 'openai-responses', 'anthropic', a base URL of a compatible server, or 'script:FILE'. */
+      provider?: string;
+      model?: string;
+      baseUrl?: string;
+      /** The environment variable that holds the key. */
+      keyVariable?: string;
+      contextTokens?: number;
+      maxOutputTokens?: number;
+      temperature?: number;
+      budgets?: { steps?: number; tokens?: number; seconds?: number; cost?: number };
+      /** What a million tokens cost. */
+      prices?: { input: number; output: number };
+      timeouts?: { connectSeconds?: number; idleSeconds?: number; totalSeconds?: number };
+      attempts?: number;
     };
   }
   export function defineTGPConfig(config: TGPConfig): TGPConfig;
