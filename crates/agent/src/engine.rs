@@ -144,10 +144,12 @@ impl<W: World> Engine<W> {
         if first.begun && !first.is_read() {
             return self.recover(first.clone()).await;
         }
-        let most = if first.is_read() { MAX_PARALLEL_READS } else { 1 };
-        let is_one = most == 1;
-        let together = self.session.calls.iter().take(most).take_while(|wanted| is_one || wanted.is_read());
-        let group: Vec<Wanted> = together.cloned().collect();
+        let group: Vec<Wanted> = if first.is_read() {
+            let reads = self.session.calls.iter().take_while(|wanted| wanted.is_read());
+            reads.take(MAX_PARALLEL_READS).cloned().collect()
+        } else {
+            vec![first.clone()]
+        };
         for wanted in &group {
             if !wanted.begun {
                 self.begin_call(wanted)?;
@@ -158,8 +160,8 @@ impl<W: World> Engine<W> {
         }
         let refused =
             |wanted: &Wanted| wanted.arguments.is_string() && !self.session.takes_objects(&wanted.tool);
-        let orders = group.iter().map(|wanted| Order { wanted: wanted.clone(), refused: refused(wanted) });
-        let orders: Vec<Order> = orders.collect();
+        let order = |wanted: &Wanted| Order { refused: refused(wanted), wanted: wanted.clone() };
+        let orders: Vec<Order> = group.iter().map(order).collect();
         self.world.make(orders);
         for wanted in &group {
             let settled = self.world.settle().await?;

@@ -94,6 +94,10 @@ impl World for Live<'_> {
     }
 
     fn make(&mut self, orders: Vec<Order>) {
+        if self.stop.wish() == StopWish::Now {
+            // Whoever waits for them hears that they were cancelled, and nothing has begun.
+            return;
+        }
         for Order { wanted, refused } in orders {
             if refused {
                 let settled = refuse(&wanted.tool);

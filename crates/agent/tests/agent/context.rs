@@ -1,22 +1,12 @@
 //! What the model reads: bounded results, a bounded conversation, and what gives way first.
 
+use std::sync::atomic::Ordering;
+
 use serde_json::json;
 use tgp_agent::{AgentEvent, AgentOptions, Ending, ResumeOptions};
 use tgp_contract::{Block, ChatOptions, Code, StreamEvent};
 
 use crate::support::*;
-
-/// Bytes of a request as a provider would be sent it, at least.
-pub(crate) fn request_bytes(request: &ChatOptions) -> usize {
-    let block = |block: &Block| match block {
-        Block::Text { text } => text.len(),
-        Block::ToolCall { arguments, .. } => arguments.to_string().len(),
-        Block::ToolResult { content, .. } => content.len(),
-        Block::Opaque { value, .. } => value.to_string().len(),
-    };
-    let said: usize = request.messages.iter().flat_map(|message| &message.blocks).map(block).sum();
-    said + request.system.len() + serde_json::to_string(&request.tools).unwrap().len()
-}
 
 fn contents(request: &ChatOptions) -> Vec<&str> {
     let blocks = request.messages.iter().flat_map(|message| &message.blocks);
@@ -136,31 +126,20 @@ async fn what_the_user_added_stays_when_its_turn_is_gone() {
 
 #[tokio::test]
 async fn what_a_provider_counts_corrects_the_estimate() {
-    // This one counts three times as many tokens as bytes suggest.
-    let turn = |one: usize| {
-        let path = format!("src/{one}.rs");
-        vec![
-            call("look", "", json!({ "path": path, "size": 1_500 })),
-            usage(1_000 * (one as u64 + 1), 10),
-            end(),
-        ]
-    };
-    let count = |usages: bool| async move {
-        let turns: Vec<Vec<StreamEvent>> = (0..30)
-            .map(|one| {
-                turn(one)
-                    .into_iter()
-                    .filter(|event| usages || !matches!(event, StreamEvent::Usage(_)))
-                    .collect()
-            })
-            .collect();
-        let world = World::said(turns);
-        world.run(AgentOptions { context_tokens: 16_384, ..options() }).await.0.unwrap();
+    let mut most = Vec::new();
+    // About as many as estimated, twice as many, and half as many.
+    for tokens in [0, 500, 125] {
+        let world = World::said(looks(60, 1_500));
+        world.tokens_a_thousand_bytes.store(tokens, Ordering::SeqCst);
+        let summary = world.run(AgentOptions { context_tokens: 16_384, ..options() }).await.0.unwrap();
+        assert_eq!(summary.ending, Ending::Done);
         assert_same(&world.lines()).await;
-        world.requests().iter().map(request_bytes).max().unwrap()
-    };
-    let (counted, guessed) = (count(true).await, count(false).await);
-    assert!(counted < guessed / 3 * 2, "{counted} {guessed}");
+        let sizes = world.requests().iter().map(request_bytes).max().unwrap();
+        // By the provider's own count no request was more than three quarters of the context, but for the first guess.
+        assert!(sizes as u64 * tokens / 1000 <= 16_384 / 100 * 76, "{sizes} bytes at {tokens}");
+        most.push(sizes);
+    }
+    assert!(most[1] < most[0] / 3 * 2 && most[2] > most[0] / 2 * 3, "{most:?}");
 }
 
 #[tokio::test]

@@ -7,7 +7,6 @@ use serde_json::json;
 use tgp_agent::{AgentOptions, Budgets, Ending, Line, LineKind, StopWish};
 use tgp_contract::{Block, ChatOptions, Code, StopReason, StreamEvent, ToolError};
 
-use crate::context::request_bytes;
 use crate::support::*;
 
 const CONTEXT: u64 = 8_192;

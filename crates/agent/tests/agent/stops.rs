@@ -133,3 +133,27 @@ async fn what_is_kept_of_a_cut_turn_is_what_was_shown() {
     assert!(shown.starts_with("0 1 2 "));
     assert_same(&lines).await;
 }
+
+#[tokio::test]
+async fn a_wish_that_comes_before_the_call_is_made_keeps_it_from_happening() {
+    let world = World::said(vec![vec![call("change", "a", json!({})), end()]]);
+    // The reader wishes when it is told of the call, and the loop waits for the reader.
+    let (sender, mut receiver) = tokio::sync::mpsc::channel(1);
+    let (handle, signal) = tgp_agent::StopSignal::new();
+    let reader = async {
+        while let Some(event) = receiver.recv().await {
+            if matches!(event, AgentEvent::Step { .. }) {
+                // The room for the line of the call is taken until this one is read.
+                while world.lines().len() < 3 {
+                    tokio::task::yield_now().await;
+                }
+                handle.wish(StopWish::Now);
+            }
+        }
+    };
+    let (summary, ()) = tokio::join!(tgp_agent::run(options(), world.ports(), sender, signal), reader);
+    assert_eq!(summary.unwrap().ending, Ending::Interrupted);
+    assert_eq!(world.effects(), Vec::<String>::new());
+    assert_eq!(results(&world), [("r1.1".to_owned(), "cancelled".to_owned())]);
+    assert_same(&world.lines()).await;
+}

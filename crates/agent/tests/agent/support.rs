@@ -59,6 +59,8 @@ pub(crate) struct World {
     pub(crate) died: Notify,
     pub(crate) clock: AtomicU64,
     pub(crate) clock_step: AtomicU64,
+    /// Tokens that the provider counts for a thousand bytes; it counts nothing at 0.
+    pub(crate) tokens_a_thousand_bytes: AtomicU64,
     pub(crate) state: Mutex<TddState>,
     pub(crate) wish_at: Mutex<Option<WishAt>>,
     pub(crate) wish_at_turn: Mutex<Option<u64>>,
@@ -82,6 +84,7 @@ impl World {
             died: Notify::new(),
             clock: AtomicU64::new(1_000_000),
             clock_step: AtomicU64::new(7),
+            tokens_a_thousand_bytes: AtomicU64::new(0),
             state: Mutex::new(TddState::Idle),
             wish_at: Mutex::default(),
             wish_at_turn: Mutex::default(),
@@ -274,6 +277,8 @@ impl ModelProvider for World {
 
     async fn chat(&self, options: ChatOptions) -> Result<EventStream, ToolError> {
         let turn = usize::try_from(options.turn).unwrap();
+        let bytes = request_bytes(&options) as u64;
+        let counted = bytes * self.tokens_a_thousand_bytes.load(Ordering::SeqCst) / 1000;
         self.requests.lock().unwrap().push(options);
         if *self.wish_at_turn.lock().unwrap() == Some(turn as u64) {
             self.wish(StopWish::AfterCall);
@@ -281,6 +286,9 @@ impl ModelProvider for World {
         let play = self.plays.get(turn).cloned();
         let stream = |events: Vec<StreamEvent>| futures_util::stream::iter(events);
         match play.unwrap_or_else(|| Play::Events(vec![text("the end"), end()])) {
+            Play::Events(events) if counted > 0 => {
+                Ok(Box::pin(stream([vec![usage(counted, 10)], events].concat())))
+            }
             Play::Events(events) => Ok(Box::pin(stream(events))),
             Play::Hang(events) => {
                 use futures_util::StreamExt;
@@ -447,6 +455,18 @@ pub(crate) fn last_text(request: &ChatOptions) -> String {
         _ => None,
     });
     texts.collect::<Vec<_>>().join("\n")
+}
+
+/// Bytes of a request as a provider would be sent it, at least.
+pub(crate) fn request_bytes(request: &ChatOptions) -> usize {
+    let block = |block: &Block| match block {
+        Block::Text { text } => text.len(),
+        Block::ToolCall { arguments, .. } => arguments.to_string().len(),
+        Block::ToolResult { content, .. } => content.len(),
+        Block::Opaque { value, .. } => value.to_string().len(),
+    };
+    let said: usize = request.messages.iter().flat_map(|message| &message.blocks).map(block).sum();
+    said + request.system.len() + serde_json::to_string(&request.tools).unwrap().len()
 }
 
 /// What every provider demands of a request.

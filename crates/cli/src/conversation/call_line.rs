@@ -22,8 +22,8 @@ const MAX_SCALAR: usize = 40;
 const LEAST_COLUMNS: usize = 16;
 /// Columns of the tool's name; those of our own tools are shorter.
 const MAX_NAME: usize = 64;
-/// Columns of a message on the line itself where there is no terminal that ends it.
-const MAX_MESSAGE: usize = 400;
+/// Columns of a message; `-v` shows all of it.
+const MAX_MESSAGE: usize = 800;
 /// Where lines that belong to a call begin.
 pub const INDENT: &str = "      ";
 /// Rows of a place, a message or a next step below a call.
@@ -52,13 +52,19 @@ impl Ended<'_> {
         };
         let duration = duration(self.duration_ms);
         let head = format!("  {mark} {}", short_line(self.tool, MAX_NAME, manner.charset.dots()));
-        let (said, below) = self.said(manner, measure_text_width(&head) + duration.len() + 4);
-        let fixed = measure_text_width(&head) + measure_text_width(&said) + duration.len() + 5;
+        let (short, message) = self.said(manner);
+        let fixed = measure_text_width(&head) + measure_text_width(&short) + duration.len() + 5;
         let room = manner.columns.saturating_sub(fixed).max(LEAST_COLUMNS);
-        let key = self
-            .arguments
-            .map(|arguments| key_arguments(self.tool, arguments, room, manner))
-            .unwrap_or_default();
+        let key = self.arguments.map(|arguments| key_arguments(self.tool, arguments, room, manner));
+        let key = key.unwrap_or_default();
+        // A message that does not fit beside the rest goes below the line.
+        let fits = |message: &String| {
+            fixed + measure_text_width(&key) + measure_text_width(message) + 2 <= manner.columns
+        };
+        let (said, below) = match message {
+            Some(message) if fits(&message) => (format!("{short}: {message}"), None),
+            message => (short, message),
+        };
         let head = head.replacen(mark, &manner.paint(&style, mark), 1);
         let key = if key.is_empty() { key } else { format!(" {key}") };
         let dim = Style::new().dim();
@@ -78,8 +84,8 @@ impl Ended<'_> {
         self.result.is_ok() && number("exitCode") == 0 && number("failed") == 0 && is_valid
     }
 
-    /// The verdict and what came of it. A message that does not fit beside `taken` columns goes below the line.
-    fn said(&self, manner: Manner, taken: usize) -> (String, Option<String>) {
+    /// The verdict with what came of it, and the message of a failure.
+    fn said(&self, manner: Manner) -> (String, Option<String>) {
         let verdict = short_line(self.verdict, MAX_SCALAR, manner.charset.dots());
         let Some(error) = self.result.error() else {
             return match self.result.data().and_then(outcome) {
@@ -88,18 +94,8 @@ impl Ended<'_> {
             };
         };
         let ran = matches!(self.verdict, "allowed" | "approved" | "recovered");
-        let short = if ran {
-            format!("{verdict}, failed {}", error.code)
-        } else {
-            format!("{verdict} {}", error.code)
-        };
-        let message = first_sentence(&message(error));
-        let long = format!("{short}: {message}");
-        let fits = match manner.terminal {
-            true => taken + LEAST_COLUMNS + measure_text_width(&long) <= manner.columns,
-            false => measure_text_width(&message) <= MAX_MESSAGE,
-        };
-        if fits { (long, None) } else { (short, Some(message)) }
+        let failed = if ran { ", failed" } else { "" };
+        (format!("{verdict}{failed} {}", error.code), Some(first_sentence(&message(error))))
     }
 }
 
@@ -149,7 +145,7 @@ fn first_sentence(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default();
     let end = line.find(". ").unwrap_or(line.len());
     let line = line.get(..end).unwrap_or(line);
-    short_line(line, MAX_MESSAGE * 2, "...")
+    short_line(line, MAX_MESSAGE, "...")
 }
 
 /// What a call came to that is worth a word on its line.
@@ -231,7 +227,7 @@ pub fn error_text(error: &ToolError, manner: Manner) -> String {
     let head = format!("  {mark} {}: ", error.code);
     let room = manner.columns.saturating_sub(INDENT.len()).max(LEAST_COLUMNS);
     let message = single_line(&message(error));
-    let message = short_line(&message, MAX_MESSAGE * 2, manner.charset.dots());
+    let message = short_line(&message, MAX_MESSAGE, manner.charset.dots());
     let message = if manner.terminal { wrap(&message, Some(room)) } else { message };
     format!("{head}{}\n{}", message.replace('\n', &format!("\n{INDENT}")), notes(error, None, manner))
 }

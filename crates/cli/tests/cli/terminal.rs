@@ -67,13 +67,16 @@ fn a_question_shows_what_is_there() {
     let project = Project::initialised();
     // Escape sequence as JSON escape, C1 control, bidirectional override and zero width space as themselves.
     let arguments = "{\"path\": \"notes/a.txt\", \"content\": \"\\u001b[2K\\r\u{9b}2J\u{202e}txt\u{200b}\"}";
-    let mut terminal =
-        at_terminal(&project, &["call", "write_file", arguments, "--actor", "\u{1b}]0;evil\u{7}"]);
+    // Without colours there is no escape sequence of our own either.
+    let mut command = project.program("env");
+    command.args(["NO_COLOR=1", "tgp", "call", "write_file", arguments, "--actor", "\u{1b}]0;evil\u{7}"]);
+    let mut terminal = Terminal::start(command);
     terminal.wait_for("Allow it? [y/N] ");
     terminal.type_keys("n\n");
     let (_, screen) = terminal.finish();
     let asked = screen.split("Allow it?").next().unwrap();
-    assert!(asked.contains(r"+\u{1b}[2K\u{d}\u{9b}2J\u{202e}txt\u{200b}"), "{asked}");
+    // A lone carriage return ends a line of a difference.
+    assert!(asked.contains(r"+\u{1b}[2K\u{d}+\u{9b}2J\u{202e}txt\u{200b}"), "{asked}");
     assert!(asked.contains(r"`\u{1b}]0;evil\u{7}` wants to call"), "{asked}");
     assert!(!asked.contains(['\u{1b}', '\u{9b}', '\u{202e}', '\u{200b}', '\u{7}', '\r']), "{asked:?}");
 }
