@@ -20,6 +20,8 @@ pub(crate) enum Moment {
 pub(crate) struct Meter {
     pub(crate) steps: u64,
     pub(crate) usage: Usage,
+    /// Whether some of it was not told but reckoned.
+    pub(crate) is_estimated: bool,
     /// Time of the runs before this one. What lies between two runs does not count.
     earlier_ms: u64,
     began_ms: u64,

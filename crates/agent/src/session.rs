@@ -219,6 +219,7 @@ impl Session {
         let estimated = || self.context.estimated_usage(turn::heard_bytes(events));
         let used = reported.unwrap_or_else(|| if is_silent { Usage::default() } else { estimated() });
         self.meter.add(used);
+        self.meter.is_estimated |= reported.is_none() && !is_silent;
         self.context.learn(reported.map_or(0, |usage| usage.input_tokens));
         if *ending != TurnEnding::Complete {
             return;
@@ -365,6 +366,7 @@ impl Session {
             refused: self.tally.refused,
             failed: self.tally.failed,
             usage: meter.usage,
+            usage_estimated: meter.is_estimated,
             cost: meter.cost(self.head.prices),
             duration_ms: meter.elapsed_ms(),
             files: self.tally.files(),

@@ -61,6 +61,9 @@ pub struct Summary {
     pub refused: u64,
     pub failed: u64,
     pub usage: Usage,
+    /// True when the provider did not say what every turn has used, so that some of it is reckoned.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub usage_estimated: bool,
     /// In the currency of the prices, where there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,

@@ -45,7 +45,8 @@ pub fn summary_text(summary: &Summary, verbosity: Verbosity, manner: Manner) -> 
     table.row("steps", &number(summary.steps));
     let (input, output) = (summary.usage.input_tokens, summary.usage.output_tokens);
     if input + output > 0 {
-        table.row("tokens", &format!("{} in, {} out", number(input), number(output)));
+        let about = if summary.usage_estimated { "about " } else { "" };
+        table.row("tokens", &format!("{about}{} in, {} out", number(input), number(output)));
     }
     if let Some(cost) = summary.cost {
         table.row("cost", &format!("{cost:.4} by the configured prices"));

@@ -81,6 +81,7 @@ fn events(hostile: &str) -> Vec<AgentEvent> {
         calls: 1,
         refused: 0,
         failed: 0,
+        usage_estimated: false,
         usage: Usage::default(),
         cost: None,
         duration_ms: 1,

@@ -89,6 +89,7 @@ fn summary(ending: Ending) -> Summary {
         calls: 8,
         refused: 1,
         failed: 2,
+        usage_estimated: false,
         usage: Usage { input_tokens: 3012, output_tokens: 288 },
         cost: Some(0.0123),
         duration_ms: 12_345,
