@@ -71,6 +71,11 @@ impl Context {
         usize::try_from(most).unwrap_or(usize::MAX).min(MAX_ANSWER_BYTES)
     }
 
+    /// Another room, after the user has corrected it. How well a provider counts is still known.
+    pub(crate) fn resize(&mut self, tokens: u64, max_output_tokens: Option<u64>) {
+        (self.tokens, self.max_output_tokens) = (tokens, max_output_tokens.unwrap_or(0));
+    }
+
     /// Bytes of the lines about earlier steps.
     pub(crate) fn past_bytes(tokens: u64) -> usize {
         usize::try_from(tokens.saturating_mul(BYTES_A_TOKEN) / PAST_SHARE).unwrap_or(usize::MAX)

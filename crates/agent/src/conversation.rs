@@ -99,6 +99,11 @@ impl Conversation {
         Self { task, past: Past::new(summary_bytes), exchanges: VecDeque::new() }
     }
 
+    /// Another bound for what is said of exchanges that are no longer here.
+    pub(crate) fn resize(&mut self, summary_bytes: usize) {
+        self.past.resize(summary_bytes);
+    }
+
     pub(crate) fn push(&mut self, exchange: Exchange) {
         self.exchanges.push_back(exchange);
     }

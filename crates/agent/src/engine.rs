@@ -7,7 +7,7 @@ use tgp_contract::{Code, ToolError};
 use crate::context::Fitted;
 use crate::meter::Moment;
 use crate::routing::{self, Mender};
-use crate::session::{Next, Over, Session};
+use crate::session::{MAX_CUT_TURNS, Next, Over, Session};
 use crate::turn::{self, Wanted};
 use crate::world::{Halt, Heard, Order, Settled, World};
 use crate::{AgentEvent, Ending, Line, LineKind, ResumeOptions, Safety, Summary, TurnEnding};
@@ -45,8 +45,9 @@ impl<W: World> Engine<W> {
         let mut engine = Self { world, session };
         let state = engine.world.state()?;
         let model = options.model.unwrap_or_else(|| engine.session.model.clone());
-        let (budgets, message) = (options.budgets, options.message);
-        engine.append(LineKind::Resumed { provider, model, budgets, state, message }, Safety::Written)?;
+        let ResumeOptions { budgets, limits, message, .. } = options;
+        let line = LineKind::Resumed { provider, model, budgets, limits, state, message };
+        engine.append(line, Safety::Written)?;
         engine.introduce(true).await;
         Ok(engine)
     }
@@ -71,7 +72,7 @@ impl<W: World> Engine<W> {
         loop {
             let next = self.session.next();
             let ending = match next {
-                Next::Over(over) => Some(self.over(over).await),
+                Next::Over(over) => Some(self.over(over)),
                 _ if self.world.stop_wished() => Some(Ending::Interrupted),
                 Next::Calls => match self.session.reached(Moment::BeforeCalls) {
                     Some(error) => Some(Ending::Budget { error }),
@@ -89,21 +90,33 @@ impl<W: World> Engine<W> {
     }
 
     /// The model has nothing more to do.
-    async fn over(&mut self, over: Over) -> Ending {
-        match over {
-            Over::Done => Ending::Done,
-            Over::Silent => {
-                self.notice("the model said nothing twice, so the session ends here".to_owned()).await;
-                Ending::Done
-            }
-            Over::Refused => Ending::NeedsUser {
-                error: ToolError::new(
-                    Code::Provider,
-                    "the model, or a filter before it, did not want to answer",
+    fn over(&self, over: Over) -> Ending {
+        let id = &self.session.head.id;
+        let (code, message, help) = match over {
+            Over::Done => return Ending::Done,
+            Over::Silent => (
+                Code::Provider,
+                "the model said nothing twice".to_owned(),
+                format!("take another model, or say more: `tgp run --resume {id} \"…\"`"),
+            ),
+            Over::Refused => (
+                Code::Provider,
+                "the model, or a filter before it, did not want to answer".to_owned(),
+                format!("put it differently: `tgp run --resume {id} \"…\"`"),
+            ),
+            Over::Cut => {
+                let limit = self.session.limits.max_output_tokens;
+                let now = limit.map_or_else(|| "not set".to_owned(), |limit| limit.to_string());
+                (
+                    Code::Config,
+                    format!(
+                        "the model's answer was cut off at its output limit {MAX_CUT_TURNS} times in a row, before it had made a call"
+                    ),
+                    format!("raise llm.maxOutputTokens ({now}), then go on with `tgp run --resume {id}`"),
                 )
-                .help(format!("put it differently: `tgp run --resume {} \"…\"`", self.session.head.id)),
-            },
-        }
+            }
+        };
+        Ending::NeedsUser { error: ToolError::new(code, message).help(help) }
     }
 
     async fn ask(&mut self) -> Result<Option<Ending>, Halt> {
@@ -197,7 +210,7 @@ impl<W: World> Engine<W> {
     }
 
     async fn settle(&mut self, wanted: &Wanted, settled: Settled) -> Result<(), Halt> {
-        let Settled { result, verdict, duration_us, files, files_omitted } = settled;
+        let Settled { result, verdict, duration_us, files, files_omitted, unapplied } = settled;
         let state = self.world.state()?;
         let line = LineKind::Result {
             id: wanted.id.clone(),
@@ -206,6 +219,7 @@ impl<W: World> Engine<W> {
             duration_us,
             files: files.clone(),
             files_omitted,
+            unapplied,
             state,
         };
         self.append(line, Safety::Written)?;
@@ -270,7 +284,10 @@ impl<W: World> Engine<W> {
             .detail("bound", "context")
             .detail("used", tokens)
             .detail("limit", limit)
-            .help("take a model with a larger context, or begin a session with a smaller task")
+            .help(format!(
+                "set llm.contextTokens to what the model can read, or take a model that reads more, then go on with `tgp run --resume {}`",
+                self.session.head.id
+            ))
     }
 }
 

@@ -5,6 +5,7 @@
 //! port and is written to the transcript, so that a transcript can be gone on with after a crash, and played again.
 #![forbid(unsafe_code)]
 
+mod blocks;
 mod bounds;
 mod context;
 mod conversation;
@@ -29,7 +30,7 @@ mod turn;
 mod world;
 
 pub use event::AgentEvent;
-pub use options::{AgentOptions, Budgets, Prices, ResumeOptions};
+pub use options::{AgentOptions, Budgets, Limits, Prices, ResumeOptions};
 pub use ports::{Clock, Fate, Journal, Ports, Recovery, Safety, Standing};
 pub use prompt::{ForgedTool, PromptFacts, system_prompt};
 pub use replay::{Replayed, replay};

@@ -1,5 +1,6 @@
 //! The real world: a model that streams, tools behind their gates, a journal, a clock, and somebody who watches.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -7,8 +8,8 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesOrdered;
 use serde_json::{Value, json};
 use tgp_contract::{
-    Actor, CallContext, CallRecord, CapabilityToken, ChatOptions, Code, Consent, FileEffect, ModelProvider,
-    StreamEvent, TddState, ToolCall, ToolError, ToolResult,
+    Actor, CallContext, CallRecord, CapabilityToken, ChatOptions, Code, Consent, FileEffect, GateVerdict,
+    ModelProvider, Stage, StreamEvent, TddState, ToolCall, ToolError, ToolResult,
 };
 use tokio::sync::mpsc;
 
@@ -214,8 +215,17 @@ fn failed(message: String) -> TurnEnding {
 fn settled(record: CallRecord) -> Settled {
     let verdict = verdict(&record).to_owned();
     let (files, files_omitted) = bounds::fit_files(record.files);
+    let unapplied = matches!(verdict.as_str(), "denied" | "refused") && was_judged_again(&record.verdicts);
     let (result, duration_us) = (bounds::fit_result(record.result), record.duration_us);
-    Settled { result, verdict, duration_us, files, files_omitted }
+    Settled { result, verdict, duration_us, files, files_omitted, unapplied }
+}
+
+/// Whether the gates were asked about files that the call wanted to change, for which it had to run. A denial of the
+/// call itself comes before a gate speaks a second time.
+fn was_judged_again(verdicts: &[GateVerdict]) -> bool {
+    let mut heard = BTreeSet::new();
+    let gates = verdicts.iter().filter(|verdict| verdict.stage != Stage::Approval);
+    gates.into_iter().any(|verdict| !heard.insert((verdict.stage, verdict.gate.as_str())))
 }
 
 /// The audit's word for a call.
@@ -259,6 +269,7 @@ fn unmade(verdict: &str, error: ToolError) -> Settled {
         duration_us: 0,
         files: Vec::new(),
         files_omitted: 0,
+        unapplied: false,
     }
 }
 
@@ -291,5 +302,6 @@ fn recovered(fate: Fate) -> Settled {
         )
     };
     let (files, files_omitted) = bounds::fit_files(files);
-    Settled { result, verdict: "recovered".to_owned(), duration_us, files, files_omitted }
+    let verdict = "recovered".to_owned();
+    Settled { result, verdict, duration_us, files, files_omitted, unapplied: false }
 }

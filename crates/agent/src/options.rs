@@ -27,6 +27,22 @@ pub struct Prices {
     pub output: f64,
 }
 
+/// What the model can be asked with. A session that is gone on with has those of now, not those it began with: they
+/// may be just what the user had to correct.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Limits {
+    /// How many tokens the model can read at once; older results are shortened before it is exceeded.
+    pub context_tokens: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_output_tokens: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f64>,
+    /// What the whole session has cost is reckoned with these.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prices: Option<Prices>,
+}
+
 /// What one run of the loop is told. All of it but the token and the consent stands in the transcript's first line.
 #[derive(Clone, Debug)]
 pub struct AgentOptions {
@@ -39,11 +55,7 @@ pub struct AgentOptions {
     pub system: String,
     pub mode: TddMode,
     pub budgets: Budgets,
-    pub prices: Option<Prices>,
-    /// How many tokens the model can read at once; older results are shortened before it is exceeded.
-    pub context_tokens: u64,
-    pub max_output_tokens: Option<u64>,
-    pub temperature: Option<f64>,
+    pub limits: Limits,
     pub consent: Consent,
     pub token: Option<CapabilityToken>,
 }
@@ -55,6 +67,7 @@ pub struct ResumeOptions {
     pub model: Option<String>,
     /// Bounds of the whole session, not of what is left of it.
     pub budgets: Budgets,
+    pub limits: Limits,
     /// Something more for the model to read; a session that is done needs it.
     pub message: Option<String>,
     pub consent: Consent,

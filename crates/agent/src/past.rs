@@ -26,10 +26,20 @@ impl Past {
         Self { lines: VecDeque::new(), line_bytes: 0, left_out: 0, heard: Vec::new(), most_bytes }
     }
 
+    /// Another bound.
+    pub(crate) fn resize(&mut self, most_bytes: usize) {
+        self.most_bytes = most_bytes;
+        self.trim();
+    }
+
     /// A call and its outcome.
     pub(crate) fn list(&mut self, line: String) {
         self.line_bytes += line.len() + 1;
         self.lines.push_back(line);
+        self.trim();
+    }
+
+    fn trim(&mut self) {
         while self.line_bytes > self.most_bytes {
             let Some(oldest) = self.lines.pop_front() else { break };
             self.line_bytes = self.line_bytes.saturating_sub(oldest.len() + 1);

@@ -1,7 +1,9 @@
-//! What the model reads of a result: its JSON, bounded, with the lines that the loop adds.
+//! What the model reads of a result: its JSON, its long texts line by line, bounded, with the lines that the loop adds.
 
 use serde_json::Value;
 use tgp_contract::{Code, TddState, ToolError, ToolResult};
+
+use crate::blocks;
 
 /// The most that a model reads of one result: about eight thousand tokens, more than any result needs to be understood.
 pub(crate) const MAX_ANSWER_BYTES: usize = 32 << 10;
@@ -16,8 +18,14 @@ const KEY_ARGUMENTS: [&str; 10] =
 /// What a model reads of a result.
 pub(crate) struct Answer<'a> {
     pub(crate) id: &'a str,
+    pub(crate) tool: &'a str,
     pub(crate) arguments: &'a Value,
+    /// Whether the arguments end where the model's answer was cut off.
+    pub(crate) is_cut: bool,
     pub(crate) result: &'a ToolResult,
+    pub(crate) verdict: &'a str,
+    /// Whether it ran and what it wanted to change was refused.
+    pub(crate) unapplied: bool,
     pub(crate) before: TddState,
     pub(crate) after: TddState,
     /// How often this very call has failed so, this time included.
@@ -28,27 +36,51 @@ pub(crate) struct Answer<'a> {
 
 impl Answer<'_> {
     pub(crate) fn text(&self) -> String {
-        let json = serde_json::to_string(self.result).unwrap_or_default();
-        let mut text = bounded(&json, self.room, self.id);
-        let mut line = |words: &str| {
-            text.push('\n');
-            text.push_str(words);
+        // A text where an object was wanted: the router's complaint would repeat it, and the model has it already.
+        let (raw, body) = match (self.arguments, self.result.error()) {
+            (Value::String(raw), Some(error)) if error.code == Code::Validation => {
+                let tool = one_line(self.tool, KEY_ARGUMENT_BYTES);
+                let message = format!("the arguments of `{tool}` are a text and no JSON object");
+                let error = ToolError::new(Code::Validation, message)
+                    .help("write the arguments as one JSON object, in the form that the tool's schema says");
+                (Some(raw), json_of(&ToolResult::Failed(error)))
+            }
+            _ => (None, blocks::render(self.result, self.room, self.id)),
         };
-        if let (Value::String(written), Some(Code::Validation)) =
-            (self.arguments, self.result.error().map(|error| error.code))
-        {
-            line(&fault_of(written));
-        }
+        let mut lines: Vec<String> = self.not_executed().map(str::to_owned).into_iter().collect();
+        lines.push(body);
+        lines.extend(raw.filter(|_| !self.is_cut).map(|raw| fault_of(raw)));
         if self.before != self.after {
-            line(&format!("[tdd: {} -> {}]", self.before.as_str(), self.after.as_str()));
+            lines.push(format!("[tdd: {} -> {}]", self.before.as_str(), self.after.as_str()));
         }
         if self.failures == 2 {
-            line(
-                "[this very call has failed twice in the same way; once more ends the session. Change something first]",
+            lines.push(
+                "[this very call has failed twice in the same way; once more ends the session. Change something first]"
+                    .to_owned(),
             );
         }
-        text
+        lines.join("\n")
     }
+
+    /// What a call that did not happen begins with, so that nobody takes it for one that failed half-way.
+    fn not_executed(&self) -> Option<&'static str> {
+        Some(match self.verdict {
+            "denied" | "refused" if self.unapplied => {
+                "not applied: this call ran, but what it wanted to change was refused, so its changes were not kept"
+            }
+            "denied" => "not executed: a gate denied this call",
+            "refused" => "not executed: this call was refused before it began",
+            "invalid" if self.is_cut => {
+                "not executed: your answer was cut off at its output limit, so this call, its last one, is incomplete; make it again in smaller pieces"
+            }
+            "invalid" => "not executed: this call is not valid",
+            _ => return None,
+        })
+    }
+}
+
+pub(crate) fn json_of(result: &ToolResult) -> String {
+    serde_json::to_string(result).unwrap_or_default()
 }
 
 /// Where arguments stop being JSON.
@@ -67,12 +99,11 @@ fn fault_of(written: &str) -> String {
 }
 
 /// The beginning and the end of a long text, and how to read what lies between.
-fn bounded(text: &str, room: usize, id: &str) -> String {
+pub(crate) fn bounded(text: &str, room: usize, id: &str) -> String {
     if text.len() <= room {
         return text.to_owned();
     }
-    let start = head(text, room / 4 * 3);
-    let end = tail(text, room / 4);
+    let (start, end) = ends(text, room);
     let left_out = text.len() - start.len() - end.len();
     format!(
         "{start}\n[{left_out} of {} bytes are left out here; recall {{\"id\": \"{id}\", \"offset\": {}}} reads them]\n{end}",
@@ -117,6 +148,11 @@ pub(crate) fn one_line(text: &str, most: usize) -> String {
     let line: String = words.join(" ").chars().map(|one| if one.is_control() { ' ' } else { one }).collect();
     let start = head(&line, most);
     if start.len() < line.len() || text.len() > most.saturating_mul(4) { format!("{start}…") } else { line }
+}
+
+/// The beginning and the end of a text that is longer than `room`; the beginning says more.
+pub(crate) fn ends(text: &str, room: usize) -> (&str, &str) {
+    (head(text, room / 4 * 3), tail(text, room / 4))
 }
 
 /// At most `most` bytes of the beginning, in whole characters.

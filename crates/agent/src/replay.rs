@@ -55,10 +55,11 @@ async fn play(run: &[Line], offset: usize, session: &Session) -> Result<(), Halt
     let Some(first) = run.first() else { return Ok(()) };
     let tape = Tape { run, offset, played: 0 };
     let engine = match &first.kind {
-        LineKind::Resumed { provider, model, budgets, message, .. } => {
+        LineKind::Resumed { provider, model, budgets, limits, message, .. } => {
             let options = ResumeOptions {
                 model: Some(model.clone()),
                 budgets: *budgets,
+                limits: *limits,
                 message: message.clone(),
                 consent: Consent::Ask,
                 token: None,
@@ -149,13 +150,16 @@ impl World for Tape<'_> {
 
     async fn settle(&mut self) -> Result<Settled, Halt> {
         match &self.line()?.kind {
-            LineKind::Result { result, verdict, duration_us, files, files_omitted, .. } => Ok(Settled {
-                result: result.clone(),
-                verdict: verdict.clone(),
-                duration_us: *duration_us,
-                files: files.clone(),
-                files_omitted: *files_omitted,
-            }),
+            LineKind::Result { result, verdict, duration_us, files, files_omitted, unapplied, .. } => {
+                Ok(Settled {
+                    result: result.clone(),
+                    verdict: verdict.clone(),
+                    duration_us: *duration_us,
+                    files: files.clone(),
+                    files_omitted: *files_omitted,
+                    unapplied: *unapplied,
+                })
+            }
             _ => Err(self.differs("the result of a call")),
         }
     }

@@ -1,12 +1,10 @@
 //! Who can mend an error, and how often the same one is met before a session stops.
 //!
-//! | who | codes of a call | what happens | how often |
+//! | who | codes | what happens | how often |
 //! | --- | --- | --- | --- |
-//! | the model | `EVALIDATION` `ESTATE` `EPOLICY` `EAPPROVAL` `EPERMISSION` `ESECURITY` `ECOMPILE` `ERR_ISOLATE_MEMORY` `ERR_ISOLATE_TIMEOUT` `ERUNTIME` `ENOTFOUND` `ECONFLICT` `EGIT` `ESQL` `EFETCH` | the error with its place, logs and help is the call's result | the same tool with the same arguments and the same code three times since it last succeeded: the session ends as stuck |
-//! | the user | `EPROVIDER` `EBUDGET` `ECONFIG`, and `ESTATE` while a person has halted the work | the session stops and can be gone on with | once: a provider has made its own attempts already |
-//! | nobody in the session | `EHALT` `EINTEGRITY` `EINTERNAL` | the session stops at once | once |
-//!
-//! A turn of the model that fails is never for the model: it is for the user, unless something is broken.
+//! | the model | of a call: `EVALIDATION` `ESTATE` `EPOLICY` `EAPPROVAL` `EPERMISSION` `ESECURITY` `ECOMPILE` `ERR_ISOLATE_MEMORY` `ERR_ISOLATE_TIMEOUT` `ERUNTIME` `ENOTFOUND` `ECONFLICT` `EGIT` `ESQL` `EFETCH`, and `EPROVIDER` `EBUDGET` `ECONFIG`, which are some server's, database's or tool's then | the error with its place, logs and help is the call's result | the same tool with the same arguments and the same code three times since it last succeeded: the session ends as stuck |
+//! | the user | of the model's turn: all but those of the next row; of a call: `ESTATE` while a person has halted the work | the session stops and can be gone on with | once: a provider has made its own attempts already |
+//! | nobody in the session | of both: `EHALT` `EINTEGRITY` `EINTERNAL` | the session stops at once | once |
 
 use std::collections::VecDeque;
 
@@ -29,6 +27,7 @@ pub(crate) enum Mender {
 }
 
 impl Mender {
+    /// Who can mend what a call came to.
     pub(crate) fn of(error: &ToolError) -> Self {
         let state = error.details.get("state").and_then(Value::as_str);
         match error.code {
@@ -48,13 +47,15 @@ impl Mender {
             | Code::Conflict
             | Code::Git
             | Code::Sql
-            | Code::Fetch => Self::Model,
-            Code::Provider | Code::Budget | Code::Config => Self::User,
+            | Code::Fetch
+            | Code::Provider
+            | Code::Budget
+            | Code::Config => Self::Model,
             Code::Halt | Code::Integrity | Code::Internal => Self::Nobody,
         }
     }
 
-    /// How a session ends with an error that the model cannot mend.
+    /// How a session ends with an error that is not for the model, whatever its code.
     pub(crate) fn ending(error: ToolError, session: &str) -> Ending {
         let how = format!("when it is mended, go on with `tgp run --resume {session}`");
         let help = match error.help_of() {

@@ -5,11 +5,11 @@ use tokio::sync::mpsc;
 
 use crate::engine::Engine;
 use crate::live::{Caller, Live};
-use crate::session::{Next, Session};
+use crate::session::Session;
 use crate::transcript::VERSION;
 use crate::world::Halt;
 use crate::{
-    AgentEvent, AgentOptions, Budgets, Line, LineKind, Ports, Prices, ResumeOptions, StopSignal, Summary,
+    AgentEvent, AgentOptions, Budgets, Limits, Line, LineKind, Ports, ResumeOptions, StopSignal, Summary,
 };
 
 /// A task is a message, no document.
@@ -32,12 +32,7 @@ pub async fn run(
     stop: StopSignal,
 ) -> Result<Summary, ToolError> {
     check_text("task", &options.task)?;
-    check_budgets(&options.budgets, options.prices)?;
-    if options.context_tokens < MIN_CONTEXT_TOKENS {
-        let message = format!("a context of {} tokens is too small", options.context_tokens);
-        return Err(ToolError::new(Code::Config, message)
-            .help(format!("set it to what the model can read, at least {MIN_CONTEXT_TOKENS}")));
-    }
+    let limits = check_bounds(&options.budgets, options.limits)?;
     let caller = Caller {
         session: options.session.clone(),
         actor: options.actor.clone(),
@@ -56,10 +51,7 @@ pub async fn run(
         mode: options.mode,
         state: TddState::Idle,
         budgets: options.budgets,
-        prices: options.prices,
-        context_tokens: options.context_tokens,
-        max_output_tokens: options.max_output_tokens,
-        temperature: options.temperature.filter(|degree| degree.is_finite()),
+        limits,
     };
     let live = Live::new(ports, caller, events, stop);
     let engine = Engine::begin(live, first).await.map_err(failure)?;
@@ -76,7 +68,7 @@ pub async fn run(
 /// [`run`].
 pub async fn resume(
     past: Vec<Line>,
-    options: ResumeOptions,
+    mut options: ResumeOptions,
     ports: Ports<'_>,
     events: mpsc::Sender<AgentEvent>,
     stop: StopSignal,
@@ -86,8 +78,8 @@ pub async fn resume(
     if let Some(message) = &options.message {
         check_text("message", message)?;
     }
-    check_budgets(&options.budgets, None)?;
-    if session.stopped && options.message.is_none() && matches!(session.next(), Next::Over(_)) {
+    options.limits = check_bounds(&options.budgets, options.limits)?;
+    if session.stopped && options.message.is_none() && session.has_ended() {
         let id = &session.head.id;
         return Err(ToolError::new(
             Code::Validation,
@@ -140,12 +132,19 @@ fn check_text(field: &str, text: &str) -> Result<(), ToolError> {
     Err(ToolError::new(Code::Validation, fault).detail("field", field).help(help))
 }
 
-fn check_budgets(budgets: &Budgets, prices: Option<Prices>) -> Result<(), ToolError> {
-    let is_amount = |amount: f64| amount.is_finite() && amount >= 0.0;
-    let prices_fit = prices.is_none_or(|prices| is_amount(prices.input) && is_amount(prices.output));
-    if prices_fit && budgets.max_cost.is_none_or(is_amount) {
-        return Ok(());
+/// The limits as a line can hold them, when they and the budgets can be right.
+fn check_bounds(budgets: &Budgets, limits: Limits) -> Result<Limits, ToolError> {
+    if limits.context_tokens < MIN_CONTEXT_TOKENS {
+        let message = format!("a context of {} tokens is too small", limits.context_tokens);
+        return Err(ToolError::new(Code::Config, message).help(format!(
+            "set llm.contextTokens to what the model can read, at least {MIN_CONTEXT_TOKENS}"
+        )));
     }
-    Err(ToolError::new(Code::Config, "a price or a bound on the cost is no amount of money")
-        .help("prices are for a million tokens, such as { input: 3, output: 15 }"))
+    let is_amount = |amount: f64| amount.is_finite() && amount >= 0.0;
+    let prices_fit = limits.prices.is_none_or(|prices| is_amount(prices.input) && is_amount(prices.output));
+    if !prices_fit || !budgets.max_cost.is_none_or(is_amount) {
+        return Err(ToolError::new(Code::Config, "a price or a bound on the cost is no amount of money")
+            .help("prices are for a million tokens, such as { input: 3, output: 15 }"));
+    }
+    Ok(Limits { temperature: limits.temperature.filter(|degree| degree.is_finite()), ..limits })
 }

@@ -16,13 +16,17 @@ use crate::routing::{self, Failures, MAX_FAILURES, Mender};
 use crate::tally::{Ended, Tally};
 use crate::transcript::VERSION;
 use crate::turn::{self, MAX_CALLS, Wanted};
-use crate::{Budgets, Ending, Line, LineKind, Prices, Summary, TurnEnding};
+use crate::{Budgets, Ending, Limits, Line, LineKind, Summary, TurnEnding};
 
 /// What is kept of the model's last words for the summary.
 const MAX_LAST_WORDS: usize = 64 << 10;
 /// An empty turn is answered once; a model that says nothing twice has nothing to say.
 const MAX_EMPTY_TURNS: u32 = 2;
+/// Turns in a row that are cut before they have made a call: what did not fit three times does not fit.
+pub(crate) const MAX_CUT_TURNS: u32 = 3;
 const CUT: &str = "[your answer was cut off at its limit; go on where it stopped, in smaller pieces]";
+const CUT_AFTER_CALLS: &str =
+    "[your answer was cut off at its limit after these calls; what was to follow them was not heard]";
 const NUDGE: &str =
     "[you said nothing and made no call; go on with the task, or say in a few words that it is done]";
 
@@ -34,6 +38,8 @@ pub(crate) enum Over {
     Silent,
     /// It did not want to answer.
     Refused,
+    /// Its answers reached their limit, again and again.
+    Cut,
 }
 
 /// What comes next.
@@ -54,9 +60,6 @@ pub(crate) struct Head {
     pub(crate) tools: Vec<ToolDefinition>,
     system: String,
     model_tools: Vec<ModelTool>,
-    prices: Option<Prices>,
-    max_output_tokens: Option<u64>,
-    temperature: Option<f64>,
 }
 
 /// Where a session stands.
@@ -66,6 +69,7 @@ pub(crate) struct Session {
     pub(crate) provider: String,
     pub(crate) model: String,
     pub(crate) budgets: Budgets,
+    pub(crate) limits: Limits,
     pub(crate) state: TddState,
     pub(crate) meter: Meter,
     pub(crate) calls: VecDeque<Wanted>,
@@ -80,6 +84,7 @@ pub(crate) struct Session {
     tally: Tally,
     over: Option<Over>,
     empty_turns: u32,
+    cut_turns: u32,
     calls_of_turn: usize,
     last_words: String,
 }
@@ -91,6 +96,7 @@ struct Came<'a> {
     verdict: &'a str,
     files: &'a [FileEffect],
     files_omitted: u64,
+    unapplied: bool,
     state: TddState,
 }
 
@@ -112,10 +118,7 @@ impl Session {
             mode,
             state,
             budgets,
-            prices,
-            context_tokens,
-            max_output_tokens,
-            temperature,
+            limits,
         } = &line.kind
         else {
             return Err(misfit(line, &format!("a transcript of version {VERSION} begins with a session")));
@@ -131,18 +134,20 @@ impl Session {
             provider: provider.clone(),
             model: model.clone(),
             budgets: *budgets,
+            limits: *limits,
             state: *state,
             meter,
             calls: VecDeque::new(),
             due: None,
             stopped: false,
             sequence: 1,
-            conversation: Conversation::new(task.clone(), Context::past_bytes(*context_tokens)),
-            context: Context::new(*context_tokens, *max_output_tokens, fixed),
+            conversation: Conversation::new(task.clone(), Context::past_bytes(limits.context_tokens)),
+            context: Context::new(limits.context_tokens, limits.max_output_tokens, fixed),
             failures: Failures::default(),
             tally: Tally::default(),
             over: None,
             empty_turns: 0,
+            cut_turns: 0,
             calls_of_turn: 0,
             last_words: String::new(),
             head: Head {
@@ -153,9 +158,6 @@ impl Session {
                 tools: tools.clone(),
                 system: system.clone(),
                 model_tools,
-                prices: *prices,
-                max_output_tokens: *max_output_tokens,
-                temperature: *temperature,
             },
         })
     }
@@ -183,25 +185,19 @@ impl Session {
                 };
                 wanted.begun = true;
             }
-            LineKind::Result { id, result, verdict, files, files_omitted, state, .. } => {
+            LineKind::Result { id, result, verdict, files, files_omitted, unapplied, state, .. } => {
                 let Some(wanted) = self.calls.pop_front_if(|wanted| wanted.begun && wanted.id == *id) else {
                     return Err(misfit(line, "no such result was to come"));
                 };
-                self.result(
-                    &wanted,
-                    &Came { id, result, verdict, files, files_omitted: *files_omitted, state: *state },
-                );
+                let (files_omitted, unapplied, state) = (*files_omitted, *unapplied, *state);
+                let came = Came { id, result, verdict, files, files_omitted, unapplied, state };
+                self.result(&wanted, &came);
             }
-            LineKind::Resumed { provider, model, budgets, state, message } => {
+            LineKind::Resumed { provider, model, budgets, limits, state, message } => {
                 (self.provider, self.model) = (provider.clone(), model.clone());
                 (self.budgets, self.state) = (*budgets, *state);
                 self.meter.begin(line.at_ms);
-                // Whoever goes on with a session that was stuck gives it another chance.
-                (self.failures, self.due) = (Failures::default(), None);
-                if let Some(message) = message {
-                    self.conversation.note(Note::User(message.clone()));
-                    (self.over, self.empty_turns) = (None, 0);
-                }
+                self.go_on(*limits, message.as_ref());
             }
             LineKind::Stop { .. } => {}
         }
@@ -209,6 +205,27 @@ impl Session {
         self.sequence += 1;
         self.meter.reach(line.at_ms);
         Ok(())
+    }
+
+    /// Another run begins, with what the user has corrected and perhaps has to say.
+    fn go_on(&mut self, limits: Limits, message: Option<&String>) {
+        self.limits = limits;
+        self.context.resize(limits.context_tokens, limits.max_output_tokens);
+        self.conversation.resize(Context::past_bytes(limits.context_tokens));
+        // Whoever goes on with a session that was stuck gives it another chance.
+        (self.failures, self.due) = (Failures::default(), None);
+        if message.is_some() || (self.stopped && !self.has_ended()) {
+            (self.over, self.empty_turns, self.cut_turns) = (None, 0, 0);
+        }
+        if let Some(message) = message {
+            self.conversation.note(Note::User(message.clone()));
+        }
+    }
+
+    /// Whether there is nothing to go on with until the user says something. A model that was silent or cut off can
+    /// simply be asked again, when whatever was wrong has been mended.
+    pub(crate) fn has_ended(&self) -> bool {
+        matches!(self.next(), Next::Over(Over::Done | Over::Refused))
     }
 
     fn turn(&mut self, events: &[StreamEvent], ending: &TurnEnding) {
@@ -241,11 +258,21 @@ impl Session {
             );
             self.conversation.note(Note::Loop(words));
         }
+        let is_length = taken.reason == Some(StopReason::Length);
+        let is_fruitless = is_length && taken.calls.iter().all(|wanted| wanted.is_cut);
+        self.cut_turns = if is_fruitless { self.cut_turns + 1 } else { 0 };
         if taken.calls.is_empty() {
             self.conclude(is_empty, taken.reason);
         } else {
             self.empty_turns = 0;
+            // A call that was cut says so in its result.
+            if is_length && taken.calls.last().is_some_and(|last| !last.is_cut) {
+                self.conversation.note(Note::Loop(CUT_AFTER_CALLS.to_owned()));
+            }
             self.calls.extend(taken.calls);
+        }
+        if self.cut_turns >= MAX_CUT_TURNS {
+            self.over = Some(Over::Cut);
         }
     }
 
@@ -270,8 +297,12 @@ impl Session {
         let failures = if is_own { self.failures.note(tool, &wanted.arguments, error) } else { 0 };
         let answer = Answer {
             id: came.id,
+            tool,
             arguments: &wanted.arguments,
+            is_cut: wanted.is_cut,
             result: came.result,
+            verdict: came.verdict,
+            unapplied: came.unapplied,
             before: self.state,
             after: came.state,
             failures,
@@ -332,7 +363,7 @@ impl Session {
 
     /// The bound that is reached, if one is.
     pub(crate) fn reached(&self, moment: Moment) -> Option<ToolError> {
-        self.meter.reached(&self.budgets, self.head.prices, moment, &self.head.id)
+        self.meter.reached(&self.budgets, self.limits.prices, moment, &self.head.id)
     }
 
     /// Makes what is asked fit into the context.
@@ -347,8 +378,8 @@ impl Session {
             system: self.head.system.clone(),
             messages: self.conversation.messages(self.meter.last_steps(&self.budgets)),
             tools: self.head.model_tools.clone(),
-            max_output_tokens: self.head.max_output_tokens,
-            temperature: self.head.temperature,
+            max_output_tokens: self.limits.max_output_tokens,
+            temperature: self.limits.temperature,
             turn: self.meter.steps,
         }
     }
@@ -367,7 +398,7 @@ impl Session {
             failed: self.tally.failed,
             usage: meter.usage,
             usage_estimated: meter.is_estimated,
-            cost: meter.cost(self.head.prices),
+            cost: meter.cost(self.limits.prices),
             duration_ms: meter.elapsed_ms(),
             files: self.tally.files(),
             files_omitted: self.tally.files_omitted,

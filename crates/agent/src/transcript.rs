@@ -7,10 +7,10 @@ use tgp_contract::{
 };
 
 use crate::summary::is_zero;
-use crate::{Budgets, Prices, Summary};
+use crate::{Budgets, Limits, Summary};
 
 /// The format of the lines. A reader that meets another number does not understand them.
-pub(crate) const VERSION: u64 = 1;
+pub(crate) const VERSION: u64 = 2;
 
 /// One line of the transcript.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -55,13 +55,7 @@ pub enum LineKind {
         mode: TddMode,
         state: TddState,
         budgets: Budgets,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        prices: Option<Prices>,
-        context_tokens: u64,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        max_output_tokens: Option<u64>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        temperature: Option<f64>,
+        limits: Limits,
     },
     /// A turn of the model, when it has ended. `request` is the SHA-256 of the canonical JSON of what it was asked.
     Turn { step: u64, request: String, events: Vec<StreamEvent>, ending: TurnEnding },
@@ -77,13 +71,17 @@ pub enum LineKind {
         /// Files for which the line has no room.
         #[serde(default, skip_serializing_if = "is_zero")]
         files_omitted: u64,
+        /// True when the call ran and a gate then refused what it wanted to change: it was executed, and not applied.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        unapplied: bool,
         state: TddState,
     },
-    /// A later run goes on from here, with a model and bounds of its own, and perhaps with something more from the user.
+    /// A later run goes on from here, with a model, bounds and limits of its own, and perhaps with something more from the user.
     Resumed {
         provider: String,
         model: String,
         budgets: Budgets,
+        limits: Limits,
         state: TddState,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,

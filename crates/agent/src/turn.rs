@@ -5,12 +5,14 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 use tgp_contract::{Block, Effect, StopReason, StreamEvent, ToolDefinition, ToolName, Usage};
 
-use crate::render::head;
+use crate::render::{ends, head};
 
 /// Calls of one turn that are made; what a model wants beyond them it can want again.
 pub(crate) const MAX_CALLS: usize = 64;
-/// No provider's ids are longer; a longer one is replaced.
-const MAX_CALL_ID_BYTES: usize = 128;
+/// The longest id that every provider takes back; a longer one is replaced.
+const MAX_CALL_ID_BYTES: usize = 40;
+/// Arguments that were no JSON, as the model is shown them again: enough to see what it wrote and where it stopped.
+const MAX_RAW_BYTES: usize = 2 << 10;
 /// The longest tool name that every provider takes back.
 const MAX_NAME_BYTES: usize = 64;
 
@@ -26,6 +28,8 @@ pub(crate) struct Wanted {
     pub(crate) arguments: Value,
     /// `None` when there is no such tool; the router says so.
     pub(crate) effect: Option<Effect>,
+    /// Whether the model's answer reached its limit in the middle of it.
+    pub(crate) is_cut: bool,
     /// Whether its line is written, so that it may have happened.
     pub(crate) begun: bool,
 }
@@ -85,7 +89,7 @@ pub(crate) fn take(
                 taken.said.push(Block::ToolCall {
                     call_id: call_id.clone(),
                     tool_name: known.map_or_else(|| wire_name(tool_name), |tool| tool.name.to_string()),
-                    arguments: arguments.clone(),
+                    arguments: wire_arguments(arguments),
                 });
                 taken.calls.push(Wanted {
                     id: format!("r{step}.{number}"),
@@ -93,12 +97,18 @@ pub(crate) fn take(
                     tool: tool_name.clone(),
                     arguments: arguments.clone(),
                     effect: known.map(|tool| tool.effect),
+                    is_cut: false,
                     begun: false,
                 });
             }
             StreamEvent::End { reason } => taken.reason = *reason,
             StreamEvent::ToolResult { .. } | StreamEvent::Usage(_) | StreamEvent::Error { .. } => {}
         }
+    }
+    // What a limit has cut is what came last, and of a call it leaves no JSON. Calls beyond the bound came later still.
+    if let Some(last) = taken.calls.last_mut() {
+        let is_last = taken.reason == Some(StopReason::Length) && taken.left_out == 0;
+        last.is_cut = is_last && last.arguments.is_string();
     }
     taken
 }
@@ -138,6 +148,18 @@ fn wire_id(theirs: &str, step: u64, number: usize, is_taken: impl Fn(&str) -> bo
     // A provider that has used our form already is met by a longer one; each round is another id.
     let longer = (2..=MAX_CALLS * 2).map(|round| format!("{ours}_{round}"));
     std::iter::once(ours.clone()).chain(longer).find(|id| !is_taken(id)).unwrap_or(ours)
+}
+
+/// Arguments as they stand in the conversation. A text that was to be JSON may be as long as a whole answer.
+fn wire_arguments(arguments: &Value) -> Value {
+    match arguments {
+        Value::String(raw) if raw.len() > MAX_RAW_BYTES => {
+            let (start, end) = ends(raw, MAX_RAW_BYTES);
+            let left_out = raw.len() - start.len() - end.len();
+            Value::String(format!("{start} [… {left_out} bytes are left out here …] {end}"))
+        }
+        other => other.clone(),
+    }
 }
 
 /// A name that no tool has, in a form that a provider takes back.

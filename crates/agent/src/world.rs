@@ -39,6 +39,8 @@ pub(crate) struct Settled {
     pub(crate) duration_us: u64,
     pub(crate) files: Vec<FileEffect>,
     pub(crate) files_omitted: u64,
+    /// Whether it ran and what it wanted to change was refused.
+    pub(crate) unapplied: bool,
 }
 
 /// A call on its way out of the loop.

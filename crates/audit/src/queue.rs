@@ -30,6 +30,8 @@ pub(crate) enum Item {
     Record(Queued),
     /// Everything before it has to be written and anchored.
     Flush(Reply),
+    /// Everything before it has to be written.
+    Settle(Reply),
 }
 
 #[derive(Default)]
@@ -69,7 +71,7 @@ impl Queue {
         }
         let waits = match &item {
             Item::Record(queued) => queued.reply.is_some(),
-            Item::Flush(_) => true,
+            Item::Flush(_) | Item::Settle(_) => true,
         };
         let was_empty = state.items.is_empty();
         if was_empty {

@@ -161,7 +161,8 @@ impl AuditReader {
         let path: &Path = &self.path;
         store::check_schema(&self.connection, path)?;
         let sql = "SELECT min(sequence), max(sequence) FROM entries WHERE session = ?";
-        let read = |row: &rusqlite::Row<'_>| Ok((row.get::<_, Option<i64>>(0)?, row.get::<_, Option<i64>>(1)?));
+        let read =
+            |row: &rusqlite::Row<'_>| Ok((row.get::<_, Option<i64>>(0)?, row.get::<_, Option<i64>>(1)?));
         let found = self.connection.query_row(sql, [key(session)], read).doing("cannot read", path)?;
         let number = |sequence: i64| u64::try_from(sequence).unwrap_or_default();
         Ok(found.0.map(number).zip(found.1.map(number)))

@@ -14,7 +14,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use crate::anchor::{Anchor, Head};
 use crate::entry::Ending;
 use crate::failure::{Doing, Failure};
-use crate::queue::{Item, Queued};
+use crate::queue::{Item, Queued, Reply};
 use crate::reader::{AuditReader, Report};
 use crate::redact::Redaction;
 use crate::writer::{self, Shared, Writer};
@@ -98,8 +98,20 @@ impl Audit {
     /// # Errors
     /// When something could not be written or anchored, or was lost.
     pub async fn flush(&self) -> Result<(), ToolError> {
+        self.wait_for(Item::Flush).await
+    }
+
+    /// Writes everything that was recorded before, so that it survives the end of this process.
+    ///
+    /// # Errors
+    /// When something could not be written, or was lost.
+    pub async fn settle(&self) -> Result<(), ToolError> {
+        self.wait_for(Item::Settle).await
+    }
+
+    async fn wait_for(&self, item: impl FnOnce(Reply) -> Item) -> Result<(), ToolError> {
         let (reply, answer) = oneshot::channel();
-        if !self.shared.queue.push(Item::Flush(reply)) {
+        if !self.shared.queue.push(item(reply)) {
             return Err(Failure::Closed.into());
         }
         answer.await.map_err(|_| ToolError::from(Failure::Thread))?

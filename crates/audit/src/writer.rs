@@ -211,10 +211,11 @@ impl Writer {
                 None
             };
             let taken = self.shared.queue.take(idle, self.collect);
-            let mut flushes = Vec::new();
+            let (mut flushes, mut settles) = (Vec::new(), Vec::new());
             for item in taken.items {
                 match item {
                     Item::Flush(reply) => flushes.push(reply),
+                    Item::Settle(reply) => settles.push(reply),
                     Item::Record(queued) => self.pending.push_back(Pending {
                         draft: Draft::call(*queued.record, queued.ending, &redaction),
                         reply: queued.reply,
@@ -223,6 +224,9 @@ impl Writer {
                 }
             }
             let mut outcome = self.write_all();
+            for reply in settles {
+                let _ = reply.send(self.with_losses(&outcome));
+            }
             let must_anchor = !flushes.is_empty() || taken.is_last;
             let is_due = must_anchor || self.anchor_tried.elapsed() >= self.anchor_every;
             if outcome.is_ok() && !self.is_anchored && is_due {

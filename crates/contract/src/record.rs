@@ -1,5 +1,7 @@
 //! The one record each call leaves.
 
+use std::pin::Pin;
+
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
@@ -62,6 +64,9 @@ pub trait Recorder: Send + Sync {
     /// Keeps the record of a call that was cancelled: its future was dropped, so nobody can wait. Must return at once.
     fn record_cancelled(&self, record: CallRecord);
 }
+
+/// Completes when a call is not wanted any more; `Box::pin(std::future::pending())` for one that nobody cancels.
+pub type Cancellation<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
 /// Whoever takes calls through all gates: the router, as an agent sees it.
 #[async_trait]

@@ -140,8 +140,8 @@ impl Kernel {
     }
 
     /// What a session calls, and what tells where its work stands.
-    pub(crate) fn session_parts(&self) -> (Arc<Router>, Arc<StateGate>) {
-        (Arc::clone(&self.parts.router), Arc::clone(&self.parts.state))
+    pub(crate) fn session_parts(&self) -> (Arc<Router>, Arc<StateGate>, Arc<Audit>) {
+        (Arc::clone(&self.parts.router), Arc::clone(&self.parts.state), Arc::clone(&self.parts.audit))
     }
 
     /// Where test-driven work stands.
@@ -191,7 +191,12 @@ impl Kernel {
     }
 
     /// What a person does to the kernel itself is no tool call, and is recorded all the same.
-    async fn record_act(&self, act: &str, arguments: Value, result: ToolResult) -> Result<(), ToolError> {
+    pub(crate) async fn record_act(
+        &self,
+        act: &str,
+        arguments: Value,
+        result: ToolResult,
+    ) -> Result<(), ToolError> {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let record = CallRecord {
             serial: 0,

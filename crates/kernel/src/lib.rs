@@ -27,7 +27,9 @@ pub use config::{
 pub use kernel::Kernel;
 pub use records::{open_records, restart_records};
 pub use scaffold::{ScaffoldError, Scaffolded, initialise};
-pub use sessions::{Bounds, ModelChoice, ResumeRequest, SessionInfo, SessionRequest, SessionState, Sessions};
+pub use sessions::{
+    Bounds, ModelChoice, Replay, ResumeRequest, Sealed, SessionInfo, SessionRequest, SessionState, Sessions,
+};
 pub use tgp_agent::{
     AgentEvent, AuditRange, Budgets, Ending, Line, LineKind, Prices, Replayed, StopHandle, StopSignal,
     StopWish, Summary, TestCount, TouchedFile,

@@ -2,16 +2,18 @@
 
 use std::time::Duration;
 
-use reqwest::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
+use reqwest::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::{Method, Response};
+use serde_json::Value;
 use tokio::sync::OnceCell;
 use tokio::time::{Instant, timeout_at};
 use url::Url;
 
-use crate::failure::{Failure, Said, root_cause};
-use crate::limits::MAX_ERROR_BODY_BYTES;
+use crate::failure::{Failure, Said};
+use crate::limits::{MAX_ERROR_BODY_BYTES, MAX_WHOLE_BYTES};
 use crate::options::Patience;
 use crate::retry;
+use crate::transport::{broken_off, root_cause, unanswered};
 
 /// A session asks for one turn after the other; a helper may ask beside it.
 const IDLE_CONNECTIONS: usize = 2;
@@ -26,7 +28,14 @@ pub(crate) struct Client {
     inner: OnceCell<reqwest::Client>,
 }
 
-/// A body that grew past its cap, or ended in a failure.
+/// How a server answers the question for a stream.
+pub(crate) enum Answer {
+    Stream(Response),
+    /// Some servers do not stream, and say everything at once.
+    Whole(Value),
+}
+
+/// A body, or as much of it as may be read.
 pub(crate) enum Body {
     Whole(Vec<u8>),
     Beginning(Vec<u8>),
@@ -37,23 +46,25 @@ impl Client {
         Self { headers, patience, inner: OnceCell::new() }
     }
 
-    /// Asks for a stream of events. The answer is one, and has begun.
-    pub(crate) async fn post(&self, url: &Url, body: String, deadline: Instant) -> Result<Response, Failure> {
+    /// Asks for a stream of events.
+    pub(crate) async fn post(&self, url: &Url, body: String, deadline: Instant) -> Result<Answer, Failure> {
         let mut request = reqwest::Request::new(Method::POST, url.clone());
         request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         request.headers_mut().insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
         *request.body_mut() = Some(body.into());
         let response = self.send(request, deadline).await?;
-        let content_type =
-            response.headers().get(CONTENT_TYPE).map(|value| String::from_utf8_lossy(value.as_bytes()));
-        let content_type = content_type.map(|text| text.to_lowercase()).unwrap_or_default();
+        let content_type = response.headers().get(CONTENT_TYPE).map(lower).unwrap_or_default();
         // Some servers name no type or a wrong one; these two are never a stream.
         if !content_type.starts_with("application/json") && !content_type.starts_with("text/html") {
-            return Ok(response);
+            return Ok(Answer::Stream(response));
         }
         let (Body::Whole(body) | Body::Beginning(body)) =
-            self.body(response, MAX_ERROR_BODY_BYTES, deadline).await?;
-        Err(Failure::NoStream { content_type, said: Said::from_body(&body) })
+            self.body(response, MAX_WHOLE_BYTES, deadline).await?;
+        match serde_json::from_slice::<Value>(&body) {
+            Ok(value) if is_error(&value) => Err(Failure::Reported(Said::from_json(&value))),
+            Ok(value) if value.is_object() => Ok(Answer::Whole(value)),
+            _ => Err(Failure::NoStream { content_type, said: Said::from_body(&body) }),
+        }
     }
 
     pub(crate) async fn get(&self, url: &Url, limit: usize, deadline: Instant) -> Result<Vec<u8>, Failure> {
@@ -75,17 +86,19 @@ impl Client {
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         let client = self.client(request.url().scheme() == "http").await?;
         let sent = self.in_time(client.execute(request), deadline).await?;
-        let response = sent.map_err(|error| self.transport(&error))?;
+        let response = sent.map_err(|error| unanswered(&error, self.patience.connect))?;
+        let encoding = response.headers().get(CONTENT_ENCODING).map(lower);
+        let encoding = encoding.filter(|encoding| !matches!(encoding.as_str(), "" | "identity"));
         if response.status().is_success() {
-            return Ok(response);
+            return encoding.map_or(Ok(response), |encoding| Err(Failure::Compressed(encoding)));
         }
         let status = response.status().as_u16();
         let retry_after = retry::retry_after(response.headers());
         let is_final = retry::is_final(response.headers());
         // The status is worth more than a message that does not come.
         let body = match self.body(response, MAX_ERROR_BODY_BYTES, deadline).await {
-            Ok(Body::Whole(body) | Body::Beginning(body)) => body,
-            Err(_) => Vec::new(),
+            Ok(Body::Whole(body) | Body::Beginning(body)) if encoding.is_none() => body,
+            _ => Vec::new(),
         };
         Err(Failure::Refused { status, said: Said::from_body(&body), retry_after, is_final })
     }
@@ -93,10 +106,8 @@ impl Client {
     /// Reads up to `limit` bytes.
     async fn body(&self, mut response: Response, limit: usize, deadline: Instant) -> Result<Body, Failure> {
         let mut body = Vec::new();
-        while let Some(chunk) = self
-            .in_time(response.chunk(), deadline)
-            .await?
-            .map_err(|error| Failure::Dropped(root_cause(&error)))?
+        while let Some(chunk) =
+            self.in_time(response.chunk(), deadline).await?.map_err(|error| broken_off(&error))?
         {
             let room = limit.saturating_sub(body.len());
             body.extend(chunk.iter().take(room));
@@ -115,18 +126,6 @@ impl Client {
             .map_err(|_| if silent_at < deadline { Failure::Silent(idle) } else { Failure::TooLong(total) })
     }
 
-    fn transport(&self, error: &reqwest::Error) -> Failure {
-        if error.is_connect() && error.is_timeout() {
-            let seconds = self.patience.connect.as_secs_f64();
-            return Failure::Unreachable(format!("no connection within {seconds} seconds"));
-        }
-        if error.is_connect() {
-            Failure::Unreachable(root_cause(error))
-        } else {
-            Failure::Dropped(root_cause(error))
-        }
-    }
-
     async fn client(&self, is_plain: bool) -> Result<&reqwest::Client, Failure> {
         self.inner
             .get_or_try_init(|| async {
@@ -139,6 +138,16 @@ impl Client {
             })
             .await
     }
+}
+
+fn lower(value: &HeaderValue) -> String {
+    String::from_utf8_lossy(value.as_bytes()).trim().to_lowercase()
+}
+
+/// True when a server says `200` and means that it failed.
+fn is_error(value: &Value) -> bool {
+    let error = value.get(0).unwrap_or(value).get("error");
+    error.is_some_and(|error| !error.is_null()) || value.get("type").is_some_and(|kind| kind == "error")
 }
 
 /// Everything is said here even where it is the default: another crate of the program can switch features of the HTTP

@@ -12,6 +12,8 @@ const ANTHROPIC_VERSION: &str = "2023-06-01";
 /// The addresses of one provider, and the headers of every request.
 #[derive(Debug)]
 pub(crate) struct Endpoint {
+    /// Who answers, as people know it: the base URL without its query, which may hold a secret.
+    pub(crate) server: String,
     pub(crate) chat: Url,
     pub(crate) models: Url,
     pub(crate) headers: HeaderMap,
@@ -25,7 +27,17 @@ impl Endpoint {
             Wire::OpenAiResponses => (&["responses"], &["models"]),
             Wire::Anthropic => (&["v1", "messages"], &["v1", "models"]),
         };
-        Ok(Self { chat: below(&base, chat)?, models: below(&base, models)?, headers: headers(options)? })
+        Ok(Self {
+            server: shown(&base),
+            chat: below(&base, chat)?,
+            models: below(&base, models)?,
+            headers: headers(options)?,
+        })
+    }
+
+    /// How a provider is called: by its name, or by its URL where it has one of its own. Two servers may share a name.
+    pub(crate) fn called(&self, name: &str, options: &HttpOptions) -> String {
+        if options.base_url.is_some() { self.server.clone() } else { name.to_owned() }
     }
 
     /// True when OpenAI itself answers: it wants names of parameters that its imitators do not know.
@@ -35,6 +47,11 @@ impl Endpoint {
             host.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
         })
     }
+}
+
+/// A URL without its query: that may hold a secret.
+pub(crate) fn shown(url: &Url) -> String {
+    format!("{}{}", url.origin().ascii_serialization(), url.path().trim_end_matches('/'))
 }
 
 fn wrong(why: &str) -> ToolError {

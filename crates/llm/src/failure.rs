@@ -6,8 +6,11 @@ use serde_json::Value;
 use tgp_contract::{Code, ToolError};
 use unicode_general_category::{GeneralCategory, get_general_category};
 
-use crate::limits::MAX_QUOTED_CHARACTERS;
+use crate::advice::{Adviser, Asked};
+use crate::endpoint::Endpoint;
+use crate::limits::{MAX_QUOTED_CHARACTERS, MAX_REASON_CHARACTERS};
 use crate::options::HttpOptions;
+use crate::retry::in_words;
 
 /// Words by which providers say in the middle of a stream that the next attempt may succeed.
 const PASSING_KINDS: [&str; 10] = [
@@ -24,7 +27,8 @@ const PASSING_KINDS: [&str; 10] = [
 ];
 
 /// An account without money answers like one that is too fast, but no pause helps.
-const LASTING_KINDS: [&str; 2] = ["insufficient_quota", "billing_hard_limit_reached"];
+pub(crate) const LASTING_KINDS: [&str; 3] =
+    ["insufficient_quota", "billing_hard_limit_reached", "billing_error"];
 
 /// Why a turn or an attempt at it failed.
 #[derive(Debug, thiserror::Error)]
@@ -33,11 +37,21 @@ pub(crate) enum Failure {
     Refused { status: u16, said: Said, retry_after: Option<Duration>, is_final: bool },
     #[error("it cannot be reached: {0}")]
     Unreachable(String),
+    #[error("no connection to it was made within {}", in_words(*.0))]
+    NoConnection(Duration),
+    #[error("the server's certificate is not trusted ({0})")]
+    Untrusted(String),
+    #[error("this is no TLS server: it answered something else on this port")]
+    NoTls,
+    #[error("this is no HTTP server, or it speaks TLS on this port ({0})")]
+    NoHttp(String),
+    #[error("its answer is compressed with `{0}`, which was not asked for")]
+    Compressed(String),
     #[error("the connection was closed before the answer was complete: {0}")]
     Dropped(String),
-    #[error("it sent nothing for {} seconds", .0.as_secs_f64())]
+    #[error("it sent nothing for {}", in_words(*.0))]
     Silent(Duration),
-    #[error("the turn took longer than {} seconds", .0.as_secs_f64())]
+    #[error("the turn took longer than {}", in_words(*.0))]
     TooLong(Duration),
     #[error("it reported an error in its answer")]
     Reported(Said),
@@ -91,7 +105,7 @@ impl Said {
         Self { message: String::from_utf8_lossy(body).into_owned(), ..said }
     }
 
-    fn has(&self, words: &[&str]) -> bool {
+    pub(crate) fn has(&self, words: &[&str]) -> bool {
         self.kinds.iter().any(|kind| words.contains(&kind.as_str()))
     }
 
@@ -117,7 +131,9 @@ impl Failure {
                 !is_final && is_passing_status(*status) && !said.has(&LASTING_KINDS)
             }
             Self::Reported(said) => said.is_passing(),
-            Self::Unreachable(_) | Self::Dropped(_) | Self::Silent(_) | Self::TooLong(_) => true,
+            Self::Unreachable(_) | Self::NoConnection(_) => true,
+            Self::Dropped(_) | Self::Silent(_) | Self::TooLong(_) => true,
+            Self::Untrusted(_) | Self::NoTls | Self::NoHttp(_) | Self::Compressed(_) => false,
             Self::NoStream { .. } | Self::Unreadable(_) | Self::TooLarge { .. } => false,
         }
     }
@@ -139,9 +155,9 @@ impl Failure {
 #[derive(Debug)]
 pub(crate) struct Reporter {
     name: String,
-    key_variable: String,
-    has_key: bool,
-    address: String,
+    /// How it is called in messages: who has named a server by its URL knows it by that.
+    called: String,
+    adviser: Adviser,
     sieve: Sieve,
 }
 
@@ -157,26 +173,28 @@ impl std::fmt::Debug for Sieve {
 }
 
 impl Reporter {
-    pub(crate) fn new(name: &str, options: &HttpOptions, address: &url::Url) -> Self {
+    pub(crate) fn new(name: &str, options: &HttpOptions, endpoint: &Endpoint) -> Self {
         let key = options.key.as_ref().map(|key| key.expose().to_owned());
         let values = options.headers.iter().map(|(_, value)| value.clone());
         let secrets = values.filter(|value| value.len() >= SHORTEST_SECRET).chain(key);
         Self {
             name: name.to_owned(),
-            key_variable: options.key_variable().to_owned(),
-            has_key: options.key.is_some(),
-            // A query may hold a secret of its own.
-            address: format!("{}{}", address.origin().ascii_serialization(), address.path()),
+            called: endpoint.called(name, options),
+            adviser: Adviser::new(options, endpoint),
             sieve: Sieve(secrets.filter(|secret| !secret.is_empty()).collect()),
         }
     }
 
     /// What others said, fit for a screen: no secret, no control characters, and not too long.
     pub(crate) fn clean(&self, text: &str) -> String {
+        self.cut(text, MAX_QUOTED_CHARACTERS)
+    }
+
+    fn cut(&self, text: &str, limit: usize) -> String {
         let without = self.sieve.0.iter().fold(text.to_owned(), |text, secret| text.replace(secret, "[key]"));
         let mut shown = String::new();
         for (count, character) in without.trim().chars().enumerate() {
-            if count == MAX_QUOTED_CHARACTERS {
+            if count == limit {
                 shown.push_str(" [...]");
                 break;
             }
@@ -189,9 +207,24 @@ impl Reporter {
         shown
     }
 
-    pub(crate) fn error(&self, failure: &Failure, attempts: u32) -> ToolError {
+    /// What became of an attempt, in a few words.
+    pub(crate) fn reason(&self, failure: &Failure) -> String {
+        let words = match failure {
+            Failure::Refused { status: 408, .. } => "408 timed out".to_owned(),
+            Failure::Refused { status: 429, .. } => "429 rate limited".to_owned(),
+            Failure::Refused { status: 503, .. } => "503 unavailable".to_owned(),
+            Failure::Refused { status: 529, .. } => "529 overloaded".to_owned(),
+            Failure::Refused { status, .. } => format!("{status} server error"),
+            Failure::Reported(said) => format!("the provider reports: {}", said.message),
+            Failure::Dropped(_) => "the connection was closed".to_owned(),
+            other => other.to_string(),
+        };
+        self.cut(&words, MAX_REASON_CHARACTERS)
+    }
+
+    pub(crate) fn error(&self, failure: &Failure, attempts: u32, asked: Asked) -> ToolError {
         let mut message =
-            format!("the provider `{}` failed: {}", self.name, self.clean(&failure.to_string()));
+            format!("the provider `{}` failed: {}", self.called, self.clean(&failure.to_string()));
         if let Some(said) =
             failure.said().map(|said| self.clean(&said.message)).filter(|said| !said.is_empty())
         {
@@ -199,7 +232,7 @@ impl Reporter {
             message.push_str(&said);
         }
         let mut error = ToolError::new(Code::Provider, message)
-            .help(self.next_step(failure))
+            .help(self.adviser.next_step(failure, asked))
             .detail("provider", self.name.clone())
             .detail("retryable", failure.is_passing())
             .detail("attempts", attempts);
@@ -210,55 +243,6 @@ impl Reporter {
             }
         }
         error
-    }
-
-    fn next_step(&self, failure: &Failure) -> String {
-        let Self { key_variable, address, .. } = self;
-        match failure {
-            Failure::Refused { status: 401, .. } if !self.has_key => {
-                format!("no key was sent; set the environment variable `{key_variable}`")
-            }
-            Failure::Refused { status: 401, .. } => {
-                format!(
-                    "the key in the environment variable `{key_variable}` was not accepted; set a valid one"
-                )
-            }
-            Failure::Refused { status: 403, .. } => {
-                format!("check that the key in the environment variable `{key_variable}` may use this model")
-            }
-            Failure::Refused { status: 404, .. } => {
-                format!(
-                    "check the name of the model against the list of `models()`, and the address `{address}`"
-                )
-            }
-            Failure::Refused { status: 413, .. } => {
-                "the conversation is too long for the provider; give the session a smaller context".to_owned()
-            }
-            Failure::Refused { status: 429, said, .. } if said.has(&LASTING_KINDS) => {
-                "the account's quota is used up; look at its plan and its billing".to_owned()
-            }
-            Failure::Refused { status: 429, .. } => {
-                "wait a little, or look at the rate limits and the quota of the account".to_owned()
-            }
-            Failure::Refused { status: 300..=399, .. } => {
-                "redirects are not followed; set the base URL to where it points".to_owned()
-            }
-            Failure::Refused { status: 500..=599, .. } | Failure::Reported(_) => {
-                "try again later; the provider's status page may know more".to_owned()
-            }
-            Failure::Refused { .. } => {
-                "check that the model exists and can use tools, and that the base URL speaks this API"
-                    .to_owned()
-            }
-            Failure::Unreachable(_) => format!("check the network and the address `{address}`"),
-            Failure::Dropped(_) => "ask for the turn again".to_owned(),
-            Failure::Silent(_) | Failure::TooLong(_) => {
-                "ask again, or give the provider more time in the configuration".to_owned()
-            }
-            Failure::NoStream { .. } | Failure::Unreadable(_) | Failure::TooLarge { .. } => {
-                format!("check that the server at `{address}` speaks the configured API")
-            }
-        }
     }
 }
 
@@ -273,13 +257,4 @@ fn is_invisible(character: char) -> bool {
             | GeneralCategory::PrivateUse
             | GeneralCategory::Unassigned
     )
-}
-
-/// The innermost cause: the outer layers only repeat the URL.
-pub(crate) fn root_cause(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut cause = error;
-    while let Some(inner) = cause.source() {
-        cause = inner;
-    }
-    cause.to_string()
 }

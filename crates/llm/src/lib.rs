@@ -4,19 +4,22 @@
 //! (attempts, time-outs) and `turn` (bytes to events). Nothing here reads the environment, logs or prints.
 #![forbid(unsafe_code)]
 
+mod advice;
 mod client;
 mod endpoint;
 #[cfg(test)]
 mod endpoint_tests;
 mod failure;
+mod lessons;
 mod limits;
 mod options;
 mod provider;
 mod retry;
 mod script;
+mod transport;
 mod turn;
 mod wire;
 
-pub use options::{ApiKey, HttpOptions, Jitter, Patience, Retries, Wire};
+pub use options::{ApiKey, HttpOptions, Jitter, OnWait, Patience, Retries, Waiting, Wire};
 pub use provider::provider;
 pub use script::Script;

@@ -1,7 +1,10 @@
 //! What a provider over HTTP is told.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
+
+use serde_json::{Map, Value};
 
 /// How requests and answers are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -108,6 +111,29 @@ impl Default for Retries {
     }
 }
 
+/// A pause before the next attempt, told when it begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    /// The number of the attempt that is made after the pause, from 2.
+    pub attempt: u32,
+    /// All attempts that are made at most.
+    pub attempts: u32,
+    pub pause: Duration,
+    /// What became of the attempt before, in a few words that are fit for a screen.
+    pub reason: String,
+}
+
+impl fmt::Display for Waiting {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { attempt, attempts, pause, reason } = self;
+        let pause = crate::retry::in_words(*pause);
+        write!(formatter, "{reason}; attempt {attempt} of {attempts} in {pause}")
+    }
+}
+
+/// Who is told of pauses. It is called on a thread of the runtime and should return at once.
+pub type OnWait = Arc<dyn Fn(&Waiting) + Send + Sync>;
+
 /// What a provider over HTTP is told.
 #[derive(Clone)]
 pub struct HttpOptions {
@@ -119,8 +145,13 @@ pub struct HttpOptions {
     pub key_variable: Option<String>,
     /// Sent with every request, such as `anthropic-beta`. The values are treated as secrets.
     pub headers: Vec<(String, String)>,
+    /// Fields of every request for a turn, such as `{"reasoning": {"effort": "high"}}`. They take the place of ours, but
+    /// for `model`, `messages`, `input`, `tools` and `stream`.
+    pub body: Map<String, Value>,
     pub patience: Patience,
     pub retries: Retries,
+    /// Is told before each pause between two attempts.
+    pub on_wait: Option<OnWait>,
 }
 
 impl HttpOptions {
@@ -132,8 +163,10 @@ impl HttpOptions {
             key: None,
             key_variable: None,
             headers: Vec::new(),
+            body: Map::new(),
             patience: Patience::default(),
             retries: Retries::default(),
+            on_wait: None,
         }
     }
 
@@ -152,8 +185,10 @@ impl fmt::Debug for HttpOptions {
             .field("key", &self.key)
             .field("key_variable", &self.key_variable)
             .field("headers", &names)
+            .field("body", &self.body.keys().collect::<Vec<_>>())
             .field("patience", &self.patience)
             .field("retries", &self.retries)
+            .field("on_wait", &self.on_wait.as_ref().map(|_| ".."))
             .finish()
     }
 }

@@ -1,23 +1,31 @@
 //! A provider over HTTP: one request a turn, and more attempts as long as nothing of it was heard.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
+use futures_util::stream;
+use serde_json::Value;
 use tgp_contract::{ChatOptions, Code, EventStream, ModelInfo, ModelProvider, ToolError};
 use tokio::time::{Instant, sleep};
 
-use crate::client::Client;
+use crate::advice::Asked;
+use crate::client::{Answer, Client};
 use crate::endpoint::Endpoint;
-use crate::failure::{Failure, Reporter};
+use crate::failure::{Failure, Reporter, Said};
+use crate::lessons::Lessons;
 use crate::limits::{LONGEST_PATIENCE, MAX_ATTEMPTS, MAX_MODEL_PAGES, MAX_MODELS, MAX_MODELS_BYTES};
-use crate::options::{HttpOptions, Patience, Wire};
-use crate::turn::Turn;
+use crate::options::{HttpOptions, Patience, Waiting, Wire};
+use crate::turn::{self, Turn};
 use crate::wire::{self, Dialect};
 
 /// How many models a page has, where the server has pages: the most that is allowed.
 const MODELS_A_PAGE: &str = "1000";
 
-/// Makes a provider that is called `name`, which also marks the blocks that only it gets back. Nothing is sent yet.
+/// The fields of a request that nobody but us can know.
+const OUR_FIELDS: [&str; 5] = ["model", "messages", "input", "tools", "stream"];
+
+/// Makes a provider that is called `name`. Nothing is sent yet. What only one model of one server is to get back is marked
+/// with both: the name, or the base URL where there is one, and the model.
 /// Proxies of the environment are not used, and redirects not followed: both could show the key to somebody else.
 ///
 /// # Errors
@@ -39,10 +47,11 @@ pub fn provider(
         total: total.min(LONGEST_PATIENCE),
     };
     Ok(Arc::new(HttpProvider {
-        reporter: Arc::new(Reporter::new(&name, &options, &endpoint.chat)),
+        reporter: Arc::new(Reporter::new(&name, &options, &endpoint)),
         client: Client::new(endpoint.headers.clone(), options.patience),
+        lessons: Lessons::default(),
+        called: endpoint.called(&name, &options),
         options,
-        without_thoughts: Mutex::new(None),
         endpoint,
         name,
     }))
@@ -54,38 +63,59 @@ struct HttpProvider {
     endpoint: Endpoint,
     client: Client,
     reporter: Arc<Reporter>,
-    /// The last model that said it cannot encrypt its thoughts, so that it is not asked in vain with every turn.
-    without_thoughts: Mutex<Option<String>>,
+    /// Marks its own blocks, together with the model.
+    called: String,
+    lessons: Lessons,
 }
 
 impl HttpProvider {
-    fn dialect(&self, model: &str) -> Dialect {
-        let refused = self.without_thoughts.lock().unwrap_or_else(PoisonError::into_inner);
-        Dialect {
-            is_openai: self.endpoint.is_openai(),
-            has_encrypted_thoughts: refused.as_deref() != Some(model),
-        }
+    /// True when the failure says how to ask again with success. What the user has set is not ours to change.
+    fn learns_from(&self, failure: &Failure, options: &ChatOptions) -> bool {
+        let is_set = match self.options.wire {
+            Wire::Anthropic => {
+                options.max_output_tokens.is_some() || self.options.body.contains_key("max_tokens")
+            }
+            Wire::OpenAiResponses => self.options.body.contains_key("include"),
+            Wire::OpenAiChat => true,
+        };
+        !is_set && self.lessons.learn(self.options.wire, &options.model, failure)
     }
 
-    /// Remembers that a model cannot encrypt its thoughts; true when that was what the failure says, and is news.
-    fn learns_from(&self, failure: &Failure, model: &str) -> bool {
-        let Failure::Refused { status: 400, said, .. } = failure else { return false };
-        if self.options.wire != Wire::OpenAiResponses || said.parameter.as_deref() != Some("include") {
-            return false;
+    fn body(&self, options: &ChatOptions, label: &str) -> Value {
+        let dialect = Dialect { is_openai: self.endpoint.is_openai(), ..self.lessons.of(&options.model) };
+        let mut body = wire::request(self.options.wire, label, options, dialect);
+        let wishes = self.options.body.iter().filter(|(name, _)| !OUR_FIELDS.contains(&name.as_str()));
+        if let Value::Object(fields) = &mut body {
+            fields.extend(wishes.map(|(name, value)| (name.clone(), value.clone())));
         }
-        let mut refused = self.without_thoughts.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_news = refused.as_deref() != Some(model);
-        *refused = Some(model.to_owned());
-        is_news
+        body
     }
 
-    async fn attempt(&self, options: &ChatOptions, deadline: Instant) -> Result<Turn, Failure> {
-        let body = wire::request(self.options.wire, &self.name, options, self.dialect(&options.model));
-        let response = self.client.post(&self.endpoint.chat, body.to_string(), deadline).await?;
-        let decoder = wire::decoder(self.options.wire, &self.name, options.turn);
-        let mut turn = Turn::new(response, decoder, self.options.patience, deadline);
-        turn.begin().await?;
-        Ok(turn)
+    async fn attempt(
+        &self,
+        options: &ChatOptions,
+        attempt: u32,
+        deadline: Instant,
+    ) -> Result<EventStream, Failure> {
+        // A thought is of use to the model that had it, and to no other one behind the same address.
+        let label = format!("{}/{}", self.called, options.model);
+        let body = self.body(options, &label).to_string();
+        let decoder = wire::decoder(self.options.wire, &label, options.turn);
+        match self.client.post(&self.endpoint.chat, body, deadline).await? {
+            Answer::Stream(response) => {
+                let mut turn = Turn::new(response, decoder, self.options.patience, deadline);
+                turn.begin().await?;
+                Ok(turn.into_stream(Arc::clone(&self.reporter), attempt))
+            }
+            Answer::Whole(answer) => {
+                let events =
+                    wire::events_of(self.options.wire, &answer).ok_or_else(|| Failure::NoStream {
+                        content_type: "application/json".to_owned(),
+                        said: Said { message: answer.to_string(), ..Said::default() },
+                    })?;
+                Ok(Box::pin(stream::iter(turn::whole(decoder, &events)?)))
+            }
+        }
     }
 
     async fn list(&self, deadline: Instant) -> Result<Vec<ModelInfo>, Failure> {
@@ -110,9 +140,16 @@ impl HttpProvider {
     }
 
     /// Waits for the next attempt, or gives the failure back as an error when there is none.
-    async fn pause(&self, failure: &Failure, attempt: u32, deadline: Instant) -> Result<(), ToolError> {
-        let error = || self.reporter.error(failure, attempt);
-        if attempt >= self.options.retries.attempts.min(MAX_ATTEMPTS) || !failure.is_worth_an_attempt() {
+    async fn pause(
+        &self,
+        failure: &Failure,
+        attempt: u32,
+        asked: Asked,
+        deadline: Instant,
+    ) -> Result<(), ToolError> {
+        let error = || self.reporter.error(failure, attempt, asked);
+        let attempts = self.options.retries.attempts.min(MAX_ATTEMPTS);
+        if attempt >= attempts || !failure.is_worth_an_attempt() {
             return Err(error());
         }
         let retry_after =
@@ -120,6 +157,10 @@ impl HttpProvider {
         let pause = self.options.retries.pause(attempt, retry_after).ok_or_else(error)?;
         if Instant::now() + pause >= deadline {
             return Err(error());
+        }
+        if let Some(on_wait) = &self.options.on_wait {
+            let reason = self.reporter.reason(failure);
+            on_wait(&Waiting { attempt: attempt + 1, attempts, pause, reason });
         }
         sleep(pause).await;
         Ok(())
@@ -136,12 +177,12 @@ impl ModelProvider for HttpProvider {
         let deadline = Instant::now() + self.options.patience.total;
         let mut attempt = 1;
         loop {
-            let failure = match self.attempt(&options, deadline).await {
-                Ok(turn) => return Ok(turn.into_stream(Arc::clone(&self.reporter), attempt)),
+            let failure = match self.attempt(&options, attempt, deadline).await {
+                Ok(events) => return Ok(events),
                 Err(failure) => failure,
             };
-            if attempt >= MAX_ATTEMPTS || !self.learns_from(&failure, &options.model) {
-                self.pause(&failure, attempt, deadline).await?;
+            if attempt >= MAX_ATTEMPTS || !self.learns_from(&failure, &options) {
+                self.pause(&failure, attempt, Asked::Turn, deadline).await?;
             }
             attempt += 1;
         }
@@ -153,7 +194,7 @@ impl ModelProvider for HttpProvider {
         loop {
             match self.list(deadline).await {
                 Ok(models) => return Ok(models),
-                Err(failure) => self.pause(&failure, attempt, deadline).await?,
+                Err(failure) => self.pause(&failure, attempt, Asked::Models, deadline).await?,
             }
             attempt += 1;
         }

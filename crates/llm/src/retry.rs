@@ -6,7 +6,7 @@ use reqwest::header::{DATE, HeaderMap, HeaderValue, RETRY_AFTER};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc2822;
 
-use crate::limits::LONGEST_RETRY_AFTER;
+use crate::limits::{LONGEST_RETRY_AFTER, LONGEST_WISH};
 use crate::options::{Jitter, Retries};
 
 impl Retries {
@@ -37,14 +37,12 @@ impl Jitter {
 /// How long the server wishes to be left alone.
 pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = |value: &HeaderValue| value.to_str().ok().map(|text| text.trim().to_owned());
-    let number =
-        |text: &str| text.parse::<f64>().ok().and_then(|number| Duration::try_from_secs_f64(number).ok());
     if let Some(milliseconds) = headers.get("retry-after-ms").and_then(text).as_deref().and_then(number) {
-        return Some(milliseconds / 1000);
+        return Some((milliseconds / 1000).min(LONGEST_WISH));
     }
     let wish = headers.get(RETRY_AFTER).and_then(text)?;
     if let Some(seconds) = number(&wish) {
-        return Some(seconds);
+        return Some(seconds.min(LONGEST_WISH));
     }
     let until = OffsetDateTime::parse(&wish, &Rfc2822).ok()?;
     // The server's own clock is the one it means; ours may be wrong.
@@ -53,7 +51,32 @@ pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
         .and_then(text)
         .and_then(|date| OffsetDateTime::parse(&date, &Rfc2822).ok())
         .unwrap_or_else(|| SystemTime::now().into());
-    Some(Duration::try_from(until - now).unwrap_or_default())
+    Some(Duration::try_from(until - now).unwrap_or_default().min(LONGEST_WISH))
+}
+
+/// A number that no duration can hold is a long one, and not none.
+fn number(text: &str) -> Option<Duration> {
+    let number = text.parse::<f64>().ok().filter(|number| *number >= 0.0)?;
+    Some(Duration::try_from_secs_f64(number).unwrap_or(Duration::MAX))
+}
+
+/// A duration for a reader, as exact as it matters.
+pub(crate) fn in_words(duration: Duration) -> String {
+    const MINUTE: u64 = 60;
+    const HOUR: u64 = 60 * MINUTE;
+    const DAY: u64 = 24 * HOUR;
+    let seconds = duration.as_secs();
+    if duration >= LONGEST_WISH {
+        return "more than a year".to_owned();
+    }
+    match seconds {
+        0..10 => format!("{} s", (duration.as_secs_f64() * 10.0).round() / 10.0),
+        10..MINUTE => format!("{seconds} s"),
+        // Who comes back too early is refused again.
+        MINUTE..HOUR => format!("{} min", seconds.div_ceil(MINUTE)),
+        HOUR..DAY => format!("{} h", seconds.div_ceil(HOUR)),
+        _ => format!("{} days", seconds.div_ceil(DAY)),
+    }
 }
 
 /// Some servers say outright that another attempt makes no sense.

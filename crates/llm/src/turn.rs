@@ -2,20 +2,23 @@
 
 use std::collections::VecDeque;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt, stream};
+use serde_json::Value;
 use sse_stream::SseByteStream;
 use tgp_contract::{EventStream, StopReason, StreamEvent};
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use crate::failure::{Failure, Reporter, root_cause};
-use crate::limits::{MAX_EVENT_BYTES, MAX_TURN_BYTES, PATIENCE_AFTER_FINISH};
+use crate::advice::Asked;
+use crate::failure::{Failure, Reporter};
+use crate::limits::{MAX_BEGINNING_BYTES, MAX_EVENT_BYTES, MAX_TURN_BYTES, PATIENCE_AFTER_FINISH};
 use crate::options::Patience;
+use crate::transport::broken_off;
 use crate::wire::{Decoder, Progress};
 
 /// The answer to one request.
@@ -70,6 +73,7 @@ impl Turn {
     async fn advance(&mut self) -> Result<(), Failure> {
         let progress = match self.events.next().await {
             Some(Ok(event)) => {
+                self.gauge.has_events.store(true, Ordering::Relaxed);
                 self.gauge.since_event.store(0, Ordering::Relaxed);
                 let mut said = Vec::new();
                 let (name, data) = (event.event.unwrap_or_default(), event.data.unwrap_or_default());
@@ -80,7 +84,7 @@ impl Turn {
             // Everything was said before: how the connection ended does not matter.
             Some(Err(_)) | None if self.finish.is_some() => Progress::Over(self.finish.flatten()),
             Some(Err(error)) => return Err(self.failure(error)),
-            None => return Err(Failure::unexpected_end()),
+            None => return Err(self.gauge.unexpected_end()),
         };
         match progress {
             Progress::GoOn => {}
@@ -105,7 +109,7 @@ impl Turn {
             other => return Failure::Unreadable(other.to_string()),
         };
         match interrupted {
-            Interrupted::Transport(error) => Failure::Dropped(root_cause(&error)),
+            Interrupted::Transport(error) => broken_off(&error),
             Interrupted::Silent => Failure::Silent(self.patience.idle),
             Interrupted::TooLong => Failure::TooLong(self.patience.total),
             Interrupted::EventTooLarge => {
@@ -127,7 +131,7 @@ impl Turn {
             }
             if let Err(failure) = self.advance().await {
                 self.is_over = true;
-                return Some(StreamEvent::Error { error: reporter.error(&failure, attempts) });
+                return Some(StreamEvent::Error { error: reporter.error(&failure, attempts, Asked::Turn) });
             }
         }
     }
@@ -141,11 +145,59 @@ impl Turn {
     }
 }
 
+/// All that is said in an answer that came at once, put to the decoder as if it had come in events.
+pub(crate) fn whole(mut decoder: Box<dyn Decoder>, events: &[Value]) -> Result<Vec<StreamEvent>, Failure> {
+    let mut said = Vec::new();
+    let mut end = None;
+    for event in events {
+        let data = event.as_str().map_or_else(|| event.to_string(), str::to_owned);
+        match decoder.read("", &data, &mut said)? {
+            Progress::GoOn => {}
+            Progress::Finished(finished) | Progress::Over(finished) => end = Some(finished),
+        }
+    }
+    let reason = end.ok_or_else(|| Failure::Unreadable("it is no finished answer".to_owned()))?;
+    said.push(StreamEvent::End { reason });
+    Ok(said)
+}
+
 /// What both ends of the event parser know: the parser itself has no bounds.
 #[derive(Debug, Default)]
 struct Gauge {
     since_event: AtomicUsize,
+    has_events: AtomicBool,
     is_finished: AtomicBool,
+    beginning: Mutex<Vec<u8>>,
+}
+
+impl Gauge {
+    fn keep(&self, bytes: &Bytes) {
+        let mut beginning = self.beginning.lock().unwrap_or_else(PoisonError::into_inner);
+        let room = MAX_BEGINNING_BYTES.saturating_sub(beginning.len());
+        beginning.extend(bytes.iter().take(room));
+    }
+
+    /// What an end means that was not announced: a server that never spoke in events will not do so the next time.
+    fn unexpected_end(&self) -> Failure {
+        let beginning = self.beginning.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.has_events.load(Ordering::Relaxed) || is_stream(&beginning) {
+            return Failure::unexpected_end();
+        }
+        let words = String::from_utf8_lossy(&beginning);
+        Failure::Unreadable(format!("it is no stream of events: {words}"))
+    }
+}
+
+/// True when the first line is one of a stream of events, or can become one where it was cut off.
+fn is_stream(beginning: &[u8]) -> bool {
+    const FIELDS: [&[u8]; 5] = [b"", b"data", b"event", b"id", b"retry"];
+    let beginning = beginning.strip_prefix("\u{feff}".as_bytes()).unwrap_or(beginning);
+    let is_end = |byte: &u8| matches!(byte, b'\n' | b'\r');
+    let end = beginning.iter().position(is_end);
+    let line = beginning.get(..end.unwrap_or(beginning.len())).unwrap_or_default();
+    let field = line.split(|byte| *byte == b':').next().unwrap_or_default();
+    let is_cut = end.is_none() && field.len() == line.len();
+    FIELDS.iter().any(|known| if is_cut { known.starts_with(field) } else { *known == field })
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -175,6 +227,7 @@ struct Bytewise {
 
 impl Bytewise {
     fn weigh(&mut self, bytes: &Bytes) -> Result<(), Interrupted> {
+        self.gauge.keep(bytes);
         self.total = self.total.saturating_add(bytes.len() as u64);
         let since_event = self.gauge.since_event.fetch_add(bytes.len(), Ordering::Relaxed);
         if since_event.saturating_add(bytes.len()) > MAX_EVENT_BYTES {

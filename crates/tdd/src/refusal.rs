@@ -34,7 +34,14 @@ pub(crate) fn refuse(reason: Reason, subject: Subject<'_>) -> ToolError {
     let fail_first = format!("write {test} so that it fails, {run}, then {again}");
     let (why, help) = match reason {
         Reason::Halted | Reason::NoFailingTest => {
-            ("no new or changed test has failed".to_owned(), fail_first)
+            // An old test that fails is the most common reason to change old code.
+            let help = match kind {
+                WriteKind::Modify => {
+                    format!("{fail_first}; to mend old code as it is, a person works with `--mode debug`")
+                }
+                WriteKind::Create | WriteKind::Delete => fail_first,
+            };
+            ("no new or changed test has failed".to_owned(), help)
         }
         Reason::TestNotRun => (
             "a test was written or changed, and no run has shown that it fails".to_owned(),
@@ -96,8 +103,8 @@ pub(crate) fn claimed(scope: &Scope, from: TddState, to: TddState, why: &str, he
 /// How the tests of a scope are run, as part of a sentence.
 pub(crate) fn how_to_run(scope: &Scope) -> String {
     match scope {
-        Scope::Project => "run `tgp call test_run`".to_owned(),
-        Scope::Tool(path) => format!("run `tgp test {path}`"),
+        Scope::Project => "run `test_run`".to_owned(),
+        Scope::Tool(path) => format!("run `test_tool` on `{path}`"),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use serde_json::json;
-use tgp_agent::{Budgets, Ending, LineKind, Prices, ResumeOptions, TurnEnding};
+use tgp_agent::{Budgets, Ending, Limits, LineKind, Prices, ResumeOptions, TurnEnding};
 use tgp_contract::{Code, StreamEvent, ToolError};
 
 use crate::support::*;
@@ -50,15 +50,15 @@ async fn each_bound_stops_cleanly_and_a_larger_one_goes_on() {
         // Three lines a step: each second step takes five seconds and more.
         world.clock_step.store(1000, Ordering::SeqCst);
         // 100 in at 3 and 50 out at 10 are 0.0008 a step.
-        let prices = Some(Prices { input: 3.0, output: 10.0 });
-        let summary = world.run(tgp_agent::AgentOptions { budgets, prices, ..options() }).await.0.unwrap();
+        let limits = Limits { prices: Some(Prices { input: 3.0, output: 10.0 }), ..limits() };
+        let summary = world.run(tgp_agent::AgentOptions { budgets, limits, ..options() }).await.0.unwrap();
         let error = budget_error(summary.ending, bound);
         assert!(error.message.contains(used), "{}", error.message);
         assert!(error.help_of().unwrap().ends_with(&format!("`tgp run --resume s1 {help}`")), "{error:?}");
         assert_eq!(summary.steps, steps, "{bound}");
         assert_same(&world.lines()).await;
         // With the same bounds it stops at once, with larger ones it goes on to its end.
-        let again = world.resume(ResumeOptions { budgets, ..resumption() }).await.0.unwrap();
+        let again = world.resume(ResumeOptions { budgets, limits, ..resumption() }).await.0.unwrap();
         budget_error(again.ending, bound);
         assert_eq!(again.steps, steps);
         assert_eq!(world.resume(resumption()).await.0.unwrap().ending, Ending::Done);
@@ -144,8 +144,11 @@ async fn options_that_cannot_be_right_are_refused_before_anything_is_written() {
     let cases = [
         tgp_agent::AgentOptions { task: " \n".to_owned(), ..options() },
         tgp_agent::AgentOptions { task: "x".repeat(2 << 20), ..options() },
-        tgp_agent::AgentOptions { context_tokens: 10, ..options() },
-        tgp_agent::AgentOptions { prices: Some(Prices { input: f64::NAN, output: 1.0 }), ..options() },
+        tgp_agent::AgentOptions { limits: context(10), ..options() },
+        tgp_agent::AgentOptions {
+            limits: Limits { prices: Some(Prices { input: f64::NAN, output: 1.0 }), ..limits() },
+            ..options()
+        },
         tgp_agent::AgentOptions { budgets: Budgets { max_cost: Some(-1.0), ..budgets() }, ..options() },
     ];
     for wrong in cases {

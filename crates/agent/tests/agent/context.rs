@@ -3,7 +3,9 @@
 use std::sync::atomic::Ordering;
 
 use serde_json::json;
-use tgp_agent::{AgentEvent, AgentOptions, Ending, ResumeOptions};
+use tgp_agent::{
+    AgentEvent, AgentOptions, Budgets, Ending, Limits, LineKind, Prices, Replayed, ResumeOptions, replay,
+};
 use tgp_contract::{Block, ChatOptions, Code, StreamEvent};
 
 use crate::support::*;
@@ -27,7 +29,7 @@ fn looks(turns: usize, size: u64) -> Vec<Vec<StreamEvent>> {
 #[tokio::test]
 async fn a_long_result_is_cut_in_the_middle_and_says_how_to_read_it() {
     let world = World::said(looks(1, 200_000));
-    world.run(AgentOptions { context_tokens: 1_000_000, ..options() }).await.0.unwrap();
+    world.run(AgentOptions { limits: context(1_000_000), ..options() }).await.0.unwrap();
     let request = &world.requests()[1];
     let content = contents(request)[0];
     assert!(content.len() < (32 << 10) + 200, "{}", content.len());
@@ -43,7 +45,7 @@ async fn a_small_context_takes_smaller_results_and_many_calls_share_their_room()
     for (calls, most) in [(1, 4096_usize), (30, 400)] {
         let events = (0..calls).map(|_| call("look", "", json!({ "size": 50_000 }))).chain([end()]).collect();
         let world = World::said(vec![events]);
-        let summary = world.run(AgentOptions { context_tokens: 16_384, ..options() }).await.0.unwrap();
+        let summary = world.run(AgentOptions { limits: context(16_384), ..options() }).await.0.unwrap();
         assert_eq!(summary.ending, Ending::Done);
         let requests = world.requests();
         let longest = contents(&requests[1]).iter().map(|content| content.len()).max().unwrap();
@@ -56,7 +58,7 @@ async fn a_small_context_takes_smaller_results_and_many_calls_share_their_room()
 async fn old_results_give_way_first_then_old_turns_and_never_the_last_ones() {
     const CONTEXT: u64 = 8_192;
     let world = World::said(looks(60, 1_500));
-    let (summary, events) = world.run(AgentOptions { context_tokens: CONTEXT, ..options() }).await;
+    let (summary, events) = world.run(AgentOptions { limits: context(CONTEXT), ..options() }).await;
     assert_eq!(summary.unwrap().ending, Ending::Done);
     let requests = world.requests();
     let (mut shortened, mut summarised) = (None, None);
@@ -108,10 +110,11 @@ async fn what_the_user_added_stays_when_its_turn_is_gone() {
     turns.push(vec![text("done so far"), end()]);
     turns.extend(looks(40, 1_500));
     let world = World::said(turns);
-    let small = AgentOptions { context_tokens: 8_192, ..options() };
+    let small = AgentOptions { limits: context(8_192), ..options() };
     world.run(small).await.0.unwrap();
     let message = "MIND THIS: never touch the tests.".to_owned();
-    world.resume(ResumeOptions { message: Some(message.clone()), ..resumption() }).await.0.unwrap();
+    let more = ResumeOptions { message: Some(message.clone()), limits: context(8_192), ..resumption() };
+    world.resume(more).await.0.unwrap();
     for request in world.requests().iter().skip(4) {
         let all = serde_json::to_string(&request.messages).unwrap();
         assert_eq!(all.matches(&message).count(), 1);
@@ -131,7 +134,7 @@ async fn what_a_provider_counts_corrects_the_estimate() {
     for tokens in [0, 500, 125] {
         let world = World::said(looks(60, 1_500));
         world.tokens_a_thousand_bytes.store(tokens, Ordering::SeqCst);
-        let summary = world.run(AgentOptions { context_tokens: 16_384, ..options() }).await.0.unwrap();
+        let summary = world.run(AgentOptions { limits: context(16_384), ..options() }).await.0.unwrap();
         assert_eq!(summary.ending, Ending::Done);
         assert_same(&world.lines()).await;
         let sizes = world.requests().iter().map(request_bytes).max().unwrap();
@@ -146,11 +149,75 @@ async fn what_a_provider_counts_corrects_the_estimate() {
 async fn a_task_that_does_not_fit_stops_with_a_clear_word() {
     let world = World::said(Vec::new());
     let task = format!("THE TASK: {}", "x".repeat(40_000));
-    let summary = world.run(AgentOptions { context_tokens: 8_192, task, ..options() }).await.0.unwrap();
+    let summary = world.run(AgentOptions { limits: context(8_192), task, ..options() }).await.0.unwrap();
     let Ending::Budget { error } = summary.ending else { panic!("it does not fit") };
     assert_eq!((error.code, error.details["bound"].clone()), (Code::Budget, json!("context")));
+    assert!(error.help_of().unwrap().contains("set llm.contextTokens"), "{error:?}");
     assert!(world.requests().is_empty());
     assert_same(&world.lines()).await;
+    // It is no dead end: with a larger one it goes on.
+    let small = ResumeOptions { limits: context(8_192), ..resumption() };
+    assert!(matches!(world.resume(small).await.0.unwrap().ending, Ending::Budget { .. }));
+    assert_eq!(world.resume(resumption()).await.0.unwrap().ending, Ending::Done);
+    assert_same(&world.lines()).await;
+}
+
+#[tokio::test]
+async fn a_session_that_is_gone_on_with_has_the_limits_of_now() {
+    let prices = |input: f64| Some(Prices { input, output: 0.0 });
+    let first = Limits {
+        context_tokens: 8_192,
+        max_output_tokens: Some(100),
+        temperature: Some(0.9),
+        prices: prices(1.0),
+    };
+    let turn = |one: usize| {
+        vec![call("look", "", json!({ "path": one.to_string(), "size": 6_000 })), usage(1_000, 0), end()]
+    };
+    let world = World::said((0..12).map(turn).collect());
+    let few = Budgets { max_steps: 3, ..budgets() };
+    let summary = world.run(AgentOptions { limits: first, budgets: few, ..options() }).await.0.unwrap();
+    assert_eq!(summary.cost, Some(0.003));
+    let now = Limits {
+        context_tokens: 200_000,
+        max_output_tokens: Some(9_000),
+        temperature: None,
+        prices: prices(2.0),
+    };
+    let more = Budgets { max_steps: 6, ..budgets() };
+    let options = ResumeOptions { limits: now, budgets: more, ..resumption() };
+    assert_eq!(world.resume(options).await.0.unwrap().cost, Some(0.012));
+    let dear = Budgets { max_cost: Some(0.015), ..budgets() };
+    let options = ResumeOptions { limits: now, budgets: dear, ..resumption() };
+    let Ending::Budget { error } = world.resume(options).await.0.unwrap().ending else { panic!("the cost") };
+    assert!(error.message.contains("cost 0.0160 of 0.0150"), "{error:?}");
+    let without = Limits { prices: None, max_output_tokens: None, ..context(8_192) };
+    let options = ResumeOptions { limits: without, ..resumption() };
+    let summary = world.resume(options).await.0.unwrap();
+    assert_eq!((summary.ending, summary.cost), (Ending::Done, None));
+    let requests = world.requests();
+    requests.iter().for_each(check_request);
+    assert_eq!((requests[2].max_output_tokens, requests[2].temperature), (Some(100), Some(0.9)));
+    assert_eq!((requests[3].max_output_tokens, requests[3].temperature), (Some(9_000), None));
+    assert_eq!((requests[8].max_output_tokens, requests[8].temperature), (None, Some(0.1)));
+    // A small context reads little of a result, and a large one all of it.
+    assert!(contents(&requests[1])[0].len() < 3_000 && contents(&requests[4])[3].len() > 6_000);
+    assert!(contents(&requests[9]).last().unwrap().len() < 4_500);
+    assert_same(&world.lines()).await;
+    // The limits stand in their line, so a change of them is found.
+    let lines = world.lines();
+    let at = lines.iter().position(|line| matches!(line.kind, LineKind::Resumed { .. })).unwrap();
+    let mut changed = lines.clone();
+    let LineKind::Resumed { limits: of_now, .. } = &mut changed[at].kind else { panic!("a resumption") };
+    of_now.temperature = Some(0.3);
+    let found = replay(&changed).await.unwrap();
+    assert!(matches!(found, Replayed::Differs { line, .. } if line == at as u64 + 1), "{found:?}");
+    // What cannot be right is refused before a line is written.
+    for wrong in [context(10), Limits { prices: prices(f64::NAN), ..limits() }] {
+        let options = ResumeOptions { limits: wrong, message: Some("on".to_owned()), ..resumption() };
+        assert_eq!(world.resume(options).await.0.unwrap_err().code, Code::Config);
+    }
+    assert_eq!(world.lines(), lines);
 }
 
 #[tokio::test]
@@ -163,7 +230,7 @@ async fn a_thousand_calls_do_not_make_the_conversation_grow() {
     };
     let world = World::said((0..250).map(turn).collect());
     let budgets = tgp_agent::Budgets { max_steps: 300, ..budgets() };
-    let summary = world.run(AgentOptions { context_tokens: CONTEXT, budgets, ..options() }).await.0.unwrap();
+    let summary = world.run(AgentOptions { limits: context(CONTEXT), budgets, ..options() }).await.0.unwrap();
     assert_eq!((summary.ending, summary.calls), (Ending::Done, 1_000));
     let sizes: Vec<usize> = world.requests().iter().map(request_bytes).collect();
     assert!(sizes.iter().all(|size| *size as u64 <= CONTEXT * 3));

@@ -173,7 +173,7 @@ async fn a_session_that_was_killed_asks_what_an_unbroken_one_asks() {
         vec![text("hm"), look, fail, end()]
     };
     let script: Vec<Vec<StreamEvent>> = (0..30).map(turn).collect();
-    let small = || tgp_agent::AgentOptions { context_tokens: 6_000, ..options() };
+    let small = || tgp_agent::AgentOptions { limits: context(6_000), ..options() };
     let counted = || {
         let world = World::said(script.clone());
         world.tokens_a_thousand_bytes.store(400, Ordering::SeqCst);
@@ -188,7 +188,7 @@ async fn a_session_that_was_killed_asks_what_an_unbroken_one_asks() {
         world.kill_after(killed);
         assert!(world.run(small()).await.0.is_err());
         world.kill_after(usize::MAX);
-        world.resume(resumption()).await.0.unwrap();
+        world.resume(tgp_agent::ResumeOptions { limits: context(6_000), ..resumption() }).await.0.unwrap();
         for request in world.requests() {
             assert_eq!(request, unbroken[usize::try_from(request.turn).unwrap()], "killed after {killed}");
         }

@@ -6,8 +6,8 @@ use tgp_contract::{Code, StreamEvent, ToolError};
 
 use crate::support::*;
 
-/// Written down once more, so that a code that moves is noticed.
-const FOR_THE_MODEL: [Code; 15] = [
+/// What a call can come to. Written down once more, so that a code that moves is noticed.
+const FOR_THE_MODEL: [Code; 18] = [
     Code::Validation,
     Code::State,
     Code::Policy,
@@ -23,13 +23,16 @@ const FOR_THE_MODEL: [Code; 15] = [
     Code::Git,
     Code::Sql,
     Code::Fetch,
+    // An embedding server, a database, a transcript: not the session's own.
+    Code::Provider,
+    Code::Budget,
+    Code::Config,
 ];
-const FOR_THE_USER: [Code; 3] = [Code::Provider, Code::Budget, Code::Config];
 const FOR_NOBODY: [Code; 3] = [Code::Halt, Code::Integrity, Code::Internal];
 
 #[tokio::test]
-async fn every_code_has_one_way() {
-    assert_eq!(FOR_THE_MODEL.len() + FOR_THE_USER.len() + FOR_NOBODY.len(), Code::ALL.len());
+async fn every_code_of_a_call_has_one_way() {
+    assert_eq!(FOR_THE_MODEL.len() + FOR_NOBODY.len(), Code::ALL.len());
     for &code in Code::ALL {
         let fail = call("fail", "a", json!({ "code": code.as_str(), "why": "so" }));
         let world = World::said(vec![vec![fail, call("change", "b", json!({})), end()]]);
@@ -41,10 +44,6 @@ async fn every_code_has_one_way() {
                 for part in [code.as_str(), "it failed: so", "try something else"] {
                     assert!(result.contains(part), "{result}");
                 }
-            }
-            Ending::NeedsUser { error } => {
-                assert!(FOR_THE_USER.contains(&code) && error.code == code, "{code}");
-                assert!(error.help_of().unwrap().contains("tgp run --resume s1"));
             }
             Ending::Broken { error } => assert!(FOR_NOBODY.contains(&code) && error.code == code, "{code}"),
             other => panic!("{code}: {other:?}"),
@@ -135,6 +134,22 @@ async fn a_call_that_has_succeeded_may_fail_twice_again() {
     assert_eq!((summary.ending, summary.failed), (Ending::Done, 6));
     let world = World::said(script(4));
     assert!(matches!(world.run(options()).await.0.unwrap().ending, Ending::Stuck { .. }));
+}
+
+#[tokio::test]
+async fn every_code_of_a_turn_stops_the_session() {
+    for &code in Code::ALL {
+        let world = World::new(vec![Play::Refuse(ToolError::new(code, "no turn"))]);
+        match world.run(options()).await.0.unwrap().ending {
+            Ending::NeedsUser { error } => {
+                assert!(FOR_THE_MODEL.contains(&code) && error.code == code, "{code}");
+                assert!(error.help_of().unwrap().contains("tgp run --resume s1"));
+            }
+            Ending::Broken { error } => assert!(FOR_NOBODY.contains(&code) && error.code == code, "{code}"),
+            other => panic!("{code}: {other:?}"),
+        }
+        assert_same(&world.lines()).await;
+    }
 }
 
 #[tokio::test]

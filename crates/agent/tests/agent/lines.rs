@@ -48,6 +48,7 @@ proptest! {
             duration_us: 1,
             files: Vec::new(),
             files_omitted: sequence,
+            unapplied: at_ms.is_multiple_of(2),
             state: TddState::Red,
         };
         for kind in [turn, result] {

@@ -9,6 +9,7 @@ mod lines;
 mod prompt;
 mod property;
 mod relay;
+mod rendering;
 mod stops;
 mod support;
 mod tampering;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use serde_json::json;
-use tgp_agent::{AgentOptions, Budgets, Ending, Line, LineKind, StopWish};
+use tgp_agent::{AgentOptions, Budgets, Ending, Line, LineKind, ResumeOptions, StopWish};
 use tgp_contract::{Block, ChatOptions, Code, StopReason, StreamEvent, ToolError};
 
 use crate::support::*;
@@ -19,7 +19,7 @@ fn calls() -> impl Strategy<Value = StreamEvent> {
     let codes =
         prop_oneof![8 => Just("ECOMPILE"), 4 => Just("ESTATE"), 1 => Just("ECONFIG"), 1 => Just("EHALT")];
     prop_oneof![
-        6 => (ids.clone(), 0u64..3000, 0u64..4).prop_map(|(id, size, slow)| call("look", id, json!({ "size": size, "slow": slow }))),
+        6 => (ids.clone(), 0u64..3000, 0u64..4, any::<bool>()).prop_map(|(id, size, slow, lines)| call("look", id, json!({ "size": size, "slow": slow, "lines": lines }))),
         4 => (ids.clone(), states).prop_map(|(id, state)| call("change", id, json!({ "state": state }))),
         2 => (ids.clone(), codes, 0u64..2).prop_map(|(id, code, why)| call("fail", id, json!({ "code": code, "why": why.to_string() }))),
         1 => ids.clone().prop_map(|id| call("change", id, json!("{ broken"))),
@@ -40,7 +40,7 @@ fn said() -> impl Strategy<Value = StreamEvent> {
 fn plays() -> impl Strategy<Value = Play> {
     let ends = prop_oneof![
         10 => Just(end()),
-        1 => Just(StreamEvent::End { reason: Some(StopReason::Length) }),
+        2 => Just(StreamEvent::End { reason: Some(StopReason::Length) }),
         1 => Just(StreamEvent::Error { error: ToolError::new(Code::Provider, "overloaded") }),
     ];
     let turn = (prop::collection::vec(said(), 0..8), ends).prop_map(|(mut events, end)| {
@@ -116,7 +116,7 @@ async fn live_through(plan: Plan) {
     if let Some(lines) = plan.kill {
         world.kill_after(lines);
     }
-    let first = AgentOptions { budgets: plan.budgets, context_tokens: CONTEXT, ..options() };
+    let first = AgentOptions { budgets: plan.budgets, limits: context(CONTEXT), ..options() };
     let mut ended = world.run(first).await.0.ok();
     world.kill_after(usize::MAX);
     // It is gone on with a few times, whatever has ended it.
@@ -126,7 +126,8 @@ async fn live_through(plan: Plan) {
             break;
         }
         *world.wish_at_turn.lock().unwrap() = None;
-        ended = world.resume(resumption()).await.0.ok();
+        let again = ResumeOptions { limits: context(CONTEXT), ..resumption() };
+        ended = world.resume(again).await.0.ok();
     }
     let lines = world.lines();
     assert_same(&lines).await;

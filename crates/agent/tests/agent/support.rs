@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use tgp_agent::{
-    AgentEvent, AgentOptions, Budgets, Clock, Fate, Journal, Line, Ports, Recovery, Replayed, ResumeOptions,
-    Safety, Standing, StopHandle, StopSignal, StopWish, Summary, replay, resume, run,
+    AgentEvent, AgentOptions, Budgets, Clock, Fate, Journal, Limits, Line, Ports, Recovery, Replayed,
+    ResumeOptions, Safety, Standing, StopHandle, StopSignal, StopWish, Summary, replay, resume, run,
 };
 use tgp_contract::{
     Block, CallContext, CallRecord, ChatOptions, Code, Consent, Effect, EventStream, ExecutionPath,
@@ -47,6 +47,8 @@ pub(crate) struct WishAt {
 /// Everything outside the loop, over all runs of one session.
 pub(crate) struct World {
     pub(crate) plays: Vec<Play>,
+    /// What `exec_tool` answers.
+    pub(crate) answer: Value,
     pub(crate) requests: Mutex<Vec<ChatOptions>>,
     pub(crate) lines: Mutex<Vec<Line>>,
     pub(crate) safeties: Mutex<Vec<Safety>>,
@@ -73,6 +75,7 @@ impl World {
     pub(crate) fn new(plays: Vec<Play>) -> Self {
         Self {
             plays,
+            answer: json!({ "result": 1 }),
             requests: Mutex::default(),
             lines: Mutex::default(),
             safeties: Mutex::default(),
@@ -177,7 +180,9 @@ impl World {
                 }
                 self.reads_at_once.fetch_sub(1, Ordering::SeqCst);
                 let size = arguments.get("size").and_then(Value::as_u64).unwrap_or(8);
-                let text = "0123456789abcdef".repeat(usize::try_from(size).unwrap() / 16 + 1);
+                let is_lines = arguments.get("lines").and_then(Value::as_bool).unwrap_or(false);
+                let piece = if is_lines { "0123456789\n\"def\n" } else { "0123456789abcdef" };
+                let text = piece.repeat(usize::try_from(size).unwrap() / 16 + 1);
                 (Ok(json!({ "effects": self.effects().len(), "text": text })), Vec::new())
             }
             "fail" => {
@@ -220,7 +225,7 @@ impl World {
                 });
                 (Ok(json!({ "changed": call.id })), files.collect())
             }
-            "exec_tool" => (Ok(json!({ "result": 1 })), Vec::new()),
+            "exec_tool" => (Ok(self.answer.clone()), Vec::new()),
             "test_run" => (Ok(json!({ "passed": 3, "failed": arguments["failed"] })), Vec::new()),
             other => (Err(ToolError::new(Code::NotFound, format!("there is no tool `{other}`"))), Vec::new()),
         }
@@ -323,22 +328,36 @@ impl ToolCaller for World {
             .into_iter()
             .find(|tool| tool.name.as_str() == call.tool || tool.aliases.contains(&call.tool));
         let denied = call.arguments.get("deny").is_some();
+        let refused = call.arguments.get("refuse").is_some();
+        // It runs, and then a gate refuses what it wants to change.
+        let unapplied = call.arguments.get("unapplied").is_some();
         // The stand-in for the router's first stages: unknown tools, arguments that are no object, a gate.
         let (result, files) = if known.is_some() && !call.arguments.is_object() {
             (Err(ToolError::new(Code::Validation, "the arguments are no object")), Vec::new())
-        } else if denied {
+        } else if denied || refused {
             (Err(ToolError::new(Code::Policy, "a rule forbids it")), Vec::new())
         } else {
             self.perform(&call).await
         };
         let is_valid = known.is_some() && call.arguments.is_object();
-        let verdict = if denied { "deny" } else { "allow" };
-        let verdicts = is_valid.then(|| GateVerdict {
-            stage: Stage::Policy,
-            gate: "policy".to_owned(),
+        let (result, files) = if unapplied {
+            (Err(ToolError::new(Code::Policy, "that is not to be changed")), Vec::new())
+        } else {
+            (result, files)
+        };
+        let verdict = |stage: Stage, gate: &str, verdict: &str| GateVerdict {
+            stage,
+            gate: gate.to_owned(),
             verdict: verdict.to_owned(),
             rule: "default".to_owned(),
-        });
+        };
+        let verdicts = [
+            Some(verdict(Stage::Policy, "policy", if denied { "deny" } else { "allow" })),
+            refused.then(|| verdict(Stage::Approval, "approval", "ask")),
+            refused.then(|| verdict(Stage::Approval, "approval", "refused")),
+            unapplied.then(|| verdict(Stage::Policy, "policy", "deny")),
+        ];
+        let verdicts = verdicts.into_iter().flatten().filter(|_| is_valid).collect();
         if call.tool == "change" {
             self.die_at(&call.id, Death::BeforeTheRecord).await;
         }
@@ -356,7 +375,7 @@ impl ToolCaller for World {
             call,
             context,
             targets: Vec::new(),
-            verdicts: verdicts.into_iter().collect(),
+            verdicts,
             files,
             rows_changed: None,
             exit_code: None,
@@ -400,13 +419,19 @@ pub(crate) fn options() -> AgentOptions {
         system: "THE SYSTEM PROMPT".to_owned(),
         mode: TddMode::Strict,
         budgets: budgets(),
-        prices: None,
-        context_tokens: 100_000,
-        max_output_tokens: None,
-        temperature: Some(0.1),
+        limits: limits(),
         consent: Consent::Ask,
         token: None,
     }
+}
+
+pub(crate) fn limits() -> Limits {
+    Limits { context_tokens: 100_000, max_output_tokens: None, temperature: Some(0.1), prices: None }
+}
+
+/// A context of another size.
+pub(crate) fn context(context_tokens: u64) -> Limits {
+    Limits { context_tokens, ..limits() }
 }
 
 pub(crate) fn budgets() -> Budgets {
@@ -414,7 +439,14 @@ pub(crate) fn budgets() -> Budgets {
 }
 
 pub(crate) fn resumption() -> ResumeOptions {
-    ResumeOptions { model: None, budgets: budgets(), message: None, consent: Consent::Ask, token: None }
+    ResumeOptions {
+        model: None,
+        budgets: budgets(),
+        limits: limits(),
+        message: None,
+        consent: Consent::Ask,
+        token: None,
+    }
 }
 
 pub(crate) fn text(value: &str) -> StreamEvent {

@@ -1,7 +1,7 @@
 //! A transcript that was changed does not replay: the first line that the loop would have written otherwise is named.
 
 use serde_json::{Value, json};
-use tgp_agent::{AgentOptions, Line, Prices, Replayed, replay};
+use tgp_agent::{AgentOptions, Limits, Line, Prices, Replayed, replay};
 use tgp_contract::StreamEvent;
 
 use crate::support::*;
@@ -24,7 +24,7 @@ fn script() -> Vec<Vec<StreamEvent>> {
 async fn recorded() -> Vec<Line> {
     let world = World::said(script());
     let prices = Some(Prices { input: 3.0, output: 15.0 });
-    world.run(AgentOptions { prices, ..options() }).await.0.unwrap();
+    world.run(AgentOptions { limits: Limits { prices, ..limits() }, ..options() }).await.0.unwrap();
     let lines = world.lines();
     assert_eq!(lines.len(), 11);
     assert_same(&lines).await;
@@ -62,10 +62,10 @@ async fn whatever_is_changed_is_found_at_the_line_it_would_have_changed() {
         (0, 1, "/system", json!("another prompt")),
         (0, 1, "/model", json!("another model")),
         (0, 1, "/tools/0/description", json!("another tool")),
-        (0, 1, "/temperature", json!(0.2)),
+        (0, 1, "/limits/temperature", json!(0.2)),
         (0, 2, "/tools/3/effect", json!("write")),
         (0, 1, "/budgets/maxSteps", json!(1)),
-        (0, 10, "/prices/input", json!(4.0)),
+        (0, 10, "/limits/prices/input", json!(4.0)),
         (1, 1, "/request", json!("00")),
         (1, 1, "/step", json!(2)),
         (1, 6, "/events/0/value", json!("I do not look.")),
@@ -81,7 +81,7 @@ async fn whatever_is_changed_is_found_at_the_line_it_would_have_changed() {
         (3, 3, "/id", json!("r1.2")),
         (3, 6, "/state", json!("green")),
         (5, 10, "/files/0/path", json!("other.txt")),
-        (5, 10, "/verdict", json!("denied")),
+        (5, 6, "/verdict", json!("denied")),
         (8, 9, "/result/error/message", json!("it never failed")),
         (9, 10, "/events/0/value", json!("It is not done.")),
         // Time is the clock's, but it does not run backwards and it adds up.

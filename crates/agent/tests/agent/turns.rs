@@ -3,24 +3,18 @@
 use std::sync::atomic::Ordering;
 
 use serde_json::{Value, json};
-use tgp_agent::{AgentEvent, Ending, LineKind, TestCount};
+use tgp_agent::{AgentEvent, AgentOptions, Ending, Limits, LineKind, ResumeOptions, TestCount};
 use tgp_contract::{Block, Code, Root, StopReason, StreamEvent, ToolName};
 
 use crate::support::*;
 
-fn notices(events: &[AgentEvent]) -> Vec<&str> {
-    events
-        .iter()
-        .filter_map(|event| match event {
-            AgentEvent::Notice { message } => Some(message.as_str()),
-            _ => None,
-        })
-        .collect()
+/// The answer reached its limit.
+fn cut() -> StreamEvent {
+    StreamEvent::End { reason: Some(StopReason::Length) }
 }
 
 #[tokio::test]
-async fn a_cut_answer_goes_on_and_silence_is_met_once() {
-    let cut = || StreamEvent::End { reason: Some(StopReason::Length) };
+async fn a_cut_answer_goes_on_and_two_silences_are_for_the_user() {
     let opaque = || StreamEvent::Opaque { provider: "scripted".to_owned(), value: json!({ "thought": 1 }) };
     let world = World::said(vec![
         vec![text("half of it"), cut()],
@@ -31,8 +25,11 @@ async fn a_cut_answer_goes_on_and_silence_is_met_once() {
     ]);
     let (summary, events) = world.run(options()).await;
     let summary = summary.unwrap();
-    assert_eq!((summary.ending, summary.answer.as_str(), summary.steps), (Ending::Done, "half of it", 5));
-    assert_eq!(notices(&events), ["the model said nothing twice, so the session ends here"]);
+    assert_eq!((summary.answer.as_str(), summary.steps), ("half of it", 5));
+    let Ending::NeedsUser { error } = summary.ending else { panic!("nothing was done") };
+    assert_eq!((error.code, error.message.as_str()), (Code::Provider, "the model said nothing twice"));
+    assert!(error.help_of().unwrap().contains("tgp run --resume s1"));
+    assert!(matches!(events.last(), Some(AgentEvent::Error { .. })));
     let requests = world.requests();
     assert!(last_text(&requests[1]).contains("cut off"));
     assert!(last_text(&requests[2]).contains("you said nothing"));
@@ -40,6 +37,112 @@ async fn a_cut_answer_goes_on_and_silence_is_met_once() {
     // A thought without a word is not sent back, and every message has something in it.
     requests.iter().for_each(check_request);
     assert_same(&world.lines()).await;
+    // Whoever has mended what was wrong with the model just goes on.
+    assert_eq!(world.resume(resumption()).await.0.unwrap().answer, "the end");
+    world.requests().iter().for_each(check_request);
+    assert_same(&world.lines()).await;
+}
+
+#[tokio::test]
+async fn three_cut_answers_without_a_call_are_for_the_user() {
+    let half = || vec![text("a long story"), cut()];
+    let thought = || vec![cut()];
+    let broken = |id: &str| vec![call("change", id, json!("{\"path\": \"a")), cut()];
+    let made = || vec![call("look", "", json!({})), cut()];
+    // What has made a call in between goes on.
+    let fine = World::said(vec![half(), broken(""), made(), thought(), half(), vec![text("done"), end()]]);
+    assert_eq!(fine.run(options()).await.0.unwrap().ending, Ending::Done);
+    assert!(last_text(&fine.requests()[3]).contains("cut off at its limit after these calls"));
+    assert_same(&fine.lines()).await;
+    for turns in [vec![half(), half(), half()], vec![thought(), broken("a"), broken("b")]] {
+        let world = World::said(turns);
+        let small = Limits { max_output_tokens: Some(64), ..limits() };
+        let summary = world.run(AgentOptions { limits: small, ..options() }).await.0.unwrap();
+        let Ending::NeedsUser { error } = summary.ending else { panic!("it does not get on") };
+        assert_eq!((error.code, summary.steps), (Code::Config, 3));
+        assert!(error.message.contains("3 times in a row"), "{error:?}");
+        assert!(error.help_of().unwrap().contains("raise llm.maxOutputTokens (64)"), "{error:?}");
+        assert_eq!(world.effects(), Vec::<String>::new());
+        assert_same(&world.lines()).await;
+        // With a larger one it goes on, without another word.
+        let larger = Limits { max_output_tokens: Some(4096), ..limits() };
+        let summary = world.resume(ResumeOptions { limits: larger, ..resumption() }).await.0.unwrap();
+        assert_eq!(summary.ending, Ending::Done);
+        let requests = world.requests();
+        assert_eq!(requests[3].max_output_tokens, Some(4096));
+        requests.iter().for_each(check_request);
+        assert_same(&world.lines()).await;
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_was_cut_says_so_and_its_text_stands_there_once() {
+    let raw = format!("{{\"path\": \"a\", \"content\": \"MARK{}", "x".repeat(50_000));
+    let world = World::said(vec![vec![call("look", "a", json!({})), call("change", "b", json!(raw)), cut()]]);
+    let summary = world.run(options()).await.0.unwrap();
+    assert_eq!((summary.ending, world.effects().len()), (Ending::Done, 0));
+    let request = &world.requests()[1];
+    check_request(request);
+    let results = last_results(request);
+    let first = results[1].1.lines().next().unwrap();
+    assert!(first.starts_with("not executed: your answer was cut off at its output limit"), "{first}");
+    assert!(first.contains("incomplete") && results[1].2, "{first}");
+    assert!(!results[0].1.contains("not executed"));
+    let all = serde_json::to_string(&request.messages).unwrap();
+    assert_eq!(all.matches("MARK").count(), 1, "{all}");
+    assert!(all.len() < 5_000, "{}", all.len());
+    assert!(all.contains("bytes are left out here"));
+    // The record and the line have all of it.
+    assert_eq!(world.made.lock().unwrap()[1].0.arguments, json!(raw));
+    assert_same(&world.lines()).await;
+}
+
+#[tokio::test]
+async fn a_call_that_was_denied_or_refused_is_not_executed() {
+    let world = World::said(vec![vec![
+        call("change", "a", json!({ "deny": 1 })),
+        call("change", "b", json!({ "refuse": 1 })),
+        call("change", "c", json!({ "unapplied": 1 })),
+        call("no_such", "d", json!({})),
+        call("fail", "e", json!({ "code": "ESQL" })),
+        end(),
+    ]]);
+    let summary = world.run(options()).await.0.unwrap();
+    assert_eq!((summary.refused, summary.failed), (3, 2));
+    let results = last_results(&world.requests()[1]);
+    let first: Vec<&str> = results.iter().map(|(_, content, _)| content.lines().next().unwrap()).collect();
+    assert_eq!(first[0], "not executed: a gate denied this call");
+    assert_eq!(first[1], "not executed: this call was refused before it began");
+    // It ran, so it would be wrong to say that it did not.
+    assert!(first[2].starts_with("not applied: this call ran"), "{}", first[2]);
+    assert_eq!(world.effects(), ["r1.3"]);
+    assert_eq!(first[3], "not executed: this call is not valid");
+    assert!(first[4].starts_with(r#"{"ok":false,"#), "{}", first[4]);
+    assert!(results[0].1.contains("a rule forbids it"));
+    assert_same(&world.lines()).await;
+}
+
+#[tokio::test]
+async fn what_the_loop_says_itself_names_no_command() {
+    let broken = |id: &str| call("change", id, json!("{"));
+    let world = World::said(vec![
+        vec![text("half"), cut()],
+        vec![end()],
+        vec![broken("a"), call("look", "", json!({})), cut()],
+        vec![
+            broken("b"),
+            call("change", "", json!({ "deny": 1 })),
+            call("change", "", json!({ "state": "red" })),
+            end(),
+        ],
+        vec![call("fail", "", json!({})), call("fail", "", json!({})), cut()],
+    ]);
+    let few = tgp_agent::Budgets { max_steps: 6, ..budgets() };
+    assert_eq!(world.run(AgentOptions { budgets: few, ..options() }).await.0.unwrap().ending, Ending::Done);
+    for request in world.requests() {
+        let all = serde_json::to_string(&request.messages).unwrap();
+        assert!(!all.contains("tgp"), "{all}");
+    }
 }
 
 #[tokio::test]
@@ -50,7 +153,7 @@ async fn a_refusal_to_answer_is_for_the_user() {
     let Ending::NeedsUser { error } = summary.ending else { panic!("it needs the user") };
     assert_eq!(error.code, Code::Provider);
     assert_eq!(world.resume(resumption()).await.0.unwrap_err().code, Code::Validation);
-    let options = tgp_agent::ResumeOptions { message: Some("please".to_owned()), ..resumption() };
+    let options = ResumeOptions { message: Some("please".to_owned()), ..resumption() };
     assert_eq!(world.resume(options).await.0.unwrap().ending, Ending::Done);
     assert_same(&world.lines()).await;
 }
@@ -91,19 +194,21 @@ async fn what_the_model_said_goes_back_in_its_order() {
 }
 
 #[tokio::test]
-async fn ids_that_repeat_or_are_empty_are_made_unique() {
+async fn ids_that_repeat_are_empty_or_too_long_are_replaced() {
+    let longest = "z".repeat(40);
     let world = World::said(vec![
         vec![call("look", "x", json!({})), call("look", "x", json!({})), call("look", "", json!({})), end()],
         vec![
             call("look", "x", json!({})),
             call("look", "call_r2_1", json!({})),
-            call("look", &"y".repeat(500), json!({})),
+            call("look", &"y".repeat(41), json!({})),
             end(),
         ],
         vec![
             call("look", "", json!({})),
             call("look", "call_r3_1", json!({})),
             call("a b\u{1F600}", "x", json!({})),
+            call("look", &longest, json!({})),
             end(),
         ],
     ]);
@@ -127,6 +232,7 @@ async fn ids_that_repeat_or_are_empty_are_made_unique() {
         ("r3.1", "call_r3_1"),
         ("r3.2", "call_r3_2"),
         ("r3.3", "call_r3_3"),
+        ("r3.4", &longest),
     ];
     assert_eq!(ids, expected);
     assert!(ToolName::new("a b\u{1F600}").is_err());

@@ -2,8 +2,8 @@
 
 use clap::Args;
 use serde_json::json;
-use tgp::Replayed;
 use tgp::contract::Code;
+use tgp::{Replay, Replayed, Sealed};
 
 use super::done;
 use crate::arguments::Global;
@@ -25,34 +25,55 @@ pub struct ReplayArgs {
 pub async fn run(arguments: ReplayArgs, global: &Global, printer: &Printer) -> Result<(), Failure> {
     let sessions = session::sessions(global).await?;
     let id = sessions.find(&arguments.id)?;
-    let replayed = sessions.replay(&id).await?;
+    let Replay { played, sealed } = sessions.replay(&id).await?;
+    let seal = match sealed {
+        Sealed::Same { .. } => "intact",
+        Sealed::Broken => "broken",
+        Sealed::Never => "none",
+    };
     if printer.json() {
-        let document = match &replayed {
-            Replayed::Same { lines } => json!({ "session": id, "same": true, "lines": lines }),
+        let document = match &played {
+            Replayed::Same { lines } => json!({ "session": id, "same": true, "lines": lines, "seal": seal }),
             Replayed::Differs { line, expected, actual } => json!({
-                "session": id, "same": false, "line": line, "recorded": expected, "played": actual,
+                "session": id, "same": false, "line": line, "recorded": expected, "played": actual, "seal": seal,
             }),
         };
         printer.document(&done(document));
+    } else {
+        print(&id, &played, &sealed, printer);
     }
-    match replayed {
+    let holds = matches!(played, Replayed::Same { .. }) && sealed != Sealed::Broken;
+    if holds { Ok(()) } else { Err(Failure::Silent(Code::Integrity)) }
+}
+
+fn print(id: &str, played: &Replayed, sealed: &Sealed, printer: &Printer) {
+    match played {
         Replayed::Same { lines } => {
-            if !printer.json() {
-                let lines = count(usize::try_from(lines).unwrap_or(usize::MAX), "line");
-                printer.line(&format!("session {id}: the same, byte for byte ({lines})"));
-            }
-            Ok(())
+            let lines = count(usize::try_from(*lines).unwrap_or(usize::MAX), "line");
+            printer.line(&format!("session {id}: the same, byte for byte ({lines})"));
         }
         Replayed::Differs { line, expected, actual } => {
-            if !printer.json() {
-                printer.line(&format!("session {id}: differs at line {line}"));
-                printer.line(&format!("  recorded  {}", around(&expected, &actual)));
-                printer.line(&format!("  played    {}", around(&actual, &expected)));
-                printer.note(
-                    "either the transcript was changed, or this version of tgp would have done something else",
-                );
-            }
-            Err(Failure::Silent(Code::Integrity))
+            printer.line(&format!("session {id}: differs at line {line}"));
+            printer.line(&format!("  recorded  {}", around(expected, actual)));
+            printer.line(&format!("  played    {}", around(actual, expected)));
+            printer.note(
+                "either the transcript was changed, or this version of tgp would have done something else",
+            );
+        }
+    }
+    match sealed {
+        Sealed::Same { lines_after: 0 } => printer.line("it is the transcript whose hash the audit has kept"),
+        Sealed::Same { lines_after } => {
+            let lines = count(*lines_after, "line");
+            printer.line(&format!(
+                "the audit has kept its hash up to the last {lines}, which came after a crash"
+            ));
+        }
+        Sealed::Broken => {
+            printer.line("it is not the transcript whose hash the audit has kept: it was changed")
+        }
+        Sealed::Never => {
+            printer.note("the audit has no hash of it: the session was killed before its first end");
         }
     }
 }

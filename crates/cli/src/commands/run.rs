@@ -43,7 +43,7 @@ pub struct RunArgs {
     /// Stop after so many tokens, in and out.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     max_tokens: Option<u64>,
-    /// Stop after so many seconds of work.
+    /// Stop after so many seconds, waiting for answers included.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=2_592_000))]
     max_seconds: Option<u64>,
     /// Stop at this cost, in the currency of llm.prices.
@@ -60,7 +60,7 @@ pub struct RunArgs {
 /// Which model works.
 #[derive(Clone, Debug, Default, Args)]
 pub struct ModelArgs {
-    /// openai, openai-responses, anthropic, a base URL of a compatible
+    /// openai, openai-chat, anthropic, a base URL of a compatible
     /// server, or script:FILE.
     #[arg(long, value_name = "NAME")]
     pub provider: Option<String>,
@@ -147,7 +147,16 @@ pub async fn run(
         kernel.shutdown().await;
         outcome
     };
-    ended(&interrupts.during(handle, session).await?)
+    match interrupts.during(handle, session).await {
+        Ok(summary) => ended(&summary),
+        // Whoever reads lines of events gets this as one, too.
+        Err(error) if printer.json() => {
+            let code = error.code;
+            printer.document(&serde_json::to_value(AgentEvent::Error { error }).unwrap_or_default());
+            Err(Failure::Silent(code))
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 async fn work(

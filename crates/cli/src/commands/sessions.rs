@@ -13,12 +13,12 @@ use crate::conversation::Interrupts;
 use crate::exit::Failure;
 use crate::printer::Printer;
 use crate::session;
-use crate::text::{count, visible};
+use crate::text::{count, hang, visible};
 
 /// Characters of a task that a list shows.
 const TASK_WIDTH: usize = 48;
-/// Lines of a result that `show` shows.
-const SHOWN_LINES: usize = 12;
+/// Characters of a result that `show` shows; the export has it whole.
+const SHOWN_CHARACTERS: usize = 400;
 
 #[derive(Debug, Args)]
 pub struct SessionsArgs {
@@ -100,6 +100,7 @@ fn word(state: &SessionState) -> &'static str {
     match state {
         SessionState::Running => "running",
         SessionState::Killed => "killed",
+        SessionState::Damaged(_) => "damaged",
         SessionState::Ended(summary) => match summary.ending {
             Ending::Done => "done",
             Ending::Budget { .. } => "budget",
@@ -142,7 +143,10 @@ fn list(sessions: &Sessions, limit: u64, printer: &Printer) -> Result<(), Failur
             "running" => Style::new().cyan(),
             _ => Style::new().yellow(),
         };
-        let task = first_line(&info.task);
+        let task = match &info.state {
+            SessionState::Damaged(reason) => visible(reason),
+            _ => first_line(&info.task),
+        };
         let state = printer.paint_out(&style, &format!("{word:<9}"));
         printer.line(&format!("{:<width$}  {state}  {task}", info.id));
     }
@@ -201,7 +205,7 @@ fn print_line(line: &Line, printer: &Printer) {
             }
         }
         LineKind::Call { id, tool, arguments, .. } => {
-            printer.line(&format!("{id} {tool} {}", visible(&arguments.to_string())));
+            printer.line(&format!("{id} {} {}", visible(tool), visible(&arguments.to_string())));
         }
         LineKind::Result { id, result, verdict, .. } => {
             let text = match result {
@@ -209,8 +213,10 @@ fn print_line(line: &Line, printer: &Printer) {
                 ToolResult::Failed(error) => error.to_string(),
             };
             let text = visible(&text);
-            let shown: Vec<&str> = text.lines().take(SHOWN_LINES).collect();
-            printer.line(&printer.paint_out(&dim, &format!("{id} {verdict}: {}", shown.join("\n  "))));
+            let shown: String = text.chars().take(SHOWN_CHARACTERS).collect();
+            let more = if shown.len() < text.len() { "…" } else { "" };
+            let verdict = visible(verdict);
+            printer.line(&printer.paint_out(&dim, &format!("{id} {verdict}: {}{more}", hang(&shown, 2))));
         }
         LineKind::Resumed { .. } => printer.line(&printer.paint_out(&dim, "-- gone on with")),
         LineKind::Stop { summary } => {
@@ -262,13 +268,13 @@ fn markdown(info: &SessionInfo, lines: &[Line]) -> String {
                 page += &format!("\n## Step {step}\n");
                 for event in events {
                     if let StreamEvent::Text { value } = event {
-                        page += &format!("\n{}\n", value.trim_end());
+                        page += &format!("\n{}\n", fenced("text", value));
                     }
                 }
             }
             LineKind::Call { id, tool, arguments, .. } => {
                 let arguments = serde_json::to_string_pretty(arguments).unwrap_or_default();
-                page += &format!("\n### {id} `{tool}`\n\n{}\n", fenced("json", &arguments));
+                page += &format!("\n### {id}\n\n{}\n{}\n", fenced("text", tool), fenced("json", &arguments));
             }
             LineKind::Result { result, verdict, .. } => {
                 let text = serde_json::to_string_pretty(result).unwrap_or_default();

@@ -2,28 +2,22 @@
 
 use console::{Style, measure_text_width};
 use serde_json::Value;
-use tgp::contract::{ToolError, ToolResult};
+use tgp::contract::{Code, ToolError, ToolResult};
 
 use super::Manner;
+use super::interview::is_answer;
+use super::key::{LEAST_COLUMNS, key_arguments};
+use super::test_line::TestRun;
 use crate::text::{count, short_line, single_line, wrap};
 
-/// Arguments that say what a call is about, in the order in which they are shown, for tools whose first words do not.
-const KEYS_BY_TOOL: [(&[&str], &[&str]); 3] = [
-    (&["exec_tool"], &["path", "args"]),
-    (&["fetch"], &["method", "url"]),
-    (&["search_grep", "search.grep", "Grep", "search_glob", "search.glob", "Glob"], &["pattern", "path"]),
-];
-/// For all other tools: the first of these that a call has.
-const KEYS: [&str; 10] = ["path", "command", "query", "sql", "url", "pattern", "name", "id", "dir", "only"];
-/// Arguments without a known name that are shown, and their longest text.
-const MAX_SCALARS: usize = 3;
-const MAX_SCALAR: usize = 40;
-/// Columns that key arguments have, however narrow the terminal or long the rest is.
-const LEAST_COLUMNS: usize = 16;
+/// Columns of a verdict; ours are single words.
+const MAX_VERDICT: usize = 40;
 /// Columns of the tool's name; those of our own tools are shorter.
 const MAX_NAME: usize = 64;
 /// Columns of a message; `-v` shows all of it.
 const MAX_MESSAGE: usize = 800;
+/// Characters of a forged tool's result that stands on the line.
+const MAX_RESULT: usize = 40;
 /// Where lines that belong to a call begin.
 pub const INDENT: &str = "      ";
 /// Rows of a place, a message or a next step below a call.
@@ -51,51 +45,81 @@ impl Ended<'_> {
             _ => Style::new().dim(),
         };
         let duration = duration(self.duration_ms);
-        let head = format!("  {mark} {}", short_line(self.tool, MAX_NAME, manner.charset.dots()));
         let (short, message) = self.said(manner);
-        let fixed = measure_text_width(&head) + measure_text_width(&short) + duration.len() + 5;
-        let room = manner.columns.saturating_sub(fixed).max(LEAST_COLUMNS);
+        let head = format!("  {mark} {}", short_line(self.tool, MAX_NAME, manner.charset.dots()));
+        let tail = measure_text_width(&short) + duration.len() + 4;
+        let room = manner.columns.saturating_sub(measure_text_width(&head) + 1 + tail);
         let key = self.arguments.map(|arguments| key_arguments(self.tool, arguments, room, manner));
-        let key = key.unwrap_or_default();
-        // A message that does not fit beside the rest goes below the line.
-        let fits = |message: &String| {
-            fixed + measure_text_width(&key) + measure_text_width(message) + 2 <= manner.columns
+        let head = match key.filter(|key| !key.is_empty()) {
+            Some(key) => format!("{head} {key}"),
+            None => head,
         };
+        // What does not fit beside the rest goes below the line; in a pipe no line has an end.
+        let width = measure_text_width(&head) + tail;
+        let fits = |more: usize| !manner.terminal || width.saturating_add(more) <= manner.columns;
         let (said, below) = match message {
-            Some(message) if fits(&message) => (format!("{short}: {message}"), None),
+            Some(message) if fits(measure_text_width(&message) + 2) => (format!("{short}: {message}"), None),
             message => (short, message),
         };
-        let head = head.replacen(mark, &manner.paint(&style, mark), 1);
-        let key = if key.is_empty() { key } else { format!(" {key}") };
-        let dim = Style::new().dim();
-        let mut text =
-            format!("{head}{key}  {}  {}\n", manner.paint(&verdict, &said), manner.paint(&dim, &duration));
-        if let Some(error) = self.result.error() {
-            text.push_str(&notes(error, below.as_deref(), manner));
+        let paint = |style: &Style, text: &str| manner.paint(style, text);
+        let tail = format!("{}  {}", paint(&verdict, &said), paint(&Style::new().dim(), &duration));
+        let mut text = match fits(0) {
+            true => format!("{head}  {tail}\n"),
+            false => format!("{}\n{INDENT}{tail}\n", folded(&head, manner)),
+        };
+        text = text.replacen(mark, &paint(&style, mark), 1);
+        if let Some(below) = below {
+            text.push_str(&note("", &below, manner));
+        }
+        match (self.result.error(), self.tests()) {
+            (Some(error), _) => text.push_str(&notes(error, manner)),
+            (None, Some(tests)) => text.push_str(&tests.notes(manner)),
+            (None, None) => {}
         }
         text
     }
 
+    fn tests(&self) -> Option<TestRun<'_>> {
+        self.result.data().and_then(TestRun::of)
+    }
+
     fn is_good(&self) -> bool {
-        let data = self.result.data();
-        let number =
-            |name: &str| data.and_then(|data| data.get(name)).and_then(Value::as_i64).unwrap_or_default();
-        let is_valid = data.and_then(|data| data.get("valid")).and_then(Value::as_bool) != Some(false);
-        self.result.is_ok() && number("exitCode") == 0 && number("failed") == 0 && is_valid
+        let Some(data) = self.result.data() else { return false };
+        if let Some(tests) = TestRun::of(data) {
+            return tests.is_good();
+        }
+        let exit_code = data.get("exitCode").and_then(Value::as_i64).unwrap_or_default();
+        let is_valid = data.get("valid").and_then(Value::as_bool) != Some(false);
+        exit_code == 0 && is_valid && ended_early(data).is_none()
     }
 
     /// The verdict with what came of it, and the message of a failure.
     fn said(&self, manner: Manner) -> (String, Option<String>) {
-        let verdict = short_line(self.verdict, MAX_SCALAR, manner.charset.dots());
+        let verdict = short_line(self.verdict, MAX_VERDICT, manner.charset.dots());
+        if let Some(tests) = self.tests() {
+            let why = tests.why().map(|why| first_sentence(&why));
+            return (format!("{verdict}, {}", tests.words()), why);
+        }
         let Some(error) = self.result.error() else {
-            return match self.result.data().and_then(outcome) {
+            let data = self.result.data();
+            return match data.and_then(outcome) {
                 Some(outcome) => (format!("{verdict}, {outcome}"), None),
-                None => (verdict, None),
+                None => match data.and_then(|data| self.short_result(data)) {
+                    Some(result) => (format!("{verdict}  = {result}"), None),
+                    None => (verdict, None),
+                },
             };
         };
         let ran = matches!(self.verdict, "allowed" | "approved" | "recovered");
         let failed = if ran { ", failed" } else { "" };
         (format!("{verdict}{failed} {}", error.code), Some(first_sentence(&message(error))))
+    }
+
+    /// What a forged tool gave back, where that is a few characters of JSON.
+    fn short_result(&self, data: &Value) -> Option<String> {
+        let result = data.get("result").filter(|result| self.tool == "exec_tool" && !result.is_null())?;
+        let text = single_line(&result.to_string());
+        text.chars().nth(MAX_RESULT).is_none().then_some(text)
     }
 }
 
@@ -103,24 +127,38 @@ impl Ended<'_> {
 pub fn running(tool: &str, arguments: &Value, manner: Manner) -> String {
     let dots = manner.charset.dots();
     let head = format!("  {dots} {}", short_line(tool, MAX_NAME, dots));
-    let room = manner.columns.saturating_sub(measure_text_width(&head) + 2).max(LEAST_COLUMNS);
+    let room = manner.columns.saturating_sub(measure_text_width(&head) + 2);
     let key = key_arguments(tool, arguments, room, manner);
     format!("{head} {key}").trim_end().to_owned()
 }
 
-/// The place of an error, what could not stand on the line, and the next step.
-fn notes(error: &ToolError, message: Option<&str>, manner: Manner) -> String {
-    let mut text = String::new();
-    if let Some(message) = message {
-        text.push_str(&note("", message, manner));
+/// A line of ours that is broken between words at a terminal; what follows is indented.
+pub fn folded(line: &str, manner: Manner) -> String {
+    if !manner.terminal || measure_text_width(line) <= manner.columns {
+        return line.to_owned();
     }
+    let text = line.trim_start();
+    let before = line.get(..line.len() - text.len()).unwrap_or_default();
+    let width = manner.columns.saturating_sub(INDENT.len()).max(LEAST_COLUMNS);
+    format!("{before}{}", wrap(text, Some(width)).replace('\n', &format!("\n{INDENT}")))
+}
+
+/// The place of an error, and the next step.
+fn notes(error: &ToolError, manner: Manner) -> String {
+    let mut text = String::new();
     if let Some(place) = error.place_of() {
         text.push_str(&note("at ", &place.to_string(), manner));
     }
-    if let Some(help) = error.help_of() {
+    if let Some(help) = error.help_of().filter(|_| !was_answered(error)) {
         text.push_str(&note("help: ", help, manner));
     }
     text
+}
+
+/// True for a no that somebody has given: how to be asked, or not, is no help then.
+fn was_answered(error: &ToolError) -> bool {
+    let is_about_asking = error.help_of().is_some_and(|help| help.contains("--yes"));
+    error.code == Code::Approval && is_about_asking && is_answer(&error.message)
 }
 
 /// One sentence below a call, broken between words at a terminal.
@@ -133,7 +171,7 @@ pub fn note(label: &str, sentence: &str, manner: Manner) -> String {
 }
 
 /// The message without the place, which has a line of its own.
-fn message(error: &ToolError) -> String {
+pub fn message(error: &ToolError) -> String {
     match error.place_of() {
         Some(place) => error.message.replacen(&format!("{place}: "), "", 1),
         None => error.message.clone(),
@@ -150,11 +188,10 @@ fn first_sentence(text: &str) -> String {
 
 /// What a call came to that is worth a word on its line.
 fn outcome(data: &Value) -> Option<String> {
-    let number = |name: &str| data.get(name).and_then(Value::as_i64);
-    if let (Some(passed), Some(failed)) = (number("passed"), number("failed")) {
-        return Some(format!("{passed} passed, {failed} failed"));
+    if let Some(ended) = ended_early(data) {
+        return Some(format!("ended by {}", short_line(&ended.replace('_', " "), MAX_VERDICT, "...")));
     }
-    if let Some(code) = number("exitCode").filter(|code| *code != 0) {
+    if let Some(code) = data.get("exitCode").and_then(Value::as_i64).filter(|code| *code != 0) {
         return Some(format!("exit code {code}"));
     }
     if data.get("valid").and_then(Value::as_bool) == Some(false) {
@@ -164,42 +201,10 @@ fn outcome(data: &Value) -> Option<String> {
     None
 }
 
-/// What a call is about, on one line of at most so many columns.
-fn key_arguments(tool: &str, arguments: &Value, columns: usize, manner: Manner) -> String {
-    let cut = |text: &str| short_line(text, columns, manner.charset.dots());
-    let Some(fields) = arguments.as_object() else {
-        return match arguments {
-            Value::Null => String::new(),
-            Value::String(text) => cut(text),
-            other => cut(&other.to_string()),
-        };
-    };
-    let word = |value: &Value| match value {
-        Value::String(text) => text.clone(),
-        Value::Object(fields) if fields.is_empty() => String::new(),
-        other => other.to_string(),
-    };
-    let by_tool = KEYS_BY_TOOL.iter().find(|(tools, _)| tools.contains(&tool)).map(|(_, keys)| *keys);
-    let named: Vec<String> = match by_tool {
-        Some(keys) => keys.iter().filter_map(|key| fields.get(*key)).map(word).collect(),
-        None => KEYS.iter().find_map(|key| fields.get(*key)).map(word).into_iter().collect(),
-    };
-    let named: Vec<String> = named.into_iter().filter(|word| !word.is_empty()).collect();
-    if !named.is_empty() {
-        return cut(&named.join(" "));
-    }
-    let is_short = |value: &Value| match value {
-        Value::String(text) => text.chars().nth(MAX_SCALAR).is_none(),
-        Value::Bool(_) | Value::Number(_) => true,
-        _ => false,
-    };
-    let scalars = fields.iter().filter(|(_, value)| is_short(value)).take(MAX_SCALARS);
-    let scalars: Vec<String> = scalars.map(|(name, value)| format!("{name}={}", word(value))).collect();
-    match scalars.is_empty() {
-        false => cut(&scalars.join(" ")),
-        true if fields.is_empty() => String::new(),
-        true => cut(&arguments.to_string()),
-    }
+/// What ended a command before its own end; such a command has no exit code.
+fn ended_early(data: &Value) -> Option<&str> {
+    let ended = data.get("ended").and_then(Value::as_str).filter(|ended| *ended != "exit")?;
+    data.get("exitCode").is_some_and(Value::is_null).then_some(ended)
 }
 
 /// Milliseconds as a person says them.
@@ -229,7 +234,7 @@ pub fn error_text(error: &ToolError, manner: Manner) -> String {
     let message = single_line(&message(error));
     let message = short_line(&message, MAX_MESSAGE, manner.charset.dots());
     let message = if manner.terminal { wrap(&message, Some(room)) } else { message };
-    format!("{head}{}\n{}", message.replace('\n', &format!("\n{INDENT}")), notes(error, None, manner))
+    format!("{head}{}\n{}", message.replace('\n', &format!("\n{INDENT}")), notes(error, manner))
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use tgp::{AgentEvent, Summary};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
+use super::interview::STOPPING;
 use super::screen::{Form, Screen};
 use super::{
     Answer, Board, Heard, Keyboard, Offer, Question, Sheet, StandardError, StandardOutput, TerminalKeyboard,
@@ -86,11 +87,12 @@ impl<B: Board, A: Board, K: Keyboard> Follower<B, A, K> {
                 _ = ticker.tick(), if self.screen.has_status() => self.screen.tick(began.elapsed()),
             }
         }
-        self.screen.make_room();
+        self.screen.finish();
         summary
     }
 
     fn show(&mut self, event: AgentEvent, summary: &mut Option<Summary>) {
+        self.screen.hear(*self.heard.borrow());
         self.screen.show(&event);
         if let AgentEvent::End { summary: ended } = event {
             *summary = Some(*ended);
@@ -99,16 +101,19 @@ impl<B: Board, A: Board, K: Keyboard> Follower<B, A, K> {
 
     fn say_heard(&mut self) {
         let heard = *self.heard.borrow_and_update();
-        if let Some(words) = heard.words() {
+        if let Some(words) = heard.words(self.screen.has_call()) {
             self.screen.make_room();
-            self.aside.write(&format!("{words}\n"));
+            // What was streamed into a pipe may stand on the same terminal all the same.
+            let is_begun = self.screen.is_within_line() && self.aside.manner().terminal;
+            let begin = if is_begun { "\n" } else { "" };
+            self.aside.write(&format!("{begin}{words}\n"));
         }
     }
 
     async fn put(&mut self, question: Question) {
         let Question { asked, pattern, mut reply } = question;
         // Whoever wants to stop is asked nothing any more.
-        let stopping = || Answer::no("the session is being stopped from the terminal");
+        let stopping = || Answer::no(STOPPING);
         if *self.heard.borrow() != Heard::Nothing {
             // The asker may have gone, and then needs no answer.
             let _ = reply.send(stopping());
@@ -116,7 +121,7 @@ impl<B: Board, A: Board, K: Keyboard> Follower<B, A, K> {
         }
         self.screen.make_room();
         let sheet = Sheet::new(&asked);
-        let offer = pattern.map_or(Offer::Once, |pattern| Offer::Always(pattern.to_string()));
+        let offer = pattern.map_or(Offer::Once, |pattern| pattern.offer());
         let answer = tokio::select! {
             biased;
             // A sender that is gone says nothing; only a signal ends the question.

@@ -21,6 +21,8 @@ pub enum Heard {
     Now,
     /// SIGTERM: whoever sends it does not sit at the terminal.
     Terminated,
+    /// SIGHUP: the terminal is gone, and whoever sat at it.
+    HungUp,
 }
 
 impl Heard {
@@ -29,7 +31,7 @@ impl Heard {
         match self {
             Self::Nothing => Some(Self::AfterCall),
             Self::AfterCall => Some(Self::Now),
-            Self::Now | Self::Terminated => None,
+            Self::Now | Self::Terminated | Self::HungUp => None,
         }
     }
 
@@ -37,17 +39,19 @@ impl Heard {
         match self {
             Self::Nothing => StopWish::GoOn,
             Self::AfterCall => StopWish::AfterCall,
-            Self::Now | Self::Terminated => StopWish::Now,
+            Self::Now | Self::Terminated | Self::HungUp => StopWish::Now,
         }
     }
 
-    /// What the person is told.
-    pub fn words(self) -> Option<&'static str> {
+    /// What the person is told, while a call runs or while none does.
+    pub fn words(self, has_call: bool) -> Option<&'static str> {
         match self {
             Self::Nothing => None,
-            Self::AfterCall => Some("stopping after this call; Ctrl-C again stops now"),
+            Self::AfterCall if has_call => Some("stopping after this call; Ctrl-C again stops now"),
+            Self::AfterCall => Some("stopping; Ctrl-C again stops now"),
             Self::Now => Some("stopping now; Ctrl-C again ends at once"),
             Self::Terminated => Some("asked to end by SIGTERM: stopping now"),
+            Self::HungUp => Some("asked to end by SIGHUP: stopping now"),
         }
     }
 }
@@ -80,7 +84,7 @@ impl Interrupts {
     }
 
     /// While the session runs signals are wishes: Ctrl-C stops it after the current call, a second one now, a third
-    /// ends the process at once; SIGTERM stops it now.
+    /// ends the process at once; SIGTERM and SIGHUP stop it now.
     ///
     /// They are caught by a thread of their own, so that the third ends the process even when everything else hangs.
     /// Where there can be no such thread, a signal ends the session as it ends any command.
@@ -137,11 +141,14 @@ async fn listen(
     let mut heard = Heard::Nothing;
     loop {
         let signal = tokio::select! {
+            // A signal that comes after the session is no longer its own.
+            biased;
             _ = &mut gone => return,
             signal = signals.next() => signal,
         };
         heard = match (signal, heard.interrupted()) {
             (Asked::Terminate, _) => Heard::Terminated,
+            (Asked::HangUp, _) => Heard::HungUp,
             (Asked::Interrupt, Some(next)) => next,
             (Asked::Interrupt, None) => leave(),
         };
@@ -161,23 +168,47 @@ fn leave() -> ! {
 enum Asked {
     Interrupt,
     Terminate,
+    HangUp,
 }
 
 struct Signals {
     interrupt: Signal,
     terminate: Signal,
+    /// None where whoever started this process wants it to outlive its terminal, as `nohup` does.
+    hang_up: Option<Signal>,
 }
 
 impl Signals {
     fn new() -> std::io::Result<Self> {
-        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
+        let hang_up = if is_hang_up_ignored() { None } else { Some(signal(SignalKind::hangup())?) };
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hang_up,
+        })
     }
 
     async fn next(&mut self) -> Asked {
+        let hang_up = async {
+            match &mut self.hang_up {
+                Some(hang_up) => hang_up.recv().await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             biased;
             _ = self.terminate.recv() => Asked::Terminate,
+            _ = hang_up => Asked::HangUp,
             _ = self.interrupt.recv() => Asked::Interrupt,
         }
     }
+}
+
+/// Whether SIGHUP was ignored when this process was started. Where nobody can tell, it was not.
+fn is_hang_up_ignored() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default();
+    // SIGHUP is the first signal.
+    mask & 1 == 1
 }

@@ -21,7 +21,8 @@ const ALWAYS: &str = "  always    ";
 const EXPLAINED: &str = "  \
   y   it happens once, exactly as shown; if it changes, you are asked again
   n   it does not happen, nothing is touched, and the caller is told;
-      Enter and Ctrl-D mean the same
+      Enter and Ctrl-D mean the same. Words after it are told, too:
+      n use the other file
 ";
 const EXPLAINED_ALWAYS: &str = "  \
   a   it happens, and in this session nobody is asked again for what stands
@@ -30,6 +31,20 @@ const EXPLAINED_ALWAYS: &str = "  \
 const EXPLAINED_MORE: &str = "  \
   m   shows more: what was too long, arguments and sources in full
 ";
+
+/// Columns of the words after a no: they are told to the caller, and a caller reads no novels.
+const MAX_WORDS: usize = 1000;
+
+/// Why something was refused at the terminal. Whoever sees one of these knows that somebody could be asked.
+const SAID_NO: &str = "the answer at the terminal was no";
+const INPUT_ENDED: &str = "the input at the terminal has ended";
+const NOT_ANSWERED: &str = "the question was not answered";
+pub const STOPPING: &str = "the session is being stopped";
+
+/// Whether a refusal was given at the terminal.
+pub fn is_answer(refusal: &str) -> bool {
+    [SAID_NO, INPUT_ENDED, NOT_ANSWERED, STOPPING].iter().any(|reason| refusal.contains(reason))
+}
 
 /// What was answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,8 +66,11 @@ impl Answer {
 /// Whether `always` can be answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Offer {
-    /// With what it would agree to.
-    Always(String),
+    /// With what it would agree to, and what should be known before.
+    Always {
+        pattern: String,
+        caution: Option<&'static str>,
+    },
     Once,
 }
 
@@ -90,7 +108,7 @@ pub async fn interview(
             Ok(Some(line)) => line,
             Ok(None) => {
                 board.write("\n");
-                return Answer::no("the input at the terminal has ended");
+                return Answer::no(INPUT_ENDED);
             }
             Err(error) => {
                 board.write("\n");
@@ -100,19 +118,22 @@ pub async fn interview(
         text = String::from("\n");
         match (line.trim().to_ascii_lowercase().as_str(), offer) {
             ("y" | "yes", _) => return Answer::Yes,
-            ("n" | "no" | "", _) => return Answer::no("the answer at the terminal was no"),
-            ("a" | "always", Offer::Always(_)) => return Answer::Always,
+            ("n" | "no" | "", _) => return Answer::no(SAID_NO),
+            ("a" | "always", Offer::Always { .. }) => return Answer::Always,
             ("m" | "more", _) if rest.len() == 0 => text.push_str("  That was all of it.\n"),
             ("m" | "more", _) => rest.by_ref().take(next).for_each(|row| push(&mut text, &row)),
             ("?" | "h" | "help", _) => text.push_str(&explanation(offer)),
             (other, _) => {
+                if let Some(words) = words_after_no(&line) {
+                    return Answer::No { reason: format!("{SAID_NO}: {words}") };
+                }
                 let other = short_line(other, ECHO_COLUMNS, manner.charset.dots());
                 board.write(&format!("`{other}` is none of the answers, so it counts as no\n"));
-                return Answer::no("the answer at the terminal was no");
+                return Answer::no(SAID_NO);
             }
         }
     }
-    Answer::no("the question was not answered")
+    Answer::no(NOT_ANSWERED)
 }
 
 fn push(text: &mut String, row: &str) {
@@ -123,7 +144,7 @@ fn push(text: &mut String, row: &str) {
 /// What can be answered, and what `always` would mean.
 fn choices(left: usize, offer: &Offer, manner: Manner) -> String {
     let mut words = vec!["y yes".to_owned(), "n no".to_owned()];
-    if let Offer::Always(_) = offer {
+    if let Offer::Always { .. } = offer {
         words.push("a always".to_owned());
     }
     if left > 0 {
@@ -132,7 +153,7 @@ fn choices(left: usize, offer: &Offer, manner: Manner) -> String {
     words.push("? explain".to_owned());
     let always = match offer {
         // A row of the pattern must not begin where our own words do.
-        Offer::Always(pattern) => {
+        Offer::Always { pattern, .. } => {
             let width = manner.columns.saturating_sub(ALWAYS.len()).max(MIN_COLUMNS);
             let indent = format!("\n{}", " ".repeat(ALWAYS.len()));
             format!("{ALWAYS}{}\n", broken(&single_line(pattern), width).join(&indent))
@@ -142,10 +163,20 @@ fn choices(left: usize, offer: &Offer, manner: Manner) -> String {
     format!("{always}  {}\nAllow it? [y/N] ", words.join("   "))
 }
 
+/// What the caller should know of a no: `n use the other file`.
+fn words_after_no(line: &str) -> Option<String> {
+    let is_between =
+        |character: char| character.is_whitespace() || matches!(character, ',' | ':' | ';' | '.');
+    let (answer, words) = line.trim().split_once(is_between)?;
+    let words = words.trim_start_matches(is_between);
+    let is_no = answer.eq_ignore_ascii_case("n") || answer.eq_ignore_ascii_case("no");
+    (is_no && !words.is_empty()).then(|| short_line(words, MAX_WORDS, "..."))
+}
+
 fn explanation(offer: &Offer) -> String {
     let always = match offer {
-        Offer::Always(_) => EXPLAINED_ALWAYS,
-        Offer::Once => "",
+        Offer::Always { caution, .. } => format!("{EXPLAINED_ALWAYS}{}", caution.unwrap_or_default()),
+        Offer::Once => String::new(),
     };
     format!("{EXPLAINED}{always}{EXPLAINED_MORE}")
 }

@@ -11,6 +11,7 @@ mod details;
 mod follow;
 mod interrupts;
 mod interview;
+mod key;
 mod keyboard;
 mod layout;
 mod live;
@@ -18,6 +19,7 @@ mod pattern;
 mod screen;
 mod sheet;
 mod summary;
+mod test_line;
 
 pub use approver::{Answering, Question, approver};
 pub use asked::Asked;

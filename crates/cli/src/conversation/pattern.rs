@@ -5,7 +5,7 @@ use std::fmt;
 use serde_json::{Map, Value};
 use tgp::contract::{Access, Effect, RelativePath, Root, Target};
 
-use super::Asked;
+use super::{Asked, Offer};
 use crate::text::{is_unseen, single_line};
 
 /// Why a call is asked for when nobody has made a rule for it. Any other reason is that of a person's rule, and whoever
@@ -17,6 +17,13 @@ const DEFAULT_REASONS: [&str; 3] = [
 ];
 /// An argument that changes how long a command may take, and nothing of what it does.
 const PATIENCE_ARGUMENTS: [&str; 1] = ["timeout_ms"];
+/// Schemes that a request can have, with the port that each means where an address names none.
+const SCHEMES: [(&str, u16); 2] = [("https", 443), ("http", 80)];
+/// What should be known before a command is agreed to for a whole session.
+const COMMAND_CAUTION: &str = "      \
+      The command line stays the same, but it may read files that change,
+      such as scripts and manifests, and do something else then.
+";
 /// Longest command or statement that names itself in a pattern; a longer one stands right above the question.
 const MAX_NAMED: usize = 60;
 
@@ -33,16 +40,18 @@ pub struct Pattern {
 enum Scope {
     /// Files that stand in exactly this directory.
     Directory { root: Root, directory: RelativePath, access: Access },
-    /// This command with everything that decides what it does.
-    Command { command: String, arguments: Value },
+    /// This command with everything that decides what it does, as far as it is known beforehand.
+    Command { command: String, arguments: Value, preview: Option<Value> },
     /// A forged tool as long as its source and all that it imports are the same.
     Source { path: String, sha256: String, found: Value },
     /// A statement with any parameters.
     Statement { sql: String },
-    /// A method on a host.
-    Host { method: String, host: String },
-    /// Exactly these arguments.
-    Exactly { arguments: Value },
+    /// A method on a host, as one scheme and port reach it.
+    Host { method: String, scheme: &'static str, host: String, port: u16 },
+    /// Tests as long as their sources are the same.
+    Tests { path: Option<String>, preview: Value },
+    /// Exactly these arguments, and the effect that was shown with them.
+    Exactly { arguments: Value, preview: Option<Value> },
 }
 
 impl Pattern {
@@ -60,6 +69,12 @@ impl Pattern {
     pub fn covers(&self, asked: &Asked) -> bool {
         Self::of(asked).is_some_and(|pattern| pattern == *self)
     }
+
+    /// As it is offered, with what should be known before it is agreed to.
+    pub fn offer(&self) -> Offer {
+        let caution = matches!(self.scope, Scope::Command { .. }).then_some(COMMAND_CAUTION);
+        Offer::Always { pattern: self.to_string(), caution }
+    }
 }
 
 /// True when no rule that somebody made is among the reasons.
@@ -70,15 +85,45 @@ pub fn is_by_default(asked: &Asked) -> bool {
 fn scope(asked: &Asked) -> Scope {
     let narrow = match asked.targets.as_slice() {
         [Target::Statement { sql, .. }] => Some(Scope::Statement { sql: sql.clone() }),
-        [Target::Host { host }] => {
-            let method = asked.text("method").unwrap_or("GET").to_ascii_uppercase();
-            Some(Scope::Host { method, host: host.clone() })
-        }
+        [Target::Host { host }] => address(asked, host),
         _ if asked.tool == "exec_tool" => source(asked),
+        _ if asked.tool == "test_tool" => tests(asked),
         targets if asked.effect == Effect::Write => directory(targets),
         _ => command(asked),
     };
-    narrow.unwrap_or_else(|| Scope::Exactly { arguments: asked.arguments.clone() })
+    narrow.unwrap_or_else(|| Scope::Exactly {
+        arguments: asked.arguments.clone(),
+        preview: asked.preview.clone(),
+    })
+}
+
+/// Where a request goes. An address that is not written plainly is none: whoever reads it must see the same host as
+/// the one that is asked.
+fn address(asked: &Asked, host: &str) -> Option<Scope> {
+    let method = asked.text("method").unwrap_or("GET").to_ascii_uppercase();
+    let url = asked.text("url")?;
+    SCHEMES.iter().find_map(|(scheme, usual_port)| {
+        let before = format!("{scheme}://{host}");
+        let is_same = url.get(..before.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(&before));
+        let rest = url.get(before.len()..).filter(|_| is_same)?;
+        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+        let port = match rest.get(..end)? {
+            "" => *usual_port,
+            // A sign or a blank is no port; nor is an empty one worth a guess.
+            port => port.strip_prefix(':').filter(|port| is_number(port))?.parse().ok()?,
+        };
+        Some(Scope::Host { method: method.clone(), scheme, host: host.to_owned(), port })
+    })
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// The tests that would run. Without the hashes of their sources nobody knows which they are.
+fn tests(asked: &Asked) -> Option<Scope> {
+    asked.previewed("found")?;
+    Some(Scope::Tests { path: asked.text("path").map(str::to_owned), preview: asked.preview.clone()? })
 }
 
 /// The one directory that all files stand in, when nothing else is touched and all are touched alike.
@@ -111,7 +156,7 @@ fn command(asked: &Asked) -> Option<Scope> {
         .filter(|(name, _)| decides(name))
         .map(|(name, value)| (name.clone(), value.clone()))
         .collect();
-    Some(Scope::Command { command, arguments: Value::Object(kept) })
+    Some(Scope::Command { command, arguments: Value::Object(kept), preview: asked.preview.clone() })
 }
 
 /// The pattern as it is read before it is agreed to, on one line and with nothing hidden.
@@ -120,11 +165,10 @@ impl fmt::Display for Pattern {
         let tool = single_line(&self.tool);
         match &self.scope {
             Scope::Directory { root, directory, access } => {
-                let place = if directory.is_root() { String::new() } else { format!("{directory}/") };
                 let done = if *access == Access::Read { " (read)" } else { "" };
-                write!(formatter, "{tool} {}*{done}{}", single_line(&place), tree(*root))
+                write!(formatter, "{tool} on files directly in {}{done}", folder(*root, directory))
             }
-            Scope::Command { command, arguments } => {
+            Scope::Command { command, arguments, .. } => {
                 let place = arguments.get("cwd").and_then(Value::as_str).filter(|place| !place.is_empty());
                 let command = named(command, "exactly this command line");
                 write!(formatter, "{tool} {command} in {}", single_line(place.unwrap_or(".")))?;
@@ -141,10 +185,18 @@ impl fmt::Display for Pattern {
             Scope::Statement { sql } => {
                 write!(formatter, "{tool} {}, with any parameters", named(sql, "exactly this statement"))
             }
-            Scope::Host { method, host } => {
-                write!(formatter, "{tool} {} to any address of {}", single_line(method), single_line(host))
+            Scope::Host { method, scheme, host, port } => {
+                let (method, host) = (single_line(method), single_line(host));
+                write!(formatter, "{tool} {method} to any address of {scheme}://{host}:{port}")
             }
-            Scope::Exactly { .. } => write!(formatter, "{tool} with exactly these arguments"),
+            Scope::Tests { path, .. } => {
+                let path = single_line(path.as_deref().unwrap_or("of all tools"));
+                write!(formatter, "{tool} {path}, as long as the tests are as they are now")
+            }
+            Scope::Exactly { preview: None, .. } => write!(formatter, "{tool} with exactly these arguments"),
+            Scope::Exactly { .. } => {
+                write!(formatter, "{tool} with exactly these arguments and what is shown of it")
+            }
         }
     }
 }
@@ -155,11 +207,15 @@ fn named(text: &str, words: &str) -> String {
     if is_short { format!("`{}`", single_line(text)) } else { words.to_owned() }
 }
 
-/// Which tree a path stands in, where that is not the project.
-fn tree(root: Root) -> &'static str {
-    match root {
-        Root::Project => "",
-        Root::Tools => " in the tool repository",
-        Root::Host => " outside of the project",
+/// A folder in words: nobody should take a star for everything.
+fn folder(root: Root, directory: &RelativePath) -> String {
+    let name = format!("`{}/`", single_line(directory.as_str()));
+    match (root, directory.is_root()) {
+        (Root::Project, true) => "the project's top folder".to_owned(),
+        (Root::Project, false) => name,
+        (Root::Tools, true) => "the tool repository's top folder".to_owned(),
+        (Root::Tools, false) => format!("{name} of the tool repository"),
+        (Root::Host, true) => "the top folder outside of the project".to_owned(),
+        (Root::Host, false) => format!("{name} outside of the project"),
     }
 }

@@ -5,13 +5,13 @@ use std::time::Duration;
 use console::Style;
 use serde_json::Value;
 use tgp::AgentEvent;
-use tgp::contract::{TddMode, TddState, Usage};
+use tgp::contract::{TddMode, TddState, ToolError, Usage};
 
-use super::call_line::{Ended, INDENT, duration, error_text, note, running};
+use super::call_line::{Ended, INDENT, duration, error_text, folded, note, running};
 use super::details::details;
 use super::live::Live;
-use super::summary::{milliseconds, number, summary_text};
-use super::{Board, Manner, Verbosity};
+use super::summary::{ending_error, milliseconds, number, summary_text};
+use super::{Board, Heard, Manner, Verbosity};
 use crate::text::{is_unseen, short_line, spoken};
 
 /// Calls of one turn that are remembered until they end. Providers allow fewer; beyond it the oldest is shown without
@@ -23,6 +23,8 @@ const MAX_SHOWN_RUNNING: usize = 3;
 const ROWS_FOR_CALLS: usize = 8;
 /// Columns of a name in the first line.
 const MAX_NAME: usize = 80;
+/// Columns of what is waited for, in the status.
+const MAX_WAITING: usize = 60;
 
 /// What was written last, to know where a line or a paragraph has to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +63,12 @@ pub struct Screen<B: Board> {
     form: Form,
     last: Last,
     phase: Phase,
+    /// What was said while the model is waited for, such as that it is asked again.
+    waiting: Option<String>,
     running: Vec<Running>,
+    /// An error that the summary may tell, so that it is not said twice.
+    held: Option<ToolError>,
+    heard: Heard,
     live: Live,
     step: u64,
     /// Of the turns before this one.
@@ -79,7 +86,10 @@ impl<B: Board> Screen<B> {
             form,
             last: Last::Nothing,
             phase: Phase::Idle,
+            waiting: None,
             running: Vec::new(),
+            held: None,
+            heard: Heard::Nothing,
             live: Live::default(),
             step: 0,
             tokens: 0,
@@ -94,18 +104,40 @@ impl<B: Board> Screen<B> {
         self.form != Form::JsonLines && self.board.manner().movable
     }
 
+    /// Whether a call runs, as far as the events say.
+    pub fn has_call(&self) -> bool {
+        !self.running.is_empty()
+    }
+
+    /// Whether streamed text has not come to the end of its line.
+    pub fn is_within_line(&self) -> bool {
+        self.last == (Last::Text { ended: false })
+    }
+
+    /// What the signals have come to: the summary says who has stopped the session.
+    pub fn hear(&mut self, heard: Heard) {
+        self.heard = heard;
+    }
+
     /// Shows one event, at once.
     pub fn show(&mut self, event: &AgentEvent) {
+        let ended = self.keep(event);
         match self.form {
             Form::JsonLines => self.board.write(&json_line(event, self.board.manner())),
-            Form::Words(verbosity) => self.say(event, verbosity),
+            Form::Words(verbosity) => self.say(event, ended.as_ref(), verbosity),
         }
+    }
+
+    /// There will be no more events.
+    pub fn finish(&mut self) {
+        self.release();
+        self.make_room();
     }
 
     /// Makes room for somebody else's words: the status is gone and the cursor stands at the beginning of a line.
     pub fn make_room(&mut self) {
         let mut text = self.live.taken_back().to_owned();
-        if self.board.manner().terminal && self.last == (Last::Text { ended: false }) {
+        if self.board.manner().terminal && self.is_within_line() {
             text.push('\n');
             self.last = Last::Line;
         }
@@ -117,7 +149,7 @@ impl<B: Board> Screen<B> {
     /// Shows the status, when the session waits for something and the terminal can take it back.
     pub fn tick(&mut self, elapsed: Duration) {
         let waits = matches!(self.phase, Phase::Model | Phase::Calls);
-        if !waits || !self.has_status() || self.last == (Last::Text { ended: false }) {
+        if !waits || !self.has_status() || self.is_within_line() {
             return;
         }
         let manner = self.board.manner();
@@ -144,12 +176,21 @@ impl<B: Board> Screen<B> {
         let time =
             if elapsed.as_secs() < 60 { time } else { duration(milliseconds(elapsed.as_millis() as u64)) };
         let mut parts = vec![format!("step {}", self.step), time];
+        if let Some(waiting) = &self.waiting {
+            parts.push(short_line(waiting, MAX_WAITING, manner.charset.dots()));
+        }
+        if manner.rows < ROWS_FOR_CALLS {
+            // Their lines are not shown.
+            let tools = self.running.first().map(|call| short_line(&call.tool, MAX_WAITING, "..."));
+            parts.extend(tools.map(|tool| format!("{tool} runs")));
+        }
         if let (Some(mode), Some(state)) = (self.mode, self.state) {
             parts.push(format!("{}, {}", mode.as_str(), state.as_str().replace('_', " ")));
         }
-        let tokens = self.tokens + self.usage.input_tokens + self.usage.output_tokens;
+        let turn = self.usage.input_tokens.saturating_add(self.usage.output_tokens);
+        let tokens = self.tokens.saturating_add(turn);
         parts.push(format!("{} tokens", number(tokens)));
-        if self.phase == Phase::Model {
+        if self.phase == Phase::Model && self.waiting.is_none() {
             parts.push("the model thinks".to_owned());
         }
         let dot = format!(" {} ", manner.charset.dot());
@@ -160,30 +201,25 @@ impl<B: Board> Screen<B> {
         format!("  {}", parts.join(&dot))
     }
 
-    fn say(&mut self, event: &AgentEvent, verbosity: Verbosity) {
-        let manner = self.board.manner();
+    /// Remembers what an event says of the session; answers the call that has ended with it.
+    fn keep(&mut self, event: &AgentEvent) -> Option<Running> {
+        // A notice while the model is waited for says why; anything else that happens ends the wait.
+        self.waiting = match event {
+            AgentEvent::Notice { message } if self.phase == Phase::Model => Some(message.clone()),
+            AgentEvent::Usage(_) => self.waiting.take(),
+            _ => None,
+        };
         match event {
-            AgentEvent::Session { id, provider, model, mode, state, resumed, .. } => {
+            AgentEvent::Session { mode, state, .. } => {
                 (self.mode, self.state) = (Some(*mode), Some(*state));
-                let name = |text: &str| short_line(text, MAX_NAME, manner.charset.dots());
-                let again = if *resumed { " goes on" } else { "" };
-                let parts = [
-                    format!("session {}{again}", name(id)),
-                    format!("{} of {}", name(model), name(provider)),
-                    format!("{}, {}", mode.as_str(), state.as_str().replace('_', " ")),
-                ];
-                let line = parts.join(&format!(" {} ", manner.charset.dot()));
-                self.lines(&format!("{}\n", manner.paint(&Style::new().dim(), &line)));
             }
             AgentEvent::Step { step, tokens } => {
                 (self.step, self.tokens, self.usage) = (*step, *tokens, Usage::default());
                 self.phase = Phase::Model;
                 self.running.clear();
-                self.end_text();
             }
-            AgentEvent::Text { value } => self.text(value),
+            AgentEvent::Text { value } if !value.is_empty() => self.phase = Phase::Speaking,
             AgentEvent::ToolCall { id, tool_name, arguments, .. } => {
-                self.end_text();
                 self.phase = Phase::Calls;
                 if self.running.len() >= MAX_RUNNING {
                     self.running.remove(0);
@@ -191,27 +227,76 @@ impl<B: Board> Screen<B> {
                 let (id, tool, arguments) = (id.clone(), tool_name.clone(), arguments.clone());
                 self.running.push(Running { id, tool, arguments });
             }
-            AgentEvent::ToolResult { id, tool_name, result, verdict, duration_ms, state, .. } => {
+            AgentEvent::ToolResult { id, state, .. } => {
                 self.state = Some(*state);
                 let place = self.running.iter().position(|call| call.id == *id);
-                let call = place.map(|place| self.running.remove(place));
-                let arguments = call.as_ref().map(|call| &call.arguments);
-                let ended = Ended { tool: tool_name, arguments, result, verdict, duration_ms: *duration_ms };
-                let more = details(arguments, result, verbosity, manner);
-                self.lines(&format!("{}{more}", ended.text(manner)));
+                let ended = place.map(|place| self.running.remove(place));
                 if self.running.is_empty() {
                     self.phase = Phase::Model;
                 }
+                return ended;
             }
             AgentEvent::Usage(usage) => self.usage = *usage,
+            AgentEvent::Error { .. } | AgentEvent::End { .. } => self.phase = Phase::Idle,
+            AgentEvent::Text { .. } | AgentEvent::Notice { .. } => {}
+        }
+        None
+    }
+
+    fn say(&mut self, event: &AgentEvent, call: Option<&Running>, verbosity: Verbosity) {
+        let manner = self.board.manner();
+        match event {
+            AgentEvent::Notice { .. } | AgentEvent::Usage(_) => {}
+            // The summary tells it, with what to do about it.
+            AgentEvent::End { summary } if ending_error(summary).is_some_and(|error| self.is_held(error)) => {
+                self.held = None;
+            }
+            _ => self.release(),
+        }
+        match event {
+            AgentEvent::Session { id, provider, model, mode, state, resumed, .. } => {
+                let name = |text: &str| short_line(text, MAX_NAME, manner.charset.dots());
+                let again = if *resumed { " goes on" } else { "" };
+                let from = match model == provider {
+                    true => name(model),
+                    false => format!("{} of {}", name(model), name(provider)),
+                };
+                let parts = [
+                    format!("session {}{again}", name(id)),
+                    from,
+                    format!("{}, {}", mode.as_str(), state.as_str().replace('_', " ")),
+                ];
+                let line = folded(&parts.join(&format!(" {} ", manner.charset.dot())), manner);
+                self.lines(&format!("{}\n", manner.paint(&Style::new().dim(), &line)));
+            }
+            AgentEvent::Step { .. } | AgentEvent::ToolCall { .. } => self.end_text(),
+            AgentEvent::Text { value } => self.text(value),
+            AgentEvent::ToolResult { tool_name, result, verdict, duration_ms, .. } => {
+                let arguments = call.map(|call| &call.arguments);
+                let ended = Ended { tool: tool_name, arguments, result, verdict, duration_ms: *duration_ms };
+                let more = details(arguments, result, verbosity, manner);
+                self.lines(&format!("{}{more}", ended.text(manner)));
+            }
+            AgentEvent::Usage(_) => {}
             AgentEvent::Notice { message } => {
                 self.lines(&note("note: ", message, manner).replacen(INDENT, "  ", 1))
             }
-            AgentEvent::Error { error } => self.lines(&error_text(error, manner)),
+            AgentEvent::Error { error } => self.held = Some(error.clone()),
             AgentEvent::End { summary } => {
-                self.phase = Phase::Idle;
-                self.lines(&summary_text(summary, verbosity, manner));
+                self.lines(&summary_text(summary, self.heard, verbosity, manner));
             }
+        }
+    }
+
+    fn is_held(&self, error: &ToolError) -> bool {
+        let held = self.held.as_ref();
+        held.is_some_and(|held| (held.code, &held.message) == (error.code, &error.message))
+    }
+
+    /// Says an error that nobody else tells.
+    fn release(&mut self) {
+        if let Some(error) = self.held.take() {
+            self.lines(&error_text(&error, self.board.manner()));
         }
     }
 
@@ -220,7 +305,6 @@ impl<B: Board> Screen<B> {
         if value.is_empty() {
             return;
         }
-        self.phase = Phase::Speaking;
         let mut text = self.live.taken_back().to_owned();
         // A paragraph of its own after calls.
         if self.last == Last::Line {
@@ -240,7 +324,7 @@ impl<B: Board> Screen<B> {
     }
 
     fn end_text(&mut self) {
-        if self.last == (Last::Text { ended: false }) {
+        if self.is_within_line() {
             self.last = Last::Text { ended: true };
             self.board.write("\n");
         }

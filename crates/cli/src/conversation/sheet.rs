@@ -21,6 +21,9 @@ const MAX_COMPACT: usize = 60;
 /// What binds a preview to the files it was made of, and says nothing to a person.
 const BOUND: [&str; 2] = ["found", "dry_run"];
 
+/// Arguments that hold what is written, in part.
+const NEW_TEXTS: [&str; 2] = ["replace", "edits"];
+
 /// A question ready to be shown.
 #[derive(Clone, Debug, Default)]
 pub struct Sheet {
@@ -71,17 +74,20 @@ impl Sheet {
             self.quote(ran);
             self.head("What it would change:");
         }
-        let mut is_cut = false;
+        let mut cut = Vec::new();
         for part in parts {
             match part.get("diff").and_then(Value::as_str) {
                 Some(diff) if !diff.is_empty() => self.body.extend(difference(diff)),
                 _ => self.head(&change_words(part)),
             }
-            is_cut |= part.get("diffTruncated").and_then(Value::as_bool) == Some(true);
+            if part.get("diffTruncated").and_then(Value::as_bool) == Some(true) {
+                cut.push(part);
+            }
         }
-        if is_cut {
-            let whole = if ran.is_some() { "" } else { "; m shows the whole arguments" };
-            self.facts.push(("cut", format!("not every difference is shown in full{whole}")));
+        if !cut.is_empty() {
+            // What has run has made its changes from no argument.
+            let arguments = Some(&asked.arguments).filter(|_| ran.is_none());
+            self.facts.push(("cut", cut_words(&cut, arguments)));
         }
         self.more.push(heading("The arguments".to_owned()));
         self.more.extend(quoted(&pretty(&asked.arguments)));
@@ -264,6 +270,44 @@ impl Sheet {
 /// Columns of a fact beside its name.
 fn fact_width(manner: Manner) -> usize {
     manner.columns.saturating_sub(LABEL + 3).max(MIN_COLUMNS)
+}
+
+/// How much of differences is not shown, and where the rest can be seen: in the arguments, or nowhere.
+fn cut_words(cut: &[&Value], arguments: Option<&Value>) -> String {
+    let diffs: Vec<&str> = cut.iter().filter_map(|part| part.get("diff").and_then(Value::as_str)).collect();
+    let missing = diffs.iter().fold(0_usize, |sum, diff| sum.saturating_add(missing_lines(diff)));
+    // A file that comes or goes is one change; of several, those that do not stand in the text are not counted.
+    let is_whole = |diff: &&str| diff.lines().take(2).any(|line| line.ends_with(" /dev/null"));
+    let about = if diffs.len() == cut.len() && diffs.iter().all(is_whole) { "" } else { "at least " };
+    let (words, them) = match missing {
+        0 => ("not every difference is shown in full".to_owned(), "the rest"),
+        1 => (format!("{about}1 line of the difference is not shown"), "it"),
+        _ => (format!("{about}{missing} lines of the difference are not shown"), "they"),
+    };
+    let text = |name: &str| arguments.and_then(|fields| fields.get(name)).is_some();
+    if text("content") {
+        format!("{words}; m shows the arguments, with the whole new text")
+    } else if NEW_TEXTS.iter().any(|name| text(name)) {
+        format!("{words}; m shows the arguments, with what is new")
+    } else {
+        let look = if arguments.is_some() { "; read the file itself before you agree" } else { "" };
+        format!("{words}, and {them} cannot be{look}")
+    }
+}
+
+/// Lines that the last part of a difference announces and does not have.
+fn missing_lines(diff: &str) -> usize {
+    let lines = diff.lines();
+    let Some(head) = lines.clone().rev().find(|line| line.starts_with("@@ ")) else { return 0 };
+    let announced = |mark: char| {
+        let range = head.split(' ').find_map(|word| word.strip_prefix(mark)).unwrap_or_default();
+        range.split_once(',').map_or(Some(1), |(_, count)| count.parse::<usize>().ok()).unwrap_or_default()
+    };
+    let shown = |mark: char| {
+        let hunk = lines.clone().rev().take_while(|line| !line.starts_with("@@ "));
+        hunk.filter(|line| line.starts_with([mark, ' '])).count()
+    };
+    ['-', '+'].map(|mark| announced(mark).saturating_sub(shown(mark))).iter().sum()
 }
 
 /// What happens to a file whose difference is not shown.

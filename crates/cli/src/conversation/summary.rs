@@ -1,22 +1,24 @@
 //! The end of a session, for somebody who never heard of it.
 
 use console::Style;
-use tgp::contract::{Root, ToolError};
-use tgp::{Ending, Summary, TouchedFile};
+use serde_json::Value;
+use tgp::contract::{Code, Root, TddState, ToolError};
+use tgp::{Ending, Summary, TestCount, TouchedFile};
 
-use super::call_line::{duration, note};
-use super::{Manner, Verbosity};
-use crate::text::{short_line, single_line};
+use super::call_line::{duration, folded, note};
+use super::key::LEAST_COLUMNS;
+use super::{Heard, Manner, Verbosity};
+use crate::text::{short_line, single_line, wrap};
 
-/// Files and tools that are named; the audit names all of them.
+/// Files and tools that are named; `-vv` names all of them.
 const MAX_NAMES: usize = 20;
 /// Columns of a name in the table.
 const MAX_NAME: usize = 160;
 /// Columns of the left side of the table.
 const LABEL: usize = 8;
 
-/// What was done, in the order in which a person asks for it.
-pub fn summary_text(summary: &Summary, verbosity: Verbosity, manner: Manner) -> String {
+/// What was done, in the order in which a person asks for it. `heard` is what the signals have come to.
+pub fn summary_text(summary: &Summary, heard: Heard, verbosity: Verbosity, manner: Manner) -> String {
     let mut table = Table { manner, text: String::new() };
     let bound = if verbosity == Verbosity::Everything { usize::MAX } else { MAX_NAMES };
     let session = single_line(&summary.session);
@@ -26,25 +28,19 @@ pub fn summary_text(summary: &Summary, verbosity: Verbosity, manner: Manner) -> 
         table.list(label, &files, bound);
     }
     if summary.files_omitted > 0 {
-        table.row("", &format!("and {} more, which the audit names", number(summary.files_omitted)));
+        table.row("", &format!("and {} more", number(summary.files_omitted)));
     }
     table.list("forged", &visible_names(&summary.forged), bound);
     table.list("reused", &visible_names(&summary.reused), bound);
     if let Some(tests) = summary.tests {
-        let last = if tests.runs > 1 {
-            format!(" in the last of {} runs", number(tests.runs))
-        } else {
-            String::new()
-        };
-        table
-            .row("tests", &format!("{} passed, {} failed{last}", number(tests.passed), number(tests.failed)));
+        table.row("tests", &test_words(tests));
     }
     if summary.calls > 0 {
         table.row("calls", &calls(summary));
     }
     table.row("steps", &number(summary.steps));
     let (input, output) = (summary.usage.input_tokens, summary.usage.output_tokens);
-    if input + output > 0 {
+    if input > 0 || output > 0 {
         let about = if summary.usage_estimated { "about " } else { "" };
         table.row("tokens", &format!("{about}{} in, {} out", number(input), number(output)));
     }
@@ -62,41 +58,118 @@ pub fn summary_text(summary: &Summary, verbosity: Verbosity, manner: Manner) -> 
         }
         None => {}
     }
-    if summary.ending != Ending::Done {
-        table.row("go on", &format!("tgp run --resume {session}"));
+    let advice = Advice::of(summary);
+    if let Some(command) = &advice.go_on {
+        table.row("go on", &single_line(command));
     }
-    format!("\n{}{}", ending(summary, manner), table.text)
+    format!("\n{}{}", ending(summary, heard, &advice, manner), table.text)
 }
 
 /// Why it ended, and what to do about it.
-fn ending(summary: &Summary, manner: Manner) -> String {
+fn ending(summary: &Summary, heard: Heard, advice: &Advice<'_>, manner: Manner) -> String {
     let (good, stopped, bad) = (Style::new().green(), Style::new().yellow(), Style::new().red());
-    let (words, error, style) = match &summary.ending {
-        Ending::Done => ("is done.", None, good),
-        Ending::Interrupted => ("was stopped, as you wished.", None, stopped),
-        Ending::Budget { error } => ("was stopped: a budget is used up.", Some(error), stopped),
-        Ending::Stuck { error } => {
-            ("was stopped: the same call failed again and again.", Some(error), stopped)
-        }
-        Ending::NeedsUser { error } => ("was stopped: only you can mend this.", Some(error), bad),
-        Ending::Broken { error } => {
-            ("was stopped: something is broken, so nothing may go on.", Some(error), bad)
-        }
+    let (words, style) = match &summary.ending {
+        Ending::Done => ("is done.", good),
+        Ending::Interrupted => (interrupted(heard), stopped),
+        Ending::Budget { .. } => ("was stopped: a budget is used up.", stopped),
+        Ending::Stuck { .. } => ("was stopped: the same call failed again and again.", stopped),
+        Ending::NeedsUser { error } => (trouble(error), bad),
+        Ending::Broken { .. } => ("was stopped: something is broken, so nothing may go on.", bad),
     };
-    let words = format!("Session {} {words}", single_line(&summary.session));
+    let words = folded(&format!("Session {} {words}", single_line(&summary.session)), manner);
     let mut text = format!("{}\n", manner.paint(&style.bold(), &words));
-    if let Some(error) = error {
-        text.push_str(&error_notes(error, manner));
+    if let Some(error) = ending_error(summary) {
+        text.push_str(&note("", &format!("{}: {}", error.code, error.message), manner));
+    }
+    if let Some(help) = advice.help {
+        text.push_str(&note("help: ", help, manner));
     }
     text
 }
 
-fn error_notes(error: &ToolError, manner: Manner) -> String {
-    let mut text = note("", &format!("{}: {}", error.code, error.message), manner);
-    if let Some(help) = error.help_of() {
-        text.push_str(&note("help: ", help, manner));
+/// The error that ended the session.
+pub fn ending_error(summary: &Summary) -> Option<&ToolError> {
+    match &summary.ending {
+        Ending::Budget { error }
+        | Ending::Stuck { error }
+        | Ending::NeedsUser { error }
+        | Ending::Broken { error } => Some(error),
+        Ending::Done | Ending::Interrupted => None,
     }
-    text
+}
+
+fn interrupted(heard: Heard) -> &'static str {
+    match heard {
+        Heard::AfterCall | Heard::Now => "was stopped, as you wished.",
+        Heard::Terminated => "was stopped by SIGTERM.",
+        Heard::HungUp => "was stopped by SIGHUP: its terminal is gone.",
+        Heard::Nothing => "was stopped.",
+    }
+}
+
+/// What a person has to do with, by what it is.
+fn trouble(error: &ToolError) -> &'static str {
+    let detail = |name: &str| error.details.get(name);
+    let status = detail("status").and_then(Value::as_u64);
+    let is_passing = detail("retryable").and_then(Value::as_bool);
+    match error.code {
+        Code::Provider => match (status, is_passing) {
+            (Some(401 | 403 | 407), _) => "was stopped: the provider does not accept the key.",
+            (Some(429), _) => "was stopped: the provider allows no more requests for now.",
+            (Some(408 | 500..), _) | (None, Some(true)) => "was stopped: the provider did not answer.",
+            (Some(_), _) => "was stopped: the provider does not accept the request.",
+            (None, Some(false)) => "was stopped: the provider's answer is of no use.",
+            (None, None) => "was stopped: the model gave no answer.",
+        },
+        Code::Config => "was stopped: the configuration has to be changed.",
+        Code::Budget => "was stopped: a budget is used up.",
+        Code::State if detail("state").and_then(Value::as_str) == Some(TddState::Halted.as_str()) => {
+            "was stopped: somebody has halted the work."
+        }
+        _ => "was stopped: only you can mend this.",
+    }
+}
+
+/// How to go on, and what to do before. The command stands in one of both.
+struct Advice<'a> {
+    help: Option<&'a str>,
+    go_on: Option<String>,
+}
+
+impl<'a> Advice<'a> {
+    fn of(summary: &'a Summary) -> Self {
+        if summary.ending == Ending::Done {
+            return Self { help: None, go_on: None };
+        }
+        let command = format!("tgp run --resume {}", summary.session);
+        let Some(help) = ending_error(summary).and_then(ToolError::help_of) else {
+            return Self { help: None, go_on: Some(command) };
+        };
+        // A help that ends with the very command, which may have more words than ours, is divided.
+        let divided = help.strip_suffix('`').and_then(|help| help.rsplit_once("go on with `"));
+        match divided.filter(|(_, own)| own.starts_with(&command)) {
+            Some((before, own)) => {
+                let before = before.trim_end();
+                let before = before.strip_suffix("when it is mended,").unwrap_or(before);
+                let before =
+                    before.strip_suffix(", then").unwrap_or(before).trim_end_matches([' ', ';', ',']);
+                Self { help: Some(before).filter(|help| !help.is_empty()), go_on: Some(own.to_owned()) }
+            }
+            None if help.contains(&command) => Self { help: Some(help), go_on: None },
+            None => Self { help: Some(help), go_on: Some(command) },
+        }
+    }
+}
+
+fn test_words(tests: TestCount) -> String {
+    let last = match tests.runs > 1 {
+        true => format!(" in the last of {} runs", number(tests.runs)),
+        false => String::new(),
+    };
+    match (tests.passed, tests.failed) {
+        (0, 0) => format!("none was counted{last}"),
+        (passed, failed) => format!("{} passed, {} failed{last}", number(passed), number(failed)),
+    }
 }
 
 fn calls(summary: &Summary) -> String {
@@ -152,6 +225,9 @@ struct Table {
 impl Table {
     fn row(&mut self, label: &str, text: &str) {
         let label = self.manner.paint(&Style::new().dim(), &format!("{label:LABEL$}"));
+        let room = self.manner.columns.saturating_sub(LABEL + 4).max(LEAST_COLUMNS);
+        let text = wrap(text, self.manner.terminal.then_some(room));
+        let text = text.replace('\n', &format!("\n{}", " ".repeat(LABEL + 4)));
         self.text.push_str(&format!("  {label}  {text}\n"));
     }
 

@@ -284,12 +284,49 @@ fn a_transcript_that_was_changed_is_found_out() {
     project.write(&name, &told.replacen("\"type\":\"call\"", "\"type\":\"ball\"", 1));
     let damaged = project.run(&["replay", id]).expect_code(4);
     assert!(damaged.stderr.contains("line 3"), "{damaged:?}");
+    // Something that no later line depends on is found by the hash that the audit has.
+    for (what, with) in [
+        ("\"verdict\":\"allowed\"", "\"verdict\":\"approved\""),
+        ("\"actor\":\"agent\"", "\"actor\":\"agenT\""),
+    ] {
+        assert!(told.contains(what), "{told}");
+        project.write(&name, &told.replacen(what, with, 1));
+        let broken = project.run(&["replay", id]).expect_code(4);
+        assert!(broken.stdout.contains("it was changed"), "{broken:?}");
+    }
+    let cut: String = told.lines().take(3).map(|line| format!("{line}\n")).collect();
+    project.write(&name, &cut);
+    project.run(&["replay", id]).expect_code(4);
+    project.write(&name, &format!("{told}\n"));
+    project.run(&["replay", id]).expect_code(4);
     // A crash in the middle of the last line loses that line only.
     project.write(&name, told.trim_end().strip_suffix('}').unwrap());
-    project.run(&["replay", id]).expect_code(0);
     let (ran, events) = session(&project, &["run", "--resume", id]);
     assert_eq!(summary(&events)["ending"]["kind"], "done", "{ran:?}");
     project.run(&["replay", id]).expect_code(0);
+}
+
+#[test]
+fn sessions_that_are_damaged_or_hostile_are_shown_as_such() {
+    let project = Project::initialised();
+    let hostile = "\u{1b}[2J\u{1b}]0;owned\u{7}";
+    let provider =
+        script(&project, "model.json", &[vec![call(hostile, json!({ "a": hostile }))], vec![say(hostile)]]);
+    let (ran, events) = session(&project, &["do it", "--provider", &provider]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let id = summary(&events)["session"].as_str().unwrap();
+    for command in [&["sessions", "show"][..], &["sessions", "list"]] {
+        let shown = project.run(command).expect_code(0);
+        assert!(!shown.stdout.contains('\u{1b}'), "{command:?}: {shown:?}");
+    }
+    let page = project.run(&["sessions", "export", "--format", "markdown"]).expect_code(0).stdout;
+    assert!(page.contains("# Session"), "{page}");
+    std::fs::remove_file(project.file(&format!(".tgp/.state/sessions/{id}/session.json"))).unwrap();
+    let listed = project.run(&["sessions", "list"]).expect_code(0).stdout;
+    assert!(listed.contains(id) && listed.contains("damaged"), "{listed}");
+    // A session that cannot begin says so as a line of JSON, too.
+    let (ran, events) = session(&project, &["do it", "--provider", "script:none.json"]);
+    assert_eq!((ran.code, events[0]["type"].as_str()), (Some(1), Some("error")), "{ran:?}");
 }
 
 #[test]

@@ -93,6 +93,17 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// An object whose fields are somebody else's.
+    pub(super) fn object(&mut self, name: &'static str) -> Option<Map<String, Value>> {
+        match self.take(name)? {
+            Value::Object(fields) => Some(fields),
+            other => {
+                self.wrong(name, "an object", &other);
+                None
+            }
+        }
+    }
+
     /// A moment: milliseconds since the epoch.
     pub(super) fn moment(&mut self, name: &'static str) -> Option<f64> {
         let value = self.take(name)?;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use serde_json::{Map, Value};
 use tgp_agent::{Budgets, Prices};
 
 use super::fields::Fields;
@@ -33,16 +34,18 @@ impl Default for LlmPatience {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct LlmConfig {
-    /// `openai`, `openai-responses`, `anthropic`, the base URL of a compatible server, or `script:FILE`.
+    /// `openai`, `openai-chat`, `anthropic`, the base URL of a compatible server, or `script:FILE`.
     pub provider: Option<String>,
     pub model: Option<String>,
-    /// Another address for `openai`, `openai-responses` or `anthropic`, such as a gateway.
+    /// Another address for `openai`, `openai-chat` or `anthropic`, such as a gateway.
     pub base_url: Option<String>,
     /// The environment variable that holds the key.
     pub key_variable: Option<String>,
     pub context_tokens: u64,
     pub max_output_tokens: Option<u64>,
     pub temperature: Option<f64>,
+    /// Fields that are added to every request.
+    pub body: Map<String, Value>,
     pub budgets: Budgets,
     pub prices: Option<Prices>,
     pub patience: LlmPatience,
@@ -60,6 +63,7 @@ impl Default for LlmConfig {
             context_tokens: DEFAULT_CONTEXT_TOKENS,
             max_output_tokens: None,
             temperature: None,
+            body: Map::new(),
             budgets: Budgets {
                 max_steps: DEFAULT_STEPS,
                 max_tokens: None,
@@ -86,6 +90,7 @@ pub(super) fn read(mut llm: Fields<'_>) -> LlmConfig {
         context_tokens: llm.number("contextTokens", (1_000, 100_000_000)).unwrap_or(defaults.context_tokens),
         max_output_tokens: llm.number("maxOutputTokens", (1, 10_000_000)),
         temperature: llm.amount("temperature", 2.0),
+        body: llm.object("body").unwrap_or_default(),
         budgets: defaults.budgets,
         prices: None,
         patience: defaults.patience,

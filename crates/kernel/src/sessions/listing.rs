@@ -5,10 +5,13 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
 use tgp_agent::{Line, LineKind, Replayed, Summary};
-use tgp_contract::{Code, ToolError};
+use tgp_audit::{AuditReader, Entry, Filter, MAX_TAIL};
+use tgp_contract::{Code, ToolError, canonical};
 
 use super::Sessions;
+use super::run::SEAL;
 use super::store::TranscriptFile;
+use crate::records::{audit_anchor, audit_file};
 
 /// The most of a transcript's end that is read to find its last line.
 const MAX_TAIL_BYTES: u64 = 8 << 20;
@@ -22,6 +25,26 @@ pub enum SessionState {
     Killed,
     /// It said how it ended.
     Ended(Box<Summary>),
+    /// Its files are not what they were; the reason.
+    Damaged(String),
+}
+
+/// Whether a transcript is the one whose hash the audit has kept when the session ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Sealed {
+    /// It is. The lines after the seal, if there are any, came later.
+    Same { lines_after: usize },
+    /// It was changed afterwards.
+    Broken,
+    /// The session was killed before its end was recorded.
+    Never,
+}
+
+/// What came of playing a session again.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Replay {
+    pub played: Replayed,
+    pub sealed: Sealed,
 }
 
 /// One session of a list.
@@ -39,10 +62,19 @@ impl Sessions {
     /// The newest `most` sessions, newest first.
     ///
     /// # Errors
-    /// When the directory cannot be read; a session that is damaged is left out.
+    /// When the directory cannot be read.
     pub fn list(&self, most: usize) -> Result<Vec<SessionInfo>, ToolError> {
+        let damaged = |id: &str, error: ToolError| SessionInfo {
+            id: id.to_owned(),
+            task: String::new(),
+            provider: String::new(),
+            model: String::new(),
+            created_ms: 0,
+            state: SessionState::Damaged(error.message),
+        };
         let ids = self.ids()?;
-        Ok(ids.iter().rev().take(most).filter_map(|id| self.info(id).ok()).collect())
+        let info = |id: &String| self.info(id).unwrap_or_else(|error| damaged(id, error));
+        Ok(ids.iter().rev().take(most).map(info).collect())
     }
 
     /// One session.
@@ -70,17 +102,40 @@ impl Sessions {
         })
     }
 
-    /// Plays a session again from its transcript, without a model, a tool or a clock, and compares.
+    /// Plays a session again from its transcript, without a model, a tool or a clock, and compares; and holds the
+    /// transcript against the hash that the audit has of it.
     ///
     /// # Errors
     /// When it cannot be read, or is empty.
-    pub async fn replay(&self, id: &str) -> Result<Replayed, ToolError> {
+    pub async fn replay(&self, id: &str) -> Result<Replay, ToolError> {
         let lines = self.lines(id)?;
         if lines.is_empty() {
             return Err(ToolError::new(Code::NotFound, format!("nothing of session `{id}` was recorded"))
                 .help("it was killed before its first line; begin another"));
         }
-        tgp_agent::replay(&lines).await
+        Ok(Replay { played: tgp_agent::replay(&lines).await?, sealed: self.sealed(id)? })
+    }
+
+    fn sealed(&self, id: &str) -> Result<Sealed, ToolError> {
+        let reader = match AuditReader::open(audit_file(self.root()), audit_anchor(self.root())) {
+            Ok(reader) => reader,
+            Err(error) if error.code == Code::NotFound => return Ok(Sealed::Never),
+            Err(error) => return Err(error),
+        };
+        let filter = Filter { tool: Some(SEAL.to_owned()), ..Filter::default() };
+        let seals = reader.tail(&filter, MAX_TAIL)?;
+        let of = |entry: &Entry, name: &str| entry.body.pointer(&format!("/arguments/{name}")).cloned();
+        let is_own = |entry: &&Entry| of(entry, "session").is_some_and(|session| session == id);
+        let Some(seal) = seals.iter().rev().find(is_own) else { return Ok(Sealed::Never) };
+        let length = of(seal, "bytes").and_then(|bytes| bytes.as_u64()).unwrap_or_default();
+        let length = usize::try_from(length).unwrap_or(usize::MAX);
+        let bytes = self.bytes(id)?;
+        Ok(match bytes.split_at_checked(length) {
+            Some((sealed, after)) if of(seal, "sha256") == Some(canonical::sha256_hex(sealed).into()) => {
+                Sealed::Same { lines_after: after.iter().filter(|byte| **byte == b'\n').count() }
+            }
+            _ => Sealed::Broken,
+        })
     }
 }
 

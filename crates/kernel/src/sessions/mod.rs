@@ -11,7 +11,7 @@ mod recall;
 mod run;
 mod store;
 
-pub use listing::{SessionInfo, SessionState};
+pub use listing::{Replay, Sealed, SessionInfo, SessionState};
 pub use provider::ModelChoice;
 pub(crate) use recall::recall_tool;
 pub use run::{Bounds, ResumeRequest, SessionRequest};

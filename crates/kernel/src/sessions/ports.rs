@@ -7,10 +7,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use tgp_agent::{AuditRange, Clock, Fate, Recovery, Standing};
-use tgp_audit::{AuditReader, Filter, MAX_TAIL};
+use tgp_audit::{Audit, AuditReader, Filter, MAX_TAIL};
 use tgp_contract::{
     CallContext, CallRecord, Code, Effect, Root, Target, TddState, ToolCall, ToolCaller, ToolDefinition,
-    ToolError,
+    ToolError, ToolResult,
 };
 use tgp_tools::{Router, StateGate, TddView};
 
@@ -44,14 +44,18 @@ impl Clock for FrozenClock {
 pub(super) struct SessionTools {
     router: Arc<Router>,
     state: Arc<StateGate>,
+    audit: Arc<Audit>,
     /// Calls take no time when the clock stands still.
     timeless: bool,
     last: Mutex<Vec<Target>>,
 }
 
 impl SessionTools {
-    pub(super) fn new(router: Arc<Router>, state: Arc<StateGate>, timeless: bool) -> Self {
-        Self { router, state, timeless, last: Mutex::default() }
+    pub(super) fn new(
+        (router, state, audit): (Arc<Router>, Arc<StateGate>, Arc<Audit>),
+        timeless: bool,
+    ) -> Self {
+        Self { router, state, audit, timeless, last: Mutex::default() }
     }
 
     /// Reading a file does not make it what the work is about.
@@ -78,6 +82,12 @@ impl ToolCaller for SessionTools {
 
     async fn call(&self, call: ToolCall, context: CallContext) -> CallRecord {
         let mut record = self.router.call_recorded(call, context).await;
+        // Whoever goes on after a crash asks the audit what became of a call, so its entry comes before its result.
+        if record.effect != Some(Effect::Read)
+            && let Err(error) = self.audit.settle().await
+        {
+            record.result = ToolResult::Failed(error);
+        }
         if self.timeless {
             (record.duration_us, record.started_ms) = (0, 0);
         }

@@ -1,12 +1,21 @@
 //! The system prompt of this kernel, made of what it has.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
 
-use tgp_agent::{ForgedTool, PromptFacts};
+use tgp_agent::{Clock, ForgedTool, PromptFacts};
 use tgp_contract::{TddState, ToolDefinition};
 use tgp_registry::Index;
+use time::OffsetDateTime;
 
+use super::ports::SystemClock;
 use crate::Kernel;
+
+/// Where projects keep what agents should know of them.
+const NOTES_FILE: &str = "AGENTS.md";
+/// The prompt has room for less, and says what it has left out.
+const MAX_NOTES_BYTES: u64 = 256 << 10;
 
 /// Tools that a prompt names; the others are found by searching.
 const MAX_NAMED: usize = 40;
@@ -17,6 +26,11 @@ impl Kernel {
     /// What a model is told before a task: the protocol, the standards, where test-driven work stands, the tools.
     #[must_use]
     pub fn system_prompt(&self) -> String {
+        self.system_prompt_at(SystemClock.now_ms())
+    }
+
+    /// The same at another time.
+    pub(super) fn system_prompt_at(&self, now_ms: u64) -> String {
         let tools: Vec<ToolDefinition> = self.definitions().cloned().collect();
         let (forged, total) = self.forged();
         let tdd = self.state().tdd();
@@ -26,7 +40,23 @@ impl Kernel {
             state: tdd.state(&tgp_tdd::Scope::Project).unwrap_or(TddState::Halted),
             forged: &forged,
             forged_total: total,
+            date: &date(now_ms),
+            platform: std::env::consts::OS,
+            project: &self.project().file_name().unwrap_or_default().to_string_lossy(),
+            notes: self.notes().as_deref().map(|text| (NOTES_FILE, text)),
         })
+    }
+
+    /// What the project's owner has written for agents.
+    fn notes(&self) -> Option<String> {
+        // A link could name a secret outside of the project, and a pipe would never end.
+        let flags = nix::libc::O_NOFOLLOW | nix::libc::O_NONBLOCK;
+        let file =
+            File::options().read(true).custom_flags(flags).open(self.project().join(NOTES_FILE)).ok()?;
+        let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
+        let mut bytes = Vec::new();
+        file.take(MAX_NOTES_BYTES).read_to_end(&mut bytes).ok().filter(|_| is_file)?;
+        Some(String::from_utf8_lossy(&bytes).trim().to_owned()).filter(|text| !text.is_empty())
     }
 
     /// What the library holds; a damaged index is mended by the next write, and hides nothing from a search.
@@ -43,4 +73,11 @@ impl Kernel {
         });
         (tools.collect(), total)
     }
+}
+
+/// The day, such as `2026-11-15`.
+fn date(now_ms: u64) -> String {
+    let seconds = i64::try_from(now_ms / 1000).unwrap_or_default();
+    let date = OffsetDateTime::from_unix_timestamp(seconds).unwrap_or(OffsetDateTime::UNIX_EPOCH).date();
+    format!("{:04}-{:02}-{:02}", date.year(), u8::from(date.month()), date.day())
 }

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tgp_contract::{Code, ModelProvider, ToolError};
-use tgp_llm::{ApiKey, HttpOptions, Patience, Retries, Script, Wire};
+use tgp_llm::{ApiKey, HttpOptions, OnWait, Patience, Retries, Script, Wire};
 
 use crate::boot::Environment;
 use crate::config::LlmConfig;
@@ -12,18 +13,15 @@ use crate::config::LlmConfig;
 /// Which model is to work, where it differs from the configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ModelChoice {
-    /// `openai`, `openai-responses`, `anthropic`, the base URL of a compatible server, or `script:FILE`.
+    /// `openai`, `openai-chat`, `anthropic`, the base URL of a compatible server, or `script:FILE`.
     pub provider: Option<String>,
     pub model: Option<String>,
     pub base_url: Option<String>,
 }
 
 /// The providers that are known by a name.
-const NAMED: [(&str, Wire); 3] = [
-    ("openai", Wire::OpenAiChat),
-    ("openai-responses", Wire::OpenAiResponses),
-    ("anthropic", Wire::Anthropic),
-];
+const NAMED: [(&str, Wire); 3] =
+    [("openai", Wire::OpenAiResponses), ("openai-chat", Wire::OpenAiChat), ("anthropic", Wire::Anthropic)];
 
 /// What a server is called that speaks like OpenAI's.
 const COMPATIBLE: &str = "compatible";
@@ -31,6 +29,11 @@ const COMPATIBLE: &str = "compatible";
 const SCRIPT: &str = "script:";
 /// What a script is called where a model's name is wanted.
 const SCRIPTED_MODEL: &str = "script";
+
+/// How long the provider may take to say which models it has, when only a better error depends on it.
+const LISTING_PATIENCE: Duration = Duration::from_secs(5);
+/// Models that an error names.
+const MAX_SUGGESTED: usize = 8;
 
 /// A provider that can be asked.
 pub(crate) struct Chosen {
@@ -46,14 +49,31 @@ pub(crate) struct Chosen {
 }
 
 impl Chosen {
+    /// The model that was named. Where none was, the provider is asked what there is: names change, and a guess of ours
+    /// would be wrong soon.
+    ///
     /// # Errors
     /// `ECONFIG` when nobody has named a model.
-    pub(crate) fn model(&self) -> Result<String, ToolError> {
-        self.model.clone().ok_or_else(|| {
-            ToolError::new(Code::Config, format!("no model of `{}` was named", self.name))
-                .detail("field", "llm.model")
-                .help("pass --model NAME or set llm.model in tgp.config.ts; `tgp models` lists them")
-        })
+    pub(crate) async fn model(&self) -> Result<String, ToolError> {
+        if let Some(model) = &self.model {
+            return Ok(model.clone());
+        }
+        let offered = tokio::time::timeout(LISTING_PATIENCE, self.provider.models()).await;
+        let offered: Vec<String> = match offered {
+            Ok(Ok(models)) => models.into_iter().map(|model| model.name).take(MAX_SUGGESTED).collect(),
+            _ => Vec::new(),
+        };
+        let such = match offered.join(", ") {
+            names if names.is_empty() => String::new(),
+            names => format!(", such as {names}"),
+        };
+        Err(ToolError::new(Code::Config, format!("no model of `{}` was named", self.name))
+            .detail("field", "llm.model")
+            .detail("models", offered)
+            .help(format!(
+                "pass --model NAME{such}, or set llm.model in tgp.config.ts; `tgp models --provider {}` lists all",
+                self.name
+            )))
     }
 }
 
@@ -64,13 +84,13 @@ pub(crate) fn choose(
     config: &LlmConfig,
     environment: &Environment,
     project: &Path,
+    on_wait: Option<OnWait>,
 ) -> Result<Chosen, ToolError> {
     let name = choice
         .provider
         .clone()
         .or_else(|| config.provider.clone())
-        .or_else(|| only_key(environment))
-        .ok_or_else(nobody)?;
+        .map_or_else(|| by_key(environment), Ok)?;
     // What the configuration says of one provider is not meant for another.
     let is_configured = choice.provider.is_none() || choice.provider == config.provider;
     let of_config = |value: &Option<String>| value.clone().filter(|_| is_configured);
@@ -114,6 +134,8 @@ pub(crate) fn choose(
             total: config.patience.total,
         },
         retries: Retries { attempts: config.attempts, ..Retries::default() },
+        body: config.body.clone(),
+        on_wait,
         ..HttpOptions::new(wire)
     };
     // A server without a name has no blocks of its own that could be taken for another's.
@@ -123,25 +145,23 @@ pub(crate) fn choose(
 }
 
 /// The one named provider whose key is there.
-fn only_key(environment: &Environment) -> Option<String> {
-    let is_set = |variable: &str| environment(variable).is_some_and(|key| !key.trim().is_empty());
-    match (is_set("ANTHROPIC_API_KEY"), is_set("OPENAI_API_KEY")) {
-        (true, false) => Some("anthropic".to_owned()),
-        (false, true) => Some("openai".to_owned()),
-        _ => None,
-    }
-}
-
-fn nobody() -> ToolError {
-    ToolError::new(Code::Config, "no provider of models was named").detail("field", "llm.provider").help(
+fn by_key(environment: &Environment) -> Result<String, ToolError> {
+    let is_set = |wire: Wire| environment(wire.key_variable()).is_some_and(|key| !key.trim().is_empty());
+    let problem = match (is_set(Wire::Anthropic), is_set(Wire::OpenAiResponses)) {
+        (true, false) => return Ok("anthropic".to_owned()),
+        (false, true) => return Ok("openai".to_owned()),
+        (true, true) => "no provider of models was named, and there are keys for two",
+        (false, false) => "no provider of models was named, and no key was found",
+    };
+    Err(ToolError::new(Code::Config, problem).detail("field", "llm.provider").help(
         "pass --provider openai, anthropic, a base URL such as http://localhost:11434/v1, or script:FILE; \
          or set llm.provider in tgp.config.ts; keys are read from OPENAI_API_KEY and ANTHROPIC_API_KEY",
-    )
+    ))
 }
 
 fn unknown(name: &str) -> ToolError {
     ToolError::new(Code::Config, format!("there is no provider `{name}`")).detail("field", "llm.provider").help(
-        "the providers are openai, openai-responses, anthropic, a base URL that begins with http, and script:FILE",
+        "the providers are openai, openai-chat, anthropic, a base URL that begins with http, and script:FILE",
     )
 }
 

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use serde_json::{Value, json};
 use tgp_agent::{
-    AgentEvent, AgentOptions, Budgets, Clock, Journal, Line, LineKind, Ports, ResumeOptions, StopSignal,
-    Summary,
+    AgentEvent, AgentOptions, Budgets, Clock, Journal, Limits, Line, LineKind, Ports, ResumeOptions,
+    StopSignal, Summary,
 };
-use tgp_contract::{CapabilityToken, Code, Consent, ToolError, canonical};
+use tgp_contract::{CapabilityToken, Code, Consent, ToolError, ToolResult, canonical};
+use tgp_llm::OnWait;
 use tgp_policy::Caveats;
 use time::OffsetDateTime;
 use tokio::sync::mpsc;
@@ -115,8 +117,8 @@ impl Kernel {
         stop: StopSignal,
     ) -> Result<Summary, ToolError> {
         check_text("task", &request.task)?;
-        let chosen = self.choose_model(&request.model)?;
-        let model = chosen.model()?;
+        let chosen = self.choose_model(&request.model, Some(&events))?;
+        let model = chosen.model().await?;
         let clock = clock_of(&chosen);
         let created_ms = clock.now_ms();
         let head = Head {
@@ -151,19 +153,15 @@ impl Kernel {
     ) -> Result<Summary, ToolError> {
         let Terms { budgets, consent, actor } = terms;
         self.check_budgets(&budgets)?;
-        let config = &self.config().llm;
         let options = AgentOptions {
             session: head.id.clone(),
             actor,
             task: head.task.clone(),
             model: head.model.clone(),
-            system: self.system_prompt(),
+            system: self.system_prompt_at(work.clock.now_ms()),
             mode: self.state().tdd().mode(),
             budgets,
-            prices: config.prices,
-            context_tokens: config.context_tokens,
-            max_output_tokens: config.max_output_tokens,
-            temperature: config.temperature,
+            limits: self.limits(),
             consent,
             token: Some(self.session_token(&head.id, &budgets).await?),
         };
@@ -187,12 +185,14 @@ impl Kernel {
         let sessions = self.sessions();
         let id = sessions.find(&request.id)?;
         let head = sessions.head(&id)?;
+        // Another provider has other models, and its key is nothing for the server of the old one.
+        let is_same = request.model.provider.as_ref().is_none_or(|provider| *provider == head.provider);
         let choice = ModelChoice {
             provider: request.model.provider.or_else(|| Some(head.provider.clone())),
-            model: request.model.model.or_else(|| Some(head.model.clone())),
-            base_url: request.model.base_url.or_else(|| head.base_url.clone()),
+            model: request.model.model.or_else(|| is_same.then(|| head.model.clone())),
+            base_url: request.model.base_url.or_else(|| head.base_url.clone().filter(|_| is_same)),
         };
-        let chosen = self.choose_model(&choice)?;
+        let chosen = self.choose_model(&choice, Some(&events))?;
         let clock = clock_of(&chosen);
         let (journal, past, notice) = sessions.reopen(&id)?;
         let work = Work::new(self, &chosen, clock.as_ref(), journal);
@@ -208,8 +208,9 @@ impl Kernel {
         let budgets = request.bounds.within(before);
         self.check_budgets(&budgets)?;
         let options = ResumeOptions {
-            model: choice.model,
+            model: Some(chosen.model().await?),
             budgets,
+            limits: self.limits(),
             message: request.message,
             consent: request.consent,
             token: Some(self.session_token(&id, &budgets).await?),
@@ -229,12 +230,34 @@ impl Kernel {
     /// # Errors
     /// `ECONFIG` and `EPROVIDER`.
     pub async fn models(&self, choice: &ModelChoice) -> Result<Vec<String>, ToolError> {
-        let models = self.choose_model(choice)?.provider.models().await?;
+        let models = self.choose_model(choice, None)?.provider.models().await?;
         Ok(models.into_iter().map(|model| model.name).collect())
     }
 
-    fn choose_model(&self, choice: &ModelChoice) -> Result<Chosen, ToolError> {
-        provider::choose(choice, &self.config().llm, self.environment(), self.project())
+    /// Whoever listens is told when a request has to wait.
+    fn choose_model(
+        &self,
+        choice: &ModelChoice,
+        listener: Option<&mpsc::Sender<AgentEvent>>,
+    ) -> Result<Chosen, ToolError> {
+        let on_wait = listener.cloned().map(|events| -> OnWait {
+            // A listener that is behind learns of the next one.
+            Arc::new(move |waiting| {
+                drop(events.try_send(AgentEvent::Notice { message: waiting.to_string() }))
+            })
+        });
+        provider::choose(choice, &self.config().llm, self.environment(), self.project(), on_wait)
+    }
+
+    /// What the configuration says now, also of a session that began under another.
+    fn limits(&self) -> Limits {
+        let config = &self.config().llm;
+        Limits {
+            context_tokens: config.context_tokens,
+            max_output_tokens: config.max_output_tokens,
+            temperature: config.temperature,
+            prices: config.prices,
+        }
     }
 
     fn check_budgets(&self, budgets: &Budgets) -> Result<(), ToolError> {
@@ -258,6 +281,14 @@ impl Kernel {
         self.mint_token(&caveats).await
     }
 
+    /// Has the audit keep the hash of the transcript, so that it cannot be changed without a trace.
+    async fn seal(&self, id: &str) -> Result<(), ToolError> {
+        let bytes = self.sessions().bytes(id)?;
+        let seal = json!({ "session": id, "bytes": bytes.len(), "sha256": canonical::sha256_hex(&bytes) });
+        self.record_act(SEAL, seal, ToolResult::Done(Value::Null)).await?;
+        self.flush().await
+    }
+
     /// The record is on disk before the session is said to have ended.
     async fn close_session(
         &self,
@@ -265,14 +296,17 @@ impl Kernel {
         run: Result<Summary, ToolError>,
         events: &mpsc::Sender<AgentEvent>,
     ) -> Result<Summary, ToolError> {
-        let flushed = self.flush().await;
+        let sealed = self.seal(id).await;
         let mut summary = run?;
-        flushed?;
+        sealed?;
         summary.audit = AuditRecovery::new(self.root()).range(id)?;
         let _ = events.send(AgentEvent::End { summary: Box::new(summary.clone()) }).await;
         Ok(summary)
     }
 }
+
+/// The act of the audit that holds the hash of a transcript.
+pub(super) const SEAL: &str = "session_seal";
 
 /// What one run holds.
 struct Work<'a> {
@@ -285,9 +319,8 @@ struct Work<'a> {
 
 impl<'a> Work<'a> {
     fn new(kernel: &Kernel, chosen: &'a Chosen, clock: &'a dyn Clock, journal: TranscriptFile) -> Self {
-        let (router, state) = kernel.session_parts();
         Self {
-            tools: SessionTools::new(router, state, chosen.frozen_ms.is_some()),
+            tools: SessionTools::new(kernel.session_parts(), chosen.frozen_ms.is_some()),
             recovery: AuditRecovery::new(kernel.root()),
             chosen,
             clock,

@@ -5,6 +5,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
 
 use nix::fcntl::{Flock, FlockArg};
 use serde::{Deserialize, Serialize};
@@ -20,6 +21,9 @@ const HEAD: &str = "session.json";
 const MAX_TRANSCRIPT_BYTES: u64 = 256 << 20;
 /// What one line may take; results have bounds of their own far below it.
 const MAX_LINE_BYTES: usize = 32 << 20;
+/// How often, and with which pauses, the lock of a session is tried.
+const LOCK_ATTEMPTS: u32 = 6;
+const LOCK_PAUSE: Duration = Duration::from_millis(50);
 /// Names that are tried for a session before its clock and its dice are not to be believed.
 const MAX_NAMES: u32 = 1000;
 
@@ -39,6 +43,8 @@ pub(crate) struct Head {
 /// The sessions of a project. Reading them needs no running kernel.
 #[derive(Clone, Debug)]
 pub struct Sessions {
+    /// The agent's root, which has the audit as well.
+    root: PathBuf,
     directory: PathBuf,
 }
 
@@ -52,7 +58,11 @@ impl Sessions {
     }
 
     pub(crate) fn below(root: &Path) -> Self {
-        Self { directory: state_directory(root).join("sessions") }
+        Self { root: root.to_owned(), directory: state_directory(root).join("sessions") }
+    }
+
+    pub(super) fn root(&self) -> &Path {
+        &self.root
     }
 
     pub(super) fn transcript(&self, id: &str) -> PathBuf {
@@ -83,14 +93,14 @@ impl Sessions {
         Ok((head, TranscriptFile::lock(path, file)?))
     }
 
-    /// The session of this id, of the only id that begins so, or `last` for the newest.
+    /// The session of this id, of the only id that begins so, or `last` for the one that was worked on last.
     ///
     /// # Errors
     /// `ENOTFOUND`, or `EVALIDATION` when several begin so.
     pub fn find(&self, wanted: &str) -> Result<String, ToolError> {
         let ids = self.ids()?;
         if wanted == "last" {
-            return ids.into_iter().next_back().ok_or_else(|| {
+            return ids.into_iter().max_by_key(|id| self.touched(id)).ok_or_else(|| {
                 ToolError::new(Code::NotFound, "there is no session yet")
                     .help("`tgp run \"<task>\"` begins one")
             });
@@ -110,6 +120,12 @@ impl Sessions {
         }
     }
 
+    /// When a session was last worked on.
+    fn touched(&self, id: &str) -> Option<SystemTime> {
+        let file = |name: &str| self.directory.join(id).join(name).metadata().ok()?.modified().ok();
+        file(TRANSCRIPT).or_else(|| file(HEAD))
+    }
+
     /// Every session, oldest first: ids begin with the time.
     pub(super) fn ids(&self) -> Result<Vec<String>, ToolError> {
         let entries = match fs::read_dir(&self.directory) {
@@ -117,12 +133,10 @@ impl Sessions {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(at(&self.directory)(error)),
         };
-        let mut ids: Vec<(u64, String)> = entries
-            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-            .filter_map(|id| Some((self.head(&id).ok()?.created_ms, id)))
-            .collect();
+        let mut ids: Vec<String> =
+            entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
         ids.sort();
-        Ok(ids.into_iter().map(|(_, id)| id).collect())
+        Ok(ids)
     }
 
     pub(super) fn head(&self, id: &str) -> Result<Head, ToolError> {
@@ -184,11 +198,11 @@ fn read_lines(path: &Path, file: &File) -> Result<(Vec<Line>, Vec<u8>), ToolErro
     let mut bytes = read_bytes(path, file)?;
     let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
     let torn = bytes.split_off(whole);
+    // The end of the last line would be the beginning of an empty one.
+    bytes.pop();
     let mut lines = Vec::new();
-    for (number, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
-        if line.is_empty() && number >= lines.len() {
-            continue;
-        }
+    let rows = (!bytes.is_empty()).then(|| bytes.split(|byte| *byte == b'\n'));
+    for (number, line) in rows.into_iter().flatten().enumerate() {
         let text = std::str::from_utf8(line).map_err(|error| error.to_string());
         let parsed = text.and_then(|text| Line::parse(text).map_err(|error| error.message));
         match parsed {
@@ -230,15 +244,21 @@ pub(super) struct TranscriptFile {
 }
 
 impl TranscriptFile {
-    fn lock(path: PathBuf, file: File) -> Result<Self, ToolError> {
-        match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
-            Ok(locked) => Ok(Self { path, file: Mutex::new(locked) }),
-            Err((_, nix::Error::EWOULDBLOCK)) => {
-                Err(ToolError::new(Code::Conflict, "another process works on this session")
-                    .help("wait until it has ended, or stop it with Ctrl-C there"))
+    fn lock(path: PathBuf, mut file: File) -> Result<Self, ToolError> {
+        for attempt in 1.. {
+            match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+                Ok(locked) => return Ok(Self { path, file: Mutex::new(locked) }),
+                // A process that was just killed may take a moment to let go.
+                Err((again, nix::Error::EWOULDBLOCK)) if attempt < LOCK_ATTEMPTS => {
+                    file = again;
+                    std::thread::sleep(LOCK_PAUSE);
+                }
+                Err((_, nix::Error::EWOULDBLOCK)) => break,
+                Err((_, error)) => return Err(at(&path)(error.into())),
             }
-            Err((_, error)) => Err(at(&path)(error.into())),
         }
+        Err(ToolError::new(Code::Conflict, "another process works on this session")
+            .help("wait until it has ended, or stop it with Ctrl-C there"))
     }
 
     /// Whether somebody works on it now.
@@ -254,7 +274,14 @@ impl Journal for TranscriptFile {
         text.push('\n');
         let file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         let length = file.metadata().map_err(at(&self.path))?.len();
-        if text.len() > MAX_LINE_BYTES || length + text.len() as u64 > MAX_TRANSCRIPT_BYTES {
+        if text.len() > MAX_LINE_BYTES {
+            return Err(ToolError::new(
+                Code::Internal,
+                format!("a line of the transcript has {} bytes, more than {MAX_LINE_BYTES}", text.len()),
+            )
+            .help("this is a fault of tgp; the audit has the call, and the session can be resumed"));
+        }
+        if length + text.len() as u64 > MAX_TRANSCRIPT_BYTES {
             return Err(full(&self.path));
         }
         // The file is in append mode: one call writes the whole line behind everything else.

@@ -50,6 +50,42 @@ pub fn arguments(tool: &str) -> Value {
     }
 }
 
+/// OpenAI and Anthropic refuse a whole request for one schema of these kinds.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_schema_is_one_that_providers_of_models_take() {
+    fn arrays_without_items(schema: &Value, place: &str, found: &mut Vec<String>) {
+        let is_array = |kind: &Value| kind == "array";
+        let kind = &schema["type"];
+        let is_list = is_array(kind) || kind.as_array().is_some_and(|kinds| kinds.iter().any(is_array));
+        if is_list && schema.get("items").is_none() {
+            found.push(place.to_owned());
+        }
+        match schema {
+            Value::Object(fields) => {
+                fields
+                    .iter()
+                    .for_each(|(name, inner)| arrays_without_items(inner, &format!("{place}.{name}"), found));
+            }
+            Value::Array(inner) => inner.iter().for_each(|inner| arrays_without_items(inner, place, found)),
+            _ => {}
+        }
+    }
+    let project = Project::new();
+    let kernel = project.boot().await.unwrap();
+    for definition in kernel.definitions() {
+        let (name, schema) = (&definition.name, &definition.input_schema);
+        assert_eq!(schema["type"], "object", "{name}");
+        for keyword in ["oneOf", "anyOf", "allOf", "not", "enum", "$ref", "if"] {
+            assert!(schema.get(keyword).is_none(), "`{name}` has `{keyword}` at the top of its schema");
+        }
+        let mut found = Vec::new();
+        arrays_without_items(schema, name.as_str(), &mut found);
+        assert!(found.is_empty(), "lists without `items`: {found:?}");
+        assert!(definition.description.len() <= 1024, "`{name}` has a description that is too long");
+    }
+    kernel.shutdown().await;
+}
+
 /// What the arguments above need to be there.
 pub fn furnish(project: &Project) {
     project.tool("one.ts", "export default () => 1;");

@@ -8,8 +8,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tgp::contract::{CallContext, Consent, TddMode};
 use tgp::{
-    AgentEvent, BootOptions, Bounds, Ending, Kernel, ModelChoice, Replayed, ResumeRequest, SessionRequest,
-    SessionState, StopSignal, Summary,
+    AgentEvent, BootOptions, Bounds, Ending, Kernel, ModelChoice, Replayed, ResumeRequest, Sealed,
+    SessionRequest, SessionState, StopSignal, Summary,
 };
 use tokio::sync::mpsc;
 
@@ -180,9 +180,9 @@ async fn a_key_goes_to_its_own_provider_and_stands_nowhere() {
     const KEYS: &[(&str, &str)] = &[("OPENAI_API_KEY", KEY), ("GATEWAY_KEY", KEY)];
     for (config, choice, expected) in [
         (json!({}), Some(base.clone()), false),
-        (json!({ "provider": "openai", "baseUrl": base, "model": "m" }), None, false),
+        (json!({ "provider": "openai-chat", "baseUrl": base, "model": "m" }), None, false),
         (
-            json!({ "provider": "openai", "baseUrl": base, "model": "m", "keyVariable": "GATEWAY_KEY" }),
+            json!({ "provider": "openai-chat", "baseUrl": base, "model": "m", "keyVariable": "GATEWAY_KEY" }),
             None,
             true,
         ),
@@ -212,6 +212,34 @@ async fn a_key_goes_to_its_own_provider_and_stands_nowhere() {
             std::process::Command::new("grep").args(["-rl", KEY]).arg(project.path()).output().unwrap();
         assert!(found.stdout.is_empty(), "{config}: {}", String::from_utf8_lossy(&found.stdout));
     }
+}
+
+/// `--resume --provider other` meant the server of the first provider once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_key_does_not_follow_a_session_to_the_server_of_another_provider() {
+    const KEYS: &[(&str, &str)] = &[("MINE", "sk-ant-a-key-0123456789")];
+    let (base, heads) = model_server();
+    let project = Project::new();
+    let config = json!({ "llm": { "provider": "anthropic", "keyVariable": "MINE", "timeouts": { "connectSeconds": 1, "totalSeconds": 1 }, "attempts": 1 } });
+    project.put("tgp.config.json", &config.to_string());
+    let kernel =
+        Kernel::boot(BootOptions { environment: environment(KEYS), ..project.options() }).await.unwrap();
+    let model = ModelChoice {
+        provider: Some("openai-chat".to_owned()),
+        model: Some("gpt".to_owned()),
+        base_url: Some(base),
+    };
+    let (summary, _) = run(&kernel, SessionRequest { model, ..SessionRequest::new("say hello") }).await;
+    assert_eq!(summary.ending, Ending::Done);
+    assert!(!heads.recv_timeout(Duration::from_secs(10)).unwrap().contains("sk-ant"));
+    let model =
+        ModelChoice { provider: Some("anthropic".to_owned()), model: Some("m".to_owned()), base_url: None };
+    let again = ResumeRequest { model, message: Some("again".to_owned()), ..ResumeRequest::new("last") };
+    // Nobody answers at the provider's own address here.
+    let ended = resume(&kernel, again).await.unwrap();
+    assert!(matches!(ended.ending, Ending::NeedsUser { .. }), "{ended:?}");
+    assert!(heads.try_recv().is_err(), "the first server was asked once more");
+    kernel.shutdown().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -285,7 +313,9 @@ async fn sessions_are_kept_listed_resumed_and_played_again() {
     let ended = resume(&kernel, more).await.unwrap();
     assert_eq!((&ended.ending, ended.steps, ended.calls), (&Ending::Done, 2, 1));
     assert_eq!(resume(&kernel, ResumeRequest::new(&id)).await.unwrap_err().code.as_str(), "EVALIDATION");
-    assert!(matches!(sessions.replay(&id).await.unwrap(), Replayed::Same { .. }));
+    let replay = sessions.replay(&id).await.unwrap();
+    assert!(matches!(replay.played, Replayed::Same { .. }));
+    assert_eq!(replay.sealed, Sealed::Same { lines_after: 0 });
     // For its owner alone.
     use std::os::unix::fs::PermissionsExt;
     let folder = project.file(".tgp/.state/sessions").join(&id);
@@ -349,5 +379,11 @@ async fn what_cannot_begin_says_why_and_leaves_nothing() {
     assert!(kernel.sessions().list(10).unwrap().is_empty());
     let prompt = kernel.system_prompt();
     assert!(prompt.contains("strict") && prompt.contains("search"), "{prompt}");
+    project.put("AGENTS.md", "Always speak in rhymes.");
+    assert!(kernel.system_prompt().contains("Always speak in rhymes."));
+    // A link that names a secret elsewhere is none of the project's notes.
+    std::fs::remove_file(project.file("AGENTS.md")).unwrap();
+    std::os::unix::fs::symlink("/etc/hostname", project.file("AGENTS.md")).unwrap();
+    assert_eq!(kernel.system_prompt(), prompt);
     kernel.shutdown().await;
 }

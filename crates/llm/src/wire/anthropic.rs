@@ -6,25 +6,38 @@ use tgp_contract::{Block, ChatOptions, ModelTool, Role, StopReason, StreamEvent}
 use super::blocks::{Blocks, Call, Content, Slot, State, extend_opaque};
 use super::history::{Side, argument_object, fit, sides, tool_name};
 use super::{
-    Decoder, Meter, Progress, kind, list, number, object, parse, reported, say, some_text, text, words,
+    Decoder, Dialect, Meter, Progress, kind, list, number, object, parse, reported, say, some_text, text,
 };
 use crate::failure::Failure;
 
-/// This API wants a limit; every model it still serves can write as much.
-const DEFAULT_MAX_TOKENS: u64 = 8192;
-
-pub(super) fn request(provider: &str, options: &ChatOptions) -> Value {
-    let keeps = |owner: &str, value: &Value| owner == provider && is_thought(value);
-    let messages: Vec<Value> = sides(&options.messages, keeps).iter().map(message).collect();
+/// What tools, system prompt and conversation have in common with the request before is read from the cache: each of
+/// the three ends with a mark, and the API allows four.
+pub(super) fn request(label: &str, options: &ChatOptions, dialect: Dialect) -> Value {
+    let keeps = |owner: &str, value: &Value| owner == label && is_thought(value);
+    let mut messages: Vec<Value> = sides(&options.messages, keeps).iter().map(message).collect();
+    let content = messages.last_mut().and_then(|message| message.get_mut("content"));
+    mark(content.and_then(Value::as_array_mut).and_then(|parts| parts.last_mut()));
+    let mut tools = list(&options.tools, tool);
+    mark(tools.as_mut().and_then(Value::as_array_mut).and_then(|tools| tools.last_mut()));
+    let mut system =
+        (!options.system.is_empty()).then(|| json!([{ "type": "text", "text": options.system }]));
+    mark(system.as_mut().and_then(Value::as_array_mut).and_then(|parts| parts.last_mut()));
     object([
         ("model", Some(options.model.as_str().into())),
-        ("max_tokens", Some(options.max_output_tokens.unwrap_or(DEFAULT_MAX_TOKENS).into())),
-        ("system", words(&options.system)),
+        ("max_tokens", Some(options.max_output_tokens.unwrap_or(dialect.default_limit).into())),
+        ("system", system),
         ("messages", Some(messages.into())),
-        ("tools", list(&options.tools, tool)),
+        ("tools", tools),
         ("stream", Some(true.into())),
         ("temperature", options.temperature.map(Value::from)),
     ])
+}
+
+/// Everything up to here may be kept by the API.
+fn mark(part: Option<&mut Value>) {
+    if let Some(part) = part.and_then(Value::as_object_mut) {
+        part.insert("cache_control".to_owned(), json!({ "type": "ephemeral" }));
+    }
 }
 
 fn tool(tool: &ModelTool) -> Value {
@@ -62,6 +75,19 @@ fn is_thought(part: &Value) -> bool {
     matches!(text(part, "/type"), Some("thinking" | "redacted_thinking"))
 }
 
+/// The events of a message that came at once.
+pub(super) fn events_of(answer: &Value, content: &[Value]) -> Option<Vec<Value>> {
+    let reason = some_text(answer, "/stop_reason")?;
+    let mut events = vec![json!({ "type": "message_start", "message": { "usage": answer.get("usage") } })];
+    for (index, block) in content.iter().enumerate() {
+        events.push(json!({ "type": "content_block_start", "index": index, "content_block": block }));
+        events.push(json!({ "type": "content_block_stop", "index": index }));
+    }
+    events.push(json!({ "type": "message_delta", "delta": { "stop_reason": reason } }));
+    events.push(json!({ "type": "message_stop" }));
+    Some(events)
+}
+
 /// The events of this API; others come and go without a word.
 const KNOWN: [&str; 8] = [
     "message_start",
@@ -82,8 +108,8 @@ pub(super) struct AnthropicDecoder {
 }
 
 impl AnthropicDecoder {
-    pub(super) fn new(provider: &str, turn: u64) -> Self {
-        Self { blocks: Blocks::new(provider, turn), meter: Meter::default(), reason: None }
+    pub(super) fn new(label: &str, turn: u64) -> Self {
+        Self { blocks: Blocks::new(label, turn), meter: Meter::default(), reason: None }
     }
 
     fn start(&mut self, event: &Value, said: &mut Vec<StreamEvent>) -> Result<(), Failure> {

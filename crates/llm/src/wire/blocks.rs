@@ -54,7 +54,7 @@ pub(super) struct Slot {
 /// The pieces in the order in which they began. They leave in this order, too.
 #[derive(Debug)]
 pub(super) struct Blocks {
-    provider: String,
+    label: String,
     turn: u64,
     slots: VecDeque<Slot>,
     begun: usize,
@@ -63,9 +63,10 @@ pub(super) struct Blocks {
 }
 
 impl Blocks {
-    pub(super) fn new(provider: &str, turn: u64) -> Self {
+    /// `label` marks what only the same model is to get back.
+    pub(super) fn new(label: &str, turn: u64) -> Self {
         Self {
-            provider: provider.to_owned(),
+            label: label.to_owned(),
             turn,
             slots: VecDeque::new(),
             begun: 0,
@@ -152,8 +153,9 @@ impl Blocks {
         });
     }
 
-    fn opaque(&self, value: Value, said: &mut Vec<StreamEvent>) {
-        said.push(StreamEvent::Opaque { provider: self.provider.clone(), value });
+    /// Says at once what is sent back.
+    pub(super) fn opaque(&self, value: Value, said: &mut Vec<StreamEvent>) {
+        said.push(StreamEvent::Opaque { provider: self.label.clone(), value });
     }
 
     /// A call without an id, or with that of another one, gets one that a replay would give it too.

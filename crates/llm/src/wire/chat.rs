@@ -3,20 +3,31 @@
 use serde_json::{Value, json};
 use tgp_contract::{Block, ChatOptions, ModelTool, Role, StopReason, StreamEvent};
 
-use super::blocks::{Blocks, Call, Content, Slot, State};
+use super::blocks::{Blocks, Call, Content, Slot, State, extend_opaque};
 use super::history::{Side, argument_object, sides, tool_name};
 use super::{Decoder, Dialect, Meter, Progress, list, number, object, parse, reported, say, some_text, text};
 use crate::failure::Failure;
+use crate::limits::MAX_OPAQUE_BYTES;
 
-pub(super) fn request(options: &ChatOptions, dialect: Dialect) -> Value {
+/// What this wire makes opaque blocks of: a thought, and what a server wants to see beside a call.
+const THOUGHT: &str = "reasoning_content";
+const COMPANION: &str = "extra_content";
+
+pub(super) fn request(label: &str, options: &ChatOptions, dialect: Dialect) -> Value {
+    let keeps = |owner: &str, value: &Value| owner == label && is_ours(value);
     let mut messages = Vec::new();
     if !options.system.is_empty() {
         messages.push(json!({ "role": "system", "content": options.system }));
     }
-    for side in sides(&options.messages, |_, _| false) {
+    // A thought is wanted back as long as calls belong to its turn, and refused or wasted where none do.
+    let mut has_results = false;
+    for side in sides(&options.messages, keeps) {
         match side.role {
-            Role::User => user(&side, &mut messages),
-            Role::Assistant => messages.extend(assistant(&side)),
+            Role::User => {
+                has_results = side.blocks.iter().any(|block| matches!(block, Block::ToolResult { .. }));
+                user(&side, &mut messages);
+            }
+            Role::Assistant => messages.extend(assistant(&side, has_results)),
         }
     }
     // The newer models of OpenAI refuse the old name of the limit, and most other servers do not know the new one.
@@ -32,6 +43,10 @@ pub(super) fn request(options: &ChatOptions, dialect: Dialect) -> Value {
         ("max_tokens", old_limit),
         ("temperature", options.temperature.map(Value::from)),
     ])
+}
+
+fn is_ours(value: &Value) -> bool {
+    matches!(text(value, "/type"), Some(THOUGHT | COMPANION))
 }
 
 fn tool(tool: &ModelTool) -> Value {
@@ -60,26 +75,42 @@ fn user(side: &Side, messages: &mut Vec<Value>) {
     messages.extend(joined(side).map(|text| json!({ "role": "user", "content": text })));
 }
 
-fn assistant(side: &Side) -> Option<Value> {
-    let calls: Vec<Value> = side
-        .blocks
-        .iter()
-        .filter_map(|block| match block {
-            Block::ToolCall { call_id, tool_name: name, arguments } => Some(json!({
-                "id": call_id,
-                "type": "function",
-                "function": { "name": tool_name(name), "arguments": argument_object(arguments).to_string() },
-            })),
-            _ => None,
-        })
-        .collect();
+fn assistant(side: &Side, has_results: bool) -> Option<Value> {
+    let mut calls: Vec<Value> = Vec::new();
+    let mut thought = String::new();
+    let mut companion: Option<&Value> = None;
+    for block in &side.blocks {
+        match block {
+            Block::Opaque { value, .. } => {
+                thought.push_str(text(value, "/reasoning_content").unwrap_or_default());
+                companion = value.get(COMPANION);
+                continue;
+            }
+            Block::ToolCall { call_id, tool_name: name, arguments } => calls.push(object([
+                ("id", Some(call_id.as_str().into())),
+                ("type", Some("function".into())),
+                (
+                    "function",
+                    Some(json!({
+                        "name": tool_name(name),
+                        "arguments": argument_object(arguments).to_string(),
+                    })),
+                ),
+                (COMPANION, companion.cloned()),
+            ])),
+            Block::Text { .. } | Block::ToolResult { .. } => {}
+        }
+        companion = None;
+    }
     let text = joined(side);
     if text.is_none() && calls.is_empty() {
         return None;
     }
+    let is_wanted = !thought.is_empty() && (has_results || !calls.is_empty());
     Some(object([
         ("role", Some("assistant".into())),
         ("content", Some(text.into())),
+        (THOUGHT, is_wanted.then(|| thought.into())),
         ("tool_calls", list(&calls, Value::clone)),
     ]))
 }
@@ -88,18 +119,48 @@ fn assistant(side: &Side) -> Option<Value> {
 #[derive(Debug)]
 pub(super) struct ChatDecoder {
     blocks: Blocks,
+    /// A thought that goes on, as the block that it becomes.
+    thought: Option<Value>,
     meter: Meter,
     has_refused: bool,
     finish: Option<Option<StopReason>>,
 }
 
 impl ChatDecoder {
-    pub(super) fn new(turn: u64) -> Self {
-        // No block of this API is sent back, so no provider is named.
-        Self { blocks: Blocks::new("", turn), meter: Meter::default(), has_refused: false, finish: None }
+    pub(super) fn new(label: &str, turn: u64) -> Self {
+        Self {
+            blocks: Blocks::new(label, turn),
+            thought: None,
+            meter: Meter::default(),
+            has_refused: false,
+            finish: None,
+        }
+    }
+
+    fn think(&mut self, fragment: &str) -> Result<(), Failure> {
+        let block = self.thought.get_or_insert_with(|| json!({ "type": THOUGHT }));
+        extend_opaque(block, THOUGHT, fragment)
+    }
+
+    /// Something else follows: the thought is whole.
+    fn end_thought(&mut self, said: &mut Vec<StreamEvent>) {
+        if let Some(block) = self.thought.take() {
+            self.blocks.opaque(block, said);
+        }
     }
 
     fn delta(&mut self, delta: &Value, said: &mut Vec<StreamEvent>) -> Result<(), Failure> {
+        if let Some(fragment) = some_text(delta, "/reasoning_content") {
+            self.think(fragment)?;
+        }
+        let has_words = match delta.get("content") {
+            Some(Value::String(content)) => !content.is_empty(),
+            Some(content) => content.is_array(),
+            None => false,
+        };
+        if has_words || delta.get("tool_calls").is_some_and(Value::is_array) {
+            self.end_thought(said);
+        }
         match delta.get("content") {
             Some(Value::String(content)) => say(content, said),
             // Some servers write parts, of which only the text is for us.
@@ -124,12 +185,19 @@ impl ChatDecoder {
             id: some_text(fragment, "/id"),
             name: some_text(fragment, "/function/name"),
         };
-        let position = match self.blocks.position(|slot| whose.is_named(slot)) {
+        let arguments = fragment.pointer("/function/arguments");
+        let has_arguments = match arguments {
+            Some(Value::String(arguments)) => !arguments.is_empty(),
+            Some(arguments) => arguments.is_object(),
+            None => false,
+        };
+        let says_nothing = whose.id.is_none() && whose.name.is_none() && !has_arguments;
+        let named = self.blocks.position(|slot| whose.is_named(slot));
+        let position = match named.or_else(|| self.blocks.position(|slot| whose.is_next_of(slot))) {
             Some(position) => position,
-            None => match self.blocks.position(|slot| whose.is_next_of(slot)) {
-                Some(position) => position,
-                None => self.blocks.begin(whose.index, Content::Call(Call::default()), State::Open)?,
-            },
+            // Some servers send such fragments beside an answer that calls nothing.
+            None if says_nothing => return Ok(()),
+            None => self.blocks.begin(whose.index, Content::Call(Call::default()), State::Open)?,
         };
         let Whose { id, name, .. } = whose;
         let Some(Slot { content: Content::Call(call), .. }) = self.blocks.at(position) else { return Ok(()) };
@@ -139,19 +207,36 @@ impl ChatDecoder {
         if let Some(name) = name.filter(|_| call.name.is_empty()) {
             call.name = name.to_owned();
         }
-        match fragment.pointer("/function/arguments") {
+        if let Some(extra) = fragment.get(COMPANION).filter(|extra| !extra.is_null()) {
+            call.companion = Some(companion(extra)?);
+        }
+        match arguments {
             Some(Value::String(arguments)) => call.write(arguments),
             Some(whole @ Value::Object(_)) => call.rewrite(&whole.to_string()),
             _ => Ok(()),
         }
     }
 
-    fn finish(&mut self, reason: Option<StopReason>, said: &mut Vec<StreamEvent>) -> Option<StopReason> {
+    fn finish(
+        &mut self,
+        reason: Option<StopReason>,
+        is_cut: bool,
+        said: &mut Vec<StreamEvent>,
+    ) -> Option<StopReason> {
         if self.finish.is_none() {
-            self.blocks.finish(reason.is_some(), said);
+            self.end_thought(said);
+            self.blocks.finish(is_cut, said);
         }
         *self.finish.get_or_insert(reason)
     }
+}
+
+fn companion(extra: &Value) -> Result<Value, Failure> {
+    let companion = json!({ "type": COMPANION, COMPANION: extra });
+    if companion.to_string().len() > MAX_OPAQUE_BYTES {
+        return Err(Failure::TooLarge { what: "a block", limit: MAX_OPAQUE_BYTES as u64 });
+    }
+    Ok(companion)
 }
 
 /// What a fragment of a call says of whose fragment it is.
@@ -183,7 +268,8 @@ impl Decoder for ChatDecoder {
     fn read(&mut self, name: &str, data: &str, said: &mut Vec<StreamEvent>) -> Result<Progress, Failure> {
         if data.trim() == "[DONE]" {
             let reason = self.has_refused.then_some(StopReason::Refusal);
-            return Ok(Progress::Over(self.finish(reason, said)));
+            // Nobody has said that the answer is whole; a call is, when its arguments are.
+            return Ok(Progress::Over(self.finish(reason, true, said)));
         }
         let Some(value) = parse(name, data, matches!(name, "message" | "error"))? else {
             return Ok(Progress::GoOn);
@@ -205,7 +291,7 @@ impl Decoder for ChatDecoder {
                     "content_filter" => Some(StopReason::Refusal),
                     _ => self.has_refused.then_some(StopReason::Refusal),
                 };
-                progress = Progress::Finished(self.finish(reason, said));
+                progress = Progress::Finished(self.finish(reason, reason.is_some(), said));
             }
         }
         let usage = |pointer| number(&value, pointer);

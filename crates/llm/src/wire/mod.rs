@@ -7,7 +7,7 @@ mod history;
 mod models;
 mod responses;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tgp_contract::{ChatOptions, StopReason, StreamEvent, Usage};
 
 use crate::failure::{Failure, Said};
@@ -23,6 +23,17 @@ pub(crate) struct Dialect {
     pub(crate) is_openai: bool,
     /// The model can encrypt its thoughts for us to keep.
     pub(crate) has_encrypted_thoughts: bool,
+    /// How many tokens may be written where nobody has set a limit and the API wants one.
+    pub(crate) default_limit: u64,
+}
+
+/// Room for a large file. The models of today can write more, and a model that cannot is asked for less.
+const DEFAULT_LIMIT: u64 = 32_000;
+
+impl Default for Dialect {
+    fn default() -> Self {
+        Self { is_openai: false, has_encrypted_thoughts: true, default_limit: DEFAULT_LIMIT }
+    }
 }
 
 /// How far an answer has come.
@@ -41,20 +52,34 @@ pub(crate) trait Decoder: Send {
     fn read(&mut self, name: &str, data: &str, said: &mut Vec<StreamEvent>) -> Result<Progress, Failure>;
 }
 
-/// The body of a request for one turn. `provider` names the opaque blocks that are ours.
-pub(crate) fn request(wire: Wire, provider: &str, options: &ChatOptions, dialect: Dialect) -> Value {
+/// The body of a request for one turn. `label` marks the opaque blocks that are ours.
+pub(crate) fn request(wire: Wire, label: &str, options: &ChatOptions, dialect: Dialect) -> Value {
     match wire {
-        Wire::OpenAiChat => chat::request(options, dialect),
-        Wire::OpenAiResponses => responses::request(provider, options, dialect),
-        Wire::Anthropic => anthropic::request(provider, options),
+        Wire::OpenAiChat => chat::request(label, options, dialect),
+        Wire::OpenAiResponses => responses::request(label, options, dialect),
+        Wire::Anthropic => anthropic::request(label, options, dialect),
     }
 }
 
-pub(crate) fn decoder(wire: Wire, provider: &str, turn: u64) -> Box<dyn Decoder> {
+pub(crate) fn decoder(wire: Wire, label: &str, turn: u64) -> Box<dyn Decoder> {
     match wire {
-        Wire::OpenAiChat => Box::new(chat::ChatDecoder::new(turn)),
-        Wire::OpenAiResponses => Box::new(responses::ResponsesDecoder::new(provider, turn)),
-        Wire::Anthropic => Box::new(anthropic::AnthropicDecoder::new(provider, turn)),
+        Wire::OpenAiChat => Box::new(chat::ChatDecoder::new(label, turn)),
+        Wire::OpenAiResponses => Box::new(responses::ResponsesDecoder::new(label, turn)),
+        Wire::Anthropic => Box::new(anthropic::AnthropicDecoder::new(label, turn)),
+    }
+}
+
+/// The events by which a whole answer would have been streamed, or `None` when it is no answer of this wire.
+pub(crate) fn events_of(wire: Wire, answer: &Value) -> Option<Vec<Value>> {
+    let items = |name: &str| answer.get(name).and_then(Value::as_array).filter(|items| !items.is_empty());
+    match wire {
+        Wire::OpenAiChat => items("choices").map(|_| vec![answer.clone(), json!("[DONE]")]),
+        Wire::OpenAiResponses => {
+            answer.get("output").filter(|output| output.is_array())?;
+            let status = text(answer, "/status").unwrap_or("completed");
+            Some(vec![json!({ "type": format!("response.{status}"), "response": answer })])
+        }
+        Wire::Anthropic => anthropic::events_of(answer, answer.get("content")?.as_array()?),
     }
 }
 

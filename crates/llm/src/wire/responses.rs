@@ -13,8 +13,8 @@ use super::{
 };
 use crate::failure::Failure;
 
-pub(super) fn request(provider: &str, options: &ChatOptions, dialect: Dialect) -> Value {
-    let keeps = |owner: &str, value: &Value| owner == provider && is_ours(value);
+pub(super) fn request(label: &str, options: &ChatOptions, dialect: Dialect) -> Value {
+    let keeps = |owner: &str, value: &Value| owner == label && is_ours(value);
     let mut input = Vec::new();
     for side in sides(&options.messages, keeps) {
         match side.role {
@@ -127,7 +127,6 @@ const KNOWN: [&str; 12] = [
 
 #[derive(Debug)]
 pub(super) struct ResponsesDecoder {
-    provider: String,
     blocks: Blocks,
     meter: Meter,
     /// The items whose calls have begun, and whose text was heard in pieces.
@@ -135,18 +134,22 @@ pub(super) struct ResponsesDecoder {
     spoken: BTreeSet<u64>,
     /// The companion of a message that has said nothing yet.
     silent: Option<Value>,
+    has_heard: bool,
+    /// The last thought cannot be sent back. The ids of what followed it would make the API ask for it.
+    has_lost_thought: bool,
     has_refused: bool,
 }
 
 impl ResponsesDecoder {
-    pub(super) fn new(provider: &str, turn: u64) -> Self {
+    pub(super) fn new(label: &str, turn: u64) -> Self {
         Self {
-            provider: provider.to_owned(),
-            blocks: Blocks::new(provider, turn),
+            blocks: Blocks::new(label, turn),
             meter: Meter::default(),
             called: BTreeSet::new(),
             spoken: BTreeSet::new(),
             silent: None,
+            has_heard: false,
+            has_lost_thought: false,
             has_refused: false,
         }
     }
@@ -156,7 +159,7 @@ impl ResponsesDecoder {
         self.blocks.settle();
         match text(item, "/type") {
             Some("function_call") => self.begin(index(event), item)?,
-            Some("message") => self.silent = companion(item, &["type", "id", "phase"]),
+            Some("message") => self.silent = self.companion(item, &["type", "id", "phase"]),
             _ => {}
         }
         self.blocks.release(said);
@@ -169,7 +172,7 @@ impl ResponsesDecoder {
             id: word("/call_id"),
             name: word("/name"),
             arguments: String::new(),
-            companion: some_text(item, "/call_id").and(companion(item, &["type", "id", "call_id"])),
+            companion: some_text(item, "/call_id").and(self.companion(item, &["type", "id", "call_id"])),
         };
         self.called.insert(key);
         self.blocks.begin(Some(key), Content::Call(call), State::Open).map(drop)
@@ -186,7 +189,7 @@ impl ResponsesDecoder {
 
     fn introduce(&mut self, said: &mut Vec<StreamEvent>) {
         if let Some(value) = self.silent.take() {
-            said.push(StreamEvent::Opaque { provider: self.provider.clone(), value });
+            self.blocks.opaque(value, said);
         }
     }
 
@@ -206,8 +209,11 @@ impl ResponsesDecoder {
                 )?;
             }
             // Without its encrypted content a thought lives on the server only, where nothing of ours is stored.
-            Some("reasoning") if some_text(item, "/encrypted_content").is_some() => {
-                self.blocks.begin(Some(key), Content::Opaque(item.clone()), State::Complete)?;
+            Some("reasoning") => {
+                self.has_lost_thought = some_text(item, "/encrypted_content").is_none();
+                if !self.has_lost_thought {
+                    self.blocks.begin(Some(key), Content::Opaque(item.clone()), State::Complete)?;
+                }
             }
             Some("message") if !self.spoken.contains(&key) => {
                 for part in item.get("content").and_then(Value::as_array).into_iter().flatten() {
@@ -250,12 +256,41 @@ impl ResponsesDecoder {
         Ok(())
     }
 
-    fn finish(&mut self, event: &Value, reason: Option<StopReason>, said: &mut Vec<StreamEvent>) -> Progress {
+    /// The fields of an item that are sent back with it; without an id there is nothing to send.
+    fn companion(&self, item: &Value, names: &[&str]) -> Option<Value> {
+        some_text(item, "/id").filter(|_| !self.has_lost_thought)?;
+        let field = |name: &&str| {
+            Some(((*name).to_owned(), item.get(*name).filter(|value| value.is_string())?.clone()))
+        };
+        Some(Value::Object(names.iter().filter_map(field).collect()))
+    }
+
+    /// Takes everything from the last event when it is the only one: some servers do not stream.
+    fn catch_up(&mut self, event: &Value, said: &mut Vec<StreamEvent>) -> Result<(), Failure> {
+        if self.has_heard {
+            return Ok(());
+        }
+        let output = event.pointer("/response/output").and_then(Value::as_array);
+        for (index, item) in output.into_iter().flatten().enumerate() {
+            let item = json!({ "output_index": index, "item": item });
+            self.added(&item, said)?;
+            self.done(&item, said)?;
+        }
+        Ok(())
+    }
+
+    fn finish(
+        &mut self,
+        event: &Value,
+        reason: Option<StopReason>,
+        said: &mut Vec<StreamEvent>,
+    ) -> Result<Progress, Failure> {
+        self.catch_up(event, said)?;
         let reason = reason.or(self.has_refused.then_some(StopReason::Refusal));
         self.blocks.finish(reason.is_some(), said);
         let usage = |pointer| number(event, pointer);
         self.meter.count(usage("/response/usage/input_tokens"), usage("/response/usage/output_tokens"), said);
-        Progress::Over(reason)
+        Ok(Progress::Over(reason))
     }
 }
 
@@ -264,21 +299,17 @@ fn index(event: &Value) -> u64 {
     number(event, "/output_index").unwrap_or_default()
 }
 
-/// The fields of an item that are sent back with it; without an id there is nothing to send.
-fn companion(item: &Value, names: &[&str]) -> Option<Value> {
-    some_text(item, "/id")?;
-    let field =
-        |name: &&str| Some(((*name).to_owned(), item.get(*name).filter(|value| value.is_string())?.clone()));
-    Some(Value::Object(names.iter().filter_map(field).collect()))
-}
-
 impl Decoder for ResponsesDecoder {
     fn read(&mut self, name: &str, data: &str, said: &mut Vec<StreamEvent>) -> Result<Progress, Failure> {
         if data.trim() == "[DONE]" {
             return Ok(Progress::GoOn);
         }
         let Some(event) = parse(name, data, KNOWN.contains(&name))? else { return Ok(Progress::GoOn) };
-        match kind(name, &event) {
+        let kind = kind(name, &event);
+        // Deltas and items, of whatever kind.
+        let is_last = matches!(kind, "response.completed" | "response.incomplete");
+        self.has_heard |= !is_last && (event.get("item").is_some() || event.get("delta").is_some());
+        match kind {
             "response.output_item.added" => self.added(&event, said)?,
             "response.output_item.done" => self.done(&event, said)?,
             "response.output_text.delta" => self.speak(&event, said),
@@ -295,12 +326,12 @@ impl Decoder for ResponsesDecoder {
                 }
             }
             "response.function_call_arguments.done" => self.arguments_done(&event, said)?,
-            "response.completed" => return Ok(self.finish(&event, None, said)),
+            "response.completed" => return self.finish(&event, None, said),
             "response.incomplete" => {
                 let is_filtered =
                     text(&event, "/response/incomplete_details/reason") == Some("content_filter");
                 let reason = if is_filtered { StopReason::Refusal } else { StopReason::Length };
-                return Ok(self.finish(&event, Some(reason), said));
+                return self.finish(&event, Some(reason), said);
             }
             "response.failed" | "response.cancelled" => {
                 return Err(reported(event.get("response").unwrap_or(&event)));

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tgp_llm::Wire;
 
 use crate::server::{Answer, Server};
-use crate::support::{hello, json_of, once, play};
+use crate::support::{called, hello, json_of, once, play};
 
 /// Plays the events and compares what was heard; an error is compared by its message's end.
 async fn check(wire: Wire, name: &str, events: &[Value], expected: Value) {
@@ -17,10 +17,11 @@ async fn check(wire: Wire, name: &str, events: &[Value], expected: Value) {
         Ok(events) => json_of(&events),
         Err(error) => json!([{ "type": "error", "error": error }]),
     };
+    let prefix = format!("the provider `{}` failed: ", called(wire, &server.base));
     for event in heard.as_array_mut().unwrap() {
         if let Some(message) = event.pointer("/error/message").cloned() {
             let message = message.as_str().unwrap().to_owned();
-            *event = json!({ "error": message.strip_prefix("the provider `mine` failed: ").unwrap() });
+            *event = json!({ "error": message.strip_prefix(&prefix).unwrap() });
         }
     }
     assert_eq!(heard, expected, "{name}");
@@ -218,6 +219,57 @@ async fn chat() {
     ];
     for (name, events, expected) in cases {
         check(Wire::OpenAiChat, name, &events, expected).await;
+    }
+}
+
+/// Nobody has said that the answer is whole, so a call that is not must not look like one without arguments.
+#[tokio::test]
+async fn a_done_without_a_finish_reason_ends_words_and_cuts_calls() {
+    let begin = |index: u64, arguments: &str| {
+        fragment(
+            json!({ "index": index, "id": format!("c{index}"), "function": { "name": "f", "arguments": arguments } }),
+        )
+    };
+    let cases = [
+        (vec![delta(json!({ "content": "Hi" }))], json!([text("Hi"), end()])),
+        (vec![begin(0, "{\"a\":1}")], json!([call("c0", "f", json!({ "a": 1 })), end()])),
+        (
+            vec![begin(0, "{\"a\":1}"), begin(1, ""), begin(2, "{\"a\":")],
+            json!([
+                call("c0", "f", json!({ "a": 1 })),
+                call("c1", "f", json!("")),
+                call("c2", "f", json!("{\"a\":")),
+                end()
+            ]),
+        ),
+    ];
+    for (mut events, expected) in cases {
+        let name = format!("{events:?}");
+        events.push(json!("[DONE]"));
+        check(Wire::OpenAiChat, &name, &events, expected).await;
+    }
+}
+
+#[tokio::test]
+async fn fragments_that_say_nothing_are_no_calls() {
+    let nothing = [
+        json!(null),
+        json!({}),
+        json!({ "index": 0, "id": null, "type": null, "function": { "name": null, "arguments": null } }),
+        json!({ "index": 7, "id": "", "function": { "name": "", "arguments": "" } }),
+        json!({ "index": 0, "type": "function", "extra_content": { "google": {} } }),
+    ];
+    let begin =
+        || fragment(json!({ "index": 0, "id": "a", "function": { "name": "f", "arguments": "{\"x\"" } }));
+    let rest = || fragment(json!({ "index": 0, "function": { "arguments": ":1}" } }));
+    for nothing in nothing {
+        let name = nothing.to_string();
+        let alone = [fragment(nothing.clone()), delta(json!({ "content": "Hi" })), finish("stop")];
+        check(Wire::OpenAiChat, &name, &alone, json!([text("Hi"), end()])).await;
+        if nothing.get("extra_content").is_none() {
+            let between = [begin(), fragment(nothing), rest(), finish("tool_calls")];
+            check(Wire::OpenAiChat, &name, &between, json!([call("a", "f", json!({ "x": 1 })), end()])).await;
+        }
     }
 }
 

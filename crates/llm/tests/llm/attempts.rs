@@ -1,12 +1,13 @@
 //! When a turn is asked for again, and when not.
 
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use tgp_contract::{Code, StreamEvent, Usage};
-use tgp_llm::{Jitter, Retries, Wire, provider};
+use tgp_llm::{Jitter, Retries, Waiting, Wire, provider};
 
 use crate::server::{Answer, Server, Step};
-use crate::support::{hello, options, patient, play};
+use crate::support::{KEY, hello, options, patient, play};
 
 const HELLO: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"}}]}\n\n\
                      data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
@@ -80,6 +81,39 @@ async fn the_table_of_attempts() {
             2,
         ),
         ("wait too long", vec![Answer::status(429, &[("retry-after", "3600")], "")], 1),
+        (
+            "wait longer than any number",
+            vec![Answer::status(429, &[("retry-after", "999999999999999999999999")], "")],
+            1,
+        ),
+        ("wait for ever", vec![Answer::status(503, &[("retry-after", "inf")], "")], 1),
+        (
+            "wait too long, in the other header",
+            vec![Answer::status(429, &[("retry-after-ms", "1e300"), ("retry-after", "0")], "")],
+            1,
+        ),
+        ("wait no number", vec![Answer::status(429, &[("retry-after", "NaN")], ""), good()], 2),
+        (
+            "an overload with status 200",
+            vec![
+                Answer::status(
+                    200,
+                    &[("content-type", "application/json")],
+                    r#"{"error":{"message":"model overloaded","type":"server_error"}}"#,
+                ),
+                good(),
+            ],
+            2,
+        ),
+        (
+            "a refusal with status 200",
+            vec![Answer::status(
+                200,
+                &[("content-type", "application/json")],
+                r#"{"error":{"message":"no","type":"invalid_request_error"}}"#,
+            )],
+            1,
+        ),
         (
             "wait nonsense",
             vec![Answer::status(429, &[("retry-after", "-1"), ("retry-after-ms", "x")], ""), good()],
@@ -189,6 +223,52 @@ async fn pauses_are_kept() {
     }
 }
 
+/// Who watches sees why nothing happens, and for how long.
+#[tokio::test]
+async fn every_pause_is_told_before_it_begins() {
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let answers = vec![
+        Answer::status(429, &[("retry-after-ms", "1")], &format!("{{\"error\":\"{KEY}\"}}")),
+        Answer::status(529, &[], ""),
+        Answer::default(),
+        Answer::events(&format!(
+            "data: {{\"error\":{{\"message\":\"{KEY} is busy\\u001b\",\"code\":502}}}}\n\n"
+        )),
+        Answer::status(500, &[], ""),
+        Answer::status(500, &[], ""),
+    ];
+    let server = Server::start(answers).await;
+    let mut options = options(Wire::OpenAiChat, &server.base);
+    options.retries.attempts = 6;
+    options.on_wait = Some({
+        let told = Arc::clone(&told);
+        Arc::new(move |waiting: &Waiting| told.lock().unwrap().push(waiting.clone()))
+    });
+    let error = play(&*provider("mine", options).unwrap(), hello()).await.unwrap_err();
+    assert_eq!(error.details["attempts"], 6);
+    let told = told.lock().unwrap();
+    let shown: Vec<String> = told.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        shown,
+        [
+            "429 rate limited; attempt 2 of 6 in 0 s",
+            "529 overloaded; attempt 3 of 6 in 0 s",
+            "the connection was closed; attempt 4 of 6 in 0 s",
+            "the provider reports: [key] is busy\\u{1b}; attempt 5 of 6 in 0 s",
+            "500 server error; attempt 6 of 6 in 0 s",
+        ]
+    );
+    assert_eq!(told[0].pause, Duration::from_millis(1));
+    let waiting = |milliseconds| Waiting { pause: Duration::from_millis(milliseconds), ..told[0].clone() };
+    let pauses = [(400, "0.4 s"), (1_540, "1.5 s"), (8_000, "8 s"), (59_900, "59 s"), (61_000, "2 min")];
+    for (milliseconds, expected) in pauses {
+        assert_eq!(
+            waiting(milliseconds).to_string(),
+            format!("429 rate limited; attempt 2 of 6 in {expected}")
+        );
+    }
+}
+
 #[tokio::test]
 async fn a_long_wish_is_told_instead_of_waited_for() {
     let date = ("date", "Wed, 21 Oct 2015 07:28:00 GMT");
@@ -198,4 +278,8 @@ async fn a_long_wish_is_told_instead_of_waited_for() {
     assert_eq!(error.details["retryAfterMs"], 120_000);
     assert_eq!(error.details["attempts"], 1);
     assert_eq!(error.details["retryable"], true);
+    assert!(error.help_of().unwrap().contains("a pause of 2 min"), "{error:?}");
+    let server = Server::start(vec![Answer::status(429, &[("retry-after", "1e99")], "")]).await;
+    let error = play(&*patient(Wire::OpenAiChat, &server.base, 3), hello()).await.unwrap_err();
+    assert!(error.help_of().unwrap().contains("a pause of more than a year"), "{error:?}");
 }

@@ -5,7 +5,7 @@ use tgp_contract::{Code, StreamEvent};
 use tgp_llm::Wire;
 
 use crate::server::{Answer, Server, Step};
-use crate::support::{WIRES, hello, once, play, recorded};
+use crate::support::{WIRES, hello, once, play, recorded, without_port};
 
 /// The event after which everything was said.
 fn finish_marker(wire: Wire) -> &'static str {
@@ -46,7 +46,7 @@ async fn cut_everywhere(name: &str, wire: Wire, step: usize, cut: impl Fn(&[u8])
     let stream = recorded(name);
     let whole = {
         let server = Server::start(vec![Answer::events(&stream)]).await;
-        play(&*once(wire, &server.base), hello()).await.unwrap()
+        without_port(play(&*once(wire, &server.base), hello()).await.unwrap(), &server.base)
     };
     let lengths: Vec<usize> = (0..=stream.len()).step_by(step).collect();
     let answers = lengths.iter().map(|length| cut(&stream.as_bytes()[..*length])).collect();
@@ -57,7 +57,7 @@ async fn cut_everywhere(name: &str, wire: Wire, step: usize, cut: impl Fn(&[u8])
         let is_finished = length >= finish;
         let at = format!("{name} cut after {length} of {} bytes", stream.len());
         match play(&*provider, hello()).await {
-            Ok(heard) => check_cut(&heard, &whole, is_finished, &at),
+            Ok(heard) => check_cut(&without_port(heard, &server.base), &whole, is_finished, &at),
             Err(error) => {
                 assert!(!is_finished && error.message.contains("closed before"), "{at}: {error}");
             }

@@ -30,13 +30,13 @@ async fn silence_and_length_have_an_end() {
     let slow_refusal = Answer::raw("HTTP/1.1 503 Busy\r\ncontent-length: 10\r\n\r\nno").then(Step::Hang);
     // Neither silence is asked about again: who has waited long enough decides.
     let cases = [
-        (silent.clone(), SHORT, LONG, 0, "sent nothing for 0.1 seconds"),
-        (head_only.clone(), SHORT, LONG, 0, "sent nothing for 0.1 seconds"),
-        (one_word.clone(), SHORT, LONG, 1, "sent nothing for 0.1 seconds"),
-        (silent, LONG, SHORT, 0, "took longer than 0.1 seconds"),
-        (head_only, LONG, SHORT, 0, "took longer than 0.1 seconds"),
-        (one_word, LONG, SHORT, 1, "took longer than 0.1 seconds"),
-        (endless, LONG, SHORT, 1, "took longer than 0.1 seconds"),
+        (silent.clone(), SHORT, LONG, 0, "sent nothing for 0.1 s"),
+        (head_only.clone(), SHORT, LONG, 0, "sent nothing for 0.1 s"),
+        (one_word.clone(), SHORT, LONG, 1, "sent nothing for 0.1 s"),
+        (silent, LONG, SHORT, 0, "took longer than 0.1 s"),
+        (head_only, LONG, SHORT, 0, "took longer than 0.1 s"),
+        (one_word, LONG, SHORT, 1, "took longer than 0.1 s"),
+        (endless, LONG, SHORT, 1, "took longer than 0.1 s"),
         (slow_refusal, LONG, SHORT, 0, "status 503"),
     ];
     for (answer, idle, total, words, expected) in cases {

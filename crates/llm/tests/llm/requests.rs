@@ -6,7 +6,7 @@ use tgp_llm::{ApiKey, HttpOptions, Wire, provider};
 
 use crate::server::{Answer, Request, Server};
 use crate::support::{
-    KEY, WIRES, conversation, golden, hello, once, options, patient, play, recorded, remembered, user,
+    KEY, WIRES, conversation, golden, hello, label, once, options, patient, play, recorded, remembered, user,
 };
 
 /// A whole request but for the address and the length.
@@ -37,7 +37,7 @@ fn opaque(provider: &str, value: Value) -> Block {
 }
 
 /// A conversation with everything that can stand in one, also what should not.
-fn everything() -> ChatOptions {
+fn everything(label: &str) -> ChatOptions {
     let said = |role, blocks| Message { role, blocks };
     conversation(vec![
         user("Do it."),
@@ -46,15 +46,15 @@ fn everything() -> ChatOptions {
             Role::Assistant,
             vec![
                 opaque("other", json!({ "type": "thinking", "thinking": "not mine", "signature": "x" })),
-                opaque("mine", json!({ "type": "thinking", "thinking": "well", "signature": "sig" })),
+                opaque(label, json!({ "type": "thinking", "thinking": "well", "signature": "sig" })),
                 opaque(
-                    "mine",
+                    label,
                     json!({ "type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "e" }),
                 ),
-                opaque("mine", json!("what is this")),
+                opaque(label, json!("what is this")),
                 text("I "),
                 text("read."),
-                opaque("mine", json!({ "type": "function_call", "id": "fc_1", "call_id": "call_a" })),
+                opaque(label, json!({ "type": "function_call", "id": "fc_1", "call_id": "call_a" })),
                 call("call_a", "fs_read", json!({ "path": "a.ts" })),
                 call("call:b", "fs.read file", json!("{\"path\": \"b.t")),
                 call("call_c", "", json!([1, 2])),
@@ -71,8 +71,8 @@ fn everything() -> ChatOptions {
         said(
             Role::Assistant,
             vec![
-                opaque("mine", json!({ "type": "thinking", "thinking": "cut", "signature": "off" })),
-                opaque("mine", json!({ "type": "reasoning", "id": "rs_9", "encrypted_content": "cut" })),
+                opaque(label, json!({ "type": "thinking", "thinking": "cut", "signature": "off" })),
+                opaque(label, json!({ "type": "reasoning", "id": "rs_9", "encrypted_content": "cut" })),
             ],
         ),
         user("You stopped."),
@@ -83,7 +83,7 @@ fn everything() -> ChatOptions {
 async fn a_request_has_exactly_these_bytes() {
     for (name, wire) in WIRES {
         let server = Server::start(vec![Answer::events(&recorded(name))]).await;
-        play(&*once(wire, &server.base), everything()).await.unwrap();
+        play(&*once(wire, &server.base), everything(&label(wire, &server.base))).await.unwrap();
         golden(&format!("{name}_request"), &shown(&server.requests()[0]));
     }
 }
@@ -125,8 +125,8 @@ async fn the_smallest_request_leaves_out_what_was_not_said() {
             }),
             json!({
                 "model": "m-1",
-                "max_tokens": 8192,
-                "messages": [{ "role": "user", "content": hello("text") }],
+                "max_tokens": 32000,
+                "messages": [{ "role": "user", "content": [{ "type": "text", "text": "Hello", "cache_control": { "type": "ephemeral" } }] }],
                 "stream": true,
             }),
         ]

@@ -6,7 +6,7 @@ use tgp_contract::StreamEvent;
 use tgp_llm::Wire;
 
 use crate::server::{Answer, Server};
-use crate::support::{WIRES, golden, hello, json_of, once, play, recorded};
+use crate::support::{WIRES, golden, hello, json_of, once, play, recorded, without_port};
 
 /// How a stream is disguised.
 #[derive(Clone, Debug)]
@@ -98,7 +98,8 @@ impl Disguise {
 
 async fn events(wire: Wire, answer: Answer) -> Vec<StreamEvent> {
     let server = Server::start(vec![answer]).await;
-    play(&*once(wire, &server.base), hello()).await.unwrap()
+    let events = play(&*once(wire, &server.base), hello()).await.unwrap();
+    without_port(events, &server.base)
 }
 
 #[test]

@@ -76,6 +76,28 @@ pub async fn play(provider: &dyn ModelProvider, options: ChatOptions) -> Result<
     Ok(collect(chat?).await)
 }
 
+/// The URL by which a provider of [`options`] is called, and the mark of what only `m-1` gets back from it.
+pub fn called(wire: Wire, base: &str) -> String {
+    options(wire, base).base_url.unwrap()
+}
+
+pub fn label(wire: Wire, base: &str) -> String {
+    format!("{}/m-1", called(wire, base))
+}
+
+/// The port of a server is another one each time.
+pub fn without_port(events: Vec<StreamEvent>, base: &str) -> Vec<StreamEvent> {
+    let text = serde_json::to_string(&events).unwrap().replace(base, "http://server");
+    serde_json::from_str(&text).unwrap()
+}
+
+/// Plays an answer and gives everything that was heard; a turn of which nothing was heard is its error.
+pub async fn heard(wire: Wire, answer: crate::server::Answer) -> Result<Value, ToolError> {
+    let server = crate::server::Server::start(vec![answer]).await;
+    let events = play(&*once(wire, &server.base), hello()).await?;
+    Ok(json_of(&without_port(events, &server.base)))
+}
+
 pub fn json_of(events: &[StreamEvent]) -> Value {
     serde_json::to_value(events).unwrap()
 }

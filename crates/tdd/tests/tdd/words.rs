@@ -17,13 +17,13 @@ fn a_refusal_names_file_mode_state_reason_and_next_step() {
     #[rustfmt::skip]
     let table = [
         (TddState::Idle, WriteKind::Create, "`src/c.ts` may not be created by `fs_write`: no new or changed test has failed (mode strict, state idle)",
-            "write `src/c.test.ts` so that it fails, run `tgp call test_run`, then write the code"),
+            "write `src/c.test.ts` so that it fails, run `test_run`, then write the code"),
         (TddState::TestWritten, WriteKind::Delete, "`src/c.ts` may not be deleted by `fs_write`: a test was written or changed, and no run has shown that it fails (mode strict, state test_written)",
-            "run `tgp call test_run`; when the new test fails, delete the code"),
+            "run `test_run`; when the new test fails, delete the code"),
         (TddState::Green, WriteKind::Create, "`src/c.ts` may not be created by `fs_write`: all tests pass, so existing code may be changed, but new code needs a failing test (mode strict, state green)",
-            "write `src/c.test.ts` so that it fails, run `tgp call test_run`, then write the code"),
+            "write `src/c.test.ts` so that it fails, run `test_run`, then write the code"),
         (TddState::Done, WriteKind::Modify, "`src/c.ts` may not be changed by `fs_write`: the work was declared done (mode strict, state done)",
-            "write `src/c.test.ts` so that it fails, run `tgp call test_run`, then change the code"),
+            "write `src/c.test.ts` so that it fails, run `test_run`, then change the code"),
         (TddState::Halted, WriteKind::Modify, "`fs_write` may not run: a person has halted all work on project (state halted)",
             "a person lifts it with `tgp state set idle`"),
     ];
@@ -49,7 +49,7 @@ fn stale_results_are_called_stale() {
     world.outside(OLD_CODE, Some("other"));
     let error = refusal(&world, WriteKind::Modify, OLD_CODE);
     assert!(error.message.contains("files have changed since the run that passed"), "{error}");
-    assert_eq!(error.help_of(), Some("run `tgp call test_run` again; when all tests pass, change the code"));
+    assert_eq!(error.help_of(), Some("run `test_run` again; when all tests pass, change the code"));
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn the_test_that_is_suggested_would_count_as_one() {
     assert_eq!(
         refusal(&world, WriteKind::Create, "tools/math/fib.ts").help_of(),
         Some(
-            "write `tools/math/fib.test.ts` so that it fails, run `tgp test tools/math/fib.ts`, then write the code"
+            "write `tools/math/fib.test.ts` so that it fails, run `test_tool` on `tools/math/fib.ts`, then write the code"
         )
     );
     let none = TddOptions { test_patterns: Vec::new(), ..TddOptions::default() };
@@ -123,5 +123,5 @@ fn a_state_that_is_claimed_says_how_it_is_reached() {
         error.message,
         "the state of project cannot be set from idle to done: only work that is green can be done"
     );
-    assert_eq!(error.help_of(), Some("run `tgp call test_run`, and declare it done when all tests pass"));
+    assert_eq!(error.help_of(), Some("run `test_run`, and declare it done when all tests pass"));
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tgp_contract::{Effect, ExecutionPath, SqlParams, SqlStatement, Target, ToolDefinition, ToolError};
 
 use super::Definition;
-use crate::database::answer_value;
+use crate::database::{StatementEnd, answer_value};
 use crate::router::{Invocation, Outcome, Preview, Tool};
 
 /// Longer statements are data in disguise, and belong into parameters.
@@ -36,6 +36,7 @@ impl ExecSql {
                     "sql": { "type": "string", "minLength": 1, "maxLength": MAX_SQL_BYTES, "description": "One statement. Values belong into params." },
                     "params": {
                         "type": ["array", "object", "null"],
+                        "items": {},
                         "description": "A list for ? or $1, or an object for :name."
                     }
                 },
@@ -93,7 +94,9 @@ impl Tool for ExecSql {
         let arguments: Arguments = invocation.parse()?;
         let statement = SqlStatement { sql: arguments.sql, params: SqlParams::from_value(arguments.params)? };
         let dry_run = invocation.context.dry_run;
-        let answer = invocation.workspace.sql.execute(&statement, dry_run).await?;
+        let end =
+            if dry_run { StatementEnd::Undo } else { StatementEnd::Commit(invocation.point_of_no_return()) };
+        let answer = invocation.workspace.sql.execute(&statement, &end).await?;
         let mut data = answer_value(&answer);
         if dry_run && let Some(fields) = data.as_object_mut() {
             fields.insert("dry_run".to_owned(), json!(true));

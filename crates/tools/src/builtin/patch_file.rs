@@ -71,6 +71,7 @@ impl Tool for PatchFile {
         }
         let meant = path.clone();
         let patch = move |text: &str| patch(&meant, text, &replacement).map(|(patched, _)| patched);
-        self.library.patch(files, &path, patch, invocation.agreement()).await
+        let (agreement, point) = (invocation.agreement(), invocation.point_of_no_return());
+        self.library.patch(files, &path, patch, agreement, point).await
     }
 }

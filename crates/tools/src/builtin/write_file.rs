@@ -78,6 +78,7 @@ impl Tool for WriteFile {
             actor: &invocation.context.actor,
             despite: &despite,
             agreement: invocation.agreement(),
+            point: invocation.point_of_no_return(),
         };
         if invocation.context.dry_run {
             self.library.check_write(files, &path, &arguments.content, &terms).await?;

@@ -7,7 +7,18 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tgp_contract::{Code, Database, SqlAccess, SqlAnswer, SqlStatement, ToolError};
 
+use crate::router::PointOfNoReturn;
 pub(crate) use run::{SqlNotes, SqlRun};
+
+/// How the embedded database calls what it speaks.
+const EMBEDDED: &str = "sqlite";
+
+/// What becomes of a statement that succeeded.
+pub(crate) enum StatementEnd {
+    /// It was a dry run.
+    Undo,
+    Commit(PointOfNoReturn),
+}
 
 /// Where a statement goes.
 #[derive(Clone)]
@@ -36,11 +47,21 @@ impl Sql {
         }
     }
 
-    /// Runs one statement. A dry run shows what it would give and undoes it; inside a run the run itself does that.
+    /// Whether a statement that is rolled back has certainly left nothing. A server has sequences, functions and
+    /// programs that no rollback reaches; the embedded database has only its file.
+    pub(crate) fn undoes_everything(&self) -> bool {
+        match self {
+            Self::Absent => true,
+            Self::Each(database) => database.dialect() == EMBEDDED,
+            Self::Run(run) => run.database().dialect() == EMBEDDED,
+        }
+    }
+
+    /// Runs one statement, and ends its transaction as `end` says; inside a run the run itself does that.
     pub(crate) async fn execute(
         &self,
         statement: &SqlStatement,
-        dry_run: bool,
+        end: &StatementEnd,
     ) -> Result<SqlAnswer, ToolError> {
         match self {
             Self::Absent => Err(ToolError::new(Code::Sql, "no database is configured")
@@ -50,12 +71,12 @@ impl Sql {
                 // A question waits for no writer. Should it write after all (a sequence, a lock), that is refused and
                 // has changed nothing, so it is asked once more.
                 if is_question(&statement.sql) {
-                    let answer = alone(database.as_ref(), statement, SqlAccess::ReadOnly, dry_run).await;
+                    let answer = alone(database.as_ref(), statement, SqlAccess::ReadOnly, end).await;
                     if !answer.as_ref().is_err_and(wanted_to_write) {
                         return answer;
                     }
                 }
-                alone(database.as_ref(), statement, SqlAccess::ReadWrite, dry_run).await
+                alone(database.as_ref(), statement, SqlAccess::ReadWrite, end).await
             }
         }
     }
@@ -66,20 +87,23 @@ async fn alone(
     database: &dyn Database,
     statement: &SqlStatement,
     access: SqlAccess,
-    dry_run: bool,
+    end: &StatementEnd,
 ) -> Result<SqlAnswer, ToolError> {
     let mut transaction = database.begin(access).await?;
-    if dry_run {
+    if matches!(end, StatementEnd::Undo) {
         // Behind a mark no database accepts a statement that it could not undo.
         transaction.mark().await?;
     }
-    match transaction.execute(statement).await {
-        Ok(answer) if dry_run => {
+    match (transaction.execute(statement).await, end) {
+        (Ok(answer), StatementEnd::Undo) => {
             transaction.rollback().await;
             Ok(answer)
         }
-        Ok(answer) => transaction.commit().await.map(|()| answer),
-        Err(error) => {
+        (Ok(answer), StatementEnd::Commit(point)) => {
+            point.pass()?;
+            transaction.commit().await.map(|()| answer)
+        }
+        (Err(error), _) => {
             transaction.rollback().await;
             Err(error)
         }

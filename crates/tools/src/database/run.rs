@@ -109,6 +109,14 @@ impl SqlRun {
         Self(Arc::new(Shared { source, level: Arc::default(), notes: BlockingMutex::default() }))
     }
 
+    /// Where its statements go in the end.
+    pub(super) fn database(&self) -> &dyn Database {
+        match &self.0.source {
+            Source::Database(database) => database.as_ref(),
+            Source::Outer(outer) => outer.database(),
+        }
+    }
+
     /// The level, with its transaction open.
     async fn open(&self) -> Result<OwnedMutexGuard<Level>, ToolError> {
         let mut level = Arc::clone(&self.0.level).lock_owned().await;

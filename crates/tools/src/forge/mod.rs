@@ -268,7 +268,8 @@ impl Forge {
         let _place = if inner { None } else { self.running.acquire().await.ok() };
         let (workspace, overlay) = invocation.filtered_workspace().await.overlay();
         let ground = (!inner).then(|| Arc::clone(&workspace.ground));
-        let end = RunEnd { overlay, sql: workspace.sql.run().cloned(), ground };
+        let point = (!inner).then(|| invocation.point_of_no_return());
+        let end = RunEnd { overlay, sql: workspace.sql.run().cloned(), ground, point };
         let bridge = bridge::ToolBridge::new(path.clone(), workspace, invocation);
         let input = RunInput { arguments, call_default: true, environment: Vec::new() };
         let report = self.sandbox.run(&prepared.program, input, self.run_options(), &bridge).await;
@@ -291,6 +292,8 @@ impl Forge {
                 if prepared.proves_itself() {
                     self.sandbox.learn(prepared.libraries());
                 }
+                // An inner run that nobody waited for may be about to end; what it leaves is judged as well.
+                end.settle().await;
                 // What an inner run writes goes into the outer one's overlay, and is the outer one's to report.
                 let mut changes = if inner {
                     Vec::new()

@@ -8,6 +8,7 @@ use tgp_vfs::OverlayFs;
 
 use crate::database::SqlRun;
 use crate::files::Ground;
+use crate::router::PointOfNoReturn;
 
 /// What has to hold at the very moment in which the files take their places.
 pub(super) type LastLook = Box<dyn FnOnce() -> Result<(), ToolError> + Send>;
@@ -18,9 +19,18 @@ pub(super) struct RunEnd {
     pub(super) sql: Option<SqlRun>,
     /// For a run that commits to the disk, where nobody else may change a file at the same moment.
     pub(super) ground: Option<Arc<Ground>>,
+    /// The same: what goes into an outer run has not taken effect.
+    pub(super) point: Option<PointOfNoReturn>,
 }
 
 impl RunEnd {
+    /// Waits until no run inside this one is at its end any more.
+    pub(super) async fn settle(&self) {
+        if let Some(sql) = &self.sql {
+            sql.is_open().await;
+        }
+    }
+
     /// The database commits last, when the files are in place and can still be taken back: a file system can undo,
     /// a database that has committed cannot.
     pub(super) async fn commit(self, last_look: Option<LastLook>) -> Result<(), ToolError> {
@@ -29,9 +39,10 @@ impl RunEnd {
             return self.commit_files(last_look);
         }
         if self.overlay.changes().is_empty() {
+            self.pass()?;
             return sql.commit().await;
         }
-        let Self { overlay, ground, .. } = self;
+        let Self { overlay, ground, point, .. } = self;
         let runtime = tokio::runtime::Handle::current();
         let commit = move || {
             let mut refused = None;
@@ -45,7 +56,9 @@ impl RunEnd {
                 }
             };
             let _turn = ground.as_deref().map(Ground::turn);
-            if let Some(Err(refused)) = last_look.map(|look| look()) {
+            let looked = last_look.map_or(Ok(()), |look| look());
+            let passed = looked.and_then(|()| point.map_or(Ok(()), |point| point.pass()));
+            if let Err(refused) = passed {
                 overlay.discard();
                 runtime.block_on(sql.roll_back());
                 return Err(refused);
@@ -61,7 +74,12 @@ impl RunEnd {
     fn commit_files(&self, last_look: Option<LastLook>) -> Result<(), ToolError> {
         let _turn = self.ground.as_deref().map(Ground::turn);
         last_look.map_or(Ok(()), |look| look())?;
+        self.pass()?;
         Ok(self.overlay.commit()?)
+    }
+
+    fn pass(&self) -> Result<(), ToolError> {
+        self.point.as_ref().map_or(Ok(()), PointOfNoReturn::pass)
     }
 
     /// Takes everything back, and waits until it is.

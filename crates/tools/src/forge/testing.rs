@@ -159,7 +159,7 @@ impl Forge {
         let inner = invocation.workspace.overlaid;
         let _place = if inner { None } else { self.running.acquire().await.ok() };
         let (workspace, overlay) = invocation.workspace.overlay();
-        let end = RunEnd { overlay, sql: workspace.sql.run().cloned(), ground: None };
+        let end = RunEnd { overlay, sql: workspace.sql.run().cloned(), ground: None, point: None };
         let bridge = bridge::ToolBridge::new(report.file.clone(), workspace, invocation);
         let input = RunInput { arguments: json!({}), call_default: true, environment: Vec::new() };
         let options = self.run_options();

@@ -20,7 +20,7 @@ use super::catalogue::{Catalogue, IndexCare};
 use super::duplicates::{OnDuplicate, told};
 use super::{META_FILE, TOOLS_DIRECTORY};
 use crate::Forge;
-use crate::router::{Agreement, Outcome};
+use crate::router::{Agreement, Outcome, PointOfNoReturn};
 
 /// Similar tools that a write names at most.
 const MAX_SIMILAR: usize = 5;
@@ -40,6 +40,7 @@ pub(crate) struct WriteTerms<'a> {
     pub(crate) despite: &'a [RelativePath],
     /// What somebody has agreed to.
     pub(crate) agreement: Option<Arc<Agreement>>,
+    pub(crate) point: PointOfNoReturn,
 }
 
 /// See the module's documentation.
@@ -258,7 +259,7 @@ impl Library {
         terms: WriteTerms<'_>,
     ) -> Result<Outcome, ToolError> {
         let (stood, similar) = self.admit(files, path, &content, &terms, IndexCare::Mend).await?;
-        let (meant, agreement) = (path.clone(), terms.agreement);
+        let (meant, agreement, point) = (path.clone(), terms.agreement, terms.point);
         let edit: Edit = Box::new(move |before| {
             agreement.map_or(Ok(()), |agreement| agreement.check(Root::Tools, &meant, before))?;
             // Whoever writes has seen what stood there when it asked, and no other version.
@@ -270,6 +271,7 @@ impl Library {
                 .detail("path", meant.as_str())
                 .help("read the file again and write what it should be now"));
             }
+            point.pass()?;
             Ok(content.into_bytes())
         });
         self.edit(path, edit, &similar).await
@@ -282,6 +284,7 @@ impl Library {
         path: &RelativePath,
         patch: impl Fn(&str) -> Result<String, ToolError> + Send + 'static,
         agreement: Option<Arc<Agreement>>,
+        point: PointOfNoReturn,
     ) -> Result<Outcome, ToolError> {
         // A file that is not there or no text is told by the file system's own error.
         let text = files.read_text(path)?;
@@ -296,6 +299,7 @@ impl Library {
             let text = text.ok_or_else(|| FsError::NotFound(meant.clone()))?;
             let patched = patch(text)?;
             refuse_large(&meant, patched.len())?;
+            point.pass()?;
             Ok(patched.into_bytes())
         });
         self.edit(path, edit, &[]).await

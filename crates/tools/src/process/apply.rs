@@ -120,15 +120,18 @@ impl Changes {
         let agreement = self.judge(invocation).await?;
         let files = invocation.workspace.project_files();
         let project = yard.options.project.clone();
+        let point = invocation.point_of_no_return();
         let applied = tokio::task::spawn_blocking(move || {
             let batch: Vec<Change> = self.files.iter().map(|file| file.change.clone()).collect();
             files.apply_all(&batch, || {
                 batch.iter().try_for_each(|change| refuse_conflict(&project, change.path(), started))?;
-                let Some(agreement) = &agreement else { return Ok(()) };
-                batch.iter().try_for_each(|change| {
-                    let found = before(&files, change.path())?;
-                    agreement.check(Root::Project, change.path(), found.as_deref())
-                })
+                if let Some(agreement) = &agreement {
+                    batch.iter().try_for_each(|change| {
+                        let found = before(&files, change.path())?;
+                        agreement.check(Root::Project, change.path(), found.as_deref())
+                    })?;
+                }
+                point.pass()
             })?;
             self.finish(&files);
             Ok(self.files.iter().map(FileChange::effect).collect())

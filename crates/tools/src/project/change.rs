@@ -47,10 +47,15 @@ pub(super) async fn change(
     let files = invocation.workspace.project_files();
     let (path, dry_run) = (path.clone(), invocation.context.dry_run);
     let (meant, agreement) = (path.clone(), invocation.agreement());
+    let point = invocation.point_of_no_return();
     let decide = move |before: Option<&[u8]>| {
         // Here nobody else of this kernel writes, so what was approved is what is changed.
         agreement.map_or(Ok(()), |agreement| agreement.check(Root::Project, &meant, before))?;
-        decide(before)
+        let after = decide(before)?;
+        if !dry_run {
+            point.pass()?;
+        }
+        Ok(after)
     };
     desk.work(move || if dry_run { files.decided(&path, decide) } else { files.change(&path, decide) }).await
 }

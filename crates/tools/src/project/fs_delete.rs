@@ -54,11 +54,13 @@ impl FsDelete {
         if let Some(agreement) = invocation.agreement() {
             agreement.check_no_file(path)?;
         }
+        let point = invocation.point_of_no_return();
         let work = move || {
             // What is out of reach is in there all the same, so the disk has the last word on what is empty.
             let removed = if dry_run {
                 files.children(&meant)?.is_empty()
             } else {
+                point.pass()?;
                 files.remove_empty_directory(&meant)?
             };
             if removed {

@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tgp_contract::{Access, Effect, ExecutionPath, FsError, RelativePath, Target, ToolDefinition, ToolError};
+use tgp_contract::{
+    Access, Code, Effect, ExecutionPath, FsError, RelativePath, Target, ToolDefinition, ToolError,
+};
 
 use super::change::{Expected, answer, change};
 use super::{Desk, project_file};
@@ -80,12 +82,6 @@ impl FsEdit {
                     "expected_sha256": Expected::schema()
                 },
                 "required": ["path"],
-                "oneOf": [
-                    { "required": ["edits"], "not": { "anyOf": [
-                        { "required": ["search"] }, { "required": ["replace"] }, { "required": ["all"] }
-                    ] } },
-                    { "required": ["search", "replace"], "not": { "required": ["edits"] } }
-                ],
                 "additionalProperties": false
             }),
             effect: Effect::Write,
@@ -96,6 +92,21 @@ impl FsEdit {
     }
 }
 
+/// Either `search` and `replace`, or `edits`. Providers of models refuse a schema that says so at its top.
+fn one_way(arguments: &Value) -> Result<(), ToolError> {
+    let has = |name: &str| arguments.get(name).is_some();
+    let problem = match (has("edits"), has("search"), has("replace")) {
+        (true, false, false) if !has("all") => return Ok(()),
+        (false, true, true) => return Ok(()),
+        (true, ..) => "`edits` stands alone: `search`, `replace` and `all` belong into each of them",
+        (false, true, false) => "`replace` is missing",
+        (false, false, true) => "`search` is missing",
+        (false, false, false) => "`search` and `replace`, or `edits`, are missing",
+    };
+    Err(ToolError::new(Code::Validation, format!("the arguments of `fs_edit` do not fit: {problem}"))
+        .help("give {path, search, replace}, or {path, edits: [{search, replace}, …]}"))
+}
+
 #[async_trait]
 impl Tool for FsEdit {
     fn definition(&self) -> &ToolDefinition {
@@ -103,6 +114,7 @@ impl Tool for FsEdit {
     }
 
     fn targets(&self, arguments: &Value) -> Result<Vec<Target>, ToolError> {
+        one_way(arguments)?;
         project_file(arguments, Access::Write)
     }
 

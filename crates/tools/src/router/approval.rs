@@ -11,7 +11,7 @@ use tgp_contract::{
 
 use super::open_call::Trail;
 use super::preview::{Agreement, Preview};
-use super::{Invocation, Outcome, Registered, Router, Wish};
+use super::{Invocation, Outcome, Registered, Router, Setting, Wish};
 use crate::Workspace;
 
 /// How often somebody is asked about one call that changes while they think. Whoever agrees to a fourth version reads
@@ -21,12 +21,16 @@ const MAX_ROUNDS: usize = 3;
 /// How long a preview may take; a database may have its own, longer patience. Then it is asked without one.
 const PREVIEW_PATIENCE: Duration = Duration::from_secs(30);
 
+/// Why nothing is shown of a statement that only the embedded database could try.
+const WOULD_HAVE_TO_RUN: &str =
+    "the statement would have to run, and a database server does not undo all that a statement can do";
+
 /// A call that has passed the gates and is about to run.
 #[derive(Clone, Copy)]
 pub(super) struct Passed<'a> {
     pub(super) registered: &'a Registered,
     pub(super) request: GateRequest<'a>,
-    pub(super) workspace: &'a Workspace,
+    pub(super) setting: Setting<'a>,
 }
 
 /// What is put before whoever is asked.
@@ -71,7 +75,8 @@ impl Router {
         wishes: Vec<Wish>,
         trail: &mut Trail,
     ) -> Result<Outcome, ToolError> {
-        if !must_ask(passed.request, &wishes, &mut trail.verdicts) {
+        let trial = Trial::of(passed.request.targets, passed.setting.workspace);
+        if !must_ask(passed.request, trial, &wishes, &mut trail.verdicts) {
             return self.run_tool(passed, None, trail).await;
         }
         // Large, and seldom needed.
@@ -84,7 +89,7 @@ impl Router {
         agreement: Option<&Arc<Agreement>>,
         trail: &mut Trail,
     ) -> Result<Outcome, ToolError> {
-        let Passed { registered, request, workspace } = passed;
+        let Passed { registered, request, setting } = passed;
         let GateRequest { serial, call, definition, context, .. } = request;
         let judged = Mutex::default();
         let invocation = Invocation {
@@ -92,10 +97,11 @@ impl Router {
             call,
             definition,
             context,
-            workspace,
+            workspace: setting.workspace,
             router: self,
             judged: &judged,
             agreement,
+            course: setting.course,
         };
         let outcome = registered.tool.run(invocation).await;
         trail.verdicts.append(&mut judged.lock().unwrap_or_else(PoisonError::into_inner));
@@ -122,6 +128,7 @@ impl Router {
                 if !agreement.is_some_and(|agreement| agreement.is_broken()) {
                     return outcome;
                 }
+                passed.setting.course.reopen();
                 shown = self.exhibit(passed, wishes, trail).await?;
             } else {
                 shown = now;
@@ -158,7 +165,7 @@ impl Router {
         wishes: &[Wish],
         targets: &[Target],
     ) -> Result<Preview, ToolError> {
-        let Passed { registered, request, workspace } = passed;
+        let Passed { registered, request, setting } = passed;
         let GateRequest { serial, call, definition, .. } = request;
         let context = CallContext { dry_run: true, ..request.context.clone() };
         let judged = Mutex::default();
@@ -167,16 +174,23 @@ impl Router {
             call,
             definition,
             context: &context,
-            workspace,
+            workspace: setting.workspace,
             router: self,
             judged: &judged,
             agreement: None,
+            course: setting.course,
         };
         if definition.effect == Effect::Write {
-            // A rule that asks before a statement is asked before its dry run, too. Files are only read.
-            let only_files = targets.iter().all(|target| target.file().is_some());
-            if !only_files && wishes.iter().any(|wish| !wish.is_default) {
-                return Ok(Preview::missing("a rule wants to be asked before anything runs, a dry run too"));
+            let by_rule = wishes.iter().any(|wish| !wish.is_default);
+            match Trial::of(targets, setting.workspace) {
+                // Nothing that stays may happen before somebody has agreed to it.
+                Trial::Leaves => return Ok(Preview::missing(WOULD_HAVE_TO_RUN)),
+                // A rule that asks before a statement is asked before its dry run, too.
+                Trial::Undone if by_rule => {
+                    let why = "a rule wants to be asked before anything runs, a dry run too";
+                    return Ok(Preview::missing(why));
+                }
+                Trial::Undone | Trial::Looks => {}
             }
             if !self.may_read(invocation, targets).await {
                 return Ok(Preview::missing("the caller may not read what it wants to change"));
@@ -256,7 +270,7 @@ impl Router {
         let request = GateRequest { serial, call, definition, context, targets: changes };
         let mut verdicts = Vec::new();
         let passed = match self.pass_gates(request, super::Question::Changes, &mut verdicts).await {
-            Ok(wishes) if must_ask(request, &wishes, &mut verdicts) => {
+            Ok(wishes) if must_ask(request, Trial::Looks, &wishes, &mut verdicts) => {
                 Box::pin(self.ask_about_changes(request, &wishes, show, &mut verdicts)).await
             }
             Ok(_) => Ok(None),
@@ -292,14 +306,47 @@ impl Router {
     }
 }
 
+/// What the dry run of a write does to show its effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Trial {
+    /// It reads, and compares.
+    Looks,
+    /// It runs something, all of which is undone.
+    Undone,
+    /// It runs something whose effects nobody can undo for certain.
+    Leaves,
+}
+
+impl Trial {
+    fn of(targets: &[Target], workspace: &Workspace) -> Self {
+        // A write shows what it would send to a host without sending it.
+        let looks = |target: &Target| matches!(target, Target::File { .. } | Target::Host { .. });
+        let is_statement = |target: &Target| matches!(target, Target::Statement { .. });
+        let mut others = targets.iter().filter(|target| !looks(target)).peekable();
+        if others.peek().is_none() {
+            Self::Looks
+        } else if others.all(is_statement) && workspace.sql.undoes_everything() {
+            Self::Undone
+        } else {
+            Self::Leaves
+        }
+    }
+}
+
 /// Whether somebody has to be asked. Where that is settled already, the record says by what.
-fn must_ask(request: GateRequest<'_>, wishes: &[Wish], verdicts: &mut Vec<GateVerdict>) -> bool {
+fn must_ask(
+    request: GateRequest<'_>,
+    trial: Trial,
+    wishes: &[Wish],
+    verdicts: &mut Vec<GateVerdict>,
+) -> bool {
     if wishes.is_empty() {
         return false;
     }
-    // A preview of a write changes nothing, so there is nothing to agree to. One of a tool still runs the tool, and
-    // whoever made a rule that asks wants to be asked.
-    let previews = matches!(request.definition.effect, Effect::Read | Effect::Write);
+    // A preview of a write changes nothing, so there is nothing to agree to. One of a tool still runs the tool, one
+    // of a statement may leave something, and whoever made a rule that asks wants to be asked.
+    let previews =
+        matches!(request.definition.effect, Effect::Read | Effect::Write) && trial != Trial::Leaves;
     if request.context.dry_run && previews && wishes.iter().all(|wish| wish.is_default) {
         verdicts.push(approval("approved", "dry-run"));
         return false;

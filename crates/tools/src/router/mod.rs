@@ -2,9 +2,11 @@
 
 mod approval;
 mod approver;
+mod course;
 mod open_call;
 mod preview;
 mod recent;
+mod running;
 mod schema;
 mod tee;
 mod tool;
@@ -12,19 +14,23 @@ mod tool;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use tgp_contract::{
-    Approver, CallContext, CallRecord, Code, FileFilter, Gate, GateRequest, GateVerdict, Recorder, Target,
-    ToolCall, ToolDefinition, ToolError, ToolResult, Verdict,
+    Approver, CallContext, CallRecord, Cancellation, Code, FileFilter, Gate, GateRequest, GateVerdict,
+    Recorder, Target, ToolCall, ToolDefinition, ToolError, ToolResult, Verdict,
 };
 
 use crate::Workspace;
 use approval::{Passed, previews};
 pub use approver::RefuseAll;
+use course::Course;
+pub use course::PointOfNoReturn;
 use open_call::{OpenCall, Trail};
 pub(crate) use preview::{Agreement, ShownChange};
 pub use preview::{FoundFile, Preview};
 pub use recent::RecentCalls;
+use running::{Orphans, Running};
 use schema::Schema;
 pub use tee::Tee;
 pub use tool::{Invocation, Outcome, Tool};
@@ -51,6 +57,13 @@ enum Question {
 /// How deep tools may call tools.
 const MAX_DEPTH: u32 = 8;
 
+/// What a call works on, and how far it has come.
+#[derive(Clone, Copy)]
+struct Setting<'a> {
+    workspace: &'a Workspace,
+    course: &'a Arc<Course>,
+}
+
 struct Registered {
     tool: Arc<dyn Tool>,
     schema: Schema,
@@ -66,6 +79,7 @@ pub struct Router {
     workspace: Workspace,
     /// How many calls there were.
     calls: AtomicU64,
+    orphans: Orphans,
 }
 
 /// Why a set of tools cannot be registered.
@@ -113,7 +127,8 @@ impl Router {
             return Err(RouterError::Duplicate(shadowed.clone()));
         }
         gates.sort_by_key(|gate| gate.stage());
-        Ok(Self { tools: by_name, aliases, gates, approver, recorder, workspace, calls: AtomicU64::new(0) })
+        let (calls, orphans) = (AtomicU64::new(0), Orphans::default());
+        Ok(Self { tools: by_name, aliases, gates, approver, recorder, workspace, calls, orphans })
     }
 
     /// Every tool's definition, sorted by name.
@@ -128,7 +143,31 @@ impl Router {
 
     /// The same, and answers the record that the call has left, with its result.
     pub async fn call_recorded(self: &Arc<Self>, call: ToolCall, context: CallContext) -> CallRecord {
-        self.record_within(call, context, &self.workspace).await
+        self.begin(call, context, &self.workspace).await
+    }
+
+    /// The same for a call that somebody may not want any more. When `cancelled` completes before the call takes
+    /// effect, it is taken back: its command is ended, its transaction undone, and its record says so. Later it is
+    /// waited for, and its record says what it did.
+    pub async fn call_cancellable(
+        self: &Arc<Self>,
+        call: ToolCall,
+        context: CallContext,
+        mut cancelled: Cancellation<'_>,
+    ) -> CallRecord {
+        let mut running = self.begin(call, context, &self.workspace);
+        tokio::select! {
+            biased;
+            record = &mut running => return record,
+            () = &mut cancelled => running.cancel(),
+        }
+        running.await
+    }
+
+    /// Waits for calls that took effect when their callers went away: they go on by themselves until they are
+    /// recorded. Answers whether all have ended in time.
+    pub async fn finish(&self, patience: Duration) -> bool {
+        self.orphans.wait(patience).await
     }
 
     /// Runs one call on another view of the files: a tool's own call sees what its run has written so far.
@@ -138,20 +177,36 @@ impl Router {
         context: CallContext,
         workspace: &Workspace,
     ) -> ToolResult {
-        self.record_within(call, context, workspace).await.result
+        self.begin(call, context, workspace).await.result
     }
 
-    async fn record_within(
-        self: &Arc<Self>,
+    fn begin(self: &Arc<Self>, call: ToolCall, context: CallContext, workspace: &Workspace) -> Running {
+        let course = Arc::new(Course::default());
+        let whole = Arc::clone(self).whole(call, context, workspace.clone(), Arc::clone(&course));
+        Running::new(whole, course, self.orphans.clone())
+    }
+
+    /// A call from its entry to its record. It owns what it works on, so that it can outlive its caller.
+    async fn whole(
+        self: Arc<Self>,
         call: ToolCall,
         context: CallContext,
-        workspace: &Workspace,
+        workspace: Workspace,
+        course: Arc<Course>,
     ) -> CallRecord {
         let serial = self.calls.fetch_add(1, Ordering::Relaxed);
         let mut open = OpenCall::new(serial, call, context, &self.gates, self.recorder.as_ref());
         let OpenCall { call, context, trail, .. } = &mut open;
-        let result = ToolResult::from(self.take_through(serial, call, context, workspace, trail).await);
-        let mut record = open.close(result);
+        let setting = Setting { workspace: &workspace, course: &course };
+        let result = tokio::select! {
+            biased;
+            () = course.cancelled() => None,
+            result = self.take_through(serial, call, context, setting, trail) => Some(result),
+        };
+        let Some(result) = result else { return open.cancel() };
+        // Whoever goes away now does not take its record along.
+        course.end();
+        let mut record = open.close(result.into());
         // A call whose record cannot be kept has failed, whatever it has done.
         if let Err(error) = self.recorder.record(record.clone()).await {
             record.result = ToolResult::Failed(error);
@@ -164,7 +219,7 @@ impl Router {
         serial: u64,
         call: &ToolCall,
         context: &CallContext,
-        workspace: &Workspace,
+        setting: Setting<'_>,
         trail: &mut Trail,
     ) -> Result<serde_json::Value, ToolError> {
         let registered = self.find(&call.tool)?;
@@ -190,7 +245,7 @@ impl Router {
         let targets = trail.targets.clone();
         let request = GateRequest { serial, call, definition, context, targets: &targets };
         let wishes = self.pass_gates(request, Question::Call, &mut trail.verdicts).await?;
-        let outcome = self.run_agreed(Passed { registered, request, workspace }, wishes, trail).await?;
+        let outcome = self.run_agreed(Passed { registered, request, setting }, wishes, trail).await?;
         if !context.dry_run {
             trail.files = outcome.files;
         }

@@ -4,9 +4,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use tgp_contract::{
-    CallContext, CallRecord, Code, FileEffect, Gate, GateVerdict, Recorder, Target, ToolCall, ToolDefinition,
-    ToolError, ToolResult,
+    CallContext, CallRecord, FileEffect, Gate, GateVerdict, Recorder, Target, ToolCall, ToolDefinition,
+    ToolResult,
 };
+
+use super::course::cancelled;
 
 /// What happened on the way, for the record.
 #[derive(Default)]
@@ -58,6 +60,18 @@ impl<'a> OpenCall<'a> {
         }
     }
 
+    /// Keeps and answers the record of a call that was taken back.
+    pub(super) fn cancel(mut self) -> CallRecord {
+        self.closed = true;
+        self.record_cancelled()
+    }
+
+    fn record_cancelled(&mut self) -> CallRecord {
+        let record = self.record(ToolResult::Failed(cancelled()));
+        self.recorder.record_cancelled(record.clone());
+        record
+    }
+
     /// The record of a call that ended with `result`.
     pub(super) fn close(mut self, result: ToolResult) -> CallRecord {
         self.closed = true;
@@ -93,9 +107,7 @@ impl<'a> OpenCall<'a> {
 impl Drop for OpenCall<'_> {
     fn drop(&mut self) {
         if !self.closed {
-            let error = ToolError::new(Code::Runtime, "the call was cancelled before it ended");
-            let record = self.record(ToolResult::Failed(error));
-            self.recorder.record_cancelled(record);
+            self.record_cancelled();
         }
     }
 }

@@ -10,6 +10,7 @@ use tgp_contract::{
 };
 
 use super::Router;
+use super::course::{Course, PointOfNoReturn};
 use super::preview::{Agreement, Preview};
 use crate::Workspace;
 
@@ -27,6 +28,7 @@ pub struct Invocation<'a> {
     pub(super) judged: &'a Mutex<Vec<GateVerdict>>,
     /// What somebody has agreed to, when it had to be asked for.
     pub(super) agreement: Option<&'a Arc<Agreement>>,
+    pub(super) course: &'a Arc<Course>,
 }
 
 impl Invocation<'_> {
@@ -38,6 +40,12 @@ impl Invocation<'_> {
     /// What somebody has agreed to, for whoever has the last look at the files.
     pub(crate) fn agreement(&self) -> Option<Arc<Agreement>> {
         self.agreement.map(Arc::clone)
+    }
+
+    /// For whoever is about to cause the call's effect.
+    #[must_use]
+    pub fn point_of_no_return(&self) -> PointOfNoReturn {
+        PointOfNoReturn(Arc::clone(self.course))
     }
 
     /// The arguments as a type of the tool's own.
@@ -94,6 +102,9 @@ pub trait Tool: Send + Sync {
         Ok(Preview::default())
     }
 
+    /// Carries the call out. The future may be dropped at any wait before the effect; a tool whose effect cannot be
+    /// dropped in its middle passes the invocation's [point of no return](Invocation::point_of_no_return) first.
+    ///
     /// # Errors
     /// What went wrong, with a code.
     async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError>;

@@ -5,7 +5,7 @@ use std::path::Path;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use tgp::contract::{ApprovalAnswer, ApprovalRequest, Approver, Target};
-use tgp::{Ending, Kernel, ModelChoice, SessionRequest, StopSignal, Summary};
+use tgp::{Ending, Kernel, ModelChoice, SessionRequest, Summary};
 use tokio::sync::{mpsc, watch};
 
 use super::{Demo, cannot_write};
@@ -83,7 +83,10 @@ fn forging() -> Value {
 fn reusing() -> Value {
     json!([
         [say("Somebody may have made a tool for this."), call("search", &json!({ "query": QUESTION }))],
-        [say("There is one. I use it."), call("exec_tool", &json!({ "path": PARCEL_TOOL, "args": parcel() }))],
+        [
+            say("There is one. I use it."),
+            call("exec_tool", &json!({ "path": PARCEL_TOOL, "args": parcel() }))
+        ],
         [say("14.4 kg: the box is large for its weight, so its volume counts.")],
     ])
 }
@@ -134,8 +137,7 @@ impl Demo<'_> {
             ..SessionRequest::new(task)
         };
         let (sender, events) = mpsc::channel(EVENT_ROOM);
-        let (_handle, stop) = StopSignal::new();
-        let work = kernel.run_session(request, sender, stop);
+        let work = kernel.run_session(request, sender, self.stop.clone());
         let summary = if self.printer.json() {
             tokio::join!(work, drained(events)).0?
         } else {
@@ -143,6 +145,9 @@ impl Demo<'_> {
             let (_silent, heard) = watch::channel(Heard::Nothing);
             tokio::join!(work, follow(events, questions, heard, self.printer, Verbosity::Brief)).0?
         };
+        if summary.ending == Ending::Interrupted {
+            return Err(Failure::Interrupted);
+        }
         self.expect(
             summary.ending == Ending::Done,
             &format!("the end of the session: {:?}", summary.ending),

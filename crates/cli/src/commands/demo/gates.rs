@@ -41,7 +41,9 @@ impl Demo<'_> {
         let report = tgp::open_records(&options).await.map_err(ToolError::from)?.verify()?;
         self.say(&format!("tgp audit verify: intact, {} entries", report.entries));
         let last = kernel.sessions().find("last")?;
-        let same = matches!(kernel.sessions().replay(&last).await?, tgp::Replayed::Same { .. });
+        let replay = kernel.sessions().replay(&last).await?;
+        let same = matches!(replay.played, tgp::Replayed::Same { .. })
+            && replay.sealed == (tgp::Sealed::Same { lines_after: 0 });
         self.expect(same, "the replay of the session")?;
         self.say("tgp replay: the first session, played again without a model, is the same byte for byte");
         self.steps.push(json!({ "step": "record", "entries": report.entries }));

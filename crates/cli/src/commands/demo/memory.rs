@@ -126,6 +126,7 @@ impl Demo<'_> {
     }
 
     async fn sql(&mut self, kernel: &Kernel, sql: &str) -> Result<Value, Failure> {
+        self.go_on()?;
         Ok(self.call(kernel, "exec_sql", json!({ "sql": sql })).await.into_result()?)
     }
 }

@@ -13,9 +13,10 @@ use serde_json::{Value, json};
 use tgp::contract::{
     Actor, CallContext, CheckReport, Code, Consent, Severity, TddMode, ToolCall, ToolError, ToolResult,
 };
-use tgp::{BootOptions, Kernel};
+use tgp::{BootOptions, Kernel, StopSignal, StopWish};
 
 use super::done;
+use crate::conversation::Interrupts;
 use crate::exit::Failure;
 use crate::printer::Printer;
 use crate::text::{hang, wrap};
@@ -32,13 +33,19 @@ const INDENT: usize = 2;
 #[derive(Debug, Args)]
 pub struct DemoArgs {}
 
-pub async fn run(_arguments: &DemoArgs, printer: &Printer) -> Result<(), Failure> {
+pub async fn run(_arguments: &DemoArgs, printer: &Printer, interrupts: Interrupts) -> Result<(), Failure> {
+    let (handle, stop) = StopSignal::new();
+    // A signal ends the story at its next step, so that kernels and folder go in order.
+    interrupts.during(handle, story(printer, stop)).await
+}
+
+async fn story(printer: &Printer, stop: StopSignal) -> Result<(), Failure> {
     let folder = tempfile::Builder::new().prefix("tgp-demo-").tempdir().map_err(|error| {
         ToolError::new(Code::Internal, format!("cannot make a temporary folder: {error}"))
     })?;
     let places = Places::make(folder.path())?;
     tgp::initialise(&places.first).map_err(ToolError::from)?;
-    let mut demo = Demo { printer, calls: 0, steps: Vec::new() };
+    let mut demo = Demo { printer, stop, calls: 0, steps: Vec::new() };
     demo.tell(&places).await?;
     if printer.json() {
         printer.document(&done(json!({ "steps": demo.steps })));
@@ -61,6 +68,7 @@ enum Rules {
 
 struct Demo<'a> {
     printer: &'a Printer,
+    stop: StopSignal,
     calls: usize,
     steps: Vec<Value>,
 }
@@ -149,6 +157,7 @@ impl Demo<'_> {
     }
 
     async fn write(&mut self, kernel: &Kernel, path: &str, content: &str) -> Result<(), Failure> {
+        self.go_on()?;
         let data = self
             .call(kernel, "write_file", json!({ "path": path, "content": content }))
             .await
@@ -162,6 +171,7 @@ impl Demo<'_> {
     }
 
     async fn check(&mut self, kernel: &Kernel, path: &str) -> Result<CheckReport, Failure> {
+        self.go_on()?;
         let data = self.call(kernel, "check_tool", json!({ "path": path })).await.into_result()?;
         serde_json::from_value(data).map_err(|error| ToolError::new(Code::Internal, error.to_string()).into())
     }
@@ -172,10 +182,16 @@ impl Demo<'_> {
         path: &str,
         arguments: Value,
     ) -> Result<(Value, Duration), Failure> {
+        self.go_on()?;
         let started = Instant::now();
         let data =
             self.call(kernel, "exec_tool", json!({ "path": path, "args": arguments })).await.into_result()?;
         Ok((data.get("result").cloned().unwrap_or_default(), started.elapsed()))
+    }
+
+    /// Whether the story goes on.
+    fn go_on(&self) -> Result<(), Failure> {
+        if self.stop.wish() == StopWish::GoOn { Ok(()) } else { Err(Failure::Interrupted) }
     }
 
     /// The demo is a test of itself: a step that comes out differently is a failure, not a story.

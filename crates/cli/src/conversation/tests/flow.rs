@@ -105,7 +105,7 @@ async fn events_stand_before_their_question_and_always_is_remembered() {
         answers
     };
     let (answers, summary) = tokio::join!(work, follower.run(shown, questions));
-    let always = "terminal, always: fs_write src/*";
+    let always = "terminal, always: fs_write on files directly in `src/`";
     assert_eq!(
         answers,
         (approved(always, "src/a"), approved(always, "src/b"), approved("terminal", "other/c"))
@@ -115,8 +115,8 @@ async fn events_stand_before_their_question_and_always_is_remembered() {
     assert_eq!(text.matches("Allow it?").count(), 2, "{text}");
     let place = |words: &str| text.find(words).unwrap_or_else(|| panic!("no {words} in {text}"));
     assert!(place("I write two files.\n") < place("wants to call"), "{text}");
-    assert!(place("always    fs_write src/*") < place("Allow it?"), "{text}");
-    assert!(place("other/*") < place("✓ fs_write src/a"), "{text}");
+    assert!(place("always    fs_write on files directly in `src/`") < place("Allow it?"), "{text}");
+    assert!(place("`other/`") < place("✓ fs_write src/a"), "{text}");
 }
 
 /// A keyboard on which nothing is ever typed; it tells when it is waited for.
@@ -140,6 +140,7 @@ async fn ctrl_c_at_the_question_refuses_it_and_all_that_follow() {
     let follower = stage.follower(Silent(waits));
     let Stage { approver, questions, events, shown, say, out, .. } = stage;
     let work = async {
+        events.send(call("r1.1", "fs_write", json!({ "path": "src/a" }))).await.unwrap();
         let (first, ()) = tokio::join!(ask(approver.as_ref(), "src/a"), async {
             waited_for.recv().await.unwrap();
             say.send_replace(Heard::AfterCall);
@@ -152,7 +153,7 @@ async fn ctrl_c_at_the_question_refuses_it_and_all_that_follow() {
         (first, second)
     };
     let (answers, _) = tokio::join!(work, follower.run(shown, questions));
-    let no = refused("the session is being stopped from the terminal");
+    let no = refused("the session is being stopped");
     assert_eq!(answers, (no.clone(), no));
     let text = out.text();
     assert_eq!(text.matches("Allow it?").count(), 1, "{text}");
@@ -218,4 +219,67 @@ async fn json_lines_share_the_terminal_with_no_question() {
     assert_eq!(answer, approved("terminal", "a"));
     assert_eq!(out.text(), "{\"type\":\"text\",\"value\":\"half a line\"}\n");
     assert!(aside.text().contains("Allow it?"));
+}
+
+/// What is said when a signal comes while the model speaks.
+async fn heard_while_speaking(out: Manner, heard: Heard) -> (String, String) {
+    let stage = Stage::new();
+    let (out, aside) = (Paper::new(out), Paper::new(TERMINAL));
+    let follower = Follower {
+        screen: Screen::new(out.clone(), Form::Words(Verbosity::Brief)),
+        aside: aside.clone(),
+        keyboard: Typed::new(&[]),
+        heard: stage.say.subscribe(),
+    };
+    let Stage { questions, events, shown, say, .. } = stage;
+    let work = async {
+        events.send(step(1, 0)).await.unwrap();
+        events.send(text("Hel")).await.unwrap();
+        while !out.text().contains("Hel") {
+            tokio::task::yield_now().await;
+        }
+        say.send_replace(heard);
+        let summary = super::screens::summary(tgp::Ending::Interrupted);
+        events.send(AgentEvent::End { summary: Box::new(summary) }).await.unwrap();
+        drop(events);
+    };
+    tokio::join!(work, follower.run(shown, questions));
+    (out.text(), aside.text())
+}
+
+#[tokio::test]
+async fn words_about_a_signal_begin_a_line_of_their_own() {
+    let (out, aside) = heard_while_speaking(TERMINAL, Heard::AfterCall).await;
+    assert!(out.starts_with("Hel\n"), "{out}");
+    assert_eq!(aside, "stopping; Ctrl-C again stops now\n", "no call runs");
+    // Both may end at the same terminal, as with `tgp … | cat`.
+    let (out, aside) = heard_while_speaking(PIPE, Heard::AfterCall).await;
+    assert!(out.starts_with("Hel\n"), "{out}");
+    assert_eq!(aside, "\nstopping; Ctrl-C again stops now\n");
+}
+
+#[tokio::test]
+async fn only_a_wish_of_the_person_is_called_so() {
+    for (heard, words, ending) in [
+        (Heard::AfterCall, "stopping; ", "s-7f3a was stopped, as you wished.\n"),
+        (Heard::Now, "stopping now; ", "s-7f3a was stopped, as you wished.\n"),
+        (Heard::Terminated, "asked to end by SIGTERM", "s-7f3a was stopped by SIGTERM.\n"),
+        (Heard::HungUp, "asked to end by SIGHUP", "s-7f3a was stopped by SIGHUP: its terminal is gone.\n"),
+    ] {
+        let (out, aside) = heard_while_speaking(TERMINAL, heard).await;
+        assert!(aside.starts_with(words), "{aside}");
+        assert!(out.contains(ending), "{out}");
+    }
+}
+
+#[tokio::test]
+async fn an_error_is_shown_when_no_summary_tells_it() {
+    let stage = Stage::new();
+    let follower = stage.follower(Typed::new(&[]));
+    let Stage { questions, events, shown, out, .. } = stage;
+    let error = tgp::contract::ToolError::new(tgp::contract::Code::Internal, "the disk is full");
+    events.send(AgentEvent::Error { error }).await.unwrap();
+    drop(events);
+    follower.run(shown, questions).await;
+    assert_eq!(out.text(), "  ✗ EINTERNAL: the disk is full\n");
 }

@@ -66,6 +66,17 @@ fn events(hostile: &str) -> Vec<AgentEvent> {
             let answers = [
                 done(json!({ "diff": hostile, hostile: [hostile], "stdout": hostile })),
                 done(json!(hostile)),
+                done(json!({ "result": hostile })),
+                done(
+                    json!({ "passed": 0, "failed": 1, "ended": hostile, "stderr": hostile, "state": { "outcome": hostile, "why": hostile } }),
+                ),
+                done(json!({ "passed": 0, "failed": 1, "failing": [{ "name": hostile, "file": hostile }] })),
+                done(
+                    json!({ "passed": 0, "failed": 1, "files": [{ "path": hostile, "tests": [{ "name": hostile, "ok": false, "error": { "message": hostile } }] }] }),
+                ),
+                done(
+                    json!({ "passed": 0, "failed": 1, "files": [{ "path": hostile, "error": error, "inconclusive": true }] }),
+                ),
                 ToolResult::Failed(error.clone()),
             ];
             for answer in answers {
@@ -205,7 +216,7 @@ proptest! {
 fn a_flood_is_bounded() {
     let long = "x".repeat(1 << 20);
     for manner in [PIPE, TERMINAL] {
-        for (verbosity, bound) in [(Verbosity::Brief, 3_000), (Verbosity::Detailed, 30_000)] {
+        for (verbosity, bound) in [(Verbosity::Brief, 4_000), (Verbosity::Detailed, 30_000)] {
             let (mut screen, paper) = screen(manner, verbosity);
             let lines = "y\n".repeat(1 << 19);
             let error = ToolError::new(Code::Runtime, &*long).help(&*long);

@@ -53,7 +53,14 @@ struct Started {
 
 impl Started {
     fn new(test: &str, last: &str) -> Self {
-        let mut child = Command::new(std::env::current_exe().unwrap())
+        Self::by("exec \"$0\" \"$@\"", test, last)
+    }
+
+    /// Started by these words of a shell.
+    fn by(shell: &str, test: &str, last: &str) -> Self {
+        let mut child = Command::new("sh")
+            .args(["-c", shell])
+            .arg(std::env::current_exe().unwrap())
             .args([&format!("conversation::tests::interrupts::{test}"), "--exact", "--nocapture"])
             .env(CHILD, last)
             .stdout(Stdio::piped())
@@ -68,7 +75,8 @@ impl Started {
         let mut seen = Vec::new();
         for next in self.lines.by_ref() {
             let next = next.unwrap();
-            if next == line {
+            // The test harness may have begun the line.
+            if next.ends_with(line) {
                 return;
             }
             seen.push(next);
@@ -98,6 +106,41 @@ fn three_interrupts_end_even_a_process_that_hangs() {
     started.wait_for("Now");
     started.send(Signal::SIGINT);
     assert_eq!(started.end().code(), Some(130));
+}
+
+#[test]
+fn sighup_is_heard_as_sigterm_is() {
+    if let Ok(last) = std::env::var(CHILD) {
+        return child(&last);
+    }
+    let mut started = Started::new("sighup_is_heard_as_sigterm_is", "ordinary");
+    started.wait_for("listening");
+    started.send(Signal::SIGHUP);
+    started.wait_for("HungUp");
+    started.wait_for("HungUp");
+    started.wait_for("ended");
+    started.wait_for("alone");
+    started.send(Signal::SIGHUP);
+    started.wait_for("unheeded");
+    assert_eq!(started.end().code(), Some(0));
+}
+
+#[test]
+fn a_process_that_shall_outlive_its_terminal_does() {
+    if let Ok(last) = std::env::var(CHILD) {
+        return child(&last);
+    }
+    let test = "a_process_that_shall_outlive_its_terminal_does";
+    let mut started = Started::by("trap '' HUP; exec \"$0\" \"$@\"", test, "ordinary");
+    started.wait_for("listening");
+    started.send(Signal::SIGHUP);
+    started.send(Signal::SIGTERM);
+    // The first of both would have been heard as such.
+    started.wait_for("Terminated");
+    started.wait_for("ended");
+    started.wait_for("alone");
+    started.send(Signal::SIGTERM);
+    assert_eq!(started.end().code(), Some(0));
 }
 
 #[test]

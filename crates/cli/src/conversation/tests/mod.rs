@@ -1,6 +1,7 @@
 //! The conversation as it is read: recorded sessions and questions against golden files, and whatever a hostile model
 //! can put into them.
 
+mod call_lines;
 mod flow;
 mod hostile;
 mod interrupts;

@@ -57,18 +57,53 @@ fn with_target(asked: Asked, target: Target) -> Asked {
 fn a_pattern_covers_what_it_says() {
     let first = write("fs_write", "src/a.ts");
     for (agreed, words, next, expected) in [
-        (first.clone(), "fs_write src/*", write("fs_write", "src/b.ts"), true),
-        (first.clone(), "fs_write src/*", write("fs_write", "src/deep/b.ts"), false),
-        (first.clone(), "fs_write src/*", write("fs_write", "b.ts"), false),
-        (first.clone(), "fs_write src/*", write("fs_write", "src2/b.ts"), false),
-        (first.clone(), "fs_write src/*", write("fs_edit", "src/a.ts"), false),
-        (first.clone(), "fs_write src/*", by(write("fs_write", "src/b.ts"), "tools/x.ts"), false),
-        (first.clone(), "fs_write src/*", of_session(write("fs_write", "src/b.ts"), "other"), false),
-        (first.clone(), "fs_write src/*", with_target(first.clone(), file("etc/b", "write")), false),
-        (first.clone(), "fs_write src/*", with_target(first.clone(), file("src/b", "read")), false),
-        (first, "fs_write src/*", with_target(write("fs_write", "src/b"), file("src/c", "write")), true),
-        (write("fs_write", "a.ts"), "fs_write *", write("fs_write", "b.ts"), true),
-        (write("fs_write", "a.ts"), "fs_write *", write("fs_write", "src/b.ts"), false),
+        (first.clone(), "fs_write on files directly in `src/`", write("fs_write", "src/b.ts"), true),
+        (first.clone(), "fs_write on files directly in `src/`", write("fs_write", "src/deep/b.ts"), false),
+        (first.clone(), "fs_write on files directly in `src/`", write("fs_write", "b.ts"), false),
+        (first.clone(), "fs_write on files directly in `src/`", write("fs_write", "src2/b.ts"), false),
+        (first.clone(), "fs_write on files directly in `src/`", write("fs_edit", "src/a.ts"), false),
+        (
+            first.clone(),
+            "fs_write on files directly in `src/`",
+            by(write("fs_write", "src/b.ts"), "tools/x.ts"),
+            false,
+        ),
+        (
+            first.clone(),
+            "fs_write on files directly in `src/`",
+            of_session(write("fs_write", "src/b.ts"), "other"),
+            false,
+        ),
+        (
+            first.clone(),
+            "fs_write on files directly in `src/`",
+            with_target(first.clone(), file("etc/b", "write")),
+            false,
+        ),
+        (
+            first.clone(),
+            "fs_write on files directly in `src/`",
+            with_target(first.clone(), file("src/b", "read")),
+            false,
+        ),
+        (
+            first,
+            "fs_write on files directly in `src/`",
+            with_target(write("fs_write", "src/b"), file("src/c", "write")),
+            true,
+        ),
+        (
+            write("fs_write", "a.ts"),
+            "fs_write on files directly in the project's top folder",
+            write("fs_write", "b.ts"),
+            true,
+        ),
+        (
+            write("fs_write", "a.ts"),
+            "fs_write on files directly in the project's top folder",
+            write("fs_write", "src/b.ts"),
+            false,
+        ),
         (
             run(json!({ "command": "cargo test" })),
             "shell_exec `cargo test` in .",
@@ -131,19 +166,19 @@ fn a_pattern_covers_what_it_says() {
         ),
         (
             fetch(None, "a.example", "x"),
-            "fetch GET to any address of a.example",
+            "fetch GET to any address of https://a.example:443",
             fetch(Some("get"), "a.example", "y"),
             true,
         ),
         (
             fetch(None, "a.example", "x"),
-            "fetch GET to any address of a.example",
+            "fetch GET to any address of https://a.example:443",
             fetch(Some("POST"), "a.example", "x"),
             false,
         ),
         (
             fetch(None, "a.example", "x"),
-            "fetch GET to any address of a.example",
+            "fetch GET to any address of https://a.example:443",
             fetch(None, "b.a.example", "x"),
             false,
         ),
@@ -154,6 +189,102 @@ fn a_pattern_covers_what_it_says() {
         assert_eq!(pattern.to_string(), words);
         assert!(pattern.covers(&agreed), "a pattern covers what it was made of: {words}");
         assert_eq!(pattern.covers(&next), expected, "{words}: {next:?}");
+    }
+}
+
+fn tests(tool: &str, arguments: Value, preview: Value) -> Asked {
+    let targets = match tool {
+        "test_run" => vec![target(json!({ "kind": "command", "command": "the project's tests" }))],
+        _ => vec![file("tools", "read")],
+    };
+    Asked { preview: Some(preview), ..asked(tool, Effect::Execute, arguments, targets) }
+}
+
+#[test]
+fn always_for_tests_is_bound_to_what_was_shown_of_them() {
+    let path = json!({ "path": "tools/a.test.ts" });
+    let found = |hash: &str| json!({ "tests": ["tools/a.test.ts"], "found": [{ "path": "tools/a.test.ts", "sha256": hash }] });
+    for (agreed, words, next, expected) in [
+        (
+            tests("test_tool", path.clone(), found("1")),
+            "test_tool tools/a.test.ts, as long as the tests are as they are now",
+            tests("test_tool", path.clone(), found("1")),
+            true,
+        ),
+        (
+            tests("test_tool", path.clone(), found("1")),
+            "test_tool tools/a.test.ts, as long as the tests are as they are now",
+            tests("test_tool", path.clone(), found("2")),
+            false,
+        ),
+        (
+            tests("test_tool", json!({}), found("1")),
+            "test_tool of all tools, as long as the tests are as they are now",
+            tests("test_tool", path, found("1")),
+            false,
+        ),
+        (
+            tests("test_run", json!({}), json!({ "command": "npm test", "found": [1] })),
+            "test_run `npm test` in .",
+            tests("test_run", json!({ "timeout_ms": 5 }), json!({ "command": "npm test", "found": [1] })),
+            true,
+        ),
+        (
+            tests("test_run", json!({}), json!({ "command": "npm test", "found": [1] })),
+            "test_run `npm test` in .",
+            tests("test_run", json!({}), json!({ "command": "npm test", "found": [2] })),
+            false,
+        ),
+        // What a command has changed is no agreement to what it changes next time.
+        (
+            tests("shell_exec", json!({ "command": "make" }), json!({ "changes": [1] })),
+            "shell_exec with exactly these arguments and what is shown of it",
+            tests("shell_exec", json!({ "command": "make" }), json!({ "changes": [2] })),
+            false,
+        ),
+    ] {
+        let pattern = Pattern::of(&agreed).unwrap();
+        assert_eq!(pattern.to_string(), words);
+        assert!(pattern.covers(&agreed), "{words}");
+        assert_eq!(pattern.covers(&next), expected, "{words}: {next:?}");
+    }
+}
+
+#[test]
+fn always_for_a_request_is_bound_to_scheme_host_and_port() {
+    let request = |url: &str| {
+        asked(
+            "fetch",
+            Effect::Network,
+            json!({ "url": url }),
+            vec![target(json!({ "kind": "host", "host": "a.example" }))],
+        )
+    };
+    for (first, words, second, expected) in [
+        ("https://a.example/x", "https://a.example:443", "HTTPS://A.example:443?y", true),
+        ("https://a.example/x", "https://a.example:443", "http://a.example/x", false),
+        ("https://a.example/x", "https://a.example:443", "https://a.example:8443/x", false),
+        ("http://a.example:8080#a", "http://a.example:8080", "http://a.example:8080/b", true),
+    ] {
+        let pattern = Pattern::of(&request(first)).unwrap();
+        assert_eq!(pattern.to_string(), format!("fetch GET to any address of {words}"));
+        assert_eq!(pattern.covers(&request(second)), expected, "{first} {second}");
+    }
+    // An address that two readers could read in two ways is agreed to as it is, and not beyond.
+    for odd in [
+        "https://you@a.example/",
+        "https://a.example:/",
+        "https://a.example:+443/",
+        "https://a.example:99999/",
+        "https://a.example.evil/",
+        "https://a.example\\@evil/",
+        " https://a.example/",
+        "https:a.example/",
+        "ftp://a.example/",
+        "",
+    ] {
+        let pattern = Pattern::of(&request(odd)).unwrap();
+        assert_eq!(pattern.to_string(), "fetch with exactly these arguments", "{odd}");
     }
 }
 

@@ -30,7 +30,7 @@ impl Keyboard for Typed {
 
 fn asked_at(manner: Manner, asked: &Asked, lines: &[&str]) -> (Answer, String) {
     let paper = Paper::new(manner);
-    let offer = Pattern::of(asked).map_or(Offer::Once, |pattern| Offer::Always(pattern.to_string()));
+    let offer = Pattern::of(asked).map_or(Offer::Once, |pattern| pattern.offer());
     let sheet = Sheet::new(asked);
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let answer = runtime.block_on(interview(&paper, &mut Typed::new(lines), &sheet, &offer));
@@ -159,7 +159,7 @@ fn a_question_shows_exactly_what_will_happen() {
     for (name, asked, lines) in [
         ("write", write(), &["?", "m", "m", "y"][..]),
         ("long_write", long_write(100), &["m", "m", "a"]),
-        ("command", command(), &["n"]),
+        ("command", command(), &["?", "n"]),
         ("statement", statement(), &["y"]),
         ("fetch", fetch(), &[""]),
         ("program", program(), &["m", "a"]),
@@ -192,6 +192,8 @@ fn only_a_clear_yes_is_one() {
         (&["yy"], Answer::no("the answer at the terminal was no")),
         (&["ja"], Answer::no("the answer at the terminal was no")),
         (&["\u{1b}[A"], Answer::no("the answer at the terminal was no")),
+        (&["nothing"], Answer::no("the answer at the terminal was no")),
+        (&["y but not there"], Answer::no("the answer at the terminal was no")),
         (&[], Answer::no("the input at the terminal has ended")),
         (&["m"], Answer::no("the input at the terminal has ended")),
     ] {
@@ -203,6 +205,73 @@ fn only_a_clear_yes_is_one() {
     let (answer, shown) = asked_at(TERMINAL, &changes_by_rule(), &["always"]);
     assert_eq!(answer, Answer::no("the answer at the terminal was no"));
     assert!(!shown.contains("a always"), "{shown}");
+}
+
+#[test]
+fn a_no_with_words_tells_the_caller_why() {
+    for (line, reason) in [
+        ("n use the other file", "the answer at the terminal was no: use the other file"),
+        ("No, Use src/B.ts.", "the answer at the terminal was no: Use src/B.ts."),
+        ("n:\ttwo  words", "the answer at the terminal was no: two  words"),
+        ("n \u{1b}[2J\u{202e}x", "the answer at the terminal was no: \\u{1b}[2J\\u{202e}x"),
+        ("n ,", "the answer at the terminal was no"),
+    ] {
+        let (answer, _) = asked_at(TERMINAL, &write(), &[line]);
+        assert_eq!(answer, Answer::no(reason), "{line:?}");
+    }
+    let (answer, _) = asked_at(TERMINAL, &write(), &[&format!("n {}", "long ".repeat(1000))]);
+    assert!(matches!(&answer, Answer::No { reason } if reason.len() < 1100), "{answer:?}");
+    let (_, shown) = asked_at(TERMINAL, &write(), &["?"]);
+    assert!(shown.contains("n use the other file"), "{shown}");
+}
+
+#[test]
+fn a_command_for_a_whole_session_comes_with_a_caution() {
+    let (_, shown) = asked_at(TERMINAL, &command(), &["?"]);
+    assert!(shown.contains("it may read files that change"), "{shown}");
+    for asked in [write(), fetch(), program()] {
+        let (_, shown) = asked_at(TERMINAL, &asked, &["?"]);
+        assert!(!shown.contains("it may read files that change"), "{shown}");
+    }
+}
+
+/// A change of which only the beginning is shown.
+fn cut(tool: &str, arguments: Value, diff: &str) -> Asked {
+    Asked {
+        preview: Some(json!({ "path": "a.txt", "diff": diff, "diffTruncated": true })),
+        ..asked(tool, Effect::Write, arguments, vec![file("a.txt", "write")])
+    }
+}
+
+#[test]
+fn a_cut_difference_says_what_can_be_seen_of_it() {
+    let delete = "--- a/a.txt\n+++ /dev/null\n@@ -1,900 +0,0 @@\n-@@ -1,5 +1,5 @@\n-two\n";
+    let change = "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-x\n+y\n@@ -10,3 +10,4 @@\n a\n-b\n";
+    for (asked, words) in [
+        (
+            cut("fs_delete", json!({ "path": "a.txt" }), delete),
+            "898 lines of the difference are not shown, and they cannot be; read the file itself before you agree",
+        ),
+        (
+            cut("fs_write", json!({ "path": "a.txt", "content": "x" }), change),
+            "at least 4 lines of the difference are not shown; m shows the arguments, with the whole new text",
+        ),
+        (
+            cut("fs_edit", json!({ "path": "a.txt", "search": "x", "replace": "y" }), change),
+            "at least 4 lines of the difference are not shown; m shows the arguments, with what is new",
+        ),
+        (
+            cut("exec_tool", json!({ "path": "tools/x.ts", "args": {} }), delete),
+            "898 lines of the difference are not shown, and they cannot be",
+        ),
+        (
+            cut("fs_delete", json!({ "path": "a.txt" }), "Binary files a/a.txt and /dev/null differ\n"),
+            "not every difference is shown in full, and the rest cannot be; read the file itself before you agree",
+        ),
+    ] {
+        let (_, shown) = asked_at(Manner { columns: 200, ..TERMINAL }, &asked, &["n"]);
+        assert!(shown.contains(&format!("  cut       {words}\n")), "{words} in {shown}");
+    }
 }
 
 #[test]

@@ -74,7 +74,7 @@ fn story() -> Vec<AgentEvent> {
     ]
 }
 
-fn summary(ending: Ending) -> Summary {
+pub fn summary(ending: Ending) -> Summary {
     let file = |root: Root, path: &str, created: bool, deleted: bool| TouchedFile {
         root,
         path: path.to_owned(),
@@ -139,6 +139,162 @@ fn json_lines_are_the_events() {
     let read: Vec<AgentEvent> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(read, story());
     golden("events.jsonl", &text);
+}
+
+#[test]
+fn numbers_beyond_all_bounds_are_no_panic() {
+    let (mut screen, paper) = screen(TERMINAL, Verbosity::Brief);
+    screen.show(&step(u64::MAX, u64::MAX));
+    screen.show(&usage(u64::MAX, u64::MAX));
+    screen.tick(Duration::from_secs(u64::MAX / 1000));
+    let most = Usage { input_tokens: u64::MAX, output_tokens: u64::MAX };
+    let tests = Some(TestCount { runs: u64::MAX, passed: u64::MAX, failed: u64::MAX });
+    let ended = Summary { usage: most, duration_ms: u64::MAX, tests, ..summary(Ending::Done) };
+    screen.show(&AgentEvent::End { summary: Box::new(ended) });
+    assert!(paper.text().contains("18,446,744,073,709,551,615 in"), "{}", paper.text());
+}
+
+#[test]
+fn an_error_and_how_to_go_on_are_said_once() {
+    let resume = "tgp run --resume s-7f3a";
+    let with = |help: &str| ToolError::new(Code::Provider, "500: it broke").help(help);
+    for (help, expected) in [
+        (
+            "wait a while; when it is mended, go on with `tgp run --resume s-7f3a`",
+            "help: wait a while\n|  go on     tgp run --resume s-7f3a\n",
+        ),
+        (
+            "go on with `tgp run --resume s-7f3a --max-steps 4`",
+            "|  go on     tgp run --resume s-7f3a --max-steps 4\n",
+        ),
+        (
+            "raise llm.maxOutputTokens (5), then go on with `tgp run --resume s-7f3a`",
+            "help: raise llm.maxOutputTokens (5)\n|  go on     tgp run --resume s-7f3a\n",
+        ),
+        (
+            "put it differently: `tgp run --resume s-7f3a \"…\"`",
+            "help: put it differently: `tgp run --resume s-7f3a \"…\"`\n",
+        ),
+        (
+            "go on with `tgp run --resume other`",
+            "help: go on with `tgp run --resume other`\n|  go on     tgp run --resume s-7f3a\n",
+        ),
+        ("", "|  go on     tgp run --resume s-7f3a\n"),
+    ] {
+        let error = with(help);
+        let (mut screen, paper) = screen(PIPE, Verbosity::Brief);
+        screen.show(&AgentEvent::Error { error: error.clone() });
+        assert_eq!(paper.text(), "", "the summary tells it");
+        screen.show(&AgentEvent::End { summary: Box::new(summary(Ending::NeedsUser { error })) });
+        screen.finish();
+        let text = paper.text();
+        assert_eq!(text.matches("it broke").count(), 1, "{text}");
+        assert_eq!(text.matches(resume).count(), 1, "{text}");
+        for part in expected.split('|') {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+    }
+    // One that the summary does not tell is shown.
+    let (mut screen, paper) = screen(PIPE, Verbosity::Brief);
+    screen.show(&AgentEvent::Error { error: with("a") });
+    screen.show(&AgentEvent::End { summary: Box::new(summary(Ending::Done)) });
+    assert!(paper.text().starts_with("  ✗ EPROVIDER: 500: it broke\n      help: a\n"), "{}", paper.text());
+}
+
+#[test]
+fn trouble_is_called_by_its_name() {
+    let provider = |status: Option<u16>, passing: Option<bool>| {
+        let mut error = ToolError::new(Code::Provider, "it failed");
+        if let Some(status) = status {
+            error = error.detail("status", status);
+        }
+        passing.map_or(error.clone(), |passing| error.detail("retryable", passing))
+    };
+    for (error, words) in [
+        (provider(Some(500), Some(true)), "the provider did not answer"),
+        (provider(Some(503), None), "the provider did not answer"),
+        (provider(None, Some(true)), "the provider did not answer"),
+        (provider(Some(401), Some(false)), "the provider does not accept the key"),
+        (provider(Some(429), Some(true)), "the provider allows no more requests for now"),
+        (provider(Some(404), Some(false)), "the provider does not accept the request"),
+        (provider(None, Some(false)), "the provider's answer is of no use"),
+        (provider(None, None), "the model gave no answer"),
+        (ToolError::new(Code::Config, "no"), "the configuration has to be changed"),
+        (ToolError::new(Code::Budget, "no"), "a budget is used up"),
+        (ToolError::new(Code::State, "no").detail("state", "halted"), "somebody has halted the work"),
+        (ToolError::new(Code::State, "no"), "only you can mend this"),
+    ] {
+        let (mut screen, paper) = screen(PIPE, Verbosity::Brief);
+        screen.show(&AgentEvent::End { summary: Box::new(summary(Ending::NeedsUser { error })) });
+        let first = format!("\nSession s-7f3a was stopped: {words}.\n");
+        assert!(paper.text().starts_with(&first), "{first}{}", paper.text());
+    }
+}
+
+#[test]
+fn a_model_called_as_its_provider_is_named_once() {
+    let (mut screen, paper) = screen(PIPE, Verbosity::Brief);
+    let AgentEvent::Session { id, task, provider, mode, state, resumed, .. } = session() else {
+        unreachable!()
+    };
+    screen.show(&AgentEvent::Session { model: provider.clone(), id, task, provider, mode, state, resumed });
+    assert_eq!(paper.text(), "session s-7f3a · script · strict, idle\n");
+}
+
+#[test]
+fn a_notice_is_seen_at_once_and_the_status_says_what_is_waited_for() {
+    let (mut screen, paper) = screen(TERMINAL, Verbosity::Brief);
+    let notice = |message: &str| AgentEvent::Notice { message: message.to_owned() };
+    let status = |paper: &Paper| paper.screen(40, 80).lines().last().unwrap_or_default().to_owned();
+    screen.show(&session());
+    screen.show(&notice("older results were shortened"));
+    screen.show(&step(1, 0));
+    screen.tick(Duration::from_secs(1));
+    assert_eq!(status(&paper), "  step 1 · 1 s · strict, idle · 0 tokens · the model thinks");
+    screen.show(&notice("429 rate limited; attempt 2 of 4 in 8 s"));
+    assert_eq!(status(&paper), "  note: 429 rate limited; attempt 2 of 4 in 8 s");
+    screen.tick(Duration::from_secs(2));
+    assert_eq!(
+        status(&paper),
+        "  step 1 · 2 s · 429 rate limited; attempt 2 of 4 in 8 s · strict, idle · 0 tokens"
+    );
+    screen.show(&text("Hello.\n"));
+    screen.show(&call("r1.1", "fs_read", json!({ "path": "a" })));
+    screen.tick(Duration::from_secs(3));
+    assert_eq!(status(&paper), "  step 1 · 3 s · strict, idle · 0 tokens");
+    paper.resize(80, 5);
+    screen.tick(Duration::from_secs(4));
+    assert_eq!(status(&paper), "  step 1 · 4 s · fs_read runs · strict, idle · 0 tokens");
+}
+
+/// No row of ours is wider than the terminal, and none is broken within a word.
+#[test]
+fn our_own_lines_break_between_words() {
+    let manner = Manner { columns: 40, ..TERMINAL };
+    let (mut screen, paper) = screen(manner, Verbosity::Brief);
+    let error = ToolError::new(Code::NotFound, "there is no file of this name in the whole project")
+        .help("list the directory to see which files there are");
+    screen.show(&session());
+    screen.show(&AgentEvent::Notice {
+        message: "the context was shortened to fit what the model reads".to_owned(),
+    });
+    screen.show(&call("r1", "fs_read", json!({ "path": "src/some/where/deep/below.ts" })));
+    screen.show(&result("r1", "fs_read", ToolResult::Failed(error.clone()), "allowed", 1.0));
+    screen.show(&AgentEvent::End { summary: Box::new(summary(Ending::Stuck { error })) });
+    let text = paper.text();
+    for line in text.lines() {
+        let is_one_word = line.split_whitespace().count() == 1;
+        assert!(is_one_word || console::measure_text_width(line) <= 40, "{line:?} in\n{text}");
+    }
+    let words: Vec<&str> = text.split_whitespace().collect();
+    for sentence in [
+        "was shortened to fit what the model reads",
+        "✗ fs_read src/some/where/deep/below.ts allowed, failed ENOTFOUND 1.0 ms there is no file of this name",
+        "entries 12 to 31: tgp audit tail --session s-7f3a",
+        "was stopped: the same call failed again and again.",
+    ] {
+        assert!(words.join(" ").contains(sentence), "{sentence} in\n{text}");
+    }
 }
 
 #[test]

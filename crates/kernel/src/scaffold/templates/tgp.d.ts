@@ -222,7 +222,7 @@ declare module '@tgp/core' {
       readable?: string[];
     };
     llm?: {
-      /** 'openai', 'openai-responses', 'anthropic', a base URL of a compatible server, or 'script:FILE'. */
+      /** 'openai', 'openai-chat', 'anthropic', a base URL of a compatible server, or 'script:FILE'. */
       provider?: string;
       model?: string;
       baseUrl?: string;
@@ -231,6 +231,8 @@ declare module '@tgp/core' {
       contextTokens?: number;
       maxOutputTokens?: number;
       temperature?: number;
+      /** Fields that are added to every request. */
+      body?: { [field: string]: unknown };
       budgets?: { steps?: number; tokens?: number; seconds?: number; cost?: number };
       /** What a million tokens cost. */
       prices?: { input: number; output: number };

@@ -1,0 +1,102 @@
+//! How far a call has come, and until when it can be taken back.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tgp_contract::{Code, ToolError};
+use tokio::sync::Notify;
+
+/// Shared by a call, by whoever may cancel it, and by the place where it takes effect.
+///
+/// INVARIANT: of a cancellation and the point of no return one comes first, and the other is refused. So a call that
+/// was cancelled has changed nothing that its record should name, on whichever thread its work goes on.
+#[derive(Debug, Default)]
+pub(super) struct Course {
+    state: Mutex<State>,
+    cancelled: Notify,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    stage: Stage,
+    /// Somebody wanted to cancel it, in time or not.
+    unwanted: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Stage {
+    /// Nothing of it has taken effect.
+    #[default]
+    Open,
+    /// It takes effect, or has; it goes on to its end.
+    Committing,
+    /// It will not take effect any more.
+    Cancelled,
+}
+
+impl Course {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the call back, if that is possible. Answers whether it is.
+    pub(super) fn cancel(&self) -> bool {
+        let mut state = self.state();
+        state.unwanted = true;
+        if state.stage == Stage::Open {
+            state.stage = Stage::Cancelled;
+            self.cancelled.notify_one();
+        }
+        state.stage == Stage::Cancelled
+    }
+
+    /// Ends when the call was taken back. One task at a time may wait for it.
+    pub(super) async fn cancelled(&self) {
+        while self.state().stage != Stage::Cancelled {
+            self.cancelled.notified().await;
+        }
+    }
+
+    fn commit(&self) -> bool {
+        let mut state = self.state();
+        if state.stage == Stage::Open {
+            state.stage = Stage::Committing;
+        }
+        state.stage == Stage::Committing
+    }
+
+    /// The call has ended, and is recorded as it did.
+    pub(super) fn end(&self) {
+        self.commit();
+    }
+
+    /// It did not take effect after all, and is tried again: a wish that came too late comes in time now.
+    pub(super) fn reopen(&self) {
+        let mut state = self.state();
+        if state.stage == Stage::Committing {
+            state.stage = if state.unwanted { Stage::Cancelled } else { Stage::Open };
+            if state.unwanted {
+                self.cancelled.notify_one();
+            }
+        }
+    }
+}
+
+/// Where a call begins to take effect. Before it a caller that goes away takes the call back; after it the call is
+/// carried out and recorded, whoever still waits for it.
+#[derive(Clone, Debug)]
+pub struct PointOfNoReturn(pub(super) Arc<Course>);
+
+impl PointOfNoReturn {
+    /// To be called right before the effect, by whoever causes it, and when nothing can be said against it any more.
+    ///
+    /// # Errors
+    /// When the call was cancelled before; then it must not take effect.
+    pub fn pass(&self) -> Result<(), ToolError> {
+        if self.0.commit() { Ok(()) } else { Err(cancelled()) }
+    }
+}
+
+/// What a call that was taken back answers. `details.cancelled` tells it from one that failed by itself.
+pub(super) fn cancelled() -> ToolError {
+    ToolError::new(Code::Runtime, "the call was cancelled before it ended").detail("cancelled", true)
+}

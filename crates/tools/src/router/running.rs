@@ -1,0 +1,93 @@
+//! A call on its way: polled by whoever wants it, and carried to its end when it has gone too far to be taken back.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tgp_contract::CallRecord;
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+
+use super::course::Course;
+
+/// The whole of a call, which owns what it works on.
+type Whole = Pin<Box<dyn Future<Output = CallRecord> + Send>>;
+
+/// Ends with the record that was kept. Dropped before, it takes the call back; where that is not possible any more,
+/// the call goes on as a task of its own and leaves the record of what it did.
+pub(super) struct Running {
+    whole: Option<Whole>,
+    course: Arc<Course>,
+    orphans: Orphans,
+    /// Whoever drops it need not be on a runtime.
+    runtime: Option<Handle>,
+}
+
+impl Running {
+    pub(super) fn new(
+        whole: impl Future<Output = CallRecord> + Send + 'static,
+        course: Arc<Course>,
+        orphans: Orphans,
+    ) -> Self {
+        Self { whole: Some(Box::pin(whole)), course, orphans, runtime: Handle::try_current().ok() }
+    }
+
+    /// Takes the call back, if it has not taken effect. It still has to be waited for.
+    pub(super) fn cancel(&self) {
+        self.course.cancel();
+    }
+}
+
+impl Future for Running {
+    type Output = CallRecord;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<CallRecord> {
+        let Some(whole) = self.whole.as_mut() else { return Poll::Pending };
+        let record = std::task::ready!(whole.as_mut().poll(context));
+        self.whole = None;
+        Poll::Ready(record)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let Some(whole) = self.whole.take() else { return };
+        if self.course.cancel() {
+            return;
+        }
+        if let Some(runtime) = &self.runtime {
+            let place = self.orphans.place();
+            runtime.spawn(async move {
+                let _place = place;
+                whole.await;
+            });
+        }
+    }
+}
+
+/// Calls whose callers have gone away while they took effect. There are never more than there were callers.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Orphans(watch::Sender<usize>);
+
+impl Orphans {
+    fn place(&self) -> Place {
+        self.0.send_modify(|count| *count += 1);
+        Place(self.0.clone())
+    }
+
+    /// Waits until there are none; answers whether that came to be in time.
+    pub(super) async fn wait(&self, patience: Duration) -> bool {
+        let mut count = self.0.subscribe();
+        let none = count.wait_for(|count| *count == 0);
+        tokio::time::timeout(patience, none).await.is_ok()
+    }
+}
+
+struct Place(watch::Sender<usize>);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.send_modify(|count| *count = count.saturating_sub(1));
+    }
+}
