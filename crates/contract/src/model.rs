@@ -96,7 +96,7 @@ pub type EventStream = Pin<Box<dyn Stream<Item = StreamEvent> + Send>>;
 /// Whoever can play the model.
 #[async_trait]
 pub trait ModelProvider: Send + Sync {
-    /// Such as `anthropic`; it names the provider's own blocks too.
+    /// Such as `anthropic`.
     fn name(&self) -> &str;
 
     /// Asks for one turn.

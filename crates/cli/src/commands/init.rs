@@ -12,8 +12,8 @@ use crate::session;
 
 /// Where a newcomer goes from here.
 const NEXT: &str = "
-next: give an agent a task (the key is read from ANTHROPIC_API_KEY)
-  tgp \"make a tool that turns CSV into JSON\" --provider anthropic --model NAME
+next: give an agent a task (with ANTHROPIC_API_KEY or OPENAI_API_KEY set)
+  tgp \"make a tool that turns CSV into JSON\"
 or write a tool yourself, check it, run it
   tgp write tools/double.ts --content 'export default (args: { n: number }): number => args.n * 2;'
   tgp check

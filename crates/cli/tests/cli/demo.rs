@@ -83,6 +83,8 @@ fn timeless_line(line: &str) -> String {
     let hidden = |(index, word): (usize, &&str)| match *word {
         _ if is_time(index) => "TIME".to_owned(),
         word if is_name(word) => "NAME".to_owned(),
+        // How much there is room for depends on the width of the time behind it.
+        word if word.starts_with('{') => "ARGUMENTS".to_owned(),
         word => word.to_owned(),
     };
     words.iter().enumerate().map(hidden).collect::<Vec<_>>().join(" ")

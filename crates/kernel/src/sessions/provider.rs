@@ -138,7 +138,6 @@ pub(crate) fn choose(
         on_wait,
         ..HttpOptions::new(wire)
     };
-    // A server without a name has no blocks of its own that could be taken for another's.
     let provider = tgp_llm::provider(if is_url { COMPATIBLE } else { &name }, options)?;
     let base_url = base_url.filter(|url| *url != name);
     Ok(Chosen { provider, name, base_url, model, frozen_ms: None, seed: None })

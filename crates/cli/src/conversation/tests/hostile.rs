@@ -66,23 +66,22 @@ fn events(hostile: &str) -> Vec<AgentEvent> {
             let answers = [
                 done(json!({ "diff": hostile, hostile: [hostile], "stdout": hostile })),
                 done(json!(hostile)),
-                done(json!({ "result": hostile })),
-                done(
-                    json!({ "passed": 0, "failed": 1, "ended": hostile, "stderr": hostile, "state": { "outcome": hostile, "why": hostile } }),
-                ),
-                done(json!({ "passed": 0, "failed": 1, "failing": [{ "name": hostile, "file": hostile }] })),
-                done(
-                    json!({ "passed": 0, "failed": 1, "files": [{ "path": hostile, "tests": [{ "name": hostile, "ok": false, "error": { "message": hostile } }] }] }),
-                ),
-                done(
-                    json!({ "passed": 0, "failed": 1, "files": [{ "path": hostile, "error": error, "inconclusive": true }] }),
-                ),
                 ToolResult::Failed(error.clone()),
             ];
             for answer in answers {
                 events.push(result("r1", tool, answer, hostile, 1.0));
             }
         }
+    }
+    for data in [
+        json!({ "result": hostile }),
+        json!({ "passed": 0, "failed": 1, "ended": hostile, "stderr": hostile, "state": { "outcome": hostile, "why": hostile } }),
+        json!({ "passed": 0, "failed": 0, "stdout": hostile }),
+        json!({ "passed": 0, "failed": 1, "failing": [{ "name": hostile, "file": hostile }] }),
+        json!({ "passed": 0, "failed": 1, "files": [{ "tests": [{ "name": hostile, "ok": false, "error": { "message": hostile } }] }] }),
+        json!({ "passed": 0, "failed": 1, "files": [{ "path": hostile, "error": error }] }),
+    ] {
+        events.push(result("r1", "exec_tool", done(data), "approved", 1.0));
     }
     let summary = Summary {
         session: text(),

@@ -254,10 +254,7 @@ fn a_notice_is_seen_at_once_and_the_status_says_what_is_waited_for() {
     screen.show(&notice("429 rate limited; attempt 2 of 4 in 8 s"));
     assert_eq!(status(&paper), "  note: 429 rate limited; attempt 2 of 4 in 8 s");
     screen.tick(Duration::from_secs(2));
-    assert_eq!(
-        status(&paper),
-        "  step 1 · 2 s · 429 rate limited; attempt 2 of 4 in 8 s · strict, idle · 0 tokens"
-    );
+    assert_eq!(status(&paper), "  step 1 · 2 s · 429 rate limited; attempt 2 of 4 in 8 s · strict, idle");
     screen.show(&text("Hello.\n"));
     screen.show(&call("r1.1", "fs_read", json!({ "path": "a" })));
     screen.tick(Duration::from_secs(3));
@@ -308,7 +305,9 @@ fn every_ending_says_what_to_do() {
         Ending::Stuck {
             error: error(Code::NotFound, "`fs_read` failed three times: no file", "name a file"),
         },
-        Ending::NeedsUser { error: error(Code::Provider, "401: the key is wrong", "set OPENAI_API_KEY") },
+        Ending::NeedsUser {
+            error: error(Code::Provider, "401: the key is wrong", "set OPENAI_API_KEY").detail("status", 401),
+        },
         Ending::Broken { error: error(Code::Integrity, "the audit was changed", "see `tgp audit verify`") },
     ] {
         let (mut screen, paper) = screen(PIPE, Verbosity::Brief);
