@@ -14,6 +14,8 @@ const MAX_RESULT_BYTES: usize = 4 << 20;
 const KEPT_BYTES: usize = 1 << 20;
 /// Files that a line names; a command may touch a whole tree.
 const MAX_FILES: usize = 10_000;
+/// And what they may take in it: paths can be long.
+const MAX_FILES_BYTES: usize = 1 << 20;
 
 pub(crate) fn is_too_deep(value: &Value) -> bool {
     deeper_than(value, MAX_DEPTH)
@@ -56,8 +58,15 @@ pub(crate) fn fit_result(result: ToolResult) -> ToolResult {
 
 /// The files that a line names, and how many it does not.
 pub(crate) fn fit_files(mut files: Vec<FileEffect>) -> (Vec<FileEffect>, u64) {
-    let omitted = files.len().saturating_sub(MAX_FILES);
-    files.truncate(MAX_FILES);
+    let mut bytes = 0;
+    let mut has_room = |file: &FileEffect| {
+        // With the comma after it.
+        bytes += serde_json::to_string(file).map_or(MAX_FILES_BYTES, |text| text.len() + 1);
+        bytes <= MAX_FILES_BYTES
+    };
+    let kept = files.iter().take(MAX_FILES).map_while(|file| has_room(file).then_some(())).count();
+    let omitted = files.len() - kept;
+    files.truncate(kept);
     (files, omitted as u64)
 }
 

@@ -1,17 +1,20 @@
 //! How much of the conversation the model can read at once, and what gives way when it is too much.
 //!
-//! First the oldest results are shortened, then the oldest exchanges become a line a call. The task, what the user said,
-//! the system prompt and the last turns stay as they are.
+//! First the oldest results are shortened, then the oldest arguments, then the oldest exchanges become a line a call.
+//! Only when that is not enough do the last turns give way: their arguments but for those that are being answered, and at
+//! last their results. The task, what the user said and the system prompt stay as they are.
 
 use tgp_contract::Usage;
 
-use crate::conversation::Conversation;
+use crate::conversation::{Conversation, Part};
 use crate::render::MAX_ANSWER_BYTES;
 
 /// Text and code take about four bytes a token; what a provider reports corrects it.
 const BYTES_A_TOKEN: u64 = 4;
-/// Turns that are never touched: what the model is working on right now.
+/// Turns that give way last: what the model is working on right now.
 const KEPT_TURNS: usize = 4;
+/// Calls that are being answered go back as the model made them: providers compare a turn with its signed thoughts.
+const ANSWERED_TURNS: usize = 1;
 /// Above this share of the context something gives way; the rest is for the answer and for errors of the estimate.
 const FULL_PERCENT: u64 = 75;
 /// And it gives way down to this share, so that not every turn rewrites what a provider has cached.
@@ -89,17 +92,29 @@ impl Context {
         let roomy = limit / FULL_PERCENT * ROOMY_PERCENT;
         let (mut shortened, mut summarised) = (0, 0);
         if self.estimate(conversation) > limit {
-            while self.estimate(conversation) > roomy {
-                let Some(count) = conversation.shorten_oldest(KEPT_TURNS) else { break };
-                shortened += count;
+            for part in [Part::Results, Part::Arguments] {
+                shortened += self.shorten(conversation, part, KEPT_TURNS, roomy);
             }
             while self.estimate(conversation) > roomy && conversation.summarise_oldest(KEPT_TURNS) {
                 summarised += 1;
             }
+            // The last resort takes no more than it must.
+            shortened += self.shorten(conversation, Part::Arguments, ANSWERED_TURNS, limit);
+            shortened += self.shorten(conversation, Part::Results, 0, limit);
         }
         self.asked = self.raw(conversation);
         let tokens = self.scaled(self.asked);
         Fitted { shortened, summarised, fits: tokens <= limit, tokens, limit }
+    }
+
+    /// Shortens a part of the oldest exchanges until no more than `most` is left; answers how much that was.
+    fn shorten(&self, conversation: &mut Conversation, part: Part, kept: usize, most: u64) -> u64 {
+        let mut shortened = 0;
+        while self.estimate(conversation) > most {
+            let Some(count) = conversation.shorten_oldest(part, kept) else { break };
+            shortened += count;
+        }
+        shortened
     }
 
     /// What a turn has cost, where the provider does not say: the request as it was estimated, and what was heard.

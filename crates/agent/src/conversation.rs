@@ -1,11 +1,12 @@
 //! What was said so far, as exchanges: a turn of the model, the results of its calls, and what was said to it then.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use tgp_contract::{Block, Message, Role};
 
 use crate::past::Past;
 use crate::render;
+use crate::request::{Digest, Messages};
 
 /// What a block or a message takes besides its text, in the wire format of most providers.
 const FRAME_BYTES: usize = 24;
@@ -30,6 +31,14 @@ pub(crate) struct Reply {
     pub(crate) line: String,
 }
 
+/// What can be shortened of an exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    Results,
+    /// Long texts in the arguments of calls that have ended.
+    Arguments,
+}
+
 /// One turn of the model and what followed it.
 #[derive(Clone, Debug)]
 pub(crate) struct Exchange {
@@ -38,7 +47,11 @@ pub(crate) struct Exchange {
     replies: Vec<Reply>,
     notes: Vec<Note>,
     bytes: usize,
-    is_short: bool,
+    are_results_short: bool,
+    are_arguments_short: bool,
+    /// Of what the model said, and of what it was answered.
+    said_digest: Digest,
+    answer_digest: Digest,
 }
 
 /// The conversation. Every call in it has its result, and both leave it together.
@@ -47,12 +60,28 @@ pub(crate) struct Conversation {
     task: String,
     past: Past,
     exchanges: VecDeque<Exchange>,
+    /// What all exchanges take together.
+    exchange_bytes: usize,
+    /// The ids of the calls as they stand on the wire.
+    call_ids: BTreeSet<String>,
+    /// Of the task and the past.
+    opening_digest: Digest,
 }
 
 impl Exchange {
     pub(crate) fn new(step: u64, said: Vec<Block>) -> Self {
         let bytes = said.iter().map(block_bytes).sum();
-        Self { step, said, replies: Vec::new(), notes: Vec::new(), bytes, is_short: false }
+        Self {
+            step,
+            said,
+            replies: Vec::new(),
+            notes: Vec::new(),
+            bytes,
+            are_results_short: false,
+            are_arguments_short: false,
+            said_digest: Digest::default(),
+            answer_digest: Digest::default(),
+        }
     }
 
     /// The ids of the calls as they stand on the wire.
@@ -67,16 +96,32 @@ impl Exchange {
         let (Note::Loop(text) | Note::User(text)) = &note;
         self.bytes += text.len() + FRAME_BYTES;
         self.notes.push(note);
+        self.answer_digest.forget();
     }
 
     fn reply(&mut self, reply: Reply) {
         self.bytes += reply.content.len() + reply.call_id.len() + FRAME_BYTES;
         self.replies.push(reply);
+        self.answer_digest.forget();
     }
 
-    /// Shortens the results; answers how many.
-    fn shorten(&mut self) -> u64 {
-        self.is_short = true;
+    fn is_short(&self, part: Part) -> bool {
+        match part {
+            Part::Results => self.are_results_short,
+            Part::Arguments => self.are_arguments_short,
+        }
+    }
+
+    /// Shortens a part; answers how many results or calls.
+    fn shorten(&mut self, part: Part) -> u64 {
+        match part {
+            Part::Results => self.shorten_results(),
+            Part::Arguments => self.shorten_arguments(),
+        }
+    }
+
+    fn shorten_results(&mut self) -> u64 {
+        self.are_results_short = true;
         let mut count = 0;
         for reply in &mut self.replies {
             if let Some(short) = render::shortened(&reply.content, &reply.id) {
@@ -85,6 +130,25 @@ impl Exchange {
                 count += 1;
             }
         }
+        self.answer_digest.forget();
+        count
+    }
+
+    fn shorten_arguments(&mut self) -> u64 {
+        self.are_arguments_short = true;
+        let mut count = 0;
+        for block in &mut self.said {
+            let before = block_bytes(block);
+            let Block::ToolCall { call_id, arguments, .. } = block else { continue };
+            // Only what has its result has ended.
+            let Some(reply) = self.replies.iter().find(|reply| reply.call_id == *call_id) else { continue };
+            if let Some(short) = render::shortened_arguments(arguments, &reply.id) {
+                *arguments = short;
+                self.bytes = (self.bytes + block_bytes(block)).saturating_sub(before);
+                count += 1;
+            }
+        }
+        self.said_digest.forget();
         count
     }
 
@@ -96,47 +160,74 @@ impl Exchange {
 impl Conversation {
     /// `summary_bytes` bounds what is said of exchanges that are no longer here.
     pub(crate) fn new(task: String, summary_bytes: usize) -> Self {
-        Self { task, past: Past::new(summary_bytes), exchanges: VecDeque::new() }
+        Self {
+            task,
+            past: Past::new(summary_bytes),
+            exchanges: VecDeque::new(),
+            exchange_bytes: 0,
+            call_ids: BTreeSet::new(),
+            opening_digest: Digest::default(),
+        }
     }
 
     /// Another bound for what is said of exchanges that are no longer here.
     pub(crate) fn resize(&mut self, summary_bytes: usize) {
         self.past.resize(summary_bytes);
+        self.opening_digest.forget();
     }
 
     pub(crate) fn push(&mut self, exchange: Exchange) {
+        self.exchange_bytes += exchange.bytes;
+        self.call_ids.extend(exchange.call_ids().map(str::to_owned));
         self.exchanges.push_back(exchange);
     }
 
     /// Says something after the last turn.
     pub(crate) fn note(&mut self, note: Note) {
-        match (self.exchanges.back_mut(), note) {
-            (Some(last), note) => last.note(note),
+        if self.exchanges.is_empty() {
             // Nothing was said yet, so it belongs to the task.
-            (None, Note::User(text) | Note::Loop(text)) => self.past.hear(text),
+            let (Note::User(text) | Note::Loop(text)) = note;
+            self.past.hear(text);
+            self.opening_digest.forget();
+        } else {
+            self.change_last(|last| last.note(note));
         }
     }
 
     pub(crate) fn reply(&mut self, reply: Reply) {
-        if let Some(last) = self.exchanges.back_mut() {
-            last.reply(reply);
+        self.change_last(|last| last.reply(reply));
+    }
+
+    fn change_last(&mut self, change: impl FnOnce(&mut Exchange)) {
+        if let Some(last) = self.exchanges.len().checked_sub(1) {
+            self.change(last, change);
         }
     }
 
+    /// Changes one exchange, and keeps what all take together.
+    fn change<T>(&mut self, at: usize, change: impl FnOnce(&mut Exchange) -> T) -> Option<T> {
+        let exchange = self.exchanges.get_mut(at)?;
+        let before = exchange.bytes;
+        let answer = change(exchange);
+        self.exchange_bytes = (self.exchange_bytes + exchange.bytes).saturating_sub(before);
+        Some(answer)
+    }
+
     pub(crate) fn has_call_id(&self, id: &str) -> bool {
-        self.exchanges.iter().any(|exchange| exchange.call_ids().any(|known| known == id))
+        self.call_ids.contains(id)
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        let said: usize = self.exchanges.iter().map(|exchange| exchange.bytes + 2 * FRAME_BYTES).sum();
-        self.task.len() + self.past.bytes() + said + FRAME_BYTES
+        let frames = (2 * self.exchanges.len() + 1) * FRAME_BYTES;
+        self.task.len() + self.past.bytes() + self.exchange_bytes + frames
     }
 
-    /// Shortens the results of the oldest exchange that still has them whole, but for the last `kept`. Answers how many
-    /// results that were; `None` when there is no such exchange.
-    pub(crate) fn shorten_oldest(&mut self, kept: usize) -> Option<u64> {
+    /// Shortens a part of the oldest exchange that still has it whole, but for the last `kept`. Answers how much that
+    /// was; `None` when there is no such exchange.
+    pub(crate) fn shorten_oldest(&mut self, part: Part, kept: usize) -> Option<u64> {
         let old = self.exchanges.len().saturating_sub(kept);
-        self.exchanges.iter_mut().take(old).find(|exchange| !exchange.is_short).map(Exchange::shorten)
+        let at = self.exchanges.iter().take(old).position(|exchange| !exchange.is_short(part))?;
+        self.change(at, |exchange| exchange.shorten(part))
     }
 
     /// Makes lines of the oldest exchange, but for the last `kept`. Answers whether there was one.
@@ -145,6 +236,10 @@ impl Conversation {
             return false;
         }
         let Some(oldest) = self.exchanges.pop_front() else { return false };
+        self.exchange_bytes = self.exchange_bytes.saturating_sub(oldest.bytes);
+        for id in oldest.call_ids() {
+            self.call_ids.remove(id);
+        }
         if oldest.replies.is_empty() {
             self.past.remember(oldest.step, &oldest.text());
         }
@@ -156,36 +251,30 @@ impl Conversation {
                 self.past.hear(text);
             }
         }
+        self.opening_digest.forget();
         true
     }
 
-    /// The messages as a provider wants them: roles alternate, each call has its result in the message after it, and no
-    /// message is empty. `aside` is said at the end and not kept.
-    pub(crate) fn messages(&self, aside: Option<String>) -> Vec<Message> {
-        let mut messages = Vec::new();
+    /// The messages as a provider wants them, and the hash of each: roles alternate, each call has its result in the
+    /// message after it, and no message is empty. `aside` is said at the end and not kept.
+    pub(crate) fn messages(&self, aside: Option<String>) -> (Vec<Message>, Vec<String>) {
+        let mut messages = Messages::default();
         let text = |text: &str| Block::Text { text: text.to_owned() };
-        say(&mut messages, Role::User, std::iter::once(text(&self.task)).chain(self.past.blocks()));
+        let opening = std::iter::once(text(&self.task)).chain(self.past.blocks());
+        messages.say(Role::User, opening, Some(&self.opening_digest));
         for exchange in &self.exchanges {
-            say(&mut messages, Role::Assistant, exchange.said.iter().cloned());
+            let said = exchange.said.iter().cloned();
+            messages.say(Role::Assistant, said, Some(&exchange.said_digest));
             let replies = exchange.replies.iter().map(|reply| Block::ToolResult {
                 call_id: reply.call_id.clone(),
                 content: reply.content.clone(),
                 is_error: reply.is_error,
             });
             let notes = exchange.notes.iter().map(|(Note::Loop(words) | Note::User(words))| text(words));
-            say(&mut messages, Role::User, replies.chain(notes));
+            messages.say(Role::User, replies.chain(notes), Some(&exchange.answer_digest));
         }
-        say(&mut messages, Role::User, aside.map(|text| Block::Text { text }));
-        messages
-    }
-}
-
-fn say(messages: &mut Vec<Message>, role: Role, blocks: impl IntoIterator<Item = Block>) {
-    let blocks: Vec<Block> = blocks.into_iter().collect();
-    match messages.last_mut() {
-        _ if blocks.is_empty() => {}
-        Some(last) if last.role == role => last.blocks.extend(blocks),
-        _ => messages.push(Message { role, blocks }),
+        messages.say(Role::User, aside.map(|text| Block::Text { text }), None);
+        messages.done()
     }
 }
 

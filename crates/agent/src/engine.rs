@@ -6,9 +6,9 @@ use tgp_contract::{Code, ToolError};
 
 use crate::context::Fitted;
 use crate::meter::Moment;
-use crate::routing::{self, Mender};
+use crate::routing::Mender;
 use crate::session::{MAX_CUT_TURNS, Next, Over, Session};
-use crate::turn::{self, Wanted};
+use crate::turn::{self, MAX_CALLS, Wanted};
 use crate::world::{Halt, Heard, Order, Settled, World};
 use crate::{AgentEvent, Ending, Line, LineKind, ResumeOptions, Safety, Summary, TurnEnding};
 
@@ -130,14 +130,21 @@ impl<W: World> Engine<W> {
         let step = self.session.step();
         let tokens = self.session.meter.tokens();
         self.world.tell(AgentEvent::Step { step, tokens }).await;
-        let options = self.session.request();
-        let request = routing::hash(&serde_json::to_value(&options).unwrap_or_default());
+        let asked = self.session.request();
+        let request = asked.hash.clone();
         let patience = self.session.meter.left_ms(&self.session.budgets).map(Duration::from_millis);
-        let Heard { events, ending } = self.world.turn(options, patience).await?;
-        let usage = turn::usage(&events);
+        let Heard { events, ending } = self.world.turn(asked, patience).await?;
+        let (usage, left_out) = (turn::usage(&events), turn::left_out(&events));
         self.append(LineKind::Turn { step, request, events, ending: ending.clone() }, Safety::Written)?;
         if let Some(usage) = usage {
             self.world.tell(AgentEvent::Usage(usage)).await;
+        }
+        if left_out > 0 && ending == TurnEnding::Complete {
+            let message = format!(
+                "the model wanted {} calls at once; the last {left_out} were not made, and it was told so",
+                left_out + MAX_CALLS
+            );
+            self.notice(message).await;
         }
         Ok(match ending {
             TurnEnding::Complete => None,
@@ -246,6 +253,9 @@ impl<W: World> Engine<W> {
             | Ending::Broken { error } => Some(error.clone()),
             Ending::Done | Ending::Interrupted => None,
         };
+        if let Some(message) = self.session.overrun().filter(|_| ending == Ending::Done) {
+            self.notice(message).await;
+        }
         if let Some(error) = error {
             self.world.tell(AgentEvent::Error { error }).await;
         }
@@ -294,6 +304,6 @@ impl<W: World> Engine<W> {
 fn shortening(fitted: Fitted) -> String {
     let Fitted { shortened, summarised, tokens, .. } = fitted;
     format!(
-        "the context was getting full: {shortened} old results were shortened and {summarised} old turns summarised; about {tokens} tokens are left in it"
+        "the context was getting full: {shortened} old results and arguments were shortened and {summarised} old turns summarised; about {tokens} tokens are left in it"
     )
 }

@@ -19,6 +19,7 @@ mod ports;
 mod prompt;
 mod render;
 mod replay;
+mod request;
 mod routing;
 mod run;
 mod session;

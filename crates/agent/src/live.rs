@@ -8,14 +8,15 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesOrdered;
 use serde_json::{Value, json};
 use tgp_contract::{
-    Actor, CallContext, CallRecord, CapabilityToken, ChatOptions, Code, Consent, FileEffect, GateVerdict,
-    ModelProvider, Stage, StreamEvent, TddState, ToolCall, ToolError, ToolResult,
+    Actor, CallContext, CallRecord, Cancellation, CapabilityToken, ChatOptions, Code, Consent, FileEffect,
+    GateVerdict, ModelProvider, Stage, StreamEvent, TddState, ToolCall, ToolCaller, ToolError, ToolResult,
 };
 use tokio::sync::mpsc;
 
 use crate::bounds;
+use crate::request::Request;
 use crate::turn::event_bytes;
-use crate::world::{Halt, Heard, Order, Settled, World};
+use crate::world::{FATE, Halt, Heard, Order, Settled, UNKNOWN, World};
 use crate::{AgentEvent, Fate, Line, Ports, Safety, StopSignal, StopWish, TurnEnding};
 
 /// What one turn may hold: many times what any model writes at once.
@@ -24,6 +25,9 @@ const MAX_TURN_BYTES: usize = 4 << 20;
 const MIN_EVENT_BYTES: usize = 16;
 /// A turn that takes longer has hung, whatever its provider thinks.
 const MAX_TURN_TIME: Duration = Duration::from_secs(60 * 60);
+
+/// How long a call that is not wanted any more is waited for: what is writing a change ends in far less.
+const CANCEL_PATIENCE: Duration = Duration::from_secs(30);
 
 /// On whose behalf calls are made.
 #[derive(Clone, Debug)]
@@ -76,12 +80,12 @@ impl World for Live<'_> {
         let _ = self.events.send(event).await;
     }
 
-    async fn turn(&mut self, options: ChatOptions, patience: Option<Duration>) -> Result<Heard, Halt> {
+    async fn turn(&mut self, request: Request, patience: Option<Duration>) -> Result<Heard, Halt> {
         let mut ear = Ear { events: Vec::new(), bytes: 0 };
         let ending = tokio::select! {
             biased;
             () = self.stop.wished(StopWish::AfterCall) => TurnEnding::Interrupted,
-            ending = ear.listen(self.ports.provider, options, &self.events) => ending,
+            ending = ear.listen(self.ports.provider, request.options, &self.events) => ending,
             () = tokio::time::sleep(patience.unwrap_or(MAX_TURN_TIME).min(MAX_TURN_TIME)) => {
                 if patience.is_some_and(|patience| patience <= MAX_TURN_TIME) {
                     TurnEnding::OutOfTime
@@ -114,20 +118,27 @@ impl World for Live<'_> {
                 depth: 0,
                 token: self.caller.token.clone(),
             };
-            let tools = self.ports.tools;
-            self.running.push_back(Box::pin(async move { settled(tools.call(call, context).await) }));
+            let made = made(self.ports.tools, call, context, self.stop.clone());
+            self.running.push_back(Box::pin(made));
         }
     }
 
     async fn settle(&mut self) -> Result<Settled, Halt> {
+        if self.running.is_empty() {
+            return Ok(cancelled());
+        }
+        let stop = &mut self.stop;
+        let out_of_patience = async {
+            stop.wished(StopWish::Now).await;
+            tokio::time::sleep(CANCEL_PATIENCE).await;
+        };
         tokio::select! {
             // What has ended has ended, whatever is wished now.
             biased;
             Some(settled) = self.running.next() => Ok(settled),
-            () = self.stop.wished(StopWish::Now) => {
-                // Their futures are dropped here, and each leaves its record.
+            () = out_of_patience => {
                 self.running.clear();
-                Ok(cancelled())
+                Ok(abandoned())
             }
         }
     }
@@ -212,12 +223,32 @@ fn failed(message: String) -> TurnEnding {
     TurnEnding::Failed { error: ToolError::new(Code::Provider, message) }
 }
 
-fn settled(record: CallRecord) -> Settled {
-    let verdict = verdict(&record).to_owned();
+/// Makes a call, until it ends or is not wanted any more.
+async fn made(tools: &dyn ToolCaller, call: ToolCall, context: CallContext, stop: StopSignal) -> Settled {
+    let (mut listener, watched) = (stop.clone(), stop);
+    let unwanted: Cancellation<'_> = Box::pin(async move { listener.wished(StopWish::Now).await });
+    tokio::select! {
+        biased;
+        record = tools.call(call, context) => settled(record, watched.wish()),
+        // Its future is dropped, and it leaves its record by itself.
+        () = unwanted => cancelled(),
+    }
+}
+
+fn settled(record: CallRecord, wish: StopWish) -> Settled {
+    let verdict =
+        if wish == StopWish::Now && says_cancelled(&record) { "cancelled" } else { verdict(&record) };
+    let verdict = verdict.to_owned();
     let (files, files_omitted) = bounds::fit_files(record.files);
     let unapplied = matches!(verdict.as_str(), "denied" | "refused") && was_judged_again(&record.verdicts);
     let (result, duration_us) = (bounds::fit_result(record.result), record.duration_us);
     Settled { result, verdict, duration_us, files, files_omitted, unapplied }
+}
+
+/// Whether a record is that of a call which was taken back. A tool may say so of itself, so it counts only after a wish.
+fn says_cancelled(record: &CallRecord) -> bool {
+    let detail = record.result.error().and_then(|error| error.details.get("cancelled"));
+    detail.and_then(Value::as_bool) == Some(true)
 }
 
 /// Whether the gates were asked about files that the call wanted to change, for which it had to run. A denial of the
@@ -262,6 +293,18 @@ fn cancelled() -> Settled {
     unmade("cancelled", error)
 }
 
+/// A call that has not ended though nobody waits for it any more.
+fn abandoned() -> Settled {
+    let seconds = CANCEL_PATIENCE.as_secs();
+    let message = format!(
+        "the call was cancelled, because the user wished to stop, and had not ended after {seconds} seconds: what it has done is not known"
+    );
+    let error = ToolError::new(Code::Runtime, message)
+        .help("look at what it would have changed, and make it again only if it has not happened")
+        .detail(FATE, UNKNOWN);
+    unmade("cancelled", error)
+}
+
 fn unmade(verdict: &str, error: ToolError) -> Settled {
     Settled {
         result: ToolResult::Failed(error),
@@ -280,7 +323,8 @@ fn recovered(fate: Fate) -> Settled {
             Code::Runtime,
             "the session was killed while this call ran, and it left no record: what it has done is not known",
         )
-        .help("look at what it would have changed, and make it again only if it has not happened");
+        .help("look at what it would have changed, and make it again only if it has not happened")
+        .detail(FATE, UNKNOWN);
         return unmade("recovered", error);
     };
     // The entry of the audit may stand as a whole, or its outcome alone.

@@ -8,6 +8,10 @@ const MILLION: f64 = 1_000_000.0;
 /// From so few steps on, the model is told how many are left.
 const LAST_STEPS: u64 = 3;
 
+/// So many tokens every model can answer with. Where the user has set no limit, a larger one could be more than the
+/// model has, and its provider would refuse the request.
+const SAFE_OUTPUT_TOKENS: u64 = 4096;
+
 /// When a budget is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Moment {
@@ -67,6 +71,52 @@ impl Meter {
     /// What is left of the time, where it has a bound.
     pub(crate) fn left_ms(&self, budgets: &Budgets) -> Option<u64> {
         budgets.max_seconds.map(|most| most.saturating_mul(1000).saturating_sub(self.elapsed_ms()))
+    }
+
+    /// How long the next answer may be: no longer than the user has set, and than what is left of the budgets. What a
+    /// turn reads is not known before it is asked, so a session may go over a bound by as much.
+    pub(crate) fn output_tokens(
+        &self,
+        budgets: &Budgets,
+        prices: Option<Prices>,
+        configured: Option<u64>,
+    ) -> Option<u64> {
+        let tokens = budgets.max_tokens.map(|most| most.saturating_sub(self.tokens()));
+        let left = [tokens, self.affordable(budgets, prices)].into_iter().flatten().min();
+        let left = left.map(|left| left.max(1));
+        match (configured, left) {
+            (Some(configured), Some(left)) => Some(configured.min(left)),
+            (None, Some(left)) => Some(left).filter(|left| *left <= SAFE_OUTPUT_TOKENS),
+            (configured, None) => configured,
+        }
+    }
+
+    /// Tokens of output that can be paid with what is left.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a cast of a float saturates, and so many tokens nobody writes"
+    )]
+    fn affordable(&self, budgets: &Budgets, prices: Option<Prices>) -> Option<u64> {
+        let price = prices.map(|prices| prices.output).filter(|price| *price > 0.0)?;
+        let left = budgets.max_cost? - self.cost(prices)?;
+        Some((left / price * MILLION) as u64)
+    }
+
+    /// The bounds that were passed by what has happened since they were last looked at.
+    pub(crate) fn overrun(&self, budgets: &Budgets, prices: Option<Prices>) -> Option<String> {
+        let over = |name: &str, used: u64, most: Option<u64>| {
+            most.filter(|most| used > *most).map(|most| format!("{used} of {most} {name}"))
+        };
+        let cost = self.cost(prices).zip(budgets.max_cost).filter(|(cost, most)| cost > most);
+        let passed = [
+            over("tokens", self.tokens(), budgets.max_tokens),
+            over("seconds", self.elapsed_ms() / 1000, budgets.max_seconds),
+            cost.map(|(cost, most)| format!("{cost:.4} of {most:.4} in cost")),
+        ];
+        let passed: Vec<String> = passed.into_iter().flatten().collect();
+        (!passed.is_empty())
+            .then(|| format!("the session is done, but it went over its bounds: {}", passed.join(", ")))
     }
 
     /// What the model is told when its steps run out.

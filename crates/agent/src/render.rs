@@ -124,6 +124,37 @@ pub(crate) fn shortened(content: &str, id: &str) -> Option<String> {
     ))
 }
 
+/// Arguments of a call that has ended, with their long texts cut; nothing when none is long. Their shape stays, so that
+/// they still are what the tool takes.
+pub(crate) fn shortened_arguments(arguments: &Value, id: &str) -> Option<Value> {
+    match arguments {
+        Value::String(text) if text.len() > SHORT_BYTES * 2 => {
+            let start = head(text, SHORT_BYTES);
+            Some(Value::String(format!(
+                "{start}\n[shortened here from {} bytes; the call had all of them, and a file that it wrote can be read again; recall {{\"id\": \"{id}\"}} reads the call's result]",
+                text.len()
+            )))
+        }
+        Value::Array(items) => {
+            let short: Vec<Option<Value>> = items.iter().map(|item| shortened_arguments(item, id)).collect();
+            let whole = |(item, short): (&Value, Option<Value>)| short.unwrap_or_else(|| item.clone());
+            short.iter().any(Option::is_some).then(|| items.iter().zip(short).map(whole).collect())
+        }
+        Value::Object(fields) => {
+            let mut changed = fields.clone();
+            let mut is_changed = false;
+            for (name, value) in fields {
+                if let Some(short) = shortened_arguments(value, id) {
+                    changed.insert(name.clone(), short);
+                    is_changed = true;
+                }
+            }
+            is_changed.then_some(Value::Object(changed))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+    }
+}
+
 /// A call in one line, for a conversation that no longer holds it.
 pub(crate) fn call_line(
     step: u64,
@@ -132,14 +163,25 @@ pub(crate) fn call_line(
     arguments: &Value,
     error: Option<&ToolError>,
 ) -> String {
-    let key = KEY_ARGUMENTS.iter().find_map(|name| arguments.get(name).map(|value| (name, value)));
-    let shown = match key {
-        Some((name, Value::String(text))) => format!(" {name}={}", one_line(text, KEY_ARGUMENT_BYTES)),
-        Some((name, value)) => format!(" {name}={}", one_line(&value.to_string(), KEY_ARGUMENT_BYTES)),
-        None => String::new(),
-    };
+    let shown = key_argument(arguments).map(|(name, value)| format!(" {name}={value}")).unwrap_or_default();
     let outcome = error.map_or("ok", |error| error.code.as_str());
     format!("- step {step}: {id} {}{shown}: {outcome}", one_line(tool, KEY_ARGUMENT_BYTES))
+}
+
+/// A call by its id, its tool and what it is about, such as `r3.1 fs_write one.txt`.
+pub(crate) fn call_words(id: &str, tool: &str, arguments: &Value) -> String {
+    let shown = key_argument(arguments).map(|(_, value)| format!(" {value}")).unwrap_or_default();
+    format!("{id} {}{shown}", one_line(tool, KEY_ARGUMENT_BYTES))
+}
+
+/// The argument that says most about a call, in one line.
+fn key_argument(arguments: &Value) -> Option<(&'static str, String)> {
+    let (name, value) = KEY_ARGUMENTS.iter().find_map(|name| Some((*name, arguments.get(name)?)))?;
+    let words = match value {
+        Value::String(text) => one_line(text, KEY_ARGUMENT_BYTES),
+        value => one_line(&value.to_string(), KEY_ARGUMENT_BYTES),
+    };
+    Some((name, words))
 }
 
 /// The text in one line, cut where it is too long.

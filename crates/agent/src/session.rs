@@ -12,10 +12,12 @@ use crate::context::{Context, Fitted};
 use crate::conversation::{Conversation, Exchange, Note, Reply};
 use crate::meter::{Meter, Moment};
 use crate::render::{self, Answer};
+use crate::request::{self, Fixed, Request};
 use crate::routing::{self, Failures, MAX_FAILURES, Mender};
 use crate::tally::{Ended, Tally};
 use crate::transcript::VERSION;
 use crate::turn::{self, MAX_CALLS, Wanted};
+use crate::world::{FATE, UNKNOWN};
 use crate::{Budgets, Ending, Limits, Line, LineKind, Summary, TurnEnding};
 
 /// What is kept of the model's last words for the summary.
@@ -60,6 +62,8 @@ pub(crate) struct Head {
     pub(crate) tools: Vec<ToolDefinition>,
     system: String,
     model_tools: Vec<ModelTool>,
+    /// The hashes of both.
+    fixed: Fixed,
 }
 
 /// Where a session stands.
@@ -127,7 +131,7 @@ impl Session {
             return Err(misfit(line, "the first line has the number 0"));
         }
         let model_tools: Vec<ModelTool> = tools.iter().map(ModelTool::from).collect();
-        let fixed = system.len() + serde_json::to_string(&model_tools).map_or(0, |text| text.len());
+        let fixed_bytes = system.len() + serde_json::to_string(&model_tools).map_or(0, |text| text.len());
         let mut meter = Meter::default();
         meter.begin(line.at_ms);
         Ok(Self {
@@ -142,7 +146,7 @@ impl Session {
             stopped: false,
             sequence: 1,
             conversation: Conversation::new(task.clone(), Context::past_bytes(limits.context_tokens)),
-            context: Context::new(limits.context_tokens, limits.max_output_tokens, fixed),
+            context: Context::new(limits.context_tokens, limits.max_output_tokens, fixed_bytes),
             failures: Failures::default(),
             tally: Tally::default(),
             over: None,
@@ -157,6 +161,7 @@ impl Session {
                 mode: *mode,
                 tools: tools.clone(),
                 system: system.clone(),
+                fixed: Fixed { system: request::digest(system), tools: request::digest(&model_tools) },
                 model_tools,
             },
         })
@@ -317,10 +322,12 @@ impl Session {
             line,
         });
         self.tally.add(&Ended {
+            id: came.id,
             tool,
             arguments: &wanted.arguments,
             result: came.result,
             verdict: came.verdict,
+            is_unknown: !is_own && !wanted.is_read() && error.is_some_and(is_of_unknown_fate),
             files: came.files,
             files_omitted: came.files_omitted,
         });
@@ -372,22 +379,32 @@ impl Session {
     }
 
     /// What the model is asked next.
-    pub(crate) fn request(&self) -> ChatOptions {
-        ChatOptions {
+    pub(crate) fn request(&self) -> Request {
+        let (messages, hashes) = self.conversation.messages(self.meter.last_steps(&self.budgets));
+        let Limits { prices, max_output_tokens, temperature, .. } = self.limits;
+        let options = ChatOptions {
             model: self.model.clone(),
             system: self.head.system.clone(),
-            messages: self.conversation.messages(self.meter.last_steps(&self.budgets)),
+            messages,
             tools: self.head.model_tools.clone(),
-            max_output_tokens: self.limits.max_output_tokens,
-            temperature: self.limits.temperature,
+            max_output_tokens: self.meter.output_tokens(&self.budgets, prices, max_output_tokens),
+            temperature,
             turn: self.meter.steps,
-        }
+        };
+        Request::new(options, &self.head.fixed, &hashes)
+    }
+
+    /// The bounds that a session which is done has passed.
+    pub(crate) fn overrun(&self) -> Option<String> {
+        self.meter.overrun(&self.budgets, self.limits.prices)
     }
 
     /// What the session has come to, when it ends at this time.
     pub(crate) fn summary(&self, ending: Ending, at_ms: u64) -> Summary {
         let mut meter = self.meter.clone();
         meter.reach(at_ms);
+        let begun = self.calls.iter().filter(|wanted| wanted.begun && !wanted.is_read());
+        let begun = begun.map(|wanted| render::call_words(&wanted.id, &wanted.tool, &wanted.arguments));
         Summary {
             session: self.head.id.clone(),
             ending,
@@ -396,6 +413,7 @@ impl Session {
             calls: self.tally.calls,
             refused: self.tally.refused,
             failed: self.tally.failed,
+            unknown: self.tally.unknown(begun),
             usage: meter.usage,
             usage_estimated: meter.is_estimated,
             cost: meter.cost(self.limits.prices),
@@ -415,6 +433,11 @@ impl Session {
         turn::definition(&self.head.tools, tool)
             .is_none_or(|tool| tool.input_schema.get("type").and_then(Value::as_str) == Some("object"))
     }
+}
+
+/// Whether an error of the loop's own says that nobody knows what a call has done.
+fn is_of_unknown_fate(error: &ToolError) -> bool {
+    error.details.get(FATE).and_then(Value::as_str) == Some(UNKNOWN)
 }
 
 fn misfit(line: &Line, why: &str) -> ToolError {

@@ -38,6 +38,10 @@ pub struct TestCount {
     pub runs: u64,
     pub passed: u64,
     pub failed: u64,
+    /// True when the last run has no result: it did not end by itself, or it does not tell whether the tests pass. The
+    /// two numbers are then what was counted before, if anything was.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub inconclusive: bool,
 }
 
 /// The first and the last entry of the audit that belong to the session.
@@ -60,6 +64,10 @@ pub struct Summary {
     /// Calls that a gate denied or nobody agreed to.
     pub refused: u64,
     pub failed: u64,
+    /// Calls that were begun and left no record, such as `r3.1 fs_write one.txt`: they may have changed something or
+    /// not, so they count as neither done nor failed. At most a hundred; the last line then counts the others.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unknown: Vec<String>,
     pub usage: Usage,
     /// True when the provider did not say what every turn has used, so that some of it is reckoned.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -5,22 +5,29 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 use tgp_contract::{FileEffect, RelativePath, Root, ToolResult};
 
-use crate::{TestCount, TouchedFile};
+use crate::{TestCount, TouchedFile, render};
 
 /// Files that a summary names one by one; the others are counted.
 const MAX_FILES: usize = 1_000;
 /// Tools that a summary names as forged or reused: more than one session can forge.
 const MAX_TOOLS: usize = 256;
+/// Calls of unknown fate that a summary names: each of them is one kill of the process.
+const MAX_UNKNOWN: usize = 100;
+/// What a run of tests is called that says nothing: no test ran, nobody knows which failed, or which files it saw.
+const WITHOUT_RESULT: [&str; 2] = ["inconclusive", "stale"];
 /// Where forged tools stand in their repository.
 const TOOLS_DIRECTORY: &str = "tools/";
 
 /// One call that has ended.
 pub(crate) struct Ended<'a> {
+    pub(crate) id: &'a str,
     /// The tool's own name.
     pub(crate) tool: &'a str,
     pub(crate) arguments: &'a Value,
     pub(crate) result: &'a ToolResult,
     pub(crate) verdict: &'a str,
+    /// Whether it may have changed something, and nobody knows.
+    pub(crate) is_unknown: bool,
     pub(crate) files: &'a [FileEffect],
     pub(crate) files_omitted: u64,
 }
@@ -43,6 +50,8 @@ pub(crate) struct Tally {
     pub(crate) files_omitted: u64,
     forged: BTreeSet<String>,
     executed: BTreeSet<String>,
+    unknown: Vec<String>,
+    unknown_omitted: u64,
 }
 
 impl Tally {
@@ -53,6 +62,7 @@ impl Tally {
             ended.result.error().and_then(|error| error.details.get("recovered")?.get("verdict")?.as_str());
         match recorded.unwrap_or(ended.verdict) {
             "denied" | "refused" => self.refused += 1,
+            _ if ended.is_unknown => self.lose(render::call_words(ended.id, ended.tool, ended.arguments)),
             "cancelled" => {}
             _ if !ended.result.is_ok() => self.failed += 1,
             _ => {}
@@ -67,6 +77,24 @@ impl Tally {
                 _ => {}
             }
         }
+    }
+
+    fn lose(&mut self, words: String) {
+        if self.unknown.len() < MAX_UNKNOWN {
+            self.unknown.push(words);
+        } else {
+            self.unknown_omitted += 1;
+        }
+    }
+
+    /// The calls whose fate is not known, and those that were begun and are not looked up yet.
+    pub(crate) fn unknown(&self, begun: impl Iterator<Item = String>) -> Vec<String> {
+        let mut named = self.unknown.clone();
+        named.extend(begun);
+        let omitted = self.unknown_omitted + named.len().saturating_sub(MAX_UNKNOWN) as u64;
+        named.truncate(MAX_UNKNOWN);
+        named.extend((omitted > 0).then(|| format!("and {omitted} more")));
+        named
     }
 
     fn touch(&mut self, files: &[FileEffect]) {
@@ -106,6 +134,9 @@ impl Tally {
         let tests = self.tests.get_or_insert_default();
         tests.runs += 1;
         (tests.passed, tests.failed) = (count("passed").unwrap_or(0), count("failed").unwrap_or(0));
+        let word = |place: &str| result.data().and_then(|data| data.pointer(place)).and_then(Value::as_str);
+        tests.inconclusive = word("/state/outcome").is_some_and(|outcome| WITHOUT_RESULT.contains(&outcome))
+            || word("/ended").is_some_and(|how| how != "exit");
     }
 
     pub(crate) fn files(&self) -> Vec<TouchedFile> {

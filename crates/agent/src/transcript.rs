@@ -10,7 +10,7 @@ use crate::summary::is_zero;
 use crate::{Budgets, Limits, Summary};
 
 /// The format of the lines. A reader that meets another number does not understand them.
-pub(crate) const VERSION: u64 = 2;
+pub(crate) const VERSION: u64 = 3;
 
 /// One line of the transcript.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -57,7 +57,9 @@ pub enum LineKind {
         budgets: Budgets,
         limits: Limits,
     },
-    /// A turn of the model, when it has ended. `request` is the SHA-256 of the canonical JSON of what it was asked.
+    /// A turn of the model, when it has ended. `request` is the hash of what it was asked: the SHA-256 of the canonical
+    /// JSON of `{ model, limits: { maxOutputTokens, temperature }, turn, system, tools, messages }`, where `system`,
+    /// `tools` and each of the `messages` are the SHA-256 of their own canonical JSON.
     Turn { step: u64, request: String, events: Vec<StreamEvent>, ending: TurnEnding },
     /// A call is about to be made.
     Call { step: u64, id: String, call_id: String, tool: String, arguments: Value, effect: Option<Effect> },

@@ -121,6 +121,12 @@ pub(crate) fn usage(events: &[StreamEvent]) -> Option<Usage> {
     })
 }
 
+/// How many calls of a turn are beyond the bound.
+pub(crate) fn left_out(events: &[StreamEvent]) -> usize {
+    let calls = events.iter().filter(|event| matches!(event, StreamEvent::ToolCall { .. })).count();
+    calls.saturating_sub(MAX_CALLS)
+}
+
 /// Bytes that the model has written.
 pub(crate) fn heard_bytes(events: &[StreamEvent]) -> usize {
     events.iter().map(event_bytes).sum()

@@ -2,10 +2,15 @@
 
 use std::time::Duration;
 
-use tgp_contract::{ChatOptions, FileEffect, StreamEvent, TddState, ToolError, ToolResult};
+use tgp_contract::{FileEffect, StreamEvent, TddState, ToolError, ToolResult};
 
+use crate::request::Request;
 use crate::turn::Wanted;
 use crate::{AgentEvent, Line, Safety, TurnEnding};
+
+/// The detail of an error that says what is known of a call, and what it says when nobody knows what it has done.
+pub(crate) const FATE: &str = "fate";
+pub(crate) const UNKNOWN: &str = "unknown";
 
 /// Why the loop cannot go on at all.
 #[derive(Debug)]
@@ -67,7 +72,7 @@ pub(crate) trait World {
     async fn tell(&mut self, event: AgentEvent);
 
     /// Asks the model, and waits for its turn no longer than `patience`.
-    async fn turn(&mut self, options: ChatOptions, patience: Option<Duration>) -> Result<Heard, Halt>;
+    async fn turn(&mut self, request: Request, patience: Option<Duration>) -> Result<Heard, Halt>;
 
     /// Begins calls.
     fn make(&mut self, orders: Vec<Order>);

@@ -4,6 +4,7 @@ use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Message, Rende
 use serde_json::Value;
 use tgp::contract::{Finding, Place, Severity, ToolError};
 
+use crate::conversation::was_answered;
 use crate::text::wrap;
 
 /// How a screen looks where it is shown.
@@ -27,7 +28,7 @@ pub fn error(error: &ToolError, source: Option<&str>, look: Look) -> String {
     if problems.len() > 1 {
         group = group.elements(problems.iter().map(|problem| note(look, Level::NOTE, "note", problem)));
     }
-    if let Some(help) = error.help_of() {
+    if let Some(help) = error.help_of().filter(|_| !was_answered(error)) {
         group = group.element(note(look, Level::HELP, "help", help));
     }
     let screen = renderer(look).render(&[group]);

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use serde_json::json;
-use tgp_agent::{Budgets, Ending, Limits, LineKind, Prices, ResumeOptions, TurnEnding};
+use tgp_agent::{AgentEvent, Budgets, Ending, Limits, LineKind, Prices, ResumeOptions, TurnEnding};
 use tgp_contract::{Code, StreamEvent, ToolError};
 
 use crate::support::*;
@@ -156,4 +156,68 @@ async fn options_that_cannot_be_right_are_refused_before_anything_is_written() {
         assert!(matches!(error.code, Code::Validation | Code::Config) && error.help_of().is_some());
     }
     assert!(world.lines().is_empty() && world.requests().is_empty());
+}
+
+#[tokio::test]
+async fn what_is_left_of_a_budget_bounds_an_answer() {
+    let prices = Some(Prices { input: 3.0, output: 10.0 });
+    let tokens = |most: u64| Budgets { max_tokens: Some(most), ..budgets() };
+    let cost = |most: f64| Budgets { max_cost: Some(most), ..budgets() };
+    // A turn takes 150 tokens and costs 0.0008, which is the price of 80 tokens of output.
+    let cases = [
+        (budgets(), None, [None; 3]),
+        (budgets(), Some(500), [Some(500); 3]),
+        (tokens(400), Some(300), [Some(300), Some(250), Some(100)]),
+        (tokens(400), None, [Some(400), Some(250), Some(100)]),
+        // A model may not have so many, so its own limit stands until it has.
+        (tokens(4_300), None, [None, None, Some(4_000)]),
+        (tokens(10_000), Some(9_900), [Some(9_900), Some(9_850), Some(9_700)]),
+        (cost(0.001_705), Some(1_000), [Some(170), Some(90), Some(10)]),
+        (Budgets { max_tokens: Some(301), ..cost(0.1) }, None, [Some(301), Some(151), Some(1)]),
+        // What is left is less than a token costs.
+        (cost(0.001_600_1), None, [Some(160), Some(80), Some(1)]),
+    ];
+    for (bounds, configured, expected) in cases {
+        let world = World::said(looks(10));
+        let limits = Limits { prices, max_output_tokens: configured, ..limits() };
+        world.run(tgp_agent::AgentOptions { budgets: bounds, limits, ..options() }).await.0.unwrap();
+        let asked: Vec<Option<u64>> =
+            world.requests().iter().take(3).map(|request| request.max_output_tokens).collect();
+        assert_eq!(asked, expected, "{bounds:?} {configured:?}");
+        assert_same(&world.lines()).await;
+    }
+    // What costs nothing is not bounded by its cost.
+    let world = World::said(looks(1));
+    let limits = Limits { prices: Some(Prices { input: 3.0, output: 0.0 }), ..limits() };
+    world.run(tgp_agent::AgentOptions { budgets: cost(0.01), limits, ..options() }).await.0.unwrap();
+    assert_eq!(world.requests()[0].max_output_tokens, None);
+}
+
+#[tokio::test]
+async fn a_session_that_is_done_over_its_bounds_says_so() {
+    let prices = Some(Prices { input: 3.0, output: 10.0 });
+    let bounds =
+        |tokens: u64, cost: f64| Budgets { max_tokens: Some(tokens), max_cost: Some(cost), ..budgets() };
+    // 400 in and 200 out are 600 tokens, and cost 0.0032.
+    let cases = [
+        (bounds(600, 0.0032), None),
+        (bounds(500, 1.0), Some("over its bounds: 600 of 500 tokens")),
+        (bounds(599, 0.003), Some("600 of 599 tokens, 0.0032 of 0.0030 in cost")),
+    ];
+    for (bounds, told) in cases {
+        let world = World::said(vec![vec![text("done"), usage(400, 200), end()]]);
+        let limits = Limits { prices, ..limits() };
+        let (summary, events) =
+            world.run(tgp_agent::AgentOptions { budgets: bounds, limits, ..options() }).await;
+        assert_eq!(summary.unwrap().ending, Ending::Done);
+        let notices: Vec<&String> = events
+            .iter()
+            .filter_map(|event| match event {
+                AgentEvent::Notice { message } => Some(message),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(notices.len(), usize::from(told.is_some()), "{notices:?}");
+        assert!(told.is_none_or(|told| notices[0].ends_with(told)), "{notices:?}");
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tgp_agent::{
     AgentEvent, AgentOptions, Budgets, Ending, Limits, LineKind, Prices, Replayed, ResumeOptions, replay,
 };
@@ -101,6 +101,7 @@ async fn old_results_give_way_first_then_old_turns_and_never_the_last_ones() {
         .count();
     // Each time it makes room for several turns, so that what a provider has cached stays good for a while.
     assert!((2..40).contains(&told), "{told}");
+    check_hashes(&world);
     assert_same(&world.lines()).await;
 }
 
@@ -159,6 +160,101 @@ async fn a_task_that_does_not_fit_stops_with_a_clear_word() {
     let small = ResumeOptions { limits: context(8_192), ..resumption() };
     assert!(matches!(world.resume(small).await.0.unwrap().ending, Ending::Budget { .. }));
     assert_eq!(world.resume(resumption()).await.0.unwrap().ending, Ending::Done);
+    assert_same(&world.lines()).await;
+}
+
+/// The arguments of each call in a request, oldest first.
+fn arguments(request: &ChatOptions) -> Vec<&Value> {
+    let blocks = request.messages.iter().flat_map(|message| &message.blocks);
+    blocks
+        .filter_map(|block| match block {
+            Block::ToolCall { arguments, .. } => Some(arguments),
+            _ => None,
+        })
+        .collect()
+}
+
+#[tokio::test]
+async fn large_writes_give_way_instead_of_ending_the_session() {
+    const CONTENT: usize = 96 << 10;
+    let content = "fn main() {}\n".repeat(CONTENT / 13);
+    let turn = |one: usize| {
+        let edits = json!([{ "old": "short", "new": content }]);
+        let wanted = json!({ "path": format!("src/{one}.rs"), "content": content, "edits": edits, "n": one });
+        // The third makes two, so that both texts of a call are seen to give way.
+        let plain = json!({ "path": format!("src/{one}.rs"), "content": content });
+        vec![text("I write."), call("write_file", "", if one == 2 { wanted } else { plain }), end()]
+    };
+    let script: Vec<Vec<StreamEvent>> = (0..12).map(turn).collect();
+    let world = World::said(script.clone());
+    let (summary, events) = world.run(options()).await;
+    let summary = summary.unwrap();
+    assert_eq!((summary.ending, summary.calls), (Ending::Done, 12));
+    assert!(events.iter().any(|event| matches!(event, AgentEvent::Notice { message } if message.contains("arguments were shortened"))));
+    let requests = world.requests();
+    for (number, request) in requests.iter().enumerate() {
+        check_request(request);
+        assert!(request_bytes(request) <= 300_000, "{number}: {}", request_bytes(request));
+        // What is being answered stands there as it was made.
+        let sent = arguments(request);
+        assert!(sent.last().is_none_or(|last| last["content"] == json!(content)), "{number}");
+        for of_call in &sent {
+            let written = of_call["content"].as_str().unwrap();
+            assert!(of_call["path"].as_str().unwrap().starts_with("src/"));
+            let is_whole = written == content;
+            let step = of_call["path"].as_str().unwrap()[4..5].parse::<u64>().unwrap();
+            let told = format!(
+                "[shortened here from {} bytes; the call had all of them, and a file that it wrote can be read again; recall {{\"id\": \"r",
+                content.len()
+            );
+            assert!(is_whole || (written.starts_with("fn main") && written.contains(&told)), "{step}");
+            if let Some(edits) = of_call.get("edits") {
+                assert_eq!((edits[0]["old"].as_str(), of_call["n"].as_u64()), (Some("short"), Some(2)));
+                let new = edits[0]["new"].as_str().unwrap();
+                assert_eq!(new == content, is_whole, "both give way together");
+            }
+        }
+        // The oldest give way first.
+        let whole: Vec<bool> = sent.iter().map(|of_call| of_call["content"] == json!(content)).collect();
+        assert!(whole.is_sorted(), "{whole:?}");
+    }
+    check_hashes(&world);
+    assert_same(&world.lines()).await;
+    // The transcript and the tool had all of it.
+    assert!(world.made.lock().unwrap().iter().all(|(made, _)| made.arguments["content"] == json!(content)));
+    // A session that was killed asks the same.
+    let killed = World::said(script);
+    killed.kill_after(17);
+    assert!(killed.run(options()).await.0.is_err());
+    killed.kill_after(usize::MAX);
+    killed.resume(resumption()).await.0.unwrap();
+    for request in killed.requests() {
+        assert_eq!(request, requests[usize::try_from(request.turn).unwrap()]);
+    }
+}
+
+#[tokio::test]
+async fn results_of_the_last_turns_give_way_before_a_session_ends() {
+    let turn = |_| (0..8).map(|_| call("look", "", json!({ "size": 600 }))).chain([end()]).collect();
+    let world = World::said((0..3).map(turn).collect());
+    let (summary, _) = world.run(AgentOptions { limits: context(4_096), ..options() }).await;
+    assert_eq!(summary.unwrap().ending, Ending::Done);
+    let requests = world.requests();
+    let shortened: Vec<Vec<bool>> = requests
+        .iter()
+        .map(|request| contents(request).iter().map(|content| content.contains("[shortened from")).collect())
+        .collect();
+    for (number, request) in requests.iter().enumerate() {
+        check_request(request);
+        assert!(request_bytes(request) <= 4_096 * 3, "{number}: {}", request_bytes(request));
+    }
+    // The newest stay whole as long as the older ones are enough.
+    assert!(shortened[1].iter().all(|short| !short), "{shortened:?}");
+    assert!(
+        shortened[3][..8].iter().all(|short| *short) && shortened[3][16..].iter().all(|short| !short),
+        "{shortened:?}"
+    );
+    check_hashes(&world);
     assert_same(&world.lines()).await;
 }
 
@@ -238,4 +334,23 @@ async fn a_thousand_calls_do_not_make_the_conversation_grow() {
     let most = |sizes: &[usize]| sizes.iter().copied().max().unwrap();
     assert!(most(&sizes[200..]) <= most(&sizes[20..60]) + 1_000);
     assert_same(&world.lines()).await;
+}
+
+#[tokio::test]
+async fn zz_speed() {
+    for (turns, size) in [(1_000usize, 200u64), (1_000, 1_500)] {
+        let world = World::said(looks(turns, size));
+        let budgets = tgp_agent::Budgets { max_steps: 1_100, ..budgets() };
+        let (sender, receiver) = tokio::sync::mpsc::channel(64);
+        let (_handle, signal) = tgp_agent::StopSignal::new();
+        let opts = AgentOptions { limits: context(200_000), budgets, ..options() };
+        let at = std::time::Instant::now();
+        let session = tgp_agent::run(opts, world.ports(), sender, signal);
+        let (summary, _) = tokio::join!(session, collect(receiver));
+        assert_eq!(summary.unwrap().calls, turns as u64);
+        let took = at.elapsed();
+        let at = std::time::Instant::now();
+        assert_same(&world.lines()).await;
+        eprintln!("SPEED {turns} {size}: run {took:?}, replay {:?}", at.elapsed());
+    }
 }

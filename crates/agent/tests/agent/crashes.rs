@@ -148,6 +148,41 @@ async fn a_process_that_dies_in_a_call_leaves_at_most_one_effect() {
 }
 
 #[tokio::test]
+async fn the_summary_names_calls_whose_fate_is_unknown() {
+    const DEATHS: usize = 103;
+    let turn = |one: usize| vec![call("change", "", json!({ "path": format!("f/{one}.txt") })), end()];
+    let world = World::said((1..=DEATHS + 2).map(turn).collect());
+    let plan = |step: usize, death: Death| {
+        *world.death.lock().unwrap() = Some((format!("r{step}.1"), death));
+    };
+    plan(1, Death::BeforeTheRecord);
+    world.run_until_death(options()).await;
+    for step in 2..=DEATHS {
+        plan(step, Death::BeforeTheEffect);
+        tokio::select! {
+            ended = world.resume(resumption()) => panic!("it should have died: {:?}", ended.0),
+            () = world.died.notified() => {}
+        }
+    }
+    // What left its record is known.
+    plan(DEATHS + 1, Death::AfterTheRecord);
+    tokio::select! {
+        ended = world.resume(resumption()) => panic!("it should have died: {:?}", ended.0),
+        () = world.died.notified() => {}
+    }
+    let summary = world.resume(resumption()).await.0.unwrap();
+    assert_eq!((summary.ending, summary.failed, summary.calls), (Ending::Done, 0, DEATHS as u64 + 2));
+    assert_eq!(summary.unknown.len(), 101);
+    assert_eq!(summary.unknown[..2], ["r1.1 change f/1.txt", "r2.1 change f/2.txt"]);
+    assert_eq!(summary.unknown[100], "and 3 more");
+    assert_same(&world.lines()).await;
+    // Where there is none, nothing is said.
+    let whole = World::said(long_script());
+    let summary = whole.run(options()).await.0.unwrap();
+    assert!(summary.unknown.is_empty() && !serde_json::to_string(&summary).unwrap().contains("unknown"));
+}
+
+#[tokio::test]
 async fn what_went_wrong_in_a_killed_run_is_told_and_ends_nothing() {
     let world = World::said(long_script());
     *world.death.lock().unwrap() = Some(("r2.2".to_owned(), Death::BeforeTheEffect));
@@ -234,12 +269,15 @@ async fn records_that_cannot_be_read_stop_the_session_before_anything_happens() 
     let ports = tgp_agent::Ports { recovery: &damaged, ..world.ports() };
     let session = tgp_agent::resume(world.lines(), resumption(), ports, sender, signal);
     let (summary, _) = tokio::join!(session, collect(receiver));
-    let Ending::Broken { error } = summary.unwrap().ending else { panic!("it is broken") };
+    let summary = summary.unwrap();
+    let Ending::Broken { error } = summary.ending else { panic!("it is broken") };
     assert_eq!(error.code, Code::Integrity);
+    assert_eq!(summary.unknown, ["r2.2 change"], "nobody has looked it up yet");
     assert_eq!(world.effects(), ["r2.2"]);
     assert_same(&world.lines()).await;
-    // Once they can be read again, it goes on as if nothing had been.
-    assert_eq!(world.resume(resumption()).await.0.unwrap().ending, Ending::Done);
+    // Once they can be read again, it goes on; that call left no record, so it stays unknown.
+    let summary = world.resume(resumption()).await.0.unwrap();
+    assert_eq!((summary.ending, summary.unknown), (Ending::Done, vec!["r2.2 change".to_owned()]));
     assert_eq!(world.effects(), CHANGES);
     assert_same(&world.lines()).await;
 }

@@ -306,6 +306,69 @@ async fn results_that_no_line_can_hold_are_cut_and_counted() {
 }
 
 #[tokio::test]
+async fn files_of_a_line_are_bounded_by_their_bytes() {
+    const MANY: u64 = 9_000;
+    let world = World::said(vec![vec![call("change", "", json!({ "files": MANY, "wide": 200 })), end()]]);
+    let summary = world.run(options()).await.0.unwrap();
+    let lines = world.lines();
+    let LineKind::Result { files, files_omitted, .. } = &lines[3].kind else { panic!("the result") };
+    assert!(*files_omitted > 0 && files.len() as u64 + files_omitted == MANY, "{files_omitted}");
+    let bytes = lines[3].encode().len();
+    assert!(((1 << 20) - 1_000..(1 << 20) + 1_000).contains(&bytes), "{bytes}");
+    assert_eq!(summary.files.len() as u64 + summary.files_omitted, MANY);
+    assert_same(&lines).await;
+}
+
+#[tokio::test]
+async fn calls_beyond_the_bound_are_told_to_the_person() {
+    for (calls, told) in [(64, None), (70, Some("wanted 70 calls at once; the last 6 were not made"))] {
+        let turn = (0..calls).map(|_| call("look", "", json!({}))).chain([end()]).collect();
+        let world = World::said(vec![turn]);
+        let (summary, events) = world.run(options()).await;
+        assert_eq!(summary.unwrap().calls, 64);
+        let notices: Vec<&String> = events
+            .iter()
+            .filter_map(|event| match event {
+                AgentEvent::Notice { message } => Some(message),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(notices.len(), usize::from(told.is_some()), "{notices:?}");
+        assert!(told.is_none_or(|told| notices[0].contains(told)), "{notices:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_test_run_without_a_result_is_no_result() {
+    let none = json!({ "passed": null, "failed": null });
+    let outcome =
+        |word: &str| json!({ "passed": 2, "failed": 0, "ended": "exit", "state": { "outcome": word } });
+    let mut late = none.clone();
+    late["ended"] = json!("deadline");
+    let mut unclear = none.clone();
+    unclear["state"] = json!({ "outcome": "inconclusive" });
+    let cases = [
+        (late, (0, 0, true)),
+        (unclear, (0, 0, true)),
+        (outcome("stale"), (2, 0, true)),
+        (outcome("passed"), (2, 0, false)),
+        (outcome("failed"), (2, 0, false)),
+    ];
+    for (answer, (passed, failed, inconclusive)) in cases {
+        // What the run before it said is not what the last one says.
+        let world = World::said(vec![
+            vec![call("test_run", "", json!({ "ended": "deadline", "failed": 7 })), end()],
+            vec![call("test_run", "", answer), end()],
+        ]);
+        let summary = world.run(options()).await.0.unwrap();
+        assert_eq!(summary.tests, Some(TestCount { runs: 2, passed, failed, inconclusive }));
+        let json = serde_json::to_value(summary.tests).unwrap();
+        assert_eq!(json.get("inconclusive").is_some(), inconclusive);
+        assert_same(&world.lines()).await;
+    }
+}
+
+#[tokio::test]
 async fn the_summary_says_what_records_show() {
     let write =
         |path: &str, before: Option<&str>| call("write_file", "", json!({ "path": path, "before": before }));
@@ -333,7 +396,7 @@ async fn the_summary_says_what_records_show() {
     let summary = world.run(options()).await.0.unwrap();
     assert_eq!(summary.forged, ["tools/new.ts"]);
     assert_eq!(summary.reused, ["tools/other.ts"]);
-    assert_eq!(summary.tests, Some(TestCount { runs: 2, passed: 3, failed: 0 }));
+    assert_eq!(summary.tests, Some(TestCount { runs: 2, passed: 3, failed: 0, inconclusive: false }));
     assert_eq!((summary.calls, summary.refused, summary.failed), (11, 1, 0));
     let files: Vec<(Root, &str, bool)> =
         summary.files.iter().map(|file| (file.root, file.path.as_str(), file.created)).collect();

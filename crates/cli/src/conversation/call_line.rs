@@ -156,7 +156,7 @@ fn notes(error: &ToolError, manner: Manner) -> String {
 }
 
 /// True for a no that somebody has given: how to be asked, or not, is no help then.
-fn was_answered(error: &ToolError) -> bool {
+pub fn was_answered(error: &ToolError) -> bool {
     let is_about_asking = error.help_of().is_some_and(|help| help.contains("--yes"));
     error.code == Code::Approval && is_about_asking && is_answer(&error.message)
 }

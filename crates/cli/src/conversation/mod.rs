@@ -24,6 +24,7 @@ mod test_line;
 pub use approver::{Answering, Question, approver};
 pub use asked::Asked;
 pub use board::{Board, Manner, StandardError, StandardOutput};
+pub use call_line::was_answered;
 pub use follow::follow;
 pub use interrupts::{Heard, Interrupts};
 pub use interview::{Answer, Offer, interview};

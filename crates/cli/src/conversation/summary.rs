@@ -38,6 +38,7 @@ pub fn summary_text(summary: &Summary, heard: Heard, verbosity: Verbosity, manne
     if summary.calls > 0 {
         table.row("calls", &calls(summary));
     }
+    table.list("unknown", &unknown(summary), bound);
     table.row("steps", &number(summary.steps));
     let (input, output) = (summary.usage.input_tokens, summary.usage.output_tokens);
     if input > 0 || output > 0 {
@@ -166,9 +167,12 @@ fn test_words(tests: TestCount) -> String {
         true => format!(" in the last of {} runs", number(tests.runs)),
         false => String::new(),
     };
+    let counted = format!("{} passed, {} failed", number(tests.passed), number(tests.failed));
     match (tests.passed, tests.failed) {
+        (0, 0) if tests.inconclusive => format!("no result{last}"),
+        _ if tests.inconclusive => format!("no result{last}; before it {counted}"),
         (0, 0) => format!("none was counted{last}"),
-        (passed, failed) => format!("{} passed, {} failed{last}", number(passed), number(failed)),
+        _ => format!("{counted}{last}"),
     }
 }
 
@@ -193,6 +197,17 @@ fn file_words(file: &TouchedFile) -> String {
         (false, false) => " (changed)",
     };
     format!("{}{done}", short_line(&file.path, MAX_NAME, "..."))
+}
+
+/// Calls of which nobody knows whether they happened, and what to do about them.
+fn unknown(summary: &Summary) -> Vec<String> {
+    let mut names = visible_names(&summary.unknown);
+    match names.as_mut_slice() {
+        [] => {}
+        [only] => only.push_str(": look whether it happened"),
+        _ => names.insert(0, "look whether these happened:".to_owned()),
+    }
+    names
 }
 
 fn visible_names(names: &[String]) -> Vec<String> {

@@ -196,7 +196,9 @@ fn a_session_that_is_killed_goes_on_without_repeating_an_effect() {
     let mut kills = 0;
     let mut finished = false;
     for round in 0..200_u64 {
-        let begun = project.file(".tgp/.state/sessions").read_dir().is_ok_and(|mut all| all.next().is_some());
+        let sessions = project.file(".tgp/.state/sessions").read_dir().into_iter().flatten().flatten();
+        let begun =
+            sessions.map(|entry| entry.file_name()).any(|name| !name.to_string_lossy().starts_with('.'));
         let mut command = project.command(if begun { &again } else { &first });
         let child = start_session(command.stdout(Stdio::piped()).stderr(Stdio::piped()));
         // Another moment each time, from before the first line to long after the last.

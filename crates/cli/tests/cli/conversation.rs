@@ -1,5 +1,8 @@
 //! Questions at a real terminal: what is shown, what each key does, and what was typed before anybody asked.
 
+use serde_json::json;
+
+use crate::agent::{call, say, script};
 use crate::project::Project;
 use crate::pty::Terminal;
 
@@ -75,6 +78,27 @@ fn what_was_typed_before_the_question_answers_nothing() {
     assert_eq!(code, Some(3), "{screen}");
     assert!(screen.contains("was not approved: the answer at the terminal was no"), "{screen}");
     assert!(!screen.contains("is none of the answers"), "the half line was part of the answer: {screen}");
+    assert!(!project.file("a.md").exists());
+}
+
+#[test]
+fn a_no_with_words_is_told_with_them_and_without_how_to_be_asked() {
+    let project = Project::initialised();
+    let write = call("fs_write", json!({ "path": "a.md", "content": "1" }));
+    let provider = script(&project, "model.json", &[vec![write], vec![say("So be it.")]]);
+    let mut terminal = asked(&project, &["write a note", "--provider", &provider]);
+    terminal.wait_for(PROMPT);
+    terminal.type_keys("n use b.md instead\n");
+    let (code, screen) = terminal.finish();
+    assert_eq!(code, Some(0), "{screen}");
+    // The terminal breaks the line between words.
+    let words: Vec<&str> = screen.split_whitespace().collect();
+    let words = words.join(" ");
+    assert!(
+        words.contains("was not approved: the answer at the terminal was no: use b.md instead"),
+        "{screen}"
+    );
+    assert!(!screen.contains("--yes"), "{screen}");
     assert!(!project.file("a.md").exists());
 }
 

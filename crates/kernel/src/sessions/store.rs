@@ -17,6 +17,10 @@ use crate::settings::state_directory;
 
 const TRANSCRIPT: &str = "transcript.ndjson";
 const HEAD: &str = "session.json";
+/// How the folder of a session is called until it is complete.
+const DRAFT: &str = ".new-";
+/// Nobody takes longer to begin a session.
+const DRAFT_AGE: Duration = Duration::from_secs(3600);
 /// A longer transcript could not be read again within the memory of a small machine.
 const MAX_TRANSCRIPT_BYTES: u64 = 256 << 20;
 /// What one line may take; results have bounds of their own far below it.
@@ -72,25 +76,37 @@ impl Sessions {
     /// Makes the folder of a new session; a name that is taken gets a number.
     pub(super) fn create(&self, mut head: Head) -> Result<(Head, TranscriptFile), ToolError> {
         private_directory().recursive(true).create(&self.directory).map_err(at(&self.directory))?;
+        self.forget_drafts();
+        // A session is there with all its files or not at all, whenever its process is killed.
+        let draft = self.directory.join(format!("{DRAFT}{}-{}", head.id, std::process::id()));
+        private_directory().create(&draft).map_err(at(&draft))?;
+        let path = draft.join(TRANSCRIPT);
+        let file = private_file().create_new(true).read(true).open(&path).map_err(at(&path))?;
         let wanted = head.id.clone();
-        let mut folder = self.directory.join(&head.id);
         for number in 2..MAX_NAMES {
-            match private_directory().create(&folder) {
-                Ok(()) => break,
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                    head.id = format!("{wanted}-{number}");
-                    folder = self.directory.join(&head.id);
-                }
+            write_head(&draft.join(HEAD), &head)?;
+            let folder = self.directory.join(&head.id);
+            match fs::rename(&draft, &folder) {
+                Ok(()) => return Ok((head, TranscriptFile::lock(folder.join(TRANSCRIPT), file)?)),
+                Err(error) if is_taken(&error) => head.id = format!("{wanted}-{number}"),
                 Err(error) => return Err(at(&folder)(error)),
             }
         }
-        let path = folder.join(HEAD);
-        let text = serde_json::to_string_pretty(&head).unwrap_or_default();
-        let mut file = private_file().create_new(true).open(&path).map_err(at(&path))?;
-        file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(at(&path))?;
-        let path = folder.join(TRANSCRIPT);
-        let file = private_file().create_new(true).read(true).open(&path).map_err(at(&path))?;
-        Ok((head, TranscriptFile::lock(path, file)?))
+        Err(ToolError::new(Code::Conflict, format!("there are {MAX_NAMES} sessions called `{wanted}`"))
+            .help("remove `seed` or `clock` from the script"))
+    }
+
+    /// Removes what killed processes have left of sessions that never began.
+    fn forget_drafts(&self) {
+        let is_old = |path: &Path| {
+            let touched = path.metadata().and_then(|metadata| metadata.modified());
+            touched.is_ok_and(|touched| touched.elapsed().is_ok_and(|age| age > DRAFT_AGE))
+        };
+        for entry in fs::read_dir(&self.directory).into_iter().flatten().flatten() {
+            if entry.file_name().to_string_lossy().starts_with(DRAFT) && is_old(&entry.path()) {
+                let _ = fs::remove_dir_all(entry.path());
+            }
+        }
     }
 
     /// The session of this id, of the only id that begins so, or `last` for the one that was worked on last.
@@ -135,6 +151,7 @@ impl Sessions {
         };
         let mut ids: Vec<String> =
             entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
+        ids.retain(|id| !id.starts_with(DRAFT));
         ids.sort();
         Ok(ids)
     }
@@ -191,6 +208,19 @@ impl Sessions {
         drop(locked);
         Ok((transcript, lines, notice))
     }
+}
+
+fn write_head(path: &Path, head: &Head) -> Result<(), ToolError> {
+    let text = serde_json::to_string_pretty(head).unwrap_or_default();
+    let mut options = OpenOptions::new();
+    let mut file =
+        options.write(true).create(true).truncate(true).mode(0o600).open(path).map_err(at(path))?;
+    file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(at(path))
+}
+
+/// Whether a folder of that name is there already.
+fn is_taken(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::AlreadyExists | io::ErrorKind::DirectoryNotEmpty)
 }
 
 /// Reads the whole lines, and what comes after the last of them.

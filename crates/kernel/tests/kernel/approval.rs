@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use tgp::contract::{
-    Actor, ApprovalAnswer, ApprovalRequest, Approver, CallContext, Consent, Effect, Gate, GateRequest, Stage,
-    Target, ToolDefinition, ToolError, Verdict,
+    Actor, ApprovalAnswer, ApprovalRequest, Approver, CallContext, Consent, Database, Effect, Gate,
+    GateRequest, SqlAccess, SqlTransaction, Stage, Target, ToolDefinition, ToolError, Verdict,
 };
 use tgp::{BootOptions, Caveats, Kernel};
 use tgp_tools::{Invocation, Outcome, Preview, Router, Tool};
@@ -20,6 +20,7 @@ use crate::support::{Forgetful, Project, Records, code, data, error, result};
 #[derive(Clone, Debug)]
 struct Shown {
     tool: String,
+    targets: Vec<Target>,
     preview: Option<Value>,
     reasons: Vec<String>,
     hash: String,
@@ -53,8 +54,9 @@ impl Asked {
 #[async_trait]
 impl Approver for Asked {
     async fn ask(&self, request: ApprovalRequest<'_>) -> ApprovalAnswer {
-        let ApprovalRequest { definition, preview, reasons, hash, .. } = request;
-        let shown = Shown { tool: definition.name.to_string(), preview, reasons, hash };
+        let ApprovalRequest { definition, targets, preview, reasons, hash, .. } = request;
+        let (tool, targets) = (definition.name.to_string(), targets.to_vec());
+        let shown = Shown { tool, targets, preview, reasons, hash };
         let before = self.shown.lock().unwrap().len();
         self.shown.lock().unwrap().push(shown.clone());
         if (self.thought)(before, &shown) {
@@ -281,6 +283,179 @@ async fn a_statement_is_shown_with_the_rows_it_would_change_and_executed_once() 
     assert!(shown[0].reasons.iter().any(|reason| reason.contains("no preview")), "{shown:?}");
     let count = kernel.call("exec_sql", json!({ "sql": "SELECT count(*) AS n FROM t" })).await;
     assert_eq!(data(&count)["rows"][0]["n"], 2);
+    kernel.shutdown().await;
+}
+
+/// A server that counts how often somebody wanted something from it.
+struct Server(Arc<AtomicUsize>);
+
+#[async_trait]
+impl Database for Server {
+    fn dialect(&self) -> &str {
+        "postgresql"
+    }
+
+    async fn begin(&self, _access: SqlAccess) -> Result<Box<dyn SqlTransaction>, ToolError> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        Err(ToolError::new(tgp::contract::Code::Sql, "this server answers nobody"))
+    }
+}
+
+/// Nothing that a rollback might not reach runs before somebody has agreed: neither for a preview nor as a dry run.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_statement_reaches_a_server_before_somebody_has_agreed() {
+    let project = Project::new();
+    let begun = Arc::new(AtomicUsize::new(0));
+    let approver = Asked::new(|before, _| before > 5);
+    let options = BootOptions {
+        approver: Arc::clone(&approver) as _,
+        database: Some(Arc::new(Server(Arc::clone(&begun)))),
+        ..project.options()
+    };
+    let kernel = Kernel::boot(options).await.unwrap();
+    let dry = || CallContext { dry_run: true, ..context(Consent::Ask) };
+    for sql in ["SELECT nextval('s')", "DELETE FROM t", "DO $$ BEGIN END $$"] {
+        for context in [context(Consent::Ask), dry()] {
+            let answer = kernel.call_with(call("exec_sql", json!({ "sql": sql })), context).await;
+            assert_eq!(code(&answer), "EAPPROVAL", "{sql}: {answer:?}");
+        }
+    }
+    assert_eq!(begun.load(Ordering::SeqCst), 0);
+    for shown in approver.shown.lock().unwrap().iter() {
+        assert_eq!(shown.preview, None);
+        assert!(shown.reasons.iter().any(|reason| reason.contains("would have to run")), "{shown:?}");
+    }
+    for context in [context(Consent::Ask), dry()] {
+        let answer = kernel.call_with(call("exec_sql", json!({ "sql": "DELETE FROM t" })), context).await;
+        assert_eq!(code(&answer), "ESQL", "now it runs: {answer:?}");
+    }
+    assert_eq!((begun.load(Ordering::SeqCst), approver.take().len()), (2, 8));
+    kernel.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_refused_statement_leaves_a_sequence_of_postgresql_untouched() {
+    let Ok(url) = std::env::var("TGP_TEST_POSTGRES_URL") else {
+        println!("skipped: postgresql (TGP_TEST_POSTGRES_URL is not set)");
+        return;
+    };
+    let project = Project::new();
+    let approver = Asked::new(|_, _| false);
+    let kernel = boot(&project, json!({ "db": { "url": url } }), &approver).await;
+    let name = format!("sequence_{}", std::process::id());
+    let sql = async |text: String| data(&kernel.call("exec_sql", json!({ "sql": text })).await).clone();
+    sql(format!("CREATE SEQUENCE {name}")).await;
+    let next = || call("exec_sql", json!({ "sql": format!("SELECT nextval('{name}')") }));
+    let dry = CallContext { dry_run: true, ..context(Consent::Ask) };
+    for context in [context(Consent::Ask), dry] {
+        assert_eq!(code(&kernel.call_with(next(), context).await), "EAPPROVAL");
+    }
+    let stands = sql(format!("SELECT is_called FROM {name}")).await;
+    sql(format!("DROP SEQUENCE {name}")).await;
+    assert_eq!(stands["rows"], json!([{ "is_called": false }]));
+    assert_eq!(approver.take().len(), 2);
+    kernel.shutdown().await;
+}
+
+/// A remote that nobody answers for: what would be sent there is known without it.
+const NOWHERE: &str = "http://127.0.0.1:1/team/tools.git";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn where_a_tool_is_pushed_is_part_of_the_question() {
+    let project = Project::new();
+    project.tool("one.ts", "export default () => 1;");
+    let approver = Asked::new(|_, shown| shown.tool != "sync");
+    let secret = NOWHERE.replace("http://", "http://ann:hunter2-hunter2@");
+    let kernel = boot(&project, json!({ "git": { "url": secret } }), &approver).await;
+    let host = Target::Host { host: "127.0.0.1".to_owned() };
+    let write = json!({ "path": "tools/two.ts", "content": "export default () => 2;" });
+    let patch = json!({ "path": "tools/two.ts", "search": "2", "replace": "3" });
+    for (tool, arguments) in [("write_file", write), ("patch_file", patch)] {
+        let dry = CallContext { dry_run: true, ..context(Consent::Ask) };
+        let foretold = kernel.call_with(call(tool, arguments.clone()), dry).await;
+        assert_eq!(data(&foretold)["remote"], NOWHERE, "{tool}");
+        assert!(approver.take().is_empty(), "{tool}: a dry run sends nothing, and asks nobody");
+        let answer = kernel.call_with(call(tool, arguments), context(Consent::Ask)).await;
+        assert_eq!(data(&answer)["pushed"], false, "{tool}: {answer:?}");
+        let [shown] = &approver.take()[..] else { panic!("{tool}") };
+        assert!(shown.targets.contains(&host) && shown.targets.len() == 2, "{tool}: {shown:?}");
+        assert_eq!(shown.preview()["remote"], NOWHERE, "{tool}");
+        assert!(!format!("{shown:?}").contains("hunter2"), "{tool}: {shown:?}");
+    }
+    assert_eq!(code(&kernel.call_with(call("sync", json!({})), context(Consent::Ask)).await), "EAPPROVAL");
+    let [shown] = &approver.take()[..] else { panic!("one question") };
+    assert_eq!(shown.targets, [host]);
+    let preview = shown.preview();
+    assert_eq!((&preview["remote"], &preview["branch"]), (&json!(NOWHERE), &json!("main")));
+    let log = kernel.call("log", json!({})).await;
+    let versions = data(&log)["versions"].as_array().unwrap().clone();
+    assert_eq!(preview["ahead"], versions.len(), "{preview}");
+    let commits = preview["commits"].as_array().unwrap();
+    assert!(commits.len() >= 2, "{preview}");
+    for (commit, version) in commits.iter().zip(&versions) {
+        assert_eq!((&commit["commit"], &commit["subject"]), (&version["commit"], &version["subject"]));
+    }
+    kernel.shutdown().await;
+}
+
+/// The remote stands in the targets, and neither a path of a token nor an allowing rule has to name it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_remote_takes_nothing_from_tokens_and_rules_that_are_about_other_things() {
+    let project = Project::new();
+    let approver = Asked::new(|_, _| true);
+    let kernel = boot(&project, json!({ "git": { "url": NOWHERE } }), &approver).await;
+    let write = |name: &str| {
+        call("write_file", json!({ "path": format!("tools/{name}.md"), "content": format!("{name}\n") }))
+    };
+    let caveats = Caveats { paths: Some(vec!["tools:tools/**".to_owned()]), ..Caveats::default() };
+    let token = kernel.mint_token(&caveats).await.unwrap();
+    let narrow = || CallContext { token: Some(token.clone()), ..context(Consent::Given) };
+    let answer = kernel.call_with(write("token"), narrow()).await;
+    assert!(answer.is_ok(), "{answer:?}");
+    assert_eq!(code(&kernel.call_with(call("sync", json!({})), narrow()).await), "EPOLICY");
+    let rule = |effect: &str, rest: &str| {
+        format!("version: 1\nrules:\n  - {{id: one, effect: {effect}, reason: because, {rest}}}\n")
+    };
+    project.put("tgp.policy.yaml", &rule("allow", "tools: write_file, where: {path: 'tools/**'}"));
+    assert!(kernel.call_with(write("allowed"), context(Consent::Ask)).await.is_ok());
+    assert!(approver.take().is_empty(), "the rule has lifted the question");
+    // Whoever forbids the host forbids what is sent there.
+    project.put("tgp.policy.yaml", &rule("deny", "where: {host: '127.0.0.1'}"));
+    assert_eq!(code(&kernel.call_with(write("denied"), context(Consent::Given)).await), "EPOLICY");
+    project.put("tgp.policy.yaml", &rule("deny", "where: {host: 'example.org'}"));
+    assert!(kernel.call_with(write("other"), context(Consent::Given)).await.is_ok());
+    // With a rule that asks there still is a preview: nothing has to run for it.
+    project.put("tgp.policy.yaml", &rule("ask", "tools: write_file"));
+    assert!(kernel.call_with(write("asked"), context(Consent::Ask)).await.is_ok());
+    let [shown] = &approver.take()[..] else { panic!("one question") };
+    assert_eq!(shown.preview()["remote"], NOWHERE);
+    kernel.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_script_behind_the_tests_is_shown_and_bound() {
+    let project = Project::new();
+    let package = |script: &str| json!({ "scripts": { "pretest": "echo pre", "test": script } }).to_string();
+    project.put("package.json", &package("./check.sh"));
+    let file = project.file("package.json");
+    let meanwhile = package("./evil.sh");
+    let approver = Asked::new(move |before, _| {
+        if before == 0 {
+            std::fs::write(&file, &meanwhile).unwrap();
+        }
+        before == 0
+    });
+    let kernel = boot(&project, json!({}), &approver).await;
+    let answer = kernel.call_with(call("test_run", json!({})), context(Consent::Ask)).await;
+    assert_eq!(code(&answer), "EAPPROVAL", "{answer:?}");
+    let shown = approver.take();
+    assert_eq!(shown.len(), 2, "what it would run has changed: {shown:?}");
+    for (shown, script) in shown.iter().zip(["./check.sh", "./evil.sh"]) {
+        let preview = shown.preview();
+        assert_eq!(preview["command"], "npm test --silent");
+        assert_eq!(preview["scripts"], json!({ "pretest": "echo pre", "test": script }));
+        assert_eq!(preview["found"][0]["path"], "package.json");
+    }
     kernel.shutdown().await;
 }
 

@@ -1,11 +1,18 @@
 //! `shell_exec`: what a command may do to the project, and what becomes of what it did.
 
+use std::sync::Arc;
+
+use async_trait::async_trait;
 use serde_json::{Value, json};
-use tgp::contract::{CallContext, Consent, TddMode, ToolResult};
+use tgp::contract::{
+    CallContext, CallRecord, Consent, Database, SqlAccess, SqlAnswer, SqlStatement, SqlTransaction, TddMode,
+    ToolError, ToolResult,
+};
 use tgp::{BootOptions, Kernel};
+use tokio::sync::Semaphore;
 
 use crate::router::{call, context};
-use crate::support::{Project, code, data, error};
+use crate::support::{Project, Records, code, data, error};
 
 /// False on a machine whose jail lacks a part; then it says so.
 fn possible() -> bool {
@@ -253,5 +260,136 @@ async fn a_cancelled_command_leaves_nothing() {
     let reader = tgp::open_records(&project.options()).await.unwrap();
     let last: Value = reader.tail(&tgp::Filter::default(), 1).unwrap().remove(0).body;
     assert_eq!((&last["tool"], &last["verdict"]), (&json!("shell_exec"), &json!("cancelled")));
+    kernel.shutdown().await;
+}
+
+/// Waits for the one record of a call whose caller has gone.
+async fn only_record(records: &Records) -> CallRecord {
+    loop {
+        let mut left = records.take();
+        assert!(left.len() < 2, "{left:?}");
+        if let Some(record) = left.pop() {
+            return record;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+}
+
+/// Whoever leaves while the changes of a command are applied finds all of them in the project and in the record.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_command_whose_caller_leaves_while_it_is_applied_is_recorded_with_its_files() {
+    const FILES: usize = 200;
+    if !possible() {
+        return;
+    }
+    let project = Project::new();
+    let records = Arc::new(Records::default());
+    let options = BootOptions { recorder: Some(Arc::clone(&records) as _), ..project.options() };
+    let kernel = Kernel::boot(options).await.unwrap();
+    let there = || std::fs::read_dir(project.path()).unwrap().filter_map(Result::ok);
+    let made = || there().filter(|entry| entry.file_name().to_string_lossy().ends_with(".md")).count();
+    let command = format!("i=0; while [ $i -lt {FILES} ]; do echo x > f$i.md; i=$((i+1)); done");
+    let call = kernel.call("shell_exec", json!({ "command": command }));
+    let begun = async {
+        while made() == 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! {
+        _ = call => {}
+        () = begun => {}
+    }
+    let record = only_record(&records).await;
+    assert!(record.result.is_ok(), "{:?}", record.result);
+    assert_eq!((record.files.len(), made()), (FILES, FILES));
+    kernel.flush().await.unwrap();
+    let reader = tgp::open_records(&project.options()).await.unwrap();
+    let last: Value = reader.tail(&tgp::Filter::default(), 1).unwrap().remove(0).body;
+    assert_eq!((&last["tool"], &last["verdict"]), (&json!("shell_exec"), &json!("approved")));
+    assert_eq!(last["outcome"]["ok"], true);
+    kernel.shutdown().await;
+}
+
+/// A database whose commit takes until it is let go.
+#[derive(Clone)]
+struct Slow {
+    committing: Arc<Semaphore>,
+    go: Arc<Semaphore>,
+}
+
+#[async_trait]
+impl Database for Slow {
+    fn dialect(&self) -> &str {
+        "slow"
+    }
+
+    async fn begin(&self, _access: SqlAccess) -> Result<Box<dyn SqlTransaction>, ToolError> {
+        Ok(Box::new(self.clone()))
+    }
+}
+
+#[async_trait]
+impl SqlTransaction for Slow {
+    async fn execute(&mut self, _statement: &SqlStatement) -> Result<SqlAnswer, ToolError> {
+        Ok(SqlAnswer { changed: 3, ..SqlAnswer::default() })
+    }
+
+    async fn mark(&mut self) -> Result<(), ToolError> {
+        Ok(())
+    }
+
+    async fn keep(&mut self) -> Result<(), ToolError> {
+        Ok(())
+    }
+
+    async fn undo(&mut self) -> Result<(), ToolError> {
+        Ok(())
+    }
+
+    async fn commit(self: Box<Self>) -> Result<(), ToolError> {
+        self.committing.add_permits(1);
+        self.go.acquire().await.unwrap().forget();
+        Ok(())
+    }
+
+    async fn rollback(self: Box<Self>) {}
+}
+
+/// The same for a run, whose files are in place while the database commits, and for a statement alone.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_whose_caller_leaves_while_it_commits_is_recorded_with_files_and_rows() {
+    let slow = Slow { committing: Arc::new(Semaphore::new(0)), go: Arc::new(Semaphore::new(0)) };
+    let project = Project::new();
+    project.tool(
+        "both.ts",
+        "export default async () => { await tgp.write_file('tmp/a.txt', 'new'); await tgp.exec_sql('x'); };",
+    );
+    project.tool("rows.ts", "export default () => tgp.exec_sql('x');");
+    let records = Arc::new(Records::default());
+    let options = BootOptions {
+        recorder: Some(Arc::clone(&records) as _),
+        database: Some(Arc::new(slow.clone())),
+        ..project.options()
+    };
+    let kernel = Kernel::boot(options).await.unwrap();
+    for (tool, arguments, files) in [
+        ("exec_tool", json!({ "path": "tools/both.ts" }), 1),
+        ("exec_tool", json!({ "path": "tools/rows.ts" }), 0),
+        ("exec_sql", json!({ "sql": "x" }), 0),
+    ] {
+        let call = kernel.call(tool, arguments.clone());
+        tokio::select! {
+            answer = call => panic!("{tool} {arguments}: {answer:?}"),
+            committing = slow.committing.acquire() => committing.unwrap().forget(),
+        }
+        let is_inner = |record: &CallRecord| record.context.depth > 0;
+        let before = records.take();
+        assert!(before.iter().all(is_inner), "{tool} {arguments}: {before:?}");
+        slow.go.add_permits(1);
+        let record = only_record(&records).await;
+        assert!(record.result.is_ok(), "{tool} {arguments}: {:?}", record.result);
+        assert_eq!((record.rows_changed, record.files.len()), (Some(3), files), "{tool} {arguments}");
+    }
+    assert_eq!(project.text("tmp/a.txt").as_deref(), Some("new"));
     kernel.shutdown().await;
 }

@@ -24,6 +24,7 @@ use tgp_contract::{
 use tgp_sandbox::FetchClient;
 
 use crate::files::difference;
+use crate::memory::RemoteName;
 use crate::router::{Outcome, Tool};
 use crate::{Forge, Library};
 
@@ -85,8 +86,20 @@ fn tool_file(arguments: &Value, name: &str, access: Access) -> Result<Vec<Target
     Ok(vec![Target::File { root: Root::Tools, path: RelativePath::new(text)?, access }])
 }
 
-/// The difference that a new text would make.
-fn preview(files: &dyn FileSystem, path: &RelativePath, content: &str) -> Result<Outcome, ToolError> {
+/// The file that a write names, and the host that it is sent to afterwards.
+fn written_file(library: &Library, arguments: &Value) -> Result<Vec<Target>, ToolError> {
+    let mut targets = tool_file(arguments, "path", Access::Write)?;
+    targets.extend(library.remote_target());
+    Ok(targets)
+}
+
+/// The difference that a new text would make, and where it would be sent.
+fn preview(
+    files: &dyn FileSystem,
+    path: &RelativePath,
+    content: &str,
+    remote: Option<&RemoteName>,
+) -> Result<Outcome, ToolError> {
     let before = match files.read(path) {
         Ok(bytes) => Some(bytes),
         Err(FsError::NotFound(_)) => None,
@@ -99,10 +112,13 @@ fn preview(files: &dyn FileSystem, path: &RelativePath, content: &str) -> Result
         "created": before.is_none(),
         "diff": shown.text,
     });
-    if !shown.complete
-        && let Some(fields) = data.as_object_mut()
-    {
-        fields.insert("diffTruncated".to_owned(), true.into());
+    if let Some(fields) = data.as_object_mut() {
+        if let Some(remote) = remote {
+            fields.insert("remote".to_owned(), remote.url.clone().into());
+        }
+        if !shown.complete {
+            fields.insert("diffTruncated".to_owned(), true.into());
+        }
     }
     let effect = FileEffect {
         root: Root::Tools,

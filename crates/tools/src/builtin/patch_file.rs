@@ -5,9 +5,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tgp_contract::{Access, Effect, ExecutionPath, RelativePath, Target, ToolDefinition, ToolError};
+use tgp_contract::{Effect, ExecutionPath, RelativePath, Target, ToolDefinition, ToolError};
 
-use super::{Definition, preview, tool_file};
+use super::{Definition, preview, written_file};
 use crate::Library;
 use crate::files::{Replacement, patch};
 use crate::memory::refuse_derived;
@@ -56,7 +56,7 @@ impl Tool for PatchFile {
     }
 
     fn targets(&self, arguments: &Value) -> Result<Vec<Target>, ToolError> {
-        tool_file(arguments, "path", Access::Write)
+        written_file(&self.library, arguments)
     }
 
     async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
@@ -67,7 +67,7 @@ impl Tool for PatchFile {
         let replacement = Replacement { search: arguments.search, replace: arguments.replace, all: false };
         if invocation.context.dry_run {
             let (patched, _) = patch(&path, &files.read_text(&path)?, &replacement)?;
-            return preview(files.as_ref(), &path, &patched);
+            return preview(files.as_ref(), &path, &patched, self.library.remote());
         }
         let meant = path.clone();
         let patch = move |text: &str| patch(&meant, text, &replacement).map(|(patched, _)| patched);

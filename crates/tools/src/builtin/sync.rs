@@ -8,7 +8,7 @@ use tgp_contract::{Effect, ExecutionPath, Target, ToolDefinition, ToolError};
 
 use super::Definition;
 use crate::Library;
-use crate::router::{Invocation, Outcome, Tool};
+use crate::router::{Invocation, Outcome, Preview, Tool};
 
 pub(super) struct Sync {
     definition: ToolDefinition,
@@ -37,7 +37,12 @@ impl Tool for Sync {
     }
 
     fn targets(&self, _arguments: &Value) -> Result<Vec<Target>, ToolError> {
-        Ok(Vec::new())
+        Ok(self.library.remote_target().into_iter().collect())
+    }
+
+    /// What would be sent, as far as it is known without asking the remote.
+    async fn preview(&self, _invocation: Invocation<'_>) -> Result<Preview, ToolError> {
+        Ok(Preview { data: self.library.outgoing().await?, ..Preview::default() })
     }
 
     async fn run(&self, _invocation: Invocation<'_>) -> Result<Outcome, ToolError> {

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tgp_contract::{Access, Effect, ExecutionPath, RelativePath, Target, ToolDefinition, ToolError};
+use tgp_contract::{Effect, ExecutionPath, RelativePath, Target, ToolDefinition, ToolError};
 
-use super::{Definition, preview, tool_file};
+use super::{Definition, preview, written_file};
 use crate::Library;
 use crate::memory::{WriteTerms, refuse_derived};
 use crate::router::{Invocation, Outcome, Tool};
@@ -64,7 +64,7 @@ impl Tool for WriteFile {
     }
 
     fn targets(&self, arguments: &Value) -> Result<Vec<Target>, ToolError> {
-        tool_file(arguments, "path", Access::Write)
+        written_file(&self.library, arguments)
     }
 
     async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
@@ -82,7 +82,7 @@ impl Tool for WriteFile {
         };
         if invocation.context.dry_run {
             self.library.check_write(files, &path, &arguments.content, &terms).await?;
-            return preview(files.as_ref(), &path, &arguments.content);
+            return preview(files.as_ref(), &path, &arguments.content, self.library.remote());
         }
         self.library.write(files, &path, arguments.content, terms).await
     }

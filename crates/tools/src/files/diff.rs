@@ -1,6 +1,10 @@
 //! What a change would look like: a unified diff that is the same every time.
 
 use std::fmt::Write;
+use std::ops::Range;
+
+use similar::{Algorithm, DiffOp, DiffTag};
+use tgp_contract::canonical;
 
 /// Lines on both sides, besides what they have in common at their ends, that are still compared one by one. The time
 /// for that grows with their product, so beyond it all old lines go and all new ones come.
@@ -16,7 +20,8 @@ pub(crate) struct Difference {
     pub(crate) complete: bool,
 }
 
-/// The difference between two contents of a file; nothing stands for no file.
+/// The difference between two contents of a file; nothing stands for no file. What is no text is told by its size and
+/// its hash, and what is text on the other side is shown line by line all the same.
 pub(crate) fn difference(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> Difference {
     let name = |side: &str, content: Option<&[u8]>| match content {
         Some(_) => format!("{side}/{path}"),
@@ -24,11 +29,20 @@ pub(crate) fn difference(path: &str, before: Option<&[u8]>, after: Option<&[u8]>
     };
     let (from, to) = (name("a", before), name("b", after));
     let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
-    let text = match (std::str::from_utf8(before), std::str::from_utf8(after)) {
-        _ if before == after => String::new(),
-        (Ok(old), Ok(new)) => text_difference(old, new, &from, &to),
-        _ => format!("Binary files {from} and {to} differ\n"),
+    if before == after {
+        return capped(String::new());
+    }
+    let mut text = format!("--- {from}\n+++ {to}\n");
+    let mut shown = |name: &str, content| {
+        let lines = std::str::from_utf8(content).map(|content| content.split_inclusive('\n').collect());
+        lines.unwrap_or_else(|_| {
+            let (bytes, hash) = (content.len(), canonical::sha256_hex(content));
+            let _ = writeln!(text, "Binary file {name}: {bytes} bytes, SHA-256 {hash}");
+            Vec::new()
+        })
     };
+    let (old, new): (Vec<&str>, Vec<&str>) = (shown(&from, before), shown(&to, after));
+    write_hunks(&mut text, &old, &new);
     capped(text)
 }
 
@@ -43,50 +57,61 @@ fn capped(mut text: String) -> Difference {
     Difference { text, complete: false }
 }
 
-fn text_difference(old: &str, new: &str, from: &str, to: &str) -> String {
-    let old_lines: Vec<&str> = old.split_inclusive('\n').collect();
-    let new_lines: Vec<&str> = new.split_inclusive('\n').collect();
-    let same_head = old_lines.iter().zip(&new_lines).take_while(|(a, b)| a == b).count();
-    let rest = old_lines.len().min(new_lines.len()) - same_head;
-    let same_tail =
-        old_lines.iter().rev().zip(new_lines.iter().rev()).take(rest).take_while(|(a, b)| a == b).count();
-    let compared = old_lines.len() + new_lines.len() - 2 * (same_head + same_tail);
-    if compared <= MAX_COMPARED_LINES {
-        return similar::TextDiff::from_lines(old, new)
-            .unified_diff()
-            .context_radius(CONTEXT_LINES)
-            .header(from, to)
-            .to_string();
+/// A line ends with `\n` and with nothing else: whoever takes a carriage return for an end would show one line and
+/// count two.
+fn write_hunks(text: &mut String, old: &[&str], new: &[&str]) {
+    for hunk in similar::group_diff_ops(operations(old, new), CONTEXT_LINES) {
+        let (Some(first), Some(last)) = (hunk.first(), hunk.last()) else { continue };
+        let old_range = first.old_range().start..last.old_range().end;
+        let new_range = first.new_range().start..last.new_range().end;
+        let _ = writeln!(text, "@@ -{} +{} @@", place(&old_range), place(&new_range));
+        for operation in hunk {
+            let (removed, added) = (operation.old_range(), operation.new_range());
+            if operation.tag() == DiffTag::Equal {
+                write_lines(text, ' ', old.get(removed).unwrap_or_default());
+                continue;
+            }
+            write_lines(text, '-', old.get(removed).unwrap_or_default());
+            write_lines(text, '+', new.get(added).unwrap_or_default());
+        }
     }
-    one_hunk([&old_lines, &new_lines], same_head, same_tail, from, to)
 }
 
-/// Everything between the common ends as one change.
-fn one_hunk(sides: [&[&str]; 2], same_head: usize, same_tail: usize, from: &str, to: &str) -> String {
-    let first = same_head.saturating_sub(CONTEXT_LINES);
-    let shown_tail = same_tail.min(CONTEXT_LINES);
-    let [old, new] = sides.map(|lines| lines.len() - same_tail);
-    let range = |end: usize| {
-        let lines = end + shown_tail - first;
-        // An empty side names the line before it.
-        format!("{},{lines}", if lines == 0 { first } else { first + 1 })
-    };
-    let mut text = format!("--- {from}\n+++ {to}\n@@ -{} +{} @@\n", range(old), range(new));
-    let [old_lines, new_lines] = sides;
-    let mut lines = |mark: char, lines: &[&str]| {
-        for line in lines {
-            if text.len() > MAX_DIFF_BYTES {
-                return;
-            }
-            let _ = write!(text, "{mark}{line}");
-            if !line.ends_with('\n') {
-                text.push_str("\n\\ No newline at end of file\n");
-            }
+fn operations(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
+    let same_head = old.iter().zip(new).take_while(|(a, b)| a == b).count();
+    let rest = old.len().min(new.len()) - same_head;
+    let same_tail = old.iter().rev().zip(new.iter().rev()).take(rest).take_while(|(a, b)| a == b).count();
+    let compared = old.len() + new.len() - 2 * (same_head + same_tail);
+    if compared <= MAX_COMPARED_LINES {
+        return similar::capture_diff_slices(Algorithm::Myers, old, new);
+    }
+    let [old_len, new_len] = [old, new].map(|lines| lines.len() - same_tail - same_head);
+    let (old_index, new_index) = (same_head + old_len, same_head + new_len);
+    vec![
+        DiffOp::Equal { old_index: 0, new_index: 0, len: same_head },
+        DiffOp::Replace { old_index: same_head, old_len, new_index: same_head, new_len },
+        DiffOp::Equal { old_index, new_index, len: same_tail },
+    ]
+}
+
+/// An empty side names the line before it, and one line needs no count.
+fn place(lines: &Range<usize>) -> String {
+    match lines.len() {
+        0 => format!("{},0", lines.start),
+        1 => (lines.start + 1).to_string(),
+        count => format!("{},{count}", lines.start + 1),
+    }
+}
+
+fn write_lines(text: &mut String, mark: char, lines: &[&str]) {
+    for line in lines {
+        if text.len() > MAX_DIFF_BYTES {
+            return;
         }
-    };
-    lines(' ', old_lines.get(first..same_head).unwrap_or_default());
-    lines('-', old_lines.get(same_head..old).unwrap_or_default());
-    lines('+', new_lines.get(same_head..new).unwrap_or_default());
-    lines(' ', old_lines.get(old..old + shown_tail).unwrap_or_default());
-    text
+        text.push(mark);
+        text.push_str(line);
+        if !line.ends_with('\n') {
+            text.push_str("\n\\ No newline at end of file\n");
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! Tokens narrow what the rules allow, for whoever carries one.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::io::{Read, Write};
@@ -10,7 +11,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
 use tgp_contract::{
-    CallRecord, CapabilityToken, Code, FileFilter, Gate, GateRequest, Stage, Target, ToolError, Verdict,
+    CallRecord, CapabilityToken, Code, Effect, FileFilter, Gate, GateRequest, Stage, Target, ToolError,
+    Verdict,
 };
 use tgp_policy::{Caveats, Grant, Reservation, TokenKey, TokenLedger};
 
@@ -126,6 +128,8 @@ impl TokenGate {
 
     fn check(&self, request: &GateRequest<'_>, token: &CapabilityToken) -> Result<Grant, ToolError> {
         let grant = self.tokens.verify(token)?;
+        let targets = chosen(request);
+        let request = &GateRequest { targets: &targets, ..*request };
         let judged = Judged::new(self.tdd.as_ref(), request);
         grant.check(&judged.question(request), now_ms())?;
         Ok(grant)
@@ -199,6 +203,16 @@ impl Gate for TokenGate {
             let _ = opened.ledger.refund(reservation);
         }
     }
+}
+
+/// What the caller has chosen. The host of a write is the remote of the tools, which the configuration has chosen; a
+/// token that is limited to paths need not name it.
+fn chosen<'a>(request: &GateRequest<'a>) -> Cow<'a, [Target]> {
+    let is_remote = |target: &Target| matches!(target, Target::Host { .. });
+    if request.definition.effect == Effect::Write && request.targets.iter().any(is_remote) {
+        return request.targets.iter().filter(|target| !is_remote(target)).cloned().collect();
+    }
+    Cow::Borrowed(request.targets)
 }
 
 /// Each changed file against the token, under the name of the tool that changed it.

@@ -18,6 +18,7 @@ use tokio::sync::Mutex;
 
 use super::catalogue::{Catalogue, IndexCare};
 use super::duplicates::{OnDuplicate, told};
+use super::remote::RemoteName;
 use super::{META_FILE, TOOLS_DIRECTORY};
 use crate::Forge;
 use crate::router::{Agreement, Outcome, PointOfNoReturn};
@@ -51,6 +52,7 @@ pub struct Library {
     searcher: Searcher,
     on_duplicate: OnDuplicate,
     has_remote: bool,
+    remote: Option<RemoteName>,
     head_file: PathBuf,
     known: Mutex<Known>,
 }
@@ -104,8 +106,14 @@ impl Library {
         let head_file = options.root.join(".git/refs/heads").join(&options.branch);
         let has_tools = options.root.join(TOOLS_DIRECTORY).is_dir();
         let mut opening = Opening::default();
+        let mut remote = None;
         let git = match hydrated(options, &mut opening).await {
-            Ok(git) => Ok(git),
+            Ok(git) => {
+                if has_remote {
+                    remote = git.status().await?.remote.map(RemoteName::new);
+                }
+                Ok(git)
+            }
             Err(error) if has_tools && matches!(error.code, Code::Git | Code::Permission) => {
                 let why = &error.message;
                 opening.notices.push(format!("tools can be run but not written: {why}"));
@@ -114,12 +122,17 @@ impl Library {
             Err(error) => return Err(error),
         };
         let known = Mutex::default();
-        let library = Self { git, catalogue, searcher, on_duplicate, has_remote, head_file, known };
+        let library = Self { git, catalogue, searcher, on_duplicate, has_remote, remote, head_file, known };
         Ok((library, opening))
     }
 
-    fn git(&self) -> Result<&Memory, ToolError> {
+    pub(super) fn git(&self) -> Result<&Memory, ToolError> {
         self.git.as_ref().map_err(Clone::clone)
+    }
+
+    /// Where every change is sent, when there is such a place.
+    pub(crate) fn remote(&self) -> Option<&RemoteName> {
+        self.remote.as_ref()
     }
 
     /// Where the repository stands.

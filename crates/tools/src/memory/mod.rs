@@ -3,11 +3,13 @@
 mod catalogue;
 mod duplicates;
 mod library;
+mod remote;
 
 pub use duplicates::OnDuplicate;
 pub(crate) use duplicates::shown_score;
 pub use library::{Library, Opening};
 pub(crate) use library::{WriteTerms, refuse_derived};
+pub(crate) use remote::RemoteName;
 
 /// The index of the tools, which is made from them.
 const META_FILE: &str = "meta.json";

@@ -5,9 +5,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tgp_contract::{
     Access, Code, Effect, EntryKind, ExecutionPath, RelativePath, Root, Target, ToolDefinition, ToolError,
+    canonical,
 };
 use tgp_jail::{Finished, Template};
 use tgp_tdd::{Noted, Outcome as RunOutcome, Scope, Selection, Snapshot, TestRun};
@@ -18,11 +19,14 @@ use crate::Workspace;
 use crate::builtin::Definition;
 use crate::files::ProjectFiles;
 use crate::gates::StateGate;
-use crate::project::testing::{Counts, Manifests, Runner, detect, read_counts};
-use crate::router::{Invocation, Outcome, Preview, Tool};
+use crate::project::testing::{Counts, Manifests, Runner, detect, read_counts, scripts};
+use crate::router::{FoundFile, Invocation, Outcome, Preview, Tool};
 
 /// Failing tests that an answer names; the rest is counted.
 const MAX_NAMED: usize = 50;
+
+/// Bytes of one script that are shown before it runs; a longer one is bound by the hash of its file.
+const MAX_SCRIPT_BYTES: usize = 16 * 1024;
 
 /// Manifests larger than this are not read to find the runner.
 const MAX_MANIFEST_BYTES: u64 = 1024 * 1024;
@@ -98,15 +102,32 @@ impl Tool for TestRunTool {
         ])
     }
 
-    /// The command, which the configuration or the manifests of the project decide.
+    /// The command, which the configuration or the manifests of the project decide, and the scripts behind it.
     async fn preview(&self, invocation: Invocation<'_>) -> Result<Preview, ToolError> {
         let arguments: Arguments = invocation.parse()?;
         if let Some(only) = arguments.only.as_deref() {
             refuse_options(only)?;
         }
-        let runner = self.runner(&invocation.workspace.project_files())?;
-        let data = json!({ "command": runner.command(arguments.only.as_deref()) });
-        Ok(Preview { data: Some(data), ..Preview::default() })
+        let files = invocation.workspace.project_files();
+        let command = self.runner(&files)?.command(arguments.only.as_deref());
+        let scripts = scripts(&command, &Project(&files));
+        let mut data = json!({ "command": command });
+        let mut found = Vec::new();
+        if let Some(fields) = data.as_object_mut()
+            && !scripts.is_empty()
+        {
+            let is_cut = scripts.values().any(|text| text.len() > MAX_SCRIPT_BYTES);
+            let cut = |text: &str| text.get(..text.floor_char_boundary(MAX_SCRIPT_BYTES)).map(str::to_owned);
+            let shown: Map<String, Value> =
+                scripts.into_iter().map(|(name, text)| (name, json!(cut(&text)))).collect();
+            fields.insert("scripts".to_owned(), Value::Object(shown));
+            if is_cut {
+                fields.insert("scriptsTruncated".to_owned(), json!(true));
+            }
+            let (path, sha256) = package(&files)?;
+            found.push(FoundFile { root: Root::Project, path, sha256 });
+        }
+        Ok(Preview { data: Some(data), found, missing: None })
     }
 
     async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
@@ -117,6 +138,12 @@ impl Tool for TestRunTool {
         let workspace = invocation.workspace;
         let runner = self.runner(&workspace.project_files())?;
         let command = runner.command(arguments.only.as_deref());
+        if let Some(agreement) = invocation.agreement()
+            && !scripts(&command, &Project(&workspace.project_files())).is_empty()
+        {
+            let (path, hash) = package(&workspace.project_files())?;
+            agreement.check_hash(Root::Project, &path, hash.as_deref())?;
+        }
         let direct = self.yard.make_build_output(runner.build_output());
         let started_ms = now_ms();
         let before = self.sources(workspace).await?;
@@ -177,6 +204,13 @@ fn refuse_options(only: &str) -> Result<(), ToolError> {
     let message = format!("`only` is `{only}`, and a name or file of tests does not begin with `-`");
     Err(ToolError::new(Code::Validation, message)
         .help("name a test or a test file; options of the runner belong into `tdd.command`"))
+}
+
+/// What decides which scripts run, by its hash.
+fn package(files: &ProjectFiles) -> Result<(RelativePath, Option<String>), ToolError> {
+    let path = RelativePath::new("package.json")?;
+    let content = files.read(&path)?;
+    Ok((path, Some(canonical::sha256_hex(&content))))
 }
 
 /// The project as the search for its tests sees it.

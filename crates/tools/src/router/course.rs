@@ -100,3 +100,7 @@ impl PointOfNoReturn {
 pub(super) fn cancelled() -> ToolError {
     ToolError::new(Code::Runtime, "the call was cancelled before it ended").detail("cancelled", true)
 }
+
+#[cfg(test)]
+#[path = "course_tests.rs"]
+mod tests;

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod approval;
+mod cancellation;
 mod effect_gate;
 mod guarded;
 mod project_changes;

@@ -115,6 +115,73 @@ fn applied(before: &str, diff: &str) -> String {
     text
 }
 
+/// The lines that the heads of all hunks announce, and those that follow them: of the old text, and of the new one.
+fn counts(diff: &str) -> [(usize, usize); 2] {
+    let mut counts = [(0, 0); 2];
+    for line in diff.split_inclusive('\n').skip(2) {
+        match line.chars().next() {
+            Some('@') => {
+                for (side, mark) in counts.iter_mut().zip(['-', '+']) {
+                    let range = line.split(mark).nth(1).unwrap().split(' ').next().unwrap();
+                    side.0 += range.split_once(',').map_or(1, |(_, count)| count.parse().unwrap());
+                }
+            }
+            Some('-') => counts[0].1 += 1,
+            Some('+') => counts[1].1 += 1,
+            Some(' ') => counts.iter_mut().for_each(|side| side.1 += 1),
+            Some('\\') => {}
+            other => panic!("{other:?} begins a line of a diff: {line}"),
+        }
+    }
+    counts
+}
+
+#[tokio::test]
+async fn a_diff_with_bare_carriage_returns_is_exact() {
+    let desk = Desk::new();
+    let many: String = (0..6_000).map(|line| format!("{line}\r")).collect();
+    for (before, after) in [
+        (Some("a\nb\nc\n"), "a\nb\rHIDDEN\nc\n"),
+        (Some("a\rb\rc"), "a\rb\rd"),
+        (Some("a\r\nb\r\n"), "a\nb\n"),
+        (Some("a\n"), "a\r"),
+        (Some("a\r"), "a\r\n"),
+        (None, "\r"),
+        (None, "a\rb"),
+        (Some("\r\r\n\n\r"), "\n\r\n\r\r"),
+        (Some("a\u{2028}b\u{b}c\u{85}d\n"), "a\u{2028}b\u{b}x\u{85}d\n"),
+        (Some("x\n"), many.as_str()),
+    ] {
+        match before {
+            Some(text) => desk.put("a.txt", text),
+            None => std::fs::remove_file(desk.file("a.txt")).unwrap_or_default(),
+        }
+        let shown = desk.preview("fs_write", json!({ "path": "a.txt", "content": after })).await;
+        let diff = shown.data().unwrap()["diff"].as_str().unwrap();
+        for (announced, there) in counts(diff) {
+            assert_eq!(announced, there, "{before:?} to {after:?}: {diff:?}");
+        }
+        assert_eq!(applied(before.unwrap_or_default(), diff), after, "{diff:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_binary_file_that_becomes_text_is_shown_and_so_is_a_text_that_goes() {
+    let desk = Desk::new();
+    let old: &[u8] = b"\xff\x00old";
+    desk.put("a.bin", old);
+    let shown = desk.preview("fs_write", json!({ "path": "a.bin", "content": "one\ntwo" })).await;
+    let diff = shown.data().unwrap()["diff"].as_str().unwrap().to_owned();
+    let note = format!("Binary file a/a.bin: {} bytes, SHA-256 {}\n", old.len(), canonical::sha256_hex(old));
+    let expected = format!(
+        "--- a/a.bin\n+++ b/a.bin\n{note}@@ -0,0 +1,2 @@\n+one\n+two\n\\ No newline at end of file\n"
+    );
+    assert_eq!(diff, expected);
+    let shown = desk.preview("fs_delete", json!({ "path": "a.bin" })).await;
+    let diff = shown.data().unwrap()["diff"].as_str().unwrap().to_owned();
+    assert_eq!(diff, format!("--- a/a.bin\n+++ /dev/null\n{note}"));
+}
+
 #[tokio::test]
 async fn an_edit_that_does_not_fit_changes_nothing() {
     let desk = Desk::new();

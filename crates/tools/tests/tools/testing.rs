@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
-use tgp_tools::testing::{Counts, Manifests, Runner, RunnerKind, detect, read_counts};
+use tgp_tools::testing::{Counts, Manifests, Runner, RunnerKind, detect, read_counts, scripts};
 
 const ROOT: &str = "/project";
 
@@ -278,6 +278,38 @@ fn a_configured_command_goes_first_and_names_its_runner() {
         assert_eq!((runner.kind, runner.command(None).as_str()), (kind, line));
     }
     assert_eq!(detect(Some("  "), &files).unwrap().kind, RunnerKind::Cargo);
+}
+
+#[test]
+fn the_scripts_behind_a_command_are_told_with_those_they_start() {
+    let package = r#"{"scripts":{
+        "pretest": "npm run build", "test": "./check.sh", "posttest": "echo over", "build": "tsc -p .",
+        "loop": "yarn loop", "check:all": "run-s lint test", "lint": "eslint .", "number": 5
+    }}"#;
+    let files = Files(BTreeMap::from([("package.json", package)]));
+    for (line, expected) in [
+        ("npm test --silent", &["build", "posttest", "pretest", "test"][..]),
+        ("npm t", &["build", "posttest", "pretest", "test"]),
+        (
+            "cd . && /usr/bin/npm run 'check:all'",
+            &["build", "check:all", "lint", "posttest", "pretest", "test"],
+        ),
+        ("npm run loop", &["loop"]),
+        ("npm run number", &[]),
+        ("npm run absent", &[]),
+        ("cargo test", &[]),
+        ("./test", &[]),
+    ] {
+        let found = scripts(line, &files);
+        assert_eq!(found.keys().map(String::as_str).collect::<Vec<_>>(), expected, "{line}");
+    }
+    assert_eq!(scripts("npm test", &files)["test"], "./check.sh");
+    assert!(scripts("npm test", &Files(BTreeMap::from([("package.json", "no JSON")]))).is_empty());
+    // Nobody reads a thousand of them.
+    let many: BTreeMap<String, String> =
+        (0..1_000).map(|number| (number.to_string(), format!("npm run {}", number + 1))).collect();
+    let text = serde_json::json!({ "scripts": many }).to_string();
+    assert_eq!(scripts("npm run 0", &|_: &str| Some(text.clone())).len(), 32);
 }
 
 #[test]

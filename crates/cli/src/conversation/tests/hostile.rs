@@ -91,6 +91,7 @@ fn events(hostile: &str) -> Vec<AgentEvent> {
         calls: 1,
         refused: 0,
         failed: 0,
+        unknown: vec![text(), text()],
         usage_estimated: false,
         usage: Usage::default(),
         cost: None,

@@ -89,6 +89,7 @@ pub fn summary(ending: Ending) -> Summary {
         calls: 8,
         refused: 1,
         failed: 2,
+        unknown: Vec::new(),
         usage_estimated: false,
         usage: Usage { input_tokens: 3012, output_tokens: 288 },
         cost: Some(0.0123),
@@ -102,7 +103,7 @@ pub fn summary(ending: Ending) -> Summary {
         files_omitted: 0,
         forged: vec!["tools/slug.ts".to_owned()],
         reused: vec!["tools/text/lower.ts".to_owned(), "tools/text/trim.ts".to_owned()],
-        tests: Some(TestCount { runs: 2, passed: 3, failed: 0 }),
+        tests: Some(TestCount { runs: 2, passed: 3, failed: 0, inconclusive: false }),
         audit: Some(AuditRange { first: 12, last: 31 }),
     }
 }
@@ -148,7 +149,7 @@ fn numbers_beyond_all_bounds_are_no_panic() {
     screen.show(&usage(u64::MAX, u64::MAX));
     screen.tick(Duration::from_secs(u64::MAX / 1000));
     let most = Usage { input_tokens: u64::MAX, output_tokens: u64::MAX };
-    let tests = Some(TestCount { runs: u64::MAX, passed: u64::MAX, failed: u64::MAX });
+    let tests = Some(TestCount { runs: u64::MAX, passed: u64::MAX, failed: u64::MAX, inconclusive: false });
     let ended = Summary { usage: most, duration_ms: u64::MAX, tests, ..summary(Ending::Done) };
     screen.show(&AgentEvent::End { summary: Box::new(ended) });
     assert!(paper.text().contains("18,446,744,073,709,551,615 in"), "{}", paper.text());
@@ -228,6 +229,47 @@ fn trouble_is_called_by_its_name() {
         screen.show(&AgentEvent::End { summary: Box::new(summary(Ending::NeedsUser { error })) });
         let first = format!("\nSession s-7f3a was stopped: {words}.\n");
         assert!(paper.text().starts_with(&first), "{first}{}", paper.text());
+    }
+}
+
+#[test]
+fn files_beyond_the_summary_are_counted_and_nothing_is_promised_of_them() {
+    let (mut screen, paper) = screen(PIPE, Verbosity::Brief);
+    let much = Summary { files_omitted: 1234, ..summary(Ending::Done) };
+    screen.show(&AgentEvent::End { summary: Box::new(much) });
+    assert!(paper.text().contains("            and 1,234 more\n"), "{}", paper.text());
+}
+
+#[test]
+fn what_nobody_knows_is_said() {
+    let calls = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    let tests = |passed, inconclusive| Some(TestCount { runs: 1, passed, failed: 0, inconclusive });
+    for (unknown, tests, expected) in [
+        (
+            calls(&["r3.1 fs_write one.txt"]),
+            tests(0, true),
+            ["  tests     no result\n", "  unknown   r3.1 fs_write one.txt: look whether it happened\n"],
+        ),
+        (
+            calls(&["r3.1 fs_write one.txt", "r3.2 shell_exec\u{1b}[2J"]),
+            tests(4, true),
+            [
+                "  tests     no result; before it 4 passed, 0 failed\n",
+                "  unknown   look whether these happened:\n            r3.1 fs_write one.txt\n            r3.2 shell_exec\\u{1b}[2J\n",
+            ],
+        ),
+        (
+            Vec::new(),
+            tests(0, false),
+            ["  tests     none was counted\n", "  calls     8 (1 refused, 2 failed)\n  steps"],
+        ),
+    ] {
+        let (mut screen, paper) = screen(PIPE, Verbosity::Brief);
+        let ended = Summary { unknown, tests, ..summary(Ending::Done) };
+        screen.show(&AgentEvent::End { summary: Box::new(ended) });
+        for part in expected {
+            assert!(paper.text().contains(part), "{part} in {}", paper.text());
+        }
     }
 }
 

@@ -3,7 +3,9 @@
 mod counts;
 mod readers;
 mod runner;
+mod scripts;
 mod text;
 
 pub use counts::{Counts, Failing, read_counts};
 pub use runner::{Manifests, Runner, RunnerKind, detect};
+pub use scripts::scripts;

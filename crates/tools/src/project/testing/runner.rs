@@ -184,10 +184,14 @@ pub fn detect(configured: Option<&str>, files: &dyn Manifests) -> Option<Runner>
     Some(found.knowing(files))
 }
 
+/// The words of a command line, whatever stands between them.
+pub(super) fn words(line: &str) -> Vec<&str> {
+    line.split(|letter: char| letter.is_whitespace() || ";&|()\"'".contains(letter)).collect()
+}
+
 /// The runner that a command line names.
 fn kind_of_line(line: &str) -> RunnerKind {
-    let words: Vec<&str> =
-        line.split(|letter: char| letter.is_whitespace() || ";&|()\"'".contains(letter)).collect();
+    let words = words(line);
     let has = |name: &str| words.iter().any(|word| word.rsplit('/').next() == Some(name));
     let pair = |first: &str, second: &str| {
         words.windows(2).any(|pair| match pair {
@@ -233,7 +237,7 @@ fn is_single_package(files: &dyn Manifests) -> bool {
     })
 }
 
-fn package_json(files: &dyn Manifests) -> Option<Value> {
+pub(super) fn package_json(files: &dyn Manifests) -> Option<Value> {
     serde_json::from_str(&manifest(files, "package.json")?).ok()
 }
 
