@@ -6,7 +6,7 @@ use tgp_contract::{Block, Message, Role};
 
 use crate::past::Past;
 use crate::render;
-use crate::request::{Digest, Messages};
+use crate::request::{Digest, digest};
 
 /// What a block or a message takes besides its text, in the wire format of most providers.
 const FRAME_BYTES: usize = 24;
@@ -255,27 +255,85 @@ impl Conversation {
         true
     }
 
-    /// The messages as a provider wants them, and the hash of each: roles alternate, each call has its result in the
-    /// message after it, and no message is empty. `aside` is said at the end and not kept.
-    pub(crate) fn messages(&self, aside: Option<String>) -> (Vec<Message>, Vec<String>) {
-        let mut messages = Messages::default();
-        let text = |text: &str| Block::Text { text: text.to_owned() };
-        let opening = std::iter::once(text(&self.task)).chain(self.past.blocks());
-        messages.say(Role::User, opening, Some(&self.opening_digest));
-        for exchange in &self.exchanges {
-            let said = exchange.said.iter().cloned();
-            messages.say(Role::Assistant, said, Some(&exchange.said_digest));
-            let replies = exchange.replies.iter().map(|reply| Block::ToolResult {
-                call_id: reply.call_id.clone(),
-                content: reply.content.clone(),
-                is_error: reply.is_error,
-            });
-            let notes = exchange.notes.iter().map(|(Note::Loop(words) | Note::User(words))| text(words));
-            messages.say(Role::User, replies.chain(notes), Some(&exchange.answer_digest));
-        }
-        messages.say(Role::User, aside.map(|text| Block::Text { text }), None);
-        messages.done()
+    /// The messages as a provider wants them: roles alternate, each call has its result in the message after it, and no
+    /// message is empty. `aside` is said at the end and not kept.
+    pub(crate) fn messages(&self, aside: Option<&str>) -> Vec<Message> {
+        let pieces = self.pieces(aside);
+        pieces.chunk_by(Piece::is_same_side).map(message).collect()
     }
+
+    /// The hash of each of these messages. Only what has changed is looked at.
+    pub(crate) fn hashes(&self, aside: Option<&str>) -> Vec<String> {
+        let pieces = self.pieces(aside);
+        let hash = |pieces: &[Piece<'_>]| match pieces {
+            [Piece::Opening(of)] => of.opening_digest.of(|| message(pieces)),
+            [Piece::Said(of)] => of.said_digest.of(|| message(pieces)),
+            [Piece::Answer(of)] => of.answer_digest.of(|| message(pieces)),
+            _ => digest(&message(pieces)),
+        };
+        pieces.chunk_by(Piece::is_same_side).map(hash).collect()
+    }
+
+    fn pieces<'a>(&'a self, aside: Option<&'a str>) -> Vec<Piece<'a>> {
+        let said = self.exchanges.iter().flat_map(|of| [Piece::Said(of), Piece::Answer(of)]);
+        let all = std::iter::once(Piece::Opening(self)).chain(said).chain(aside.map(Piece::Aside));
+        all.filter(|piece| !piece.is_empty()).collect()
+    }
+}
+
+/// What one side says at once.
+enum Piece<'a> {
+    /// The task and the past.
+    Opening(&'a Conversation),
+    Said(&'a Exchange),
+    /// Results and notes.
+    Answer(&'a Exchange),
+    Aside(&'a str),
+}
+
+impl Piece<'_> {
+    fn role(&self) -> Role {
+        match self {
+            Self::Said(_) => Role::Assistant,
+            Self::Opening(_) | Self::Answer(_) | Self::Aside(_) => Role::User,
+        }
+    }
+
+    fn is_same_side(&self, other: &Self) -> bool {
+        self.role() == other.role()
+    }
+
+    fn is_empty(&self) -> bool {
+        match self {
+            Self::Said(of) => of.said.is_empty(),
+            Self::Answer(of) => of.replies.is_empty() && of.notes.is_empty(),
+            Self::Opening(_) | Self::Aside(_) => false,
+        }
+    }
+
+    fn blocks(&self) -> Vec<Block> {
+        let text = |text: &str| Block::Text { text: text.to_owned() };
+        match self {
+            Self::Opening(of) => std::iter::once(text(&of.task)).chain(of.past.blocks()).collect(),
+            Self::Said(of) => of.said.clone(),
+            Self::Answer(of) => {
+                let replies = of.replies.iter().map(|reply| Block::ToolResult {
+                    call_id: reply.call_id.clone(),
+                    content: reply.content.clone(),
+                    is_error: reply.is_error,
+                });
+                let notes = of.notes.iter().map(|(Note::Loop(words) | Note::User(words))| text(words));
+                replies.chain(notes).collect()
+            }
+            Self::Aside(words) => vec![text(words)],
+        }
+    }
+}
+
+/// One message of what a side says.
+fn message(pieces: &[Piece<'_>]) -> Message {
+    let role = pieces.first().map_or(Role::User, Piece::role);
+    Message { role, blocks: pieces.iter().flat_map(Piece::blocks).collect() }
 }
 
 fn as_text(block: &Block) -> Option<&str> {

@@ -130,10 +130,9 @@ impl<W: World> Engine<W> {
         let step = self.session.step();
         let tokens = self.session.meter.tokens();
         self.world.tell(AgentEvent::Step { step, tokens }).await;
-        let asked = self.session.request();
-        let request = asked.hash.clone();
+        let request = self.session.request_hash();
         let patience = self.session.meter.left_ms(&self.session.budgets).map(Duration::from_millis);
-        let Heard { events, ending } = self.world.turn(asked, patience).await?;
+        let Heard { events, ending } = self.world.turn(&self.session, patience).await?;
         let (usage, left_out) = (turn::usage(&events), turn::left_out(&events));
         self.append(LineKind::Turn { step, request, events, ending: ending.clone() }, Safety::Written)?;
         if let Some(usage) = usage {

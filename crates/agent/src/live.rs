@@ -14,7 +14,7 @@ use tgp_contract::{
 use tokio::sync::mpsc;
 
 use crate::bounds;
-use crate::request::Request;
+use crate::session::Session;
 use crate::turn::event_bytes;
 use crate::world::{FATE, Halt, Heard, Order, Settled, UNKNOWN, World};
 use crate::{AgentEvent, Fate, Line, Ports, Safety, StopSignal, StopWish, TurnEnding};
@@ -80,12 +80,12 @@ impl World for Live<'_> {
         let _ = self.events.send(event).await;
     }
 
-    async fn turn(&mut self, request: Request, patience: Option<Duration>) -> Result<Heard, Halt> {
+    async fn turn(&mut self, session: &Session, patience: Option<Duration>) -> Result<Heard, Halt> {
         let mut ear = Ear { events: Vec::new(), bytes: 0 };
         let ending = tokio::select! {
             biased;
             () = self.stop.wished(StopWish::AfterCall) => TurnEnding::Interrupted,
-            ending = ear.listen(self.ports.provider, request.options, &self.events) => ending,
+            ending = ear.listen(self.ports.provider, session.request(), &self.events) => ending,
             () = tokio::time::sleep(patience.unwrap_or(MAX_TURN_TIME).min(MAX_TURN_TIME)) => {
                 if patience.is_some_and(|patience| patience <= MAX_TURN_TIME) {
                     TurnEnding::OutOfTime

@@ -5,7 +5,6 @@ use std::time::Duration;
 use tgp_contract::{Code, Consent, TddState, ToolError};
 
 use crate::engine::Engine;
-use crate::request::Request;
 use crate::session::Session;
 use crate::world::{Halt, Heard, Order, Settled, World};
 use crate::{AgentEvent, Ending, Line, LineKind, ResumeOptions, Safety};
@@ -134,12 +133,12 @@ impl World for Tape<'_> {
 
     async fn tell(&mut self, _event: AgentEvent) {}
 
-    async fn turn(&mut self, request: Request, _patience: Option<Duration>) -> Result<Heard, Halt> {
+    async fn turn(&mut self, session: &Session, _patience: Option<Duration>) -> Result<Heard, Halt> {
         match &self.line()?.kind {
             LineKind::Turn { events, ending, .. } => {
                 Ok(Heard { events: events.clone(), ending: ending.clone() })
             }
-            _ => Err(self.differs(&format!("a turn of the model, asked with {}", request.hash))),
+            _ => Err(self.differs(&format!("a turn of the model, asked with {}", session.request_hash()))),
         }
     }
 

@@ -7,24 +7,18 @@
 use std::sync::OnceLock;
 
 use serde::Serialize;
-use serde_json::json;
-use tgp_contract::{Block, ChatOptions, Message, Role};
+use serde_json::{Value, json};
+use tgp_contract::Message;
 
 use crate::routing;
-
-/// A request and its hash.
-pub(crate) struct Request {
-    pub(crate) options: ChatOptions,
-    pub(crate) hash: String,
-}
 
 /// The hash of one message, kept beside it until it changes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Digest(OnceLock<String>);
 
 impl Digest {
-    fn of(&self, message: &Message) -> String {
-        self.0.get_or_init(|| digest(message)).clone()
+    pub(crate) fn of(&self, message: impl FnOnce() -> Message) -> String {
+        self.0.get_or_init(|| digest(&message())).clone()
     }
 
     /// The message has changed.
@@ -33,66 +27,32 @@ impl Digest {
     }
 }
 
-/// Messages as they are put together: roles alternate, and none is empty.
-#[derive(Default)]
-pub(crate) struct Messages<'a> {
-    messages: Vec<Message>,
-    /// What is kept of each; nothing for one that was put together of several.
-    kept: Vec<Option<&'a Digest>>,
+/// What a request is made of, each text or list by its hash.
+pub(crate) struct Outline<'a> {
+    pub(crate) model: &'a str,
+    pub(crate) max_output_tokens: Option<u64>,
+    pub(crate) temperature: Option<f64>,
+    pub(crate) turn: u64,
+    pub(crate) system: &'a str,
+    pub(crate) tools: &'a str,
+    pub(crate) messages: Vec<String>,
 }
 
-impl<'a> Messages<'a> {
-    /// Says something. What the same side has just said goes before it in the same message.
-    pub(crate) fn say(
-        &mut self,
-        role: Role,
-        blocks: impl IntoIterator<Item = Block>,
-        kept: Option<&'a Digest>,
-    ) {
-        let blocks: Vec<Block> = blocks.into_iter().collect();
-        match (self.messages.last_mut(), self.kept.last_mut()) {
-            _ if blocks.is_empty() => {}
-            (Some(last), Some(digest)) if last.role == role => {
-                last.blocks.extend(blocks);
-                *digest = None;
-            }
-            _ => {
-                self.messages.push(Message { role, blocks });
-                self.kept.push(kept);
-            }
+impl Outline<'_> {
+    pub(crate) fn hash(self) -> String {
+        let mut outline = json!({
+            "model": self.model,
+            "limits": { "maxOutputTokens": self.max_output_tokens, "temperature": self.temperature },
+            "turn": self.turn,
+            "system": self.system,
+            "tools": self.tools,
+        });
+        if let Value::Object(fields) = &mut outline {
+            // By hand, so that a long list is not copied once more.
+            let messages = self.messages.into_iter().map(Value::String).collect();
+            fields.insert("messages".to_owned(), Value::Array(messages));
         }
-    }
-
-    /// The messages, and the hash of each.
-    pub(crate) fn done(self) -> (Vec<Message>, Vec<String>) {
-        let hash = |(message, kept): (&Message, &Option<&Digest>)| {
-            kept.map_or_else(|| digest(message), |kept| kept.of(message))
-        };
-        let hashes = self.messages.iter().zip(&self.kept).map(hash).collect();
-        (self.messages, hashes)
-    }
-}
-
-/// Hashes of what every request has.
-#[derive(Clone, Debug)]
-pub(crate) struct Fixed {
-    pub(crate) system: String,
-    pub(crate) tools: String,
-}
-
-impl Request {
-    pub(crate) fn new(options: ChatOptions, fixed: &Fixed, messages: &[String]) -> Self {
-        let limits =
-            json!({ "maxOutputTokens": options.max_output_tokens, "temperature": options.temperature });
-        let hash = digest(&json!({
-            "model": options.model,
-            "limits": limits,
-            "turn": options.turn,
-            "system": fixed.system,
-            "tools": fixed.tools,
-            "messages": messages,
-        }));
-        Self { options, hash }
+        routing::hash(&outline)
     }
 }
 

@@ -12,7 +12,7 @@ use crate::context::{Context, Fitted};
 use crate::conversation::{Conversation, Exchange, Note, Reply};
 use crate::meter::{Meter, Moment};
 use crate::render::{self, Answer};
-use crate::request::{self, Fixed, Request};
+use crate::request::{Outline, digest};
 use crate::routing::{self, Failures, MAX_FAILURES, Mender};
 use crate::tally::{Ended, Tally};
 use crate::transcript::VERSION;
@@ -62,8 +62,8 @@ pub(crate) struct Head {
     pub(crate) tools: Vec<ToolDefinition>,
     system: String,
     model_tools: Vec<ModelTool>,
-    /// The hashes of both.
-    fixed: Fixed,
+    system_hash: String,
+    tools_hash: String,
 }
 
 /// Where a session stands.
@@ -161,7 +161,8 @@ impl Session {
                 mode: *mode,
                 tools: tools.clone(),
                 system: system.clone(),
-                fixed: Fixed { system: request::digest(system), tools: request::digest(&model_tools) },
+                system_hash: digest(system),
+                tools_hash: digest(&model_tools),
                 model_tools,
             },
         })
@@ -379,19 +380,37 @@ impl Session {
     }
 
     /// What the model is asked next.
-    pub(crate) fn request(&self) -> Request {
-        let (messages, hashes) = self.conversation.messages(self.meter.last_steps(&self.budgets));
-        let Limits { prices, max_output_tokens, temperature, .. } = self.limits;
-        let options = ChatOptions {
+    pub(crate) fn request(&self) -> ChatOptions {
+        let aside = self.meter.last_steps(&self.budgets);
+        ChatOptions {
             model: self.model.clone(),
             system: self.head.system.clone(),
-            messages,
+            messages: self.conversation.messages(aside.as_deref()),
             tools: self.head.model_tools.clone(),
-            max_output_tokens: self.meter.output_tokens(&self.budgets, prices, max_output_tokens),
-            temperature,
+            max_output_tokens: self.output_tokens(),
+            temperature: self.limits.temperature,
             turn: self.meter.steps,
+        }
+    }
+
+    /// The hash of it.
+    pub(crate) fn request_hash(&self) -> String {
+        let aside = self.meter.last_steps(&self.budgets);
+        let outline = Outline {
+            model: &self.model,
+            max_output_tokens: self.output_tokens(),
+            temperature: self.limits.temperature,
+            turn: self.meter.steps,
+            system: &self.head.system_hash,
+            tools: &self.head.tools_hash,
+            messages: self.conversation.hashes(aside.as_deref()),
         };
-        Request::new(options, &self.head.fixed, &hashes)
+        outline.hash()
+    }
+
+    fn output_tokens(&self) -> Option<u64> {
+        let Limits { prices, max_output_tokens, .. } = self.limits;
+        self.meter.output_tokens(&self.budgets, prices, max_output_tokens)
     }
 
     /// The bounds that a session which is done has passed.

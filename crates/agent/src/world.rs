@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tgp_contract::{FileEffect, StreamEvent, TddState, ToolError, ToolResult};
 
-use crate::request::Request;
+use crate::session::Session;
 use crate::turn::Wanted;
 use crate::{AgentEvent, Line, Safety, TurnEnding};
 
@@ -71,8 +71,8 @@ pub(crate) trait World {
 
     async fn tell(&mut self, event: AgentEvent);
 
-    /// Asks the model, and waits for its turn no longer than `patience`.
-    async fn turn(&mut self, request: Request, patience: Option<Duration>) -> Result<Heard, Halt>;
+    /// Asks the model what a session asks next, and waits for its turn no longer than `patience`.
+    async fn turn(&mut self, session: &Session, patience: Option<Duration>) -> Result<Heard, Halt>;
 
     /// Begins calls.
     fn make(&mut self, orders: Vec<Order>);

@@ -5,6 +5,7 @@ mod budgets;
 mod context;
 mod crashes;
 mod errors;
+mod hashes;
 mod lines;
 mod prompt;
 mod property;

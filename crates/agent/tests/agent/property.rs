@@ -7,6 +7,7 @@ use serde_json::json;
 use tgp_agent::{AgentOptions, Budgets, Ending, Line, LineKind, ResumeOptions, StopWish};
 use tgp_contract::{Block, ChatOptions, Code, Role, StopReason, StreamEvent, ToolError};
 
+use crate::hashes::check_hashes;
 use crate::support::*;
 
 const CONTEXT: u64 = 8_192;

@@ -7,15 +7,13 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use tgp_agent::{
-    AgentEvent, AgentOptions, Budgets, Clock, Fate, Journal, Limits, Line, LineKind, Ports, Recovery,
-    Replayed, ResumeOptions, Safety, Standing, StopHandle, StopSignal, StopWish, Summary, replay, resume,
-    run,
+    AgentEvent, AgentOptions, Budgets, Clock, Fate, Journal, Limits, Line, Ports, Recovery, Replayed,
+    ResumeOptions, Safety, Standing, StopHandle, StopSignal, StopWish, Summary, replay, resume, run,
 };
 use tgp_contract::{
     Block, CallContext, CallRecord, ChatOptions, Code, Consent, Effect, EventStream, ExecutionPath,
     FileEffect, GateVerdict, Message, ModelInfo, ModelProvider, RelativePath, Role, Root, Stage, StreamEvent,
     TddMode, TddState, ToolCall, ToolCaller, ToolDefinition, ToolError, ToolName, ToolResult, Usage,
-    canonical,
 };
 use tokio::sync::{Notify, mpsc};
 
@@ -508,44 +506,6 @@ pub(crate) fn request_bytes(request: &ChatOptions) -> usize {
     };
     let said: usize = request.messages.iter().flat_map(|message| &message.blocks).map(block).sum();
     said + request.system.len() + serde_json::to_string(&request.tools).unwrap().len()
-}
-
-/// The hash that the line of a turn has, by its definition.
-pub(crate) fn request_hash(request: &ChatOptions) -> String {
-    let digest = |value: &Value| canonical::hash(&in_digits(value)).unwrap();
-    let messages: Vec<String> =
-        request.messages.iter().map(|message| digest(&serde_json::to_value(message).unwrap())).collect();
-    digest(&json!({
-        "model": request.model,
-        "limits": { "maxOutputTokens": request.max_output_tokens, "temperature": request.temperature },
-        "turn": request.turn,
-        "system": digest(&json!(request.system)),
-        "tools": digest(&json!(request.tools)),
-        "messages": messages,
-    }))
-}
-
-/// Integers that canonical JSON cannot hold count as their digits.
-fn in_digits(value: &Value) -> Value {
-    match value {
-        Value::Number(_) if canonical::check(value).is_err() => json!(value.to_string()),
-        Value::Array(items) => items.iter().map(in_digits).collect(),
-        Value::Object(fields) => fields.iter().map(|(name, item)| (name.clone(), in_digits(item))).collect(),
-        other => other.clone(),
-    }
-}
-
-/// Each turn's line has the hash of a request that was sent.
-pub(crate) fn check_hashes(world: &World) {
-    let sent: std::collections::BTreeSet<String> = world.requests().iter().map(request_hash).collect();
-    let lines = world.lines();
-    let hashes = lines.iter().filter_map(|line| match &line.kind {
-        LineKind::Turn { request, .. } => Some(request),
-        _ => None,
-    });
-    for (turn, hash) in hashes.enumerate() {
-        assert!(sent.contains(hash), "turn {turn} was not asked so");
-    }
 }
 
 /// What every provider demands of a request.

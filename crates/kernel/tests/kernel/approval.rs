@@ -18,16 +18,16 @@ use crate::support::{Forgetful, Project, Records, code, data, error, result};
 
 /// What somebody was shown.
 #[derive(Clone, Debug)]
-struct Shown {
-    tool: String,
-    targets: Vec<Target>,
+pub struct Shown {
+    pub tool: String,
+    pub targets: Vec<Target>,
     preview: Option<Value>,
     reasons: Vec<String>,
     hash: String,
 }
 
 impl Shown {
-    fn preview(&self) -> &Value {
+    pub fn preview(&self) -> &Value {
         self.preview.as_ref().unwrap_or_else(|| panic!("no preview: {self:?}"))
     }
 }
@@ -36,17 +36,17 @@ impl Shown {
 type Thought = Box<dyn Fn(usize, &Shown) -> bool + Send + Sync>;
 
 /// Remembers what it was shown.
-struct Asked {
+pub struct Asked {
     thought: Thought,
     shown: Mutex<Vec<Shown>>,
 }
 
 impl Asked {
-    fn new(thought: impl Fn(usize, &Shown) -> bool + Send + Sync + 'static) -> Arc<Self> {
+    pub fn new(thought: impl Fn(usize, &Shown) -> bool + Send + Sync + 'static) -> Arc<Self> {
         Arc::new(Self { thought: Box::new(thought), shown: Mutex::default() })
     }
 
-    fn take(&self) -> Vec<Shown> {
+    pub fn take(&self) -> Vec<Shown> {
         std::mem::take(&mut *self.shown.lock().unwrap())
     }
 }
@@ -66,7 +66,7 @@ impl Approver for Asked {
     }
 }
 
-async fn boot(project: &Project, config: Value, approver: &Arc<Asked>) -> Kernel {
+pub async fn boot(project: &Project, config: Value, approver: &Arc<Asked>) -> Kernel {
     let mut config = config;
     config["sandbox"] = json!({ "cpuMs": 5_000, "wallMs": 30_000 });
     project.put("tgp.config.json", &config.to_string());
@@ -354,108 +354,6 @@ async fn a_refused_statement_leaves_a_sequence_of_postgresql_untouched() {
     sql(format!("DROP SEQUENCE {name}")).await;
     assert_eq!(stands["rows"], json!([{ "is_called": false }]));
     assert_eq!(approver.take().len(), 2);
-    kernel.shutdown().await;
-}
-
-/// A remote that nobody answers for: what would be sent there is known without it.
-const NOWHERE: &str = "http://127.0.0.1:1/team/tools.git";
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn where_a_tool_is_pushed_is_part_of_the_question() {
-    let project = Project::new();
-    project.tool("one.ts", "export default () => 1;");
-    let approver = Asked::new(|_, shown| shown.tool != "sync");
-    let secret = NOWHERE.replace("http://", "http://ann:hunter2-hunter2@");
-    let kernel = boot(&project, json!({ "git": { "url": secret } }), &approver).await;
-    let host = Target::Host { host: "127.0.0.1".to_owned() };
-    let write = json!({ "path": "tools/two.ts", "content": "export default () => 2;" });
-    let patch = json!({ "path": "tools/two.ts", "search": "2", "replace": "3" });
-    for (tool, arguments) in [("write_file", write), ("patch_file", patch)] {
-        let dry = CallContext { dry_run: true, ..context(Consent::Ask) };
-        let foretold = kernel.call_with(call(tool, arguments.clone()), dry).await;
-        assert_eq!(data(&foretold)["remote"], NOWHERE, "{tool}");
-        assert!(approver.take().is_empty(), "{tool}: a dry run sends nothing, and asks nobody");
-        let answer = kernel.call_with(call(tool, arguments), context(Consent::Ask)).await;
-        assert_eq!(data(&answer)["pushed"], false, "{tool}: {answer:?}");
-        let [shown] = &approver.take()[..] else { panic!("{tool}") };
-        assert!(shown.targets.contains(&host) && shown.targets.len() == 2, "{tool}: {shown:?}");
-        assert_eq!(shown.preview()["remote"], NOWHERE, "{tool}");
-        assert!(!format!("{shown:?}").contains("hunter2"), "{tool}: {shown:?}");
-    }
-    assert_eq!(code(&kernel.call_with(call("sync", json!({})), context(Consent::Ask)).await), "EAPPROVAL");
-    let [shown] = &approver.take()[..] else { panic!("one question") };
-    assert_eq!(shown.targets, [host]);
-    let preview = shown.preview();
-    assert_eq!((&preview["remote"], &preview["branch"]), (&json!(NOWHERE), &json!("main")));
-    let log = kernel.call("log", json!({})).await;
-    let versions = data(&log)["versions"].as_array().unwrap().clone();
-    assert_eq!(preview["ahead"], versions.len(), "{preview}");
-    let commits = preview["commits"].as_array().unwrap();
-    assert!(commits.len() >= 2, "{preview}");
-    for (commit, version) in commits.iter().zip(&versions) {
-        assert_eq!((&commit["commit"], &commit["subject"]), (&version["commit"], &version["subject"]));
-    }
-    kernel.shutdown().await;
-}
-
-/// The remote stands in the targets, and neither a path of a token nor an allowing rule has to name it.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_remote_takes_nothing_from_tokens_and_rules_that_are_about_other_things() {
-    let project = Project::new();
-    let approver = Asked::new(|_, _| true);
-    let kernel = boot(&project, json!({ "git": { "url": NOWHERE } }), &approver).await;
-    let write = |name: &str| {
-        call("write_file", json!({ "path": format!("tools/{name}.md"), "content": format!("{name}\n") }))
-    };
-    let caveats = Caveats { paths: Some(vec!["tools:tools/**".to_owned()]), ..Caveats::default() };
-    let token = kernel.mint_token(&caveats).await.unwrap();
-    let narrow = || CallContext { token: Some(token.clone()), ..context(Consent::Given) };
-    let answer = kernel.call_with(write("token"), narrow()).await;
-    assert!(answer.is_ok(), "{answer:?}");
-    assert_eq!(code(&kernel.call_with(call("sync", json!({})), narrow()).await), "EPOLICY");
-    let rule = |effect: &str, rest: &str| {
-        format!("version: 1\nrules:\n  - {{id: one, effect: {effect}, reason: because, {rest}}}\n")
-    };
-    project.put("tgp.policy.yaml", &rule("allow", "tools: write_file, where: {path: 'tools/**'}"));
-    assert!(kernel.call_with(write("allowed"), context(Consent::Ask)).await.is_ok());
-    assert!(approver.take().is_empty(), "the rule has lifted the question");
-    // Whoever forbids the host forbids what is sent there.
-    project.put("tgp.policy.yaml", &rule("deny", "where: {host: '127.0.0.1'}"));
-    assert_eq!(code(&kernel.call_with(write("denied"), context(Consent::Given)).await), "EPOLICY");
-    project.put("tgp.policy.yaml", &rule("deny", "where: {host: 'example.org'}"));
-    assert!(kernel.call_with(write("other"), context(Consent::Given)).await.is_ok());
-    // With a rule that asks there still is a preview: nothing has to run for it.
-    project.put("tgp.policy.yaml", &rule("ask", "tools: write_file"));
-    assert!(kernel.call_with(write("asked"), context(Consent::Ask)).await.is_ok());
-    let [shown] = &approver.take()[..] else { panic!("one question") };
-    assert_eq!(shown.preview()["remote"], NOWHERE);
-    kernel.shutdown().await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_script_behind_the_tests_is_shown_and_bound() {
-    let project = Project::new();
-    let package = |script: &str| json!({ "scripts": { "pretest": "echo pre", "test": script } }).to_string();
-    project.put("package.json", &package("./check.sh"));
-    let file = project.file("package.json");
-    let meanwhile = package("./evil.sh");
-    let approver = Asked::new(move |before, _| {
-        if before == 0 {
-            std::fs::write(&file, &meanwhile).unwrap();
-        }
-        before == 0
-    });
-    let kernel = boot(&project, json!({}), &approver).await;
-    let answer = kernel.call_with(call("test_run", json!({})), context(Consent::Ask)).await;
-    assert_eq!(code(&answer), "EAPPROVAL", "{answer:?}");
-    let shown = approver.take();
-    assert_eq!(shown.len(), 2, "what it would run has changed: {shown:?}");
-    for (shown, script) in shown.iter().zip(["./check.sh", "./evil.sh"]) {
-        let preview = shown.preview();
-        assert_eq!(preview["command"], "npm test --silent");
-        assert_eq!(preview["scripts"], json!({ "pretest": "echo pre", "test": script }));
-        assert_eq!(preview["found"][0]["path"], "package.json");
-    }
     kernel.shutdown().await;
 }
 

@@ -11,6 +11,7 @@ use tgp::contract::{
 use tgp::{BootOptions, Kernel};
 use tokio::sync::Semaphore;
 
+use crate::approval::{Asked, boot};
 use crate::router::{call, context};
 use crate::support::{Project, Records, code, data, error};
 
@@ -391,5 +392,32 @@ async fn a_run_whose_caller_leaves_while_it_commits_is_recorded_with_files_and_r
         assert_eq!((record.rows_changed, record.files.len()), (Some(3), files), "{tool} {arguments}");
     }
     assert_eq!(project.text("tmp/a.txt").as_deref(), Some("new"));
+    kernel.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_script_behind_the_tests_is_shown_and_bound() {
+    let project = Project::new();
+    let package = |script: &str| json!({ "scripts": { "pretest": "echo pre", "test": script } }).to_string();
+    project.put("package.json", &package("./check.sh"));
+    let file = project.file("package.json");
+    let meanwhile = package("./evil.sh");
+    let approver = Asked::new(move |before, _| {
+        if before == 0 {
+            std::fs::write(&file, &meanwhile).unwrap();
+        }
+        before == 0
+    });
+    let kernel = boot(&project, json!({}), &approver).await;
+    let answer = kernel.call_with(call("test_run", json!({})), context(Consent::Ask)).await;
+    assert_eq!(code(&answer), "EAPPROVAL", "{answer:?}");
+    let shown = approver.take();
+    assert_eq!(shown.len(), 2, "what it would run has changed: {shown:?}");
+    for (shown, script) in shown.iter().zip(["./check.sh", "./evil.sh"]) {
+        let preview = shown.preview();
+        assert_eq!(preview["command"], "npm test --silent");
+        assert_eq!(preview["scripts"], json!({ "pretest": "echo pre", "test": script }));
+        assert_eq!(preview["found"][0]["path"], "package.json");
+    }
     kernel.shutdown().await;
 }

@@ -8,9 +8,9 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 use tgp::contract::{
     Actor, ApprovalAnswer, ApprovalRequest, Approver, CallContext, Code, Consent, Effect, Gate, GateRequest,
-    Stage, ToolCall, ToolError, ToolResult, Verdict,
+    Stage, Target, ToolCall, ToolError, ToolResult, Verdict,
 };
-use tgp::{BootOptions, Kernel};
+use tgp::{BootOptions, Caveats, Kernel};
 use tgp_git::{Author, MemoryOptions};
 use tgp_registry::{Calibration, Searcher};
 use tgp_sandbox::{AllowList, FetchClient, FetchLimits, Limits, Sandbox, SandboxOptions, WorkerCommand};
@@ -19,7 +19,8 @@ use tgp_tools::{
     BytecodeCache, Forge, ForgeOptions, Library, OnDuplicate, Router, Tool, Workspace, kernel_tools,
 };
 
-use crate::support::{Project, Records, WORKER, code, error};
+use crate::approval::{Asked, boot};
+use crate::support::{Project, Records, WORKER, code, data, error};
 
 /// Arguments that every kernel tool takes; a new tool must be added here.
 pub fn arguments(tool: &str) -> Value {
@@ -330,5 +331,80 @@ async fn bad_calls_run_nothing_and_are_recorded() {
         .await;
     assert_eq!(code(&refused), "EAPPROVAL");
     assert!(!project.file(".tgp/x").exists());
+    kernel.shutdown().await;
+}
+
+/// A remote that nobody answers for: what would be sent there is known without it.
+const NOWHERE: &str = "http://127.0.0.1:1/team/tools.git";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn where_a_tool_is_pushed_is_part_of_the_question() {
+    let project = Project::new();
+    project.tool("one.ts", "export default () => 1;");
+    let approver = Asked::new(|_, shown| shown.tool != "sync");
+    let secret = NOWHERE.replace("http://", "http://ann:hunter2-hunter2@");
+    let kernel = boot(&project, json!({ "git": { "url": secret } }), &approver).await;
+    let host = Target::Host { host: "127.0.0.1".to_owned() };
+    let write = json!({ "path": "tools/two.ts", "content": "export default () => 2;" });
+    let patch = json!({ "path": "tools/two.ts", "search": "2", "replace": "3" });
+    for (tool, arguments) in [("write_file", write), ("patch_file", patch)] {
+        let dry = CallContext { dry_run: true, ..context(Consent::Ask) };
+        let foretold = kernel.call_with(call(tool, arguments.clone()), dry).await;
+        assert_eq!(data(&foretold)["remote"], NOWHERE, "{tool}");
+        assert!(approver.take().is_empty(), "{tool}: a dry run sends nothing, and asks nobody");
+        let answer = kernel.call_with(call(tool, arguments), context(Consent::Ask)).await;
+        assert_eq!(data(&answer)["pushed"], false, "{tool}: {answer:?}");
+        let [shown] = &approver.take()[..] else { panic!("{tool}") };
+        assert!(shown.targets.contains(&host) && shown.targets.len() == 2, "{tool}: {shown:?}");
+        assert_eq!(shown.preview()["remote"], NOWHERE, "{tool}");
+        assert!(!format!("{shown:?}").contains("hunter2"), "{tool}: {shown:?}");
+    }
+    assert_eq!(code(&kernel.call_with(call("sync", json!({})), context(Consent::Ask)).await), "EAPPROVAL");
+    let [shown] = &approver.take()[..] else { panic!("one question") };
+    assert_eq!(shown.targets, [host]);
+    let preview = shown.preview();
+    assert_eq!((&preview["remote"], &preview["branch"]), (&json!(NOWHERE), &json!("main")));
+    let log = kernel.call("log", json!({})).await;
+    let versions = data(&log)["versions"].as_array().unwrap().clone();
+    assert_eq!(preview["ahead"], versions.len(), "{preview}");
+    let commits = preview["commits"].as_array().unwrap();
+    assert!(commits.len() >= 2, "{preview}");
+    for (commit, version) in commits.iter().zip(&versions) {
+        assert_eq!((&commit["commit"], &commit["subject"]), (&version["commit"], &version["subject"]));
+    }
+    kernel.shutdown().await;
+}
+
+/// The remote stands in the targets, and neither a path of a token nor an allowing rule has to name it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_remote_takes_nothing_from_tokens_and_rules_that_are_about_other_things() {
+    let project = Project::new();
+    let approver = Asked::new(|_, _| true);
+    let kernel = boot(&project, json!({ "git": { "url": NOWHERE } }), &approver).await;
+    let write = |name: &str| {
+        call("write_file", json!({ "path": format!("tools/{name}.md"), "content": format!("{name}\n") }))
+    };
+    let caveats = Caveats { paths: Some(vec!["tools:tools/**".to_owned()]), ..Caveats::default() };
+    let token = kernel.mint_token(&caveats).await.unwrap();
+    let narrow = || CallContext { token: Some(token.clone()), ..context(Consent::Given) };
+    let answer = kernel.call_with(write("token"), narrow()).await;
+    assert!(answer.is_ok(), "{answer:?}");
+    assert_eq!(code(&kernel.call_with(call("sync", json!({})), narrow()).await), "EPOLICY");
+    let rule = |effect: &str, rest: &str| {
+        format!("version: 1\nrules:\n  - {{id: one, effect: {effect}, reason: because, {rest}}}\n")
+    };
+    project.put("tgp.policy.yaml", &rule("allow", "tools: write_file, where: {path: 'tools/**'}"));
+    assert!(kernel.call_with(write("allowed"), context(Consent::Ask)).await.is_ok());
+    assert!(approver.take().is_empty(), "the rule has lifted the question");
+    // Whoever forbids the host forbids what is sent there.
+    project.put("tgp.policy.yaml", &rule("deny", "where: {host: '127.0.0.1'}"));
+    assert_eq!(code(&kernel.call_with(write("denied"), context(Consent::Given)).await), "EPOLICY");
+    project.put("tgp.policy.yaml", &rule("deny", "where: {host: 'example.org'}"));
+    assert!(kernel.call_with(write("other"), context(Consent::Given)).await.is_ok());
+    // With a rule that asks there still is a preview: nothing has to run for it.
+    project.put("tgp.policy.yaml", &rule("ask", "tools: write_file"));
+    assert!(kernel.call_with(write("asked"), context(Consent::Ask)).await.is_ok());
+    let [shown] = &approver.take()[..] else { panic!("one question") };
+    assert_eq!(shown.preview()["remote"], NOWHERE);
     kernel.shutdown().await;
 }

@@ -69,6 +69,17 @@ impl Course {
         self.commit();
     }
 
+    /// What became of a call that has no end. Only the end of its runtime takes one away that takes effect.
+    pub(super) fn broken_off(&self) -> ToolError {
+        if self.state().stage != Stage::Committing {
+            return cancelled();
+        }
+        let message = "the kernel ended while the call took effect: what it has changed is not known";
+        ToolError::new(Code::Runtime, message)
+            .detail("outcome", "unknown")
+            .help("look at what it would have changed before you make it again")
+    }
+
     /// It did not take effect after all, and is tried again: a wish that came too late comes in time now.
     pub(super) fn reopen(&self) {
         let mut state = self.state();
@@ -97,7 +108,7 @@ impl PointOfNoReturn {
 }
 
 /// What a call that was taken back answers. `details.cancelled` tells it from one that failed by itself.
-pub(super) fn cancelled() -> ToolError {
+fn cancelled() -> ToolError {
     ToolError::new(Code::Runtime, "the call was cancelled before it ended").detail("cancelled", true)
 }
 

@@ -195,7 +195,7 @@ impl Router {
         course: Arc<Course>,
     ) -> CallRecord {
         let serial = self.calls.fetch_add(1, Ordering::Relaxed);
-        let mut open = OpenCall::new(serial, call, context, &self.gates, self.recorder.as_ref());
+        let mut open = OpenCall::new(serial, call, context, &self.gates, self.recorder.as_ref(), &course);
         let OpenCall { call, context, trail, .. } = &mut open;
         let setting = Setting { workspace: &workspace, course: &course };
         let result = tokio::select! {

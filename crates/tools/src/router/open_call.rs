@@ -8,7 +8,7 @@ use tgp_contract::{
     ToolResult,
 };
 
-use super::course::cancelled;
+use super::course::Course;
 
 /// What happened on the way, for the record.
 #[derive(Default)]
@@ -23,7 +23,7 @@ pub(super) struct Trail {
     pub(super) waited: Duration,
 }
 
-/// A call between its entry and its record. When it is dropped in between, the caller has gone away: that is recorded.
+/// A call between its entry and its record. When it is dropped in between, the caller has gone away, or the whole runtime: that is recorded.
 pub(super) struct OpenCall<'a> {
     pub(super) serial: u64,
     pub(super) call: ToolCall,
@@ -31,6 +31,7 @@ pub(super) struct OpenCall<'a> {
     pub(super) trail: Trail,
     gates: &'a [Arc<dyn Gate>],
     recorder: &'a dyn Recorder,
+    course: &'a Course,
     started: Instant,
     started_ms: u64,
     closed: bool,
@@ -43,6 +44,7 @@ impl<'a> OpenCall<'a> {
         context: CallContext,
         gates: &'a [Arc<dyn Gate>],
         recorder: &'a dyn Recorder,
+        course: &'a Course,
     ) -> Self {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let started_ms = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
@@ -54,6 +56,7 @@ impl<'a> OpenCall<'a> {
             trail,
             gates,
             recorder,
+            course,
             started: Instant::now(),
             started_ms,
             closed: false,
@@ -67,7 +70,7 @@ impl<'a> OpenCall<'a> {
     }
 
     fn record_cancelled(&mut self) -> CallRecord {
-        let record = self.record(ToolResult::Failed(cancelled()));
+        let record = self.record(ToolResult::Failed(self.course.broken_off()));
         self.recorder.record_cancelled(record.clone());
         record
     }

@@ -176,7 +176,9 @@ fn wish() -> (oneshot::Sender<()>, Cancellation<'static>) {
 }
 
 fn is_cancelled(error: Option<&ToolError>) -> bool {
-    error.is_some_and(|error| error.code == Code::Runtime && error.details["cancelled"] == true)
+    error.is_some_and(|error| {
+        error.code == Code::Runtime && error.details.get("cancelled") == Some(&json!(true))
+    })
 }
 
 #[tokio::test]
@@ -264,6 +266,27 @@ async fn a_caller_that_leaves_while_the_record_is_written_does_not_take_it_along
     assert!(house.router.finish(PATIENCE).await);
     let kept = house.book.take();
     assert_eq!((kept.len(), kept[0].0), (1, Kept::Settled), "{kept:?}");
+}
+
+/// A runtime that ends takes everything with it; what is not known then is not called undone.
+#[test]
+fn a_call_that_ends_with_its_runtime_does_not_say_that_it_was_taken_back() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let house = house();
+    house.steps.go.add_permits(1);
+    runtime.block_on(async {
+        tokio::select! {
+            biased;
+            record = house.step(never()) => panic!("{record:?}"),
+            () = async { house.reached().await; house.reached().await } => {}
+        }
+    });
+    assert!(house.book.take().is_empty());
+    drop(runtime);
+    let kept = house.book.take();
+    assert_eq!((kept.len(), kept[0].0), (1, Kept::Cancelled), "{kept:?}");
+    let error = kept[0].1.result.error().unwrap();
+    assert!(!is_cancelled(Some(error)) && error.details["outcome"] == "unknown", "{error:?}");
 }
 
 /// Whether the call has ended by now.
