@@ -63,7 +63,7 @@ pub struct Global {
     /// Run as if started in DIR.
     #[arg(id = "run_directory", short = 'C', value_name = "DIR", global = true)]
     pub directory: Option<PathBuf>,
-    /// Print JSON on standard output: one document, or a line an event.
+    /// Print JSON: one document, or one line an event.
     #[arg(long, global = true)]
     pub json: bool,
     /// Use this file instead of tgp.config.{ts,js,json}.
