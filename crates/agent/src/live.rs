@@ -237,7 +237,7 @@ async fn made(tools: &dyn ToolCaller, call: ToolCall, context: CallContext, stop
 
 fn settled(record: CallRecord, wish: StopWish) -> Settled {
     let verdict =
-        if wish == StopWish::Now && says_cancelled(&record) { "cancelled" } else { verdict(&record) };
+        if wish == StopWish::Now && says_cancelled(&record) { "cancelled" } else { record.verdict() };
     let verdict = verdict.to_owned();
     let (files, files_omitted) = bounds::fit_files(record.files);
     let unapplied = matches!(verdict.as_str(), "denied" | "refused") && was_judged_again(&record.verdicts);
@@ -257,22 +257,6 @@ fn was_judged_again(verdicts: &[GateVerdict]) -> bool {
     let mut heard = BTreeSet::new();
     let gates = verdicts.iter().filter(|verdict| verdict.stage != Stage::Approval);
     gates.into_iter().any(|verdict| !heard.insert((verdict.stage, verdict.gate.as_str())))
-}
-
-/// The audit's word for a call.
-fn verdict(record: &CallRecord) -> &'static str {
-    let said = |word: &str| record.verdicts.iter().any(|verdict| verdict.verdict == word);
-    if said("deny") {
-        "denied"
-    } else if said("refused") {
-        "refused"
-    } else if record.verdicts.is_empty() && !record.result.is_ok() {
-        "invalid"
-    } else if said("approved") {
-        "approved"
-    } else {
-        "allowed"
-    }
 }
 
 /// Arguments that were no JSON never reach a tool that would take a text.

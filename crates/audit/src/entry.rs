@@ -73,7 +73,10 @@ pub(crate) struct Placed {
 
 impl Draft {
     pub(crate) fn call(record: CallRecord, ending: Ending, redaction: &Redaction) -> Self {
-        let verdict = verdict(&record, ending);
+        let verdict = match ending {
+            Ending::Cancelled => "cancelled",
+            Ending::Settled => record.verdict(),
+        };
         let asked = word(&redaction.text(&record.call.tool));
         let tool = record.tool.as_deref().map_or_else(|| asked.clone(), word);
         let columns = Columns {
@@ -193,23 +196,6 @@ impl Draft {
 /// The name of a session or tool as entries hold it. Queries have to ask for the same.
 pub(crate) fn key(name: &str) -> String {
     word(name)
-}
-
-fn verdict(record: &CallRecord, ending: Ending) -> &'static str {
-    let said = |word: &str| record.verdicts.iter().any(|verdict| verdict.verdict == word);
-    if ending == Ending::Cancelled {
-        "cancelled"
-    } else if said("deny") {
-        "denied"
-    } else if said("refused") {
-        "refused"
-    } else if record.verdicts.is_empty() && !record.result.is_ok() {
-        "invalid"
-    } else if said("approved") {
-        "approved"
-    } else {
-        "allowed"
-    }
 }
 
 fn verdicts(verdicts: &[GateVerdict], redaction: &Redaction) -> Value {

@@ -54,6 +54,25 @@ pub struct CallRecord {
     pub duration_us: u64,
 }
 
+impl CallRecord {
+    /// What became of a call that ended, in one word: `denied`, `refused`, `invalid`, `approved` or `allowed`.
+    #[must_use]
+    pub fn verdict(&self) -> &'static str {
+        let said = |word: &str| self.verdicts.iter().any(|verdict| verdict.verdict == word);
+        if said("deny") {
+            "denied"
+        } else if said("refused") {
+            "refused"
+        } else if self.verdicts.is_empty() && !self.result.is_ok() {
+            "invalid"
+        } else if said("approved") {
+            "approved"
+        } else {
+            "allowed"
+        }
+    }
+}
+
 /// Keeps records. A call whose record cannot be kept has failed.
 #[async_trait]
 pub trait Recorder: Send + Sync {
