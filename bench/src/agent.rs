@@ -48,7 +48,14 @@ fn first_byte(section: &mut Section, rounds: usize) -> Result<()> {
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for _ in 0..rounds {
         let mut tgp = Command::new(shipped_binary()?);
-        tgp.arg("-C").arg(project.directory()).args(["run", "say something", "--model", "m", "--provider", &base]);
+        tgp.arg("-C").arg(project.directory()).args([
+            "run",
+            "say something",
+            "--model",
+            "m",
+            "--provider",
+            &base,
+        ]);
         ours.push(seen(tgp.env("TGP_CACHE_DIR", project.beside("cache")), &moments).context("tgp run")?);
         let mut curl = Command::new("curl");
         curl.args(["--no-buffer", "--silent", "--data", "{}", &format!("{base}/chat/completions")]);
@@ -67,7 +74,11 @@ fn first_byte(section: &mut Section, rounds: usize) -> Result<()> {
         row = row.peer("curl --no-buffer", theirs.percentile(95));
     }
     section.row(row);
-    section.note(format!("{rounds} sessions against a server on the loopback: median {:.3} ms, {}", ours.median(), ours.tail()));
+    section.note(format!(
+        "{rounds} sessions against a server on the loopback: median {:.3} ms, {}",
+        ours.median(),
+        ours.tail()
+    ));
     Ok(())
 }
 
@@ -90,7 +101,8 @@ fn answer(mut connection: TcpStream) -> Result<Instant> {
     reader.read_exact(&mut body)?;
     connection.set_nodelay(true)?;
     let piece = |delta: Value, finish: Value| {
-        let chunk = json!({ "id": "1", "choices": [{ "index": 0, "delta": delta, "finish_reason": finish }] });
+        let chunk =
+            json!({ "id": "1", "choices": [{ "index": 0, "delta": delta, "finish_reason": finish }] });
         format!("data: {chunk}\n\n")
     };
     let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n";
@@ -135,7 +147,8 @@ fn seen(command: &mut Command, moments: &mpsc::Receiver<Instant>) -> Result<Dura
 fn long_session(section: &mut Section) -> Result<()> {
     let project = Project::new()?;
     let directory = project.directory();
-    let call = json!([{ "type": "tool_call", "toolName": "fs_list", "callId": "c", "arguments": { "path": "." } }]);
+    let call =
+        json!([{ "type": "tool_call", "toolName": "fs_list", "callId": "c", "arguments": { "path": "." } }]);
     let mut turns = vec![call; CALLS];
     turns.push(json!([{ "type": "text", "value": "done" }]));
     fs::write(directory.join("model.json"), Value::from(turns).to_string())?;
@@ -170,7 +183,11 @@ fn long_session(section: &mut Section) -> Result<()> {
         bail!("the long session made {results} calls and did not come to its end");
     }
     let row = Row::new(&format!("memory after {CALLS} scripted calls"), Unit::Megabytes);
-    section.row(row.ours(late).peer(&format!("the same process after {SETTLED}"), early).budget(Budget::Below(early * 1.25)));
+    section.row(
+        row.ours(late)
+            .peer(&format!("the same process after {SETTLED}"), early)
+            .budget(Budget::Below(early * 1.25)),
+    );
     section.note(format!(
         "{CALLS} calls through all gates, transcript and audit included: {:.2} ms each",
         time.as_secs_f64() * 1000.0 / CALLS as f64

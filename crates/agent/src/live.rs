@@ -223,22 +223,18 @@ fn failed(message: String) -> TurnEnding {
     TurnEnding::Failed { error: ToolError::new(Code::Provider, message) }
 }
 
-/// Makes a call, until it ends or is not wanted any more.
+/// Makes a call. One that is not wanted any more ends soon, unless it takes effect already.
 async fn made(tools: &dyn ToolCaller, call: ToolCall, context: CallContext, stop: StopSignal) -> Settled {
     let (mut listener, watched) = (stop.clone(), stop);
     let unwanted: Cancellation<'_> = Box::pin(async move { listener.wished(StopWish::Now).await });
-    tokio::select! {
-        biased;
-        record = tools.call(call, context) => settled(record, watched.wish()),
-        // Its future is dropped, and it leaves its record by itself.
-        () = unwanted => cancelled(),
-    }
+    settled(tools.call(call, context, unwanted).await, watched.wish())
 }
 
 fn settled(record: CallRecord, wish: StopWish) -> Settled {
-    let verdict =
-        if wish == StopWish::Now && says_cancelled(&record) { "cancelled" } else { record.verdict() };
-    let verdict = verdict.to_owned();
+    if wish == StopWish::Now && says_cancelled(&record) {
+        return cancelled();
+    }
+    let verdict = record.verdict().to_owned();
     let (files, files_omitted) = bounds::fit_files(record.files);
     let unapplied = matches!(verdict.as_str(), "denied" | "refused") && was_judged_again(&record.verdicts);
     let (result, duration_us) = (bounds::fit_result(record.result), record.duration_us);

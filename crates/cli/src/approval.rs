@@ -19,7 +19,9 @@ pub struct TerminalApprover;
 impl Approver for TerminalApprover {
     async fn ask(&self, request: ApprovalRequest<'_>) -> ApprovalAnswer {
         if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
-            return ApprovalAnswer::Refused { reason: "there is no terminal to ask at".to_owned() };
+            return ApprovalAnswer::Refused {
+                reason: "there is no terminal to ask at; --yes agrees beforehand".to_owned(),
+            };
         }
         let _turn = TERMINAL.lock().await;
         let sheet = Sheet::new(&Asked::new(&request));

@@ -93,6 +93,8 @@ pub trait ToolCaller: Send + Sync {
     /// Every tool, sorted by name.
     fn definitions(&self) -> Vec<ToolDefinition>;
 
-    /// Makes one call and waits for it. The record is the one that was kept, with the result in it.
-    async fn call(&self, call: ToolCall, context: CallContext) -> CallRecord;
+    /// Makes one call and waits for it. The record is the one that was kept, with the result in it. When `cancelled`
+    /// completes before the call takes effect, it is taken back and fails with `details.cancelled`; later it is carried
+    /// out all the same.
+    async fn call(&self, call: ToolCall, context: CallContext, cancelled: Cancellation<'_>) -> CallRecord;
 }

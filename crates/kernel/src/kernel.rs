@@ -18,6 +18,8 @@ use tgp_tools::{Forge, Library, Opening, PolicyGate, Router, StateGate, Tokens};
 use crate::boot::Environment;
 use crate::config::Config;
 
+/// How long a shutdown waits for effects that are being made; what is not done by then is recorded as unknown.
+const COMMIT_PATIENCE: Duration = Duration::from_secs(30);
 /// How long a database may take to answer a person who asks whether it is there.
 const DATABASE_PATIENCE: Duration = Duration::from_secs(5);
 
@@ -252,8 +254,9 @@ impl Kernel {
         Ok(self.parts.forge.lock_report().await?)
     }
 
-    /// Ends every worker and waits until they are gone.
+    /// Waits for calls that are past their point of no return, ends every worker and waits until they are gone.
     pub async fn shutdown(self) {
+        self.parts.router.finish(COMMIT_PATIENCE).await;
         // Ending workers waits for threads, which an asynchronous task must not do.
         let _ = tokio::task::spawn_blocking(move || drop(self)).await;
     }

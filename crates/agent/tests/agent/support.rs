@@ -11,9 +11,10 @@ use tgp_agent::{
     ResumeOptions, Safety, Standing, StopHandle, StopSignal, StopWish, Summary, replay, resume, run,
 };
 use tgp_contract::{
-    Block, CallContext, CallRecord, ChatOptions, Code, Consent, Effect, EventStream, ExecutionPath,
-    FileEffect, GateVerdict, Message, ModelInfo, ModelProvider, RelativePath, Role, Root, Stage, StreamEvent,
-    TddMode, TddState, ToolCall, ToolCaller, ToolDefinition, ToolError, ToolName, ToolResult, Usage,
+    Block, CallContext, CallRecord, Cancellation, ChatOptions, Code, Consent, Effect, EventStream,
+    ExecutionPath, FileEffect, GateVerdict, Message, ModelInfo, ModelProvider, RelativePath, Role, Root,
+    Stage, StreamEvent, TddMode, TddState, ToolCall, ToolCaller, ToolDefinition, ToolError, ToolName,
+    ToolResult, Usage,
 };
 use tokio::sync::{Notify, mpsc};
 
@@ -321,14 +322,16 @@ impl ToolCaller for World {
         definitions()
     }
 
-    async fn call(&self, call: ToolCall, context: CallContext) -> CallRecord {
+    async fn call(&self, call: ToolCall, context: CallContext, cancelled: Cancellation<'_>) -> CallRecord {
         self.made.lock().unwrap().push((call.clone(), context.clone()));
+        let mut is_taken_back = false;
         let wish = self.wish_at.lock().unwrap().clone().filter(|wish| wish.call == call.id);
         if let Some(wish) = wish {
             *self.wish_at.lock().unwrap() = None;
             self.wish(wish.wish);
             if wish.hangs {
-                std::future::pending::<()>().await;
+                cancelled.await;
+                is_taken_back = true;
             }
         }
         let known = definitions()
@@ -339,7 +342,9 @@ impl ToolCaller for World {
         // It runs, and then a gate refuses what it wants to change.
         let unapplied = call.arguments.get("unapplied").is_some();
         // The stand-in for the router's first stages: unknown tools, arguments that are no object, a gate.
-        let (result, files) = if known.is_some() && !call.arguments.is_object() {
+        let (result, files) = if is_taken_back {
+            (Err(ToolError::new(Code::Runtime, "it was cancelled").detail("cancelled", true)), Vec::new())
+        } else if known.is_some() && !call.arguments.is_object() {
             (Err(ToolError::new(Code::Validation, "the arguments are no object")), Vec::new())
         } else if denied || refused {
             (Err(ToolError::new(Code::Policy, "a rule forbids it")), Vec::new())

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use tgp_agent::{AuditRange, Clock, Fate, Recovery, Standing};
 use tgp_audit::{Audit, AuditReader, Filter, MAX_TAIL};
 use tgp_contract::{
-    CallContext, CallRecord, Code, Effect, Root, Target, TddState, ToolCall, ToolCaller, ToolDefinition,
-    ToolError, ToolResult,
+    CallContext, CallRecord, Cancellation, Code, Effect, Root, Target, TddState, ToolCall, ToolCaller,
+    ToolDefinition, ToolError, ToolResult,
 };
 use tgp_tools::{Router, StateGate, TddView};
 
@@ -80,8 +80,8 @@ impl ToolCaller for SessionTools {
         self.router.definitions().cloned().collect()
     }
 
-    async fn call(&self, call: ToolCall, context: CallContext) -> CallRecord {
-        let mut record = self.router.call_recorded(call, context).await;
+    async fn call(&self, call: ToolCall, context: CallContext, cancelled: Cancellation<'_>) -> CallRecord {
+        let mut record = self.router.call_cancellable(call, context, cancelled).await;
         // Whoever goes on after a crash asks the audit what became of a call, so its entry comes before its result.
         if record.effect != Some(Effect::Read)
             && let Err(error) = self.audit.settle().await

@@ -247,7 +247,7 @@ impl Router {
         };
         let message = format!("`{}` was not approved: {reason}{because}", definition.name);
         Err(ToolError::new(Code::Approval, message)
-            .help("nothing was changed; agree when asked at a terminal, or pass --yes"))
+            .help("nothing was changed; do without it, or say why it is needed and ask again"))
     }
 
     /// Takes files that a running call is about to change past the gates, and asks where one of them wants it: `show`
