@@ -53,7 +53,8 @@ struct Started {
 
 impl Started {
     fn new(test: &str, last: &str) -> Self {
-        Self::by("exec \"$0\" \"$@\"", test, last)
+        // Whoever runs the tests may have them ignore signals, as `nohup` does.
+        Self::by("exec env --default-signal=HUP,INT,TERM \"$0\" \"$@\"", test, last)
     }
 
     /// Started by these words of a shell.
