@@ -117,6 +117,8 @@ impl Kernel {
         stop: StopSignal,
     ) -> Result<Summary, ToolError> {
         check_text("task", &request.task)?;
+        let budgets = request.bounds.within(self.config().llm.budgets);
+        self.check_budgets(&budgets)?;
         let chosen = self.choose_model(&request.model, Some(&events))?;
         let model = chosen.model().await?;
         let clock = clock_of(&chosen);
@@ -130,16 +132,9 @@ impl Kernel {
             created_ms,
         };
         let (head, journal) = self.sessions().create(head)?;
-        let budgets = request.bounds.within(self.config().llm.budgets);
         let work = Work::new(self, &chosen, clock.as_ref(), journal);
-        self.begin(
-            &head,
-            &work,
-            Terms { budgets, consent: request.consent, actor: request.actor },
-            events,
-            stop,
-        )
-        .await
+        let terms = Terms { budgets, consent: request.consent, actor: request.actor };
+        self.begin(&head, &work, terms, events, stop).await
     }
 
     /// Runs a session from its first line.
@@ -152,7 +147,6 @@ impl Kernel {
         stop: StopSignal,
     ) -> Result<Summary, ToolError> {
         let Terms { budgets, consent, actor } = terms;
-        self.check_budgets(&budgets)?;
         let options = AgentOptions {
             session: head.id.clone(),
             actor,
@@ -202,6 +196,7 @@ impl Kernel {
         let Some(before) = budgets_of(&past) else {
             // It was killed before its first line, so it has done nothing yet.
             let budgets = request.bounds.within(self.config().llm.budgets);
+            self.check_budgets(&budgets)?;
             let terms = Terms { budgets, consent: request.consent, actor: USUAL_ACTOR.to_owned() };
             return self.begin(&head, &work, terms, events, stop).await;
         };

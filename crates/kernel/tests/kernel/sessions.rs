@@ -376,6 +376,12 @@ async fn what_cannot_begin_says_why_and_leaves_nothing() {
         assert_eq!(error.code.as_str(), expected, "{task:?} {model:?}: {error}");
         assert!(error.help_of().is_some(), "{error}");
     }
+    // A bound on the cost without prices.
+    let (sender, _events) = mpsc::channel(16);
+    let (_handle, stop) = StopSignal::new();
+    let bounds = Bounds { max_cost: Some(1.0), ..Bounds::default() };
+    let costly = SessionRequest { bounds, ..scripted(&project, json!([[say("done")]])) };
+    assert_eq!(kernel.run_session(costly, sender, stop).await.unwrap_err().code.as_str(), "ECONFIG");
     assert!(kernel.sessions().list(10).unwrap().is_empty());
     let prompt = kernel.system_prompt();
     assert!(prompt.contains("strict") && prompt.contains("search"), "{prompt}");
