@@ -8,8 +8,12 @@ use regex::Regex;
 use serde_json::{Map, Value};
 use tgp_contract::{Code, ToolError};
 
-use crate::shapes::{ASSIGNED, NAMES, SHAPES, VARIABLES, WHOLE_NAMES, assignments, compile};
+use crate::shapes::{
+    ASSIGNED, NAMES, SHAPES, TOKEN_BEGINNINGS, VARIABLES, WHOLE_NAMES, assignments, compile,
+};
 
+/// A longer text is no name; looking for each beginning of a token in it would take longer than the patterns.
+const MAX_WORD_BYTES: usize = 256;
 /// What stands where a secret stood.
 const REDACTED: &str = "[redacted]";
 /// A shorter value is an ordinary word sooner or later.
@@ -79,10 +83,18 @@ impl Redaction {
         Ok(Self { any: OnceLock::new(), knows_values, single: OnceLock::new(), patterns, names: all })
     }
 
-    /// Whether no pattern can match: each shape has a character that such a text lacks. A value may be any text.
+    /// Whether no pattern can match: a shape without a blank, a colon or an equals sign begins with one of a few words.
+    /// A value may be any text. Making the patterns takes longer than a whole command, and most never need them.
     fn is_harmless(&self, text: &str) -> bool {
         let is_plain = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'/' | b'.');
-        !self.knows_values && text.bytes().all(is_plain)
+        let is_word = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'/' | b'.');
+        if self.knows_values {
+            return false;
+        }
+        if text.len() > MAX_WORD_BYTES {
+            return text.bytes().all(is_plain);
+        }
+        text.bytes().all(is_word) && !TOKEN_BEGINNINGS.iter().any(|beginning| text.contains(beginning))
     }
 
     /// Whether some pattern matches. Patterns that cannot be made hide everything.

@@ -101,6 +101,26 @@ pub(crate) const SHAPES: &[Shape] = &[
     ),
 ];
 
+/// How the shapes above begin that need neither a blank nor a colon nor an equals sign.
+pub(crate) const TOKEN_BEGINNINGS: &[&str] = &[
+    "ghp_",
+    "gho_",
+    "ghu_",
+    "ghs_",
+    "ghr_",
+    "github_pat_",
+    "glpat-",
+    "sk-",
+    "sk_",
+    "rk_",
+    "AKIA",
+    "ASIA",
+    "AIza",
+    "xox",
+    "npm_",
+    "eyJ",
+];
+
 /// Ends of the names of variables whose values are secrets. In lower case they are too common.
 pub(crate) const VARIABLES: &[&str] = &["PASS", "PASSWORD", "PASSWD", "TOKEN", "SECRET", "KEY", "PWD"];
 

@@ -243,3 +243,34 @@ proptest! {
 }
 
 static THOROUGH: std::sync::OnceLock<Redaction> = std::sync::OnceLock::new();
+
+/// A text of one word is passed over without a pattern, unless a token could begin in it.
+#[test]
+fn a_token_that_is_a_whole_text_is_found() {
+    let redaction = Redaction::new(&[], &[]).unwrap();
+    for token in [
+        "ghp_0123456789abcdefABCD",
+        "gho_0123456789abcdefABCD",
+        "ghu_0123456789abcdefABCD",
+        "ghs_0123456789abcdefABCD",
+        "ghr_0123456789abcdefABCD",
+        "github_pat_0123456789abcdef",
+        "glpat-0123456789abcdef",
+        "sk-0123456789abcdef0",
+        "sk_live_0123456789",
+        "rk_test_0123456789",
+        "AKIA0123456789ABCDEF",
+        "ASIA0123456789ABCDEF",
+        "AIza0123456789012345678901234567890123456",
+        "xoxb-12345678",
+        "npm_01234567890123456789",
+        "eyJhbGciOiJI.eyJzdWIiOiIx.abc",
+        "tools/glpat-0123456789abcdef",
+    ] {
+        let kept = redaction.text(token);
+        assert!(kept.contains("[redacted]"), "{token} became {kept}");
+    }
+    for word in ["exec_tool", "consent-given", "tools/math/fib.ts", "task-list", "default/execute"] {
+        assert_eq!(redaction.text(word), word);
+    }
+}

@@ -23,8 +23,6 @@ pub struct ModelChoice {
 const NAMED: [(&str, Wire); 3] =
     [("openai", Wire::OpenAiResponses), ("openai-chat", Wire::OpenAiChat), ("anthropic", Wire::Anthropic)];
 
-/// What a server is called that speaks like OpenAI's.
-const COMPATIBLE: &str = "compatible";
 /// How a scripted model is named.
 const SCRIPT: &str = "script:";
 /// What a script is called where a model's name is wanted.
@@ -138,7 +136,8 @@ pub(crate) fn choose(
         on_wait,
         ..HttpOptions::new(wire)
     };
-    let provider = tgp_llm::provider(if is_url { COMPATIBLE } else { &name }, options)?;
+    // Some servers take a key in their address; it is no part of a name.
+    let provider = tgp_llm::provider(name.split('?').next().unwrap_or_default(), options)?;
     let base_url = base_url.filter(|url| *url != name);
     Ok(Chosen { provider, name, base_url, model, frozen_ms: None, seed: None })
 }
