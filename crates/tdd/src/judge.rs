@@ -202,8 +202,8 @@ fn kind_of_write(root: Root, path: &RelativePath, current: &dyn Current) -> Writ
 
 fn verdict(answer: Result<&'static str, (&'static str, ToolError)>) -> Verdict {
     match answer {
-        Ok(rule) => Verdict::Allow { rule: format!("tdd:{rule}") },
-        Err((rule, error)) => Verdict::Deny { rule: format!("tdd:{rule}"), error },
+        Ok(rule) => Verdict::Allow { rule: format!("tdd/{rule}") },
+        Err((rule, error)) => Verdict::Deny { rule: format!("tdd/{rule}"), error },
     }
 }
 

@@ -18,8 +18,8 @@ fn a_failing_test_that_was_edited_outside_admits_nothing_until_it_fails_again() 
         let world = World::at(TddMode::Strict, state);
         for edit in [Some("weakened"), None] {
             world.outside(NEW_TEST, edit);
-            assert_eq!(refused_by(world.judge(WriteKind::Create, "src/c.ts")), "tdd:stale-failure");
-            assert_eq!(refused_by(world.judge(WriteKind::Modify, OLD_CODE)), "tdd:stale-failure");
+            assert_eq!(refused_by(world.judge(WriteKind::Create, "src/c.ts")), "tdd/stale-failure");
+            assert_eq!(refused_by(world.judge(WriteKind::Modify, OLD_CODE)), "tdd/stale-failure");
             assert!(world.tdd.standing(&world.scope, &world.disk).unwrap().stale);
         }
         // Put back as it was, it is the same test.
@@ -44,14 +44,14 @@ fn a_pass_that_was_overtaken_admits_no_refactoring_and_no_end() {
                 let world = World::at(TddMode::Strict, state);
                 assert!(world.may(WriteKind::Modify, NEW_CODE));
                 world.outside(file, edit);
-                assert_eq!(refused_by(world.judge(WriteKind::Modify, NEW_CODE)), "tdd:stale-pass", "{file}");
+                assert_eq!(refused_by(world.judge(WriteKind::Modify, NEW_CODE)), "tdd/stale-pass", "{file}");
                 assert!(world.tdd.finish(&world.scope, &world.disk).is_err());
                 // Dead code may go all the same: that rests on no run.
                 assert!(world.may(WriteKind::Delete, NEW_CODE));
                 // A change that is noted on top of it does not hide it.
                 world.write(file, Some("on top"));
                 if world.state() == TddState::Refactor {
-                    assert_eq!(refused_by(world.judge(WriteKind::Modify, NEW_CODE)), "tdd:stale-pass");
+                    assert_eq!(refused_by(world.judge(WriteKind::Modify, NEW_CODE)), "tdd/stale-pass");
                 }
                 // A run of the files as they are goes on, whichever way it ends.
                 let failing = World::at(TddMode::Strict, state);
@@ -106,7 +106,7 @@ fn a_tools_pass_also_rests_on_the_tools_it_uses() {
     assert_eq!(world.passes().state_after, TddState::Green);
     assert!(world.may(WriteKind::Modify, "tools/a.ts"));
     world.disk.put(Root::Tools, "tools/used.ts", Some("other"));
-    assert_eq!(refused_by(world.judge(WriteKind::Modify, "tools/a.ts")), "tdd:stale-pass");
+    assert_eq!(refused_by(world.judge(WriteKind::Modify, "tools/a.ts")), "tdd/stale-pass");
     // The test of another tool is not this one's: that it is new does not make this one red.
     world.passes();
     world.disk.put(Root::Tools, "tools/used.test.ts", Some("changed"));

@@ -73,7 +73,7 @@ fn a_person_owns_the_project_and_a_tool_does_not() {
         if *state == TddState::Halted {
             assert!(matches!(by_person, Verdict::Deny { .. }));
         } else {
-            assert_eq!(rule(by_person), "tdd:person");
+            assert_eq!(rule(by_person), "tdd/person");
         }
         assert_eq!(
             matches!(by_agent, Verdict::Allow { .. }),
@@ -87,7 +87,7 @@ fn a_person_owns_the_project_and_a_tool_does_not() {
 #[test]
 fn whether_a_file_is_new_is_asked_of_the_disk() {
     let world = World::at(TddMode::Strict, TddState::Green);
-    assert_eq!(rule(verdict(&world, &agent(), &[file(NEW_CODE, Access::Write)])), "tdd:refactor");
+    assert_eq!(rule(verdict(&world, &agent(), &[file(NEW_CODE, Access::Write)])), "tdd/refactor");
     assert!(matches!(verdict(&world, &agent(), &[file("src/c.ts", Access::Write)]), Verdict::Deny { .. }));
 }
 
@@ -101,7 +101,7 @@ fn one_file_that_may_not_be_written_refuses_the_whole_call() {
         file("docs/x.md", Access::Delete),
     ];
     let Verdict::Deny { rule, error } = verdict(&world, &agent(), &mixed) else { panic!("allowed") };
-    assert_eq!(rule, "tdd:no-failing-test");
+    assert_eq!(rule, "tdd/no-failing-test");
     assert_eq!(error.details["file"], NEW_CODE);
     // Without it the same call is free.
     assert!(matches!(verdict(&world, &agent(), &mixed[..2]), Verdict::Allow { .. }));

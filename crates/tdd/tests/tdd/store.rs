@@ -157,7 +157,7 @@ fn a_store_that_is_none_is_refused_and_denies() {
         "UPDATE file SET role = 'guest'",
     ] {
         let Verdict::Deny { rule, error } = change(damage).0 else { panic!("{damage} is not noticed") };
-        assert_eq!((rule.as_str(), error.code), ("tdd:store", Code::Integrity), "{damage}");
+        assert_eq!((rule.as_str(), error.code), ("tdd/store", Code::Integrity), "{damage}");
     }
     let (_, reopened) = change("PRAGMA user_version = 9");
     assert_eq!(reopened.unwrap_err().code, Code::Config);
