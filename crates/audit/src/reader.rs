@@ -153,6 +153,25 @@ impl AuditReader {
         Ok(entries)
     }
 
+    /// The newest entry that `filter` admits and `is_wanted`, however long ago it was written.
+    ///
+    /// # Errors
+    /// As [`AuditReader::tail`].
+    pub fn newest(
+        &self,
+        filter: &Filter,
+        is_wanted: &dyn Fn(&Value) -> bool,
+    ) -> Result<Option<Entry>, ToolError> {
+        let mut newest = None;
+        self.visit(filter, Order::OldestFirst, usize::MAX, &mut |stored, body| {
+            if is_wanted(&body) {
+                newest = Some(Entry { sequence: stored.sequence, hash: stored.hash.clone(), body });
+            }
+            Ok(())
+        })?;
+        Ok(newest)
+    }
+
     /// The first and the last entry of a session.
     ///
     /// # Errors

@@ -131,6 +131,19 @@ fn entries_are_found_by_session_tool_verdict_and_time() {
     }
 }
 
+/// A session's hash was not found any more once a thousand others had ended.
+#[test]
+fn an_entry_is_found_however_many_came_after_it() {
+    let records = (0..1_100).map(|number| record(&format!("{}", number % 1_099))).collect();
+    let place = Place::with(records);
+    let reader = place.reader();
+    let newest = |id: &str| {
+        let found = reader.newest(&Filter::default(), &|body| body["callId"] == id).unwrap();
+        found.map(|entry| entry.sequence)
+    };
+    assert_eq!([newest("5"), newest("0"), newest("none")], [Some(6), Some(1_100), None]);
+}
+
 #[test]
 fn a_table_for_people_holds_no_formula() {
     let mut call = with_arguments(json!("=HYPERLINK(\"http://evil\",\"x\")"));

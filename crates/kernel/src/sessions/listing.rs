@@ -4,8 +4,9 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
+use serde_json::Value;
 use tgp_agent::{Line, LineKind, Replayed, Summary};
-use tgp_audit::{AuditReader, Entry, Filter, MAX_TAIL};
+use tgp_audit::{AuditReader, Entry, Filter};
 use tgp_contract::{Code, ToolError, canonical};
 
 use super::Sessions;
@@ -124,15 +125,16 @@ impl Sessions {
             Err(error) => return Err(error),
         };
         let filter = Filter { tool: Some(SEAL.to_owned()), ..Filter::default() };
-        let seals = reader.tail(&filter, MAX_TAIL)?;
-        let of = |entry: &Entry, name: &str| entry.body.pointer(&format!("/arguments/{name}")).cloned();
-        let is_own = |entry: &&Entry| of(entry, "session").is_some_and(|session| session == id);
-        let Some(seal) = seals.iter().rev().find(is_own) else { return Ok(Sealed::Never) };
-        let length = of(seal, "bytes").and_then(|bytes| bytes.as_u64()).unwrap_or_default();
+        let of = |body: &Value, name: &str| body.pointer(&format!("/arguments/{name}")).cloned();
+        let is_own = |body: &Value| of(body, "session").is_some_and(|session| session == id);
+        let Some(Entry { body: seal, .. }) = reader.newest(&filter, &is_own)? else {
+            return Ok(Sealed::Never);
+        };
+        let length = of(&seal, "bytes").and_then(|bytes| bytes.as_u64()).unwrap_or_default();
         let length = usize::try_from(length).unwrap_or(usize::MAX);
         let bytes = self.bytes(id)?;
         Ok(match bytes.split_at_checked(length) {
-            Some((sealed, after)) if of(seal, "sha256") == Some(canonical::sha256_hex(sealed).into()) => {
+            Some((sealed, after)) if of(&seal, "sha256") == Some(canonical::sha256_hex(sealed).into()) => {
                 Sealed::Same { lines_after: after.iter().filter(|byte| **byte == b'\n').count() }
             }
             _ => Sealed::Broken,

@@ -74,19 +74,25 @@ impl Sessions {
     }
 
     /// Makes the folder of a new session; a name that is taken gets a number.
-    pub(super) fn create(&self, mut head: Head) -> Result<(Head, TranscriptFile), ToolError> {
+    pub(super) fn create(&self, head: Head) -> Result<(Head, TranscriptFile), ToolError> {
         private_directory().recursive(true).create(&self.directory).map_err(at(&self.directory))?;
         self.forget_drafts();
         // A session is there with all its files or not at all, whenever its process is killed.
         let draft = self.directory.join(format!("{DRAFT}{}-{}", head.id, std::process::id()));
         private_directory().create(&draft).map_err(at(&draft))?;
+        // Once it has its name there is nothing left under the old one.
+        self.fill(&draft, head).inspect_err(|_| drop(fs::remove_dir_all(&draft)))
+    }
+
+    /// Puts the files into a draft and gives it its name.
+    fn fill(&self, draft: &Path, mut head: Head) -> Result<(Head, TranscriptFile), ToolError> {
         let path = draft.join(TRANSCRIPT);
         let file = private_file().create_new(true).read(true).open(&path).map_err(at(&path))?;
         let wanted = head.id.clone();
         for number in 2..MAX_NAMES {
             write_head(&draft.join(HEAD), &head)?;
             let folder = self.directory.join(&head.id);
-            match fs::rename(&draft, &folder) {
+            match fs::rename(draft, &folder) {
                 Ok(()) => return Ok((head, TranscriptFile::lock(folder.join(TRANSCRIPT), file)?)),
                 Err(error) if is_taken(&error) => head.id = format!("{wanted}-{number}"),
                 Err(error) => return Err(at(&folder)(error)),
