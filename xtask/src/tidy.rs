@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 /// Each crate's folder and floor. A crate imports only from floors below its own.
-const FLOORS: [(&str, u32); 17] = [
+const FLOORS: [(&str, u32); 19] = [
     ("contract", 0),
     ("vfs", 1),
     ("compiler", 1),
@@ -22,6 +22,8 @@ const FLOORS: [(&str, u32); 17] = [
     ("tdd", 1),
     ("audit", 1),
     ("llm", 1),
+    ("chronicle", 1),
+    ("graph", 1),
     ("tools", 2),
     ("agent", 3),
     ("kernel", 4),

@@ -1,9 +1,11 @@
 //! Events of the append-only chronicle.
 
+use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::canonical::{self, CanonicalError};
+use crate::{RelativePath, ToolError};
 
 /// Who caused an event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,4 +40,36 @@ impl ChronicleEvent {
         let value = serde_json::to_value(&bare).map_err(CanonicalError::from)?;
         canonical::hash(&value)
     }
+}
+
+/// What became of an event that was given to a chronicle.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Appended {
+    pub event_id: String,
+    /// False when the chronicle had this very event already, and nothing was written.
+    pub appended: bool,
+}
+
+/// Where events are kept: files that only ever grow. `file` is the chronicle's own path in the project, such as
+/// `src/a.ts.sage`.
+#[async_trait]
+pub trait Chronicle: Send + Sync {
+    /// Keeps an event once, however often it is given.
+    ///
+    /// # Errors
+    /// `EPERMISSION` outside the chronicle's scope, `EVALIDATION` for an event whose `eventId` is not its own.
+    async fn append(&self, file: &RelativePath, event: ChronicleEvent) -> Result<Appended, ToolError>;
+
+    /// The last `most` events, oldest first; none where there is no such chronicle.
+    ///
+    /// # Errors
+    /// `EINTEGRITY` when the chronicle cannot be understood.
+    async fn tail(&self, file: &RelativePath, most: usize) -> Result<Vec<ChronicleEvent>, ToolError>;
+
+    /// Every chronicle of the project, sorted.
+    ///
+    /// # Errors
+    /// When the project cannot be read.
+    async fn files(&self) -> Result<Vec<RelativePath>, ToolError>;
 }

@@ -1,0 +1,108 @@
+//! The code graph as everyone above it sees it: a question about a commit, and an answer that says which commit it was.
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::{Change, ToolError};
+
+/// A read-only question in Cypher.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GraphQuestion {
+    pub query: String,
+    /// Values for `$name` in the query; they are bound, never put into text.
+    #[serde(default)]
+    pub params: Map<String, Value>,
+    /// Any name of a commit, or `WORKTREE` for the files as they are. The latest commit that was ingested when there is
+    /// none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+}
+
+impl GraphQuestion {
+    #[must_use]
+    pub fn new(query: impl Into<String>) -> Self {
+        Self { query: query.into(), ..Self::default() }
+    }
+
+    #[must_use]
+    pub fn param(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.params.insert(name.to_owned(), value.into());
+        self
+    }
+
+    #[must_use]
+    pub fn at(mut self, commit: impl Into<String>) -> Self {
+        self.commit = Some(commit.into());
+        self
+    }
+}
+
+/// What the graph was when it answered.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Standing {
+    /// The name that was asked for, or the branch whose commit was taken.
+    #[serde(rename = "ref")]
+    pub reference: String,
+    /// The commit that the answer is about; empty where there is no commit yet.
+    pub commit: String,
+    /// Whether the answer is about changed files on top of that commit.
+    pub draft: bool,
+    /// Whether the repository's head has moved on and was not ingested since.
+    pub behind: bool,
+}
+
+/// Rows of values. A node is an object of its properties with `_labels`, a relationship one with `_type`, a path a list
+/// of both in turn.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct GraphAnswer {
+    pub columns: Vec<String>,
+    pub rows: Vec<Vec<Value>>,
+    /// Whether there were more rows than the cap.
+    pub truncated: bool,
+    #[serde(flatten)]
+    pub standing: Standing,
+}
+
+/// What an ingest has done.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ingested {
+    /// The commit that was asked for, in full.
+    pub commit: String,
+    /// Commits that were new, ancestors included.
+    pub commits: u64,
+    /// Blobs that had to be parsed, each for the first time ever.
+    pub parsed: u64,
+    /// Files of the commit.
+    pub files: u64,
+    /// Files of it in which the parser met an error; their other symbols are kept.
+    pub broken: u64,
+}
+
+/// A graph of the code at every commit.
+#[async_trait]
+pub trait Graph: Send + Sync {
+    /// Reads a commit and its history into the graph; `WORKTREE` reads the files as they are, on top of the head. What
+    /// is there already changes nothing.
+    ///
+    /// # Errors
+    /// `ENOTFOUND` for a name that is no commit, `EGIT` when the repository cannot be read.
+    async fn ingest(&self, commit: &str) -> Result<Ingested, ToolError>;
+
+    /// # Errors
+    /// `EVALIDATION` with line, column and a suggestion for a query that cannot be used, `ENOTFOUND` for a commit that
+    /// was not ingested.
+    async fn query(&self, question: GraphQuestion) -> Result<GraphAnswer, ToolError>;
+
+    /// Asks about the files as they are, and about the same files with `changes` made, which are not made. Answers both
+    /// for each question, in order.
+    ///
+    /// # Errors
+    /// As [`Graph::query`], and when the files cannot be read.
+    async fn propose(
+        &self,
+        changes: &[Change],
+        questions: &[GraphQuestion],
+    ) -> Result<Vec<(GraphAnswer, GraphAnswer)>, ToolError>;
+}

@@ -1,0 +1,1 @@
+//! From a Cypher query to SQL over the tables of `store`.

@@ -1,0 +1,1 @@
+//! From git objects and files to facts.

@@ -1,0 +1,6 @@
+//! The code at every commit: read from git, kept in SQLite, asked in Cypher.
+#![forbid(unsafe_code)]
+
+mod cypher;
+mod ingest;
+mod store;

@@ -1,0 +1,3 @@
+//! The tables of the graph, and who sees which row.
+
+mod schema;
