@@ -212,12 +212,16 @@ fn verdicts(verdicts: &[GateVerdict], redaction: &Redaction) -> Value {
 
 fn files(files: &[FileEffect], redaction: &Redaction) -> (Value, Option<Value>) {
     let shown = |file: &FileEffect| {
-        json!({
+        let mut shown = json!({
             "root": file.root,
             "path": redaction.text(file.path.as_str()),
             "before": file.before,
             "after": file.after,
-        })
+        });
+        if let (Some(event), Some(fields)) = (&file.event, shown.as_object_mut()) {
+            fields.insert("event".to_owned(), json!(event));
+        }
+        shown
     };
     let kept = Value::Array(files.iter().take(MAX_FILES).map(shown).collect());
     let rest: Vec<Value> = files.iter().skip(MAX_FILES).map(shown).collect();

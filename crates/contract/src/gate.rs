@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    Access, CallContext, CallRecord, RelativePath, Root, Target, ToolCall, ToolDefinition, ToolError,
+    Access, CallContext, CallRecord, Change, RelativePath, Root, Target, ToolCall, ToolDefinition, ToolError,
 };
 
 /// The gates of the router, in the order a call meets them.
@@ -30,6 +30,8 @@ pub struct GateRequest<'a> {
     pub context: &'a CallContext,
     /// What the call would touch, with paths that are normal already.
     pub targets: &'a [Target],
+    /// The files of the project as the call would leave them, once that is known and a gate wants to know it.
+    pub proposed: Option<&'a [Change]>,
 }
 
 /// What a gate says. The strictest verdict of all gates wins.
@@ -59,6 +61,17 @@ pub trait Gate: Send + Sync {
         Verdict::Allow { rule: "none".to_owned() }
     }
 
+    /// Whether it judges the contents that a call would leave in the project. Then a write is tried without effect, and
+    /// what would come of it is shown to [`Gate::judge_changes`] before the write may happen.
+    async fn wants_contents(&self, _request: GateRequest<'_>) -> bool {
+        false
+    }
+
+    /// What else of the project a call's change would reach, for whoever is asked to agree to it.
+    async fn reach(&self, _request: GateRequest<'_>) -> Option<Value> {
+        None
+    }
+
     /// What a running call may see and touch besides what its arguments name: asked for every file that a search, a
     /// command or a forged tool comes across. `None` when the gate has nothing against any file.
     async fn file_filter(&self, _request: GateRequest<'_>) -> Option<FileFilter> {
@@ -82,6 +95,8 @@ pub struct ApprovalRequest<'a> {
     /// What a dry run of a write would answer: its difference, or the rows it would change. `None` where a tool has to
     /// run to know, and where it cannot tell.
     pub preview: Option<Value>,
+    /// Who uses what is about to change, as far as a gate knows: no part of the effect, hence not of the hash.
+    pub reach: Option<Value>,
     /// SHA-256 of everything above that decides the effect. An agreement holds for what has this hash, and for nothing
     /// else.
     pub hash: String,

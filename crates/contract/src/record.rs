@@ -26,6 +26,20 @@ pub struct FileEffect {
     pub path: RelativePath,
     pub before: Option<String>,
     pub after: Option<String>,
+    /// SHA-256 of the unified diff, where whoever changed the file has seen both contents.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub diff: Option<String>,
+    /// The id of the chronicle's event about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub event: Option<String>,
+}
+
+impl FileEffect {
+    /// A change of which no event is written yet.
+    #[must_use]
+    pub fn new(root: Root, path: RelativePath, before: Option<String>, after: Option<String>) -> Self {
+        Self { root, path, before, after, diff: None, event: None }
+    }
 }
 
 /// Request, verdicts and outcome of one call.

@@ -23,6 +23,8 @@ pub enum Access {
     Read,
     Write,
     Delete,
+    /// An event is added to a chronicle, whose past stays as it is.
+    Append,
 }
 
 /// One thing a call is about to touch.

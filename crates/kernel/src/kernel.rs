@@ -164,7 +164,7 @@ impl Kernel {
     /// When there is no such tool, its arguments do not fit, or the rules cannot be used.
     pub async fn explain(&self, call: &ToolCall, context: &CallContext) -> Result<Explanation, ToolError> {
         let (definition, targets) = self.parts.router.examine(call)?;
-        let request = GateRequest { serial: 0, call, definition, context, targets: &targets };
+        let request = GateRequest { serial: 0, call, definition, context, targets: &targets, proposed: None };
         self.parts.policy.explain(request).await
     }
 

@@ -10,7 +10,8 @@ use crate::PolicySettings;
 /// Why a path is out of reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Protection {
-    /// `builtin/git`, `builtin/state`, `builtin/policy`, `builtin/config`, `builtin/credentials` or `builtin/roots`.
+    /// `builtin/git`, `builtin/state`, `builtin/policy`, `builtin/config`, `builtin/credentials`, `builtin/chronicle` or
+    /// `builtin/roots`.
     pub rule: &'static str,
     pub reason: &'static str,
     /// True when reading is denied too.
@@ -21,7 +22,7 @@ impl Protection {
     /// Whether it stands against this access.
     #[must_use]
     pub fn forbids(&self, access: Access) -> bool {
-        self.reads || access != Access::Read
+        self.reads || !(access == Access::Read || access == Access::Append && self.rule == CHRONICLE.rule)
     }
 }
 
@@ -49,6 +50,11 @@ const POLICY: Protection =
     Protection { rule: "builtin/policy", reason: "policy files are changed by people", reads: false };
 const CONFIG: Protection =
     Protection { rule: "builtin/config", reason: "the configuration is changed by people", reads: false };
+const CHRONICLE: Protection = Protection {
+    rule: "builtin/chronicle",
+    reason: "chronicles only grow, by events, and the invariants beside them are changed by people",
+    reads: false,
+};
 const CREDENTIALS: Protection = Protection {
     rule: "builtin/credentials",
     reason: "files that usually hold secrets are neither read nor written",
@@ -56,7 +62,7 @@ const CREDENTIALS: Protection = Protection {
 };
 
 /// One protection for each rule, in the order in which they are asked.
-pub(crate) const ALL: [Protection; 6] = [ROOTS, GIT, STATE, CREDENTIALS, POLICY, CONFIG];
+pub(crate) const ALL: [Protection; 7] = [ROOTS, GIT, STATE, CREDENTIALS, POLICY, CONFIG, CHRONICLE];
 
 /// Names of files that hold secrets.
 const SECRET_NAMES: &[&str] = &[
@@ -202,6 +208,8 @@ impl Protections {
             Some(POLICY)
         } else if named(|name| name.starts_with("tgp.config.")) {
             Some(CONFIG)
+        } else if named(|name| name.ends_with(".sage")) {
+            Some(CHRONICLE)
         } else {
             None
         }

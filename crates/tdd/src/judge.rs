@@ -42,7 +42,7 @@ impl Tdd {
             .iter()
             .filter_map(|&(root, path, access)| {
                 let kind = match access {
-                    Access::Read => return None,
+                    Access::Read | Access::Append => return None,
                     Access::Delete => WriteKind::Delete,
                     Access::Write => kind_of_write(root, path, current),
                 };

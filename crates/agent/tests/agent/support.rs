@@ -214,7 +214,7 @@ impl World {
                 let path = RelativePath::new(if path.is_empty() { "notes.txt" } else { &path }).unwrap();
                 let before = arguments.get("before").and_then(Value::as_str).map(str::to_owned);
                 let root = if call.tool == "change" { Root::Project } else { Root::Tools };
-                let file = FileEffect { root, path, before, after: Some("aa".to_owned()) };
+                let file = FileEffect::new(root, path, before, Some("aa".to_owned()));
                 // How long their names are.
                 let wide = arguments.get("wide").and_then(Value::as_u64).unwrap_or(0);
                 let wide = usize::try_from(wide).unwrap();

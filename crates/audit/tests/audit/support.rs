@@ -127,6 +127,8 @@ pub fn record(id: &str) -> CallRecord {
             path: RelativePath::new("src/a.ts").unwrap(),
             before: None,
             after: Some("ab".repeat(32)),
+            diff: None,
+            event: None,
         }],
         rows_changed: None,
         exit_code: None,

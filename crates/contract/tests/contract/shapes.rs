@@ -118,6 +118,8 @@ fn records_keep_their_shape() {
             path: RelativePath::new("tools/a.ts").unwrap(),
             before: None,
             after: Some("00".to_owned()),
+            diff: None,
+            event: None,
         }],
         rows_changed: Some(2),
         exit_code: Some(0),

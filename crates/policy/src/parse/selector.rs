@@ -8,8 +8,12 @@ use crate::pattern::{self, ActorPatterns, HostPattern, Leaning, PathGlobs, ToolP
 use crate::selector::{CommandMatcher, PathMatcher, Selector, StatementMatcher};
 use crate::yaml::{Entry, Node, Yaml};
 
-const ACCESSES: &[(&str, Access)] =
-    &[("read", Access::Read), ("write", Access::Write), ("delete", Access::Delete)];
+const ACCESSES: &[(&str, Access)] = &[
+    ("read", Access::Read),
+    ("write", Access::Write),
+    ("delete", Access::Delete),
+    ("append", Access::Append),
+];
 const ROOTS: &[(&str, Root)] = &[("tools", Root::Tools), ("project", Root::Project), ("host", Root::Host)];
 const MODES: &[&str] = &["strict", "explore", "debug"];
 const STATES: &[&str] =

@@ -68,7 +68,7 @@ fn processes_at_once_lose_nothing_of_each_other() {
         for round in 0..FILES {
             let file = path(&format!("tests/p{number}_{round}.test.ts"));
             let after = Some("0".repeat(64));
-            tdd.note_changes(&[FileEffect { root: Root::Project, path: file, before: None, after }]).unwrap();
+            tdd.note_changes(&[FileEffect::new(Root::Project, file, None, after)]).unwrap();
             let world = World { tdd: open(&store), disk: Default::default(), scope: Scope::Project };
             world.outside("src/a.ts", Some("code"));
             world.note(&world.run(0, 0, 0));

@@ -203,7 +203,7 @@ fn check(steps: &[Step], mut handles: Vec<World>) -> Result<Vec<TddState>, TestC
                     };
                     world.disk.put(Root::Project, file, content_of(*content).as_deref());
                     let after = world.disk.hash(Root::Project, &path(file));
-                    let effect = FileEffect { root: Root::Project, path: path(file), before, after };
+                    let effect = FileEffect::new(Root::Project, path(file), before, after);
                     world.tdd.note_changes(&[effect]).unwrap();
                     match (unchanged, is_test) {
                         (true, _) => Event::Nothing,

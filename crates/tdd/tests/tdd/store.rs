@@ -94,6 +94,8 @@ fn scopes_are_listed_with_the_last_one_first_and_the_oldest_are_forgotten() {
             path: path(&format!("tools/t{number:05}.test.ts")),
             before: None,
             after: Some("0".repeat(64)),
+            diff: None,
+            event: None,
         })
         .collect();
     world.tdd.note_changes(&changes).unwrap();

@@ -116,7 +116,7 @@ impl World {
         let before = self.disk.hash(root, &path(file));
         self.disk.put(root, file, content);
         let after = self.disk.hash(root, &path(file));
-        self.tdd.note_changes(&[FileEffect { root, path: path(file), before, after }]).unwrap();
+        self.tdd.note_changes(&[FileEffect::new(root, path(file), before, after)]).unwrap();
     }
 
     /// A run as it would be if nothing disturbed it.

@@ -7,13 +7,14 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tgp_compiler::is_test_file;
 use tgp_contract::{
-    Access, Change, Code, Effect, ExecutionPath, RelativePath, Root, Target, ToolDefinition, ToolError,
-    canonical,
+    Access, Change, Code, Effect, ExecutionPath, FileEffect, RelativePath, Root, Target, ToolDefinition,
+    ToolError, canonical,
 };
 
 use super::{Definition, tool_file};
 use crate::Forge;
 use crate::files::difference;
+use crate::forge::RunChange;
 use crate::router::{FoundFile, Invocation, Outcome, Preview, Tool};
 
 /// Bytes of a tool's source that are shown before it runs; its hash is that of the whole.
@@ -98,7 +99,7 @@ impl Tool for ExecTool {
         let mut data = execution.data;
         let mut files = Vec::new();
         let mut previews = Vec::new();
-        for (change, before) in execution.changes {
+        for RunChange { change, before, diff } in execution.changes {
             let path = change.path().clone();
             match (&change, invocation.context.dry_run) {
                 (Change::Write { content, .. }, true) => {
@@ -107,11 +108,13 @@ impl Tool for ExecTool {
                     previews.push(json!({ "path": path, "diff": shown.text }));
                 }
                 (Change::Remove { .. }, true) => previews.push(json!({ "path": path, "removed": true })),
-                (Change::Write { content, .. }, false) => {
-                    files.push(invocation.workspace.effect(&path, before, Some(content)));
-                }
-                (Change::Remove { .. }, false) => {
-                    files.push(invocation.workspace.effect(&path, before, None));
+                (_, false) => {
+                    let after = match &change {
+                        Change::Write { content, .. } => Some(content.as_slice()),
+                        Change::Remove { .. } => None,
+                    };
+                    let effect = invocation.workspace.effect(&path, before, after);
+                    files.push(FileEffect { diff: Some(diff), ..effect });
                 }
             }
         }
@@ -125,7 +128,7 @@ impl Tool for ExecTool {
         let changed = Some(execution.statements)
             .filter(|notes| notes.count > 0 && !invocation.context.dry_run)
             .map(|notes| notes.changed);
-        Ok(Outcome { data, files, rows_changed: changed, exit_code: None })
+        Ok(Outcome { data, files, rows_changed: changed, ..Outcome::default() })
     }
 }
 

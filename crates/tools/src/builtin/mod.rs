@@ -120,11 +120,11 @@ fn preview(
             fields.insert("diffTruncated".to_owned(), true.into());
         }
     }
-    let effect = FileEffect {
-        root: Root::Tools,
-        path: path.clone(),
-        before: before.as_deref().map(canonical::sha256_hex),
-        after: Some(canonical::sha256_hex(content.as_bytes())),
-    };
+    let effect = FileEffect::new(
+        Root::Tools,
+        path.clone(),
+        before.as_deref().map(canonical::sha256_hex),
+        Some(canonical::sha256_hex(content.as_bytes())),
+    );
     Ok(Outcome { data, files: vec![effect], ..Outcome::default() })
 }

@@ -167,7 +167,7 @@ impl Workspace {
         after: Option<&[u8]>,
     ) -> FileEffect {
         let (root, path) = self.name_of(path);
-        FileEffect { root, path, before, after: after.map(canonical::sha256_hex) }
+        FileEffect::new(root, path, before, after.map(canonical::sha256_hex))
     }
 
     /// How a file of `host` is called by people: by its place in the project, if it is in there.

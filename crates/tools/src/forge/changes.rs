@@ -8,16 +8,26 @@ use tgp_contract::{
 
 use super::run_end::LastLook;
 use crate::Workspace;
+use crate::files::difference;
 use crate::router::{Agreement, Invocation, Preview, ShownChange};
+
+/// A file that a run has changed, with what stood there before.
+pub(crate) struct RunChange {
+    pub(crate) change: Change,
+    /// SHA-256 of what stood there.
+    pub(crate) before: Option<String>,
+    /// SHA-256 of the difference.
+    pub(crate) diff: String,
+}
 
 /// What a run wrote is judged as if its caller had written it.
 pub(super) async fn judge(
     invocation: Invocation<'_>,
-    changes: &[(Change, Option<String>)],
+    changes: &[RunChange],
 ) -> Result<Option<Arc<Agreement>>, ToolError> {
     let targets: Vec<Target> = changes
         .iter()
-        .map(|(change, _)| {
+        .map(|RunChange { change, .. }| {
             let (root, path) = invocation.workspace.name_of(change.path());
             let access = match change {
                 Change::Write { .. } => Access::Write,
@@ -27,7 +37,7 @@ pub(super) async fn judge(
         })
         .collect();
     let show = || {
-        let changes: Vec<Change> = changes.iter().map(|(change, _)| change.clone()).collect();
+        let changes: Vec<Change> = changes.iter().map(|found| found.change.clone()).collect();
         let workspace = invocation.workspace.clone();
         async move {
             tokio::task::spawn_blocking(move || shown(&changes, &workspace)).await.unwrap_or_else(|_| {
@@ -35,7 +45,19 @@ pub(super) async fn judge(
             })
         }
     };
-    invocation.router.judge_changes(invocation, &targets, show).await
+    let propose = || {
+        let named = changes
+            .iter()
+            .map(|RunChange { change, .. }| (invocation.workspace.name_of(change.path()), change));
+        let proposed = named.filter(|((root, _), _)| *root == Root::Project);
+        proposed
+            .map(|((_, path), change)| match change {
+                Change::Write { content, .. } => Change::Write { path, content: content.clone() },
+                Change::Remove { .. } => Change::Remove { path },
+            })
+            .collect()
+    };
+    invocation.router.judge_changes(invocation, &targets, propose, show).await
 }
 
 /// The differences that a run would make now.
@@ -57,10 +79,10 @@ fn shown(changes: &[Change], workspace: &Workspace) -> Result<Preview, ToolError
 pub(super) fn last_look(
     agreement: Arc<Agreement>,
     invocation: Invocation<'_>,
-    changes: &[(Change, Option<String>)],
+    changes: &[RunChange],
 ) -> LastLook {
     let host = Arc::clone(&invocation.workspace.host);
-    let named = |(change, _): &(Change, Option<String>)| {
+    let named = |RunChange { change, .. }: &RunChange| {
         (change.path().clone(), invocation.workspace.name_of(change.path()))
     };
     let files: Vec<(RelativePath, (Root, RelativePath))> = changes.iter().map(named).collect();
@@ -79,15 +101,20 @@ fn content(files: &dyn FileSystem, path: &RelativePath) -> Result<Option<Vec<u8>
     }
 }
 
-pub(super) fn with_hashes(
-    changes: Vec<Change>,
-    workspace: &Workspace,
-) -> Result<Vec<(Change, Option<String>)>, ToolError> {
+/// Looks at what each change would replace.
+pub(super) fn with_past(changes: Vec<Change>, workspace: &Workspace) -> Result<Vec<RunChange>, ToolError> {
     changes
         .into_iter()
         .map(|change| {
             let before = content(workspace.host.as_ref(), change.path())?;
-            Ok((change, before.as_deref().map(canonical::sha256_hex)))
+            let after = match &change {
+                Change::Write { content, .. } => Some(content.as_slice()),
+                Change::Remove { .. } => None,
+            };
+            let (_, name) = workspace.name_of(change.path());
+            let shown = difference(name.as_str(), before.as_deref(), after);
+            let diff = canonical::sha256_hex(shown.text.as_bytes());
+            Ok(RunChange { before: before.as_deref().map(canonical::sha256_hex), diff, change })
         })
         .collect()
 }

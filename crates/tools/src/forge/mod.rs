@@ -19,8 +19,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::{Value, json};
 use tgp_compiler::{CheckOptions, GraphBuilder, GraphHost, Role, Unit};
 use tgp_contract::{
-    Change, CheckReport, Code, FileSystem, Finding, Place, RelativePath, Root, Severity, ToolError,
-    TypeCheck, canonical,
+    CheckReport, Code, FileSystem, Finding, Place, RelativePath, Root, Severity, ToolError, TypeCheck,
+    canonical,
 };
 use tgp_sandbox::{CompileFailure, Limits, LogLine, RunInput, RunOptions, Sandbox, SandboxError};
 use tokio::sync::Semaphore;
@@ -28,7 +28,8 @@ use tokio::sync::Semaphore;
 use crate::database::{SqlNotes, SqlRun};
 use crate::router::Invocation;
 pub use cache::BytecodeCache;
-use changes::{judge, last_look, with_hashes};
+pub(crate) use changes::RunChange;
+use changes::{judge, last_look, with_past};
 pub use frontend::ForgeFrontend;
 use frontend::{FrontendAnswer, FrontendRequest};
 pub(crate) use predicate::Predicate;
@@ -295,11 +296,8 @@ impl Forge {
                 // An inner run that nobody waited for may be about to end; what it leaves is judged as well.
                 end.settle().await;
                 // What an inner run writes goes into the outer one's overlay, and is the outer one's to report.
-                let mut changes = if inner {
-                    Vec::new()
-                } else {
-                    with_hashes(end.overlay.changes(), invocation.workspace)?
-                };
+                let mut changes =
+                    if inner { Vec::new() } else { with_past(end.overlay.changes(), invocation.workspace)? };
                 let agreement = match judge(invocation, &changes).await {
                     Ok(agreement) => agreement,
                     Err(refused) => {
@@ -309,7 +307,7 @@ impl Forge {
                 };
                 if agreement.is_some() {
                     // Whoever was asked may have taken a while.
-                    changes = with_hashes(end.overlay.changes(), invocation.workspace)?;
+                    changes = with_past(end.overlay.changes(), invocation.workspace)?;
                 }
                 let statements = end.sql.as_ref().map(SqlRun::notes).unwrap_or_default();
                 if inner || !invocation.context.dry_run {
@@ -385,8 +383,7 @@ impl Forge {
 /// A successful run.
 pub(crate) struct Execution {
     pub(crate) data: Value,
-    /// Each change with the hash of what stood there before.
-    pub(crate) changes: Vec<(Change, Option<String>)>,
+    pub(crate) changes: Vec<RunChange>,
     /// What its SQL did.
     pub(crate) statements: SqlNotes,
 }

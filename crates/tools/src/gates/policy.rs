@@ -287,7 +287,7 @@ fn as_file_tool(target: &Target) -> (&'static str, Value) {
     match target.file() {
         Some((_, path, Access::Delete)) => (DELETE_TOOL, json!({ "path": path })),
         Some((_, path, Access::Read)) => (READ_TOOL, json!({ "path": path })),
-        Some((_, path, Access::Write)) => (WRITE_TOOL, json!({ "path": path })),
+        Some((_, path, Access::Write | Access::Append)) => (WRITE_TOOL, json!({ "path": path })),
         None => (WRITE_TOOL, Value::Null),
     }
 }

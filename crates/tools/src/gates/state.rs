@@ -189,8 +189,8 @@ impl Gate for StateGate {
                 let exists = self.disk.hash(root, path).is_some();
                 let kind = match access {
                     Access::Delete => WriteKind::Delete,
-                    Access::Read | Access::Write if exists => WriteKind::Modify,
-                    Access::Read | Access::Write => WriteKind::Create,
+                    Access::Read | Access::Write | Access::Append if exists => WriteKind::Modify,
+                    Access::Read | Access::Write | Access::Append => WriteKind::Create,
                 };
                 Write { root, path: path.clone(), kind }
             })

@@ -187,6 +187,7 @@ impl Gate for TokenGate {
                 definition: &definition,
                 context: &context,
                 targets: &targets,
+                proposed: None,
             };
             let judged = Judged::new(tdd.as_ref(), &request);
             grant.check(&judged.question(&request), now_ms()).is_ok()

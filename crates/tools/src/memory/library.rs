@@ -327,12 +327,12 @@ impl Library {
                 return Err(error);
             }
         };
-        let effect = FileEffect {
-            root: Root::Tools,
-            path: path.clone(),
-            before: edited.before.as_deref().map(canonical::sha256_hex),
-            after: Some(canonical::sha256_hex(&edited.after)),
-        };
+        let effect = FileEffect::new(
+            Root::Tools,
+            path.clone(),
+            edited.before.as_deref().map(canonical::sha256_hex),
+            Some(canonical::sha256_hex(&edited.after)),
+        );
         let mut data = json!({
             "path": path,
             "bytes": edited.after.len(),

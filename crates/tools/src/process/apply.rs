@@ -107,7 +107,8 @@ impl Changes {
                     .map_err(|_| ToolError::new(Code::Internal, "the comparison of the files was broken off"))
             }
         };
-        invocation.router.judge_changes(invocation, &self.targets(), show).await
+        let propose = || self.files.iter().map(|file| file.change.clone()).collect();
+        invocation.router.judge_changes(invocation, &self.targets(), propose, show).await
     }
 
     /// Has every change judged, and applies them together.
@@ -199,12 +200,13 @@ impl FileChange {
     }
 
     fn effect(&self) -> FileEffect {
-        FileEffect {
-            root: Root::Project,
-            path: self.change.path().clone(),
-            before: self.before.as_deref().map(canonical::sha256_hex),
-            after: self.after().map(canonical::sha256_hex),
-        }
+        let path = self.change.path();
+        let (before, after) = (self.before.as_deref(), self.after());
+        let hash = |content: Option<&[u8]>| content.map(canonical::sha256_hex);
+        let mut effect = FileEffect::new(Root::Project, path.clone(), hash(before), hash(after));
+        let shown = difference(path.as_str(), before, after);
+        effect.diff = Some(canonical::sha256_hex(shown.text.as_bytes()));
+        effect
     }
 }
 

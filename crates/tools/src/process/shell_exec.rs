@@ -146,7 +146,7 @@ impl Tool for ShellExec {
                 }
             }
         }
-        Ok(Outcome { data, files: effects, rows_changed: None, exit_code: exit_code(&finished) })
+        Ok(Outcome { data, files: effects, exit_code: exit_code(&finished), ..Outcome::default() })
     }
 }
 

@@ -1,7 +1,7 @@
 //! What all changes of a project file have in common: the look, the preview, the write and the answer.
 
 use serde_json::{Value, json};
-use tgp_contract::{Code, FileEffect, RelativePath, Root, ToolError, canonical};
+use tgp_contract::{Change, Code, FileEffect, RelativePath, Root, ToolError, canonical};
 
 use super::Desk;
 use crate::files::{Changed, difference};
@@ -75,15 +75,23 @@ pub(super) fn answer(
             fields.insert("bytes".to_owned(), json!(content.len()));
             fields.insert("sha256".to_owned(), json!(after));
         }
-        if invocation.context.dry_run {
-            let shown = difference(path.as_str(), changed.before.as_deref(), changed.after.as_deref());
+    }
+    let mut effect = FileEffect::new(Root::Project, path.clone(), before, after);
+    let mut proposed = Vec::new();
+    let shown = difference(path.as_str(), changed.before.as_deref(), changed.after.as_deref());
+    effect.diff = Some(canonical::sha256_hex(shown.text.as_bytes()));
+    if invocation.context.dry_run {
+        if let Some(fields) = data.as_object_mut() {
             fields.insert("dry_run".to_owned(), json!(true));
             fields.insert("diff".to_owned(), json!(shown.text));
             if !shown.complete {
                 fields.insert("diffTruncated".to_owned(), json!(true));
             }
         }
+        proposed.push(match &changed.after {
+            Some(content) => Change::Write { path: path.clone(), content: content.clone() },
+            None => Change::Remove { path: path.clone() },
+        });
     }
-    let effect = FileEffect { root: Root::Project, path: path.clone(), before, after };
-    Outcome { data, files: vec![effect], ..Outcome::default() }
+    Outcome { data, files: vec![effect], proposed, ..Outcome::default() }
 }

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tgp_contract::{
-    Access, ApprovalAnswer, ApprovalRequest, CallContext, Code, Consent, Effect, GateRequest, GateVerdict,
-    Stage, Target, ToolError, canonical,
+    Access, ApprovalAnswer, ApprovalRequest, CallContext, Change, Code, Consent, Effect, GateRequest,
+    GateVerdict, Root, Stage, Target, ToolError, canonical,
 };
 
 use super::open_call::Trail;
@@ -228,6 +228,7 @@ impl Router {
             targets: &shown.targets,
             reasons,
             preview: shown.shown.clone(),
+            reach: self.reach(request).await,
             hash: shown.hash.clone(),
         };
         let reason = match self.approver.ask(question).await {
@@ -250,16 +251,73 @@ impl Router {
             .help("nothing was changed; do without it, or say why it is needed and ask again"))
     }
 
+    /// Whether a gate judges the contents that a call would leave.
+    async fn wants_contents(&self, request: GateRequest<'_>) -> bool {
+        for gate in &self.gates {
+            if gate.wants_contents(request).await {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// What else the change would reach, as the first gate that knows it says.
+    async fn reach(&self, request: GateRequest<'_>) -> Option<Value> {
+        for gate in &self.gates {
+            if let Some(reach) = gate.reach(request).await {
+                return Some(reach);
+            }
+        }
+        None
+    }
+
+    /// Shows the gates what a write to the project would leave there, where one of them judges that. The write is tried
+    /// without effect, and nobody but the gates sees what comes of it.
+    pub(super) async fn judge_contents(
+        self: &Arc<Self>,
+        passed: Passed<'_>,
+        trail: &mut Trail,
+    ) -> Result<(), ToolError> {
+        let Passed { registered, request, setting } = passed;
+        let changes = |target: &Target| {
+            let changes = |access| matches!(access, Access::Write | Access::Delete);
+            target.file().is_some_and(|(root, _, access)| root == Root::Project && changes(access))
+        };
+        let writes = request.definition.effect == Effect::Write && request.definition.dry_run;
+        if !writes || !request.targets.iter().any(changes) || !self.wants_contents(request).await {
+            return Ok(());
+        }
+        let GateRequest { serial, call, definition, .. } = request;
+        let context = CallContext { dry_run: true, ..request.context.clone() };
+        let judged = Mutex::default();
+        let trial = Invocation {
+            serial,
+            call,
+            definition,
+            context: &context,
+            workspace: setting.workspace,
+            router: self,
+            judged: &judged,
+            agreement: None,
+            course: setting.course,
+        };
+        let outcome = registered.tool.run(trial).await?;
+        let request = GateRequest { proposed: Some(&outcome.proposed), ..request };
+        self.pass_gates(request, super::Question::Contents, &mut trail.verdicts).await.map(|_| ())
+    }
+
     /// Takes files that a running call is about to change past the gates, and asks where one of them wants it: `show`
-    /// says what would change as things stand. What the gates say stands in the call's record. Answers what was
+    /// says what would change as things stand, `propose` gives the contents for a gate that judges those. What the gates say stands in the call's record. Answers what was
     /// agreed to, when somebody was asked.
-    pub(crate) async fn judge_changes<S, F>(
+    pub(crate) async fn judge_changes<P, S, F>(
         &self,
         invocation: Invocation<'_>,
         changes: &[Target],
+        propose: P,
         show: S,
     ) -> Result<Option<Arc<Agreement>>, ToolError>
     where
+        P: FnOnce() -> Vec<Change> + Send,
         S: Fn() -> F + Send + Sync,
         F: Future<Output = Result<Preview, ToolError>> + Send,
     {
@@ -267,7 +325,9 @@ impl Router {
             return Ok(None);
         }
         let Invocation { serial, call, definition, context, .. } = invocation;
-        let request = GateRequest { serial, call, definition, context, targets: changes };
+        let request = GateRequest { serial, call, definition, context, targets: changes, proposed: None };
+        let proposed = if self.wants_contents(request).await { Some(propose()) } else { None };
+        let request = GateRequest { proposed: proposed.as_deref(), ..request };
         let mut verdicts = Vec::new();
         let passed = match self.pass_gates(request, super::Question::Changes, &mut verdicts).await {
             Ok(wishes) if must_ask(request, Trial::Looks, &wishes, &mut verdicts) => {

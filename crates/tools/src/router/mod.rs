@@ -52,6 +52,8 @@ enum Question {
     Call,
     /// Whether a call that runs may change these files.
     Changes,
+    /// Whether a write, which was tried, may leave these contents. Only gates that judge contents are asked.
+    Contents,
 }
 
 /// How deep tools may call tools.
@@ -243,9 +245,11 @@ impl Router {
             trail.targets.extend(previews(&trail.targets));
         }
         let targets = trail.targets.clone();
-        let request = GateRequest { serial, call, definition, context, targets: &targets };
+        let request = GateRequest { serial, call, definition, context, targets: &targets, proposed: None };
         let wishes = self.pass_gates(request, Question::Call, &mut trail.verdicts).await?;
-        let outcome = self.run_agreed(Passed { registered, request, setting }, wishes, trail).await?;
+        let passed = Passed { registered, request, setting };
+        self.judge_contents(passed, trail).await?;
+        let outcome = self.run_agreed(passed, wishes, trail).await?;
         if !context.dry_run {
             trail.files = outcome.files;
         }
@@ -268,7 +272,7 @@ impl Router {
     /// What a running call may see and touch besides what its arguments name; `None` when that is everything.
     pub(crate) async fn file_filter(&self, invocation: Invocation<'_>) -> Option<FileFilter> {
         let Invocation { serial, call, definition, context, .. } = invocation;
-        let request = GateRequest { serial, call, definition, context, targets: &[] };
+        let request = GateRequest { serial, call, definition, context, targets: &[], proposed: None };
         let mut filters = Vec::new();
         for gate in &self.gates {
             filters.extend(gate.file_filter(request).await);
@@ -299,6 +303,8 @@ impl Router {
             let verdict = match question {
                 Question::Call => gate.judge(request).await,
                 Question::Changes => gate.judge_changes(request).await,
+                Question::Contents if gate.wants_contents(request).await => gate.judge_changes(request).await,
+                Question::Contents => continue,
             };
             let (word, rule, denial) = match verdict {
                 Verdict::Allow { rule } => ("allow", rule, None),

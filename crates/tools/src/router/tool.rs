@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tgp_contract::{
-    CallContext, Code, Effect, FileEffect, GateVerdict, Target, ToolCall, ToolDefinition, ToolError,
+    CallContext, Change, Code, Effect, FileEffect, GateVerdict, Target, ToolCall, ToolDefinition, ToolError,
 };
 
 use super::Router;
@@ -64,6 +64,8 @@ pub struct Outcome {
     pub data: Value,
     /// Files of the tool root or the project that changed; in a dry run, those that would.
     pub files: Vec<FileEffect>,
+    /// In a dry run, the files of the project as they would be.
+    pub proposed: Vec<Change>,
     /// Rows that its statements inserted, updated or deleted.
     pub rows_changed: Option<u64>,
     /// How the process it started ended.

@@ -78,7 +78,7 @@ impl Steps {
 
 fn changed() -> FileEffect {
     let path = RelativePath::new("a.txt").unwrap();
-    FileEffect { root: Root::Project, path, before: None, after: Some("0".repeat(64)) }
+    FileEffect::new(Root::Project, path, None, Some("0".repeat(64)))
 }
 
 #[async_trait]

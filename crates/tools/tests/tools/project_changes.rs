@@ -14,7 +14,7 @@ fn hash(text: &str) -> String {
 
 fn effect(path: &str, before: Option<&str>, after: Option<&str>) -> FileEffect {
     let path = RelativePath::new(path).unwrap();
-    FileEffect { root: Root::Project, path, before: before.map(hash), after: after.map(hash) }
+    FileEffect::new(Root::Project, path, before.map(hash), after.map(hash))
 }
 
 #[tokio::test]

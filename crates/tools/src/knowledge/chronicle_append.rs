@@ -1,0 +1,88 @@
+//! `chronicle_append`: an event that stays.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tgp_contract::{
+    Access, Chronicle, ChronicleEvent, Code, Effect, ExecutionPath, Target, ToolDefinition, ToolError,
+};
+
+use super::{chronicle_file, chronicle_path};
+use crate::builtin::Definition;
+use crate::router::{Invocation, Outcome, Tool};
+
+pub(super) struct ChronicleAppend {
+    definition: ToolDefinition,
+    chronicle: Arc<dyn Chronicle>,
+}
+
+#[derive(Deserialize)]
+struct Arguments {
+    path: String,
+    event: Value,
+}
+
+impl ChronicleAppend {
+    pub(super) fn new(chronicle: Arc<dyn Chronicle>) -> Result<Self, ToolError> {
+        let definition = Definition {
+            name: "chronicle_append",
+            aliases: &["chronicle.append"],
+            description: "Add an event to a chronicle of the project: why something was decided, what was learnt. Events are never changed or removed; the same event twice is kept once. Answers {eventId, appended, path}.",
+            input_schema: json!({
+                "type": "object",
+                "properties": {
+                    "path": { "type": "string", "minLength": 1, "description": "The file it is about, such as src/a.ts, or a chronicle of the project, such as .sage/decisions.sage." },
+                    "event": {
+                        "type": "object",
+                        "properties": {
+                            "type": { "type": "string", "minLength": 1, "description": "Such as DECISION." },
+                            "timestamp": { "type": "string", "description": "RFC 3339, such as 2026-11-15T12:00:00Z." },
+                            "actor": {
+                                "type": "object",
+                                "properties": { "agent": { "type": "string" }, "id": { "type": "string" } },
+                                "required": ["agent", "id"]
+                            },
+                            "filePath": { "type": "string" }
+                        },
+                        "required": ["type", "timestamp", "actor"]
+                    }
+                },
+                "required": ["path", "event"],
+                "additionalProperties": false
+            }),
+            effect: Effect::Write,
+            path: ExecutionPath::Fast,
+            dry_run: true,
+        };
+        Ok(Self { definition: definition.build()?, chronicle })
+    }
+}
+
+#[async_trait]
+impl Tool for ChronicleAppend {
+    fn definition(&self) -> &ToolDefinition {
+        &self.definition
+    }
+
+    fn targets(&self, arguments: &Value) -> Result<Vec<Target>, ToolError> {
+        chronicle_file(arguments, Access::Append)
+    }
+
+    async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
+        let arguments: Arguments = invocation.parse()?;
+        let path = chronicle_path(&arguments.path)?;
+        let event: ChronicleEvent = serde_json::from_value(arguments.event)
+            .map_err(|error| ToolError::new(Code::Validation, format!("the event: {error}")))?;
+        if invocation.context.dry_run {
+            let id = event
+                .compute_id()
+                .map_err(|error| ToolError::new(Code::Validation, format!("the event: {error}")))?;
+            return Ok(json!({ "dry_run": true, "path": path, "eventId": id, "event": event }).into());
+        }
+        invocation.point_of_no_return().pass()?;
+        let appended = self.chronicle.append(&path, event).await?;
+        Ok(json!({ "path": path, "eventId": appended.event_id, "appended": appended.appended }).into())
+    }
+}
