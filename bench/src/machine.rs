@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use anyhow::{Context, Result};
 use serde::Serialize;
 
 #[derive(Debug, Serialize)]
@@ -27,6 +28,14 @@ pub fn describe() -> Machine {
         load: text("/proc/loadavg").split(' ').take(3).collect::<Vec<_>>().join(" "),
         profile: if cfg!(debug_assertions) { "debug (no number counts)" } else { "release" },
     }
+}
+
+/// The most memory that this process has had at once.
+pub fn peak_megabytes() -> Result<f64> {
+    let status = fs::read_to_string("/proc/self/status").context("this system does not tell memory")?;
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB"));
+    let kilobytes: f64 = peak.context("this system does not tell the peak")?.trim().parse()?;
+    Ok(kilobytes / 1024.0)
 }
 
 impl std::fmt::Display for Machine {

@@ -7,6 +7,7 @@ mod check;
 mod cold;
 mod exec;
 mod gates;
+mod graph;
 mod hydrate;
 mod machine;
 mod memory;
@@ -66,6 +67,8 @@ enum Measurement {
     Hydrate,
     /// exec_sql against the driver alone
     Sql,
+    /// the code graph on a real package: ingest, a one-file commit, queries
+    Graph,
     /// search by meaning on a labelled set, with 100 and with 10,000 tools
     Reuse,
 }
@@ -112,6 +115,7 @@ fn bench(arguments: &Arguments) -> Result<ExitCode> {
             Measurement::Persist => runtime.block_on(persist::measure(&mut section, processes)),
             Measurement::Hydrate => runtime.block_on(hydrate::measure(&mut section, HYDRATE_ROUNDS)),
             Measurement::Sql => runtime.block_on(sql::measure(&mut section, runs)),
+            Measurement::Graph => runtime.block_on(graph::measure(&mut section)),
             Measurement::Reuse => runtime.block_on(reuse::measure(&mut section, reuse::cache())),
         }
         .with_context(|| format!("`{name}` could not be measured"))?;

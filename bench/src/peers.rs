@@ -100,6 +100,18 @@ pub fn deno() -> Result<Found> {
     Ok(Ok(Installed { path: binary, name: format!("deno {DENO}") }))
 }
 
+/// A package of JavaScript as npm gives it; nothing of it runs.
+pub fn npm_package(package: &str, name: &str) -> Result<Found> {
+    let folder = folder(&package.replace(['/', '@'], "-"))?;
+    let path = folder.join("node_modules").join(name);
+    if !path.join("package.json").is_file()
+        && let Err(missing) = npm_install(&folder, package, &["--ignore-scripts"])
+    {
+        return Ok(Err(missing));
+    }
+    Ok(Ok(Installed { path, name: package.to_owned() }))
+}
+
 /// A place of its own for each version, beside the build that is measured.
 fn folder(name: &str) -> Result<PathBuf> {
     let program = std::env::current_exe().context("this program's own path is not known")?;

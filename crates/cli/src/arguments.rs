@@ -117,6 +117,12 @@ pub enum Command {
     Policy(commands::policy::PolicyArgs),
     /// Show and set where test-driven work stands.
     State(commands::state::StateArgs),
+    /// Append, read and verify events beside the files they are about.
+    Chronicle(commands::chronicle::ChronicleArgs),
+    /// Ask the code, at any commit.
+    Graph(commands::graph::GraphArgs),
+    /// Review plans, check invariants, and find contradictions.
+    Guardian(commands::guardian::GuardianArgs),
     /// Make and narrow capability tokens.
     Token(commands::token::TokenArgs),
     /// Serve the tools to local programs over a socket.

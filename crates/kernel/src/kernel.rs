@@ -17,6 +17,7 @@ use tgp_tools::{Forge, Library, Opening, PolicyGate, Router, StateGate, Tokens};
 
 use crate::boot::Environment;
 use crate::config::Config;
+use crate::knowledge::Knowledge;
 
 /// How long a shutdown waits for effects that are being made; what is not done by then is recorded as unknown.
 const COMMIT_PATIENCE: Duration = Duration::from_secs(30);
@@ -44,6 +45,7 @@ pub(crate) struct Parts {
     pub(crate) policy: Arc<PolicyGate>,
     pub(crate) tokens: Arc<Tokens>,
     pub(crate) environment: Environment,
+    pub(crate) knowledge: Knowledge,
 }
 
 impl std::fmt::Debug for Kernel {
@@ -137,6 +139,12 @@ impl Kernel {
         self.call_with(call, context).await
     }
 
+    /// The chronicle, the code graph and the Guardian.
+    #[must_use]
+    pub fn knowledge(&self) -> &Knowledge {
+        &self.parts.knowledge
+    }
+
     pub(crate) fn environment(&self) -> &Environment {
         &self.parts.environment
     }
@@ -144,6 +152,11 @@ impl Kernel {
     /// What a session calls, and what tells where its work stands.
     pub(crate) fn session_parts(&self) -> (Arc<Router>, Arc<StateGate>, Arc<Audit>) {
         (Arc::clone(&self.parts.router), Arc::clone(&self.parts.state), Arc::clone(&self.parts.audit))
+    }
+
+    /// What an inquiry looks at.
+    pub(crate) fn inquiry_parts(&self) -> (&Arc<Library>, &Arc<Audit>) {
+        (&self.parts.library, &self.parts.audit)
     }
 
     /// Where test-driven work stands.

@@ -13,6 +13,7 @@
 mod boot;
 mod config;
 mod kernel;
+mod knowledge;
 mod records;
 mod scaffold;
 mod sessions;
@@ -20,21 +21,25 @@ mod settings;
 
 pub use boot::{BootError, BootOptions, Environment};
 pub use config::{
-    AuditConfig, AuditDurability, Config, ConfigError, ConfigProblem, DatabaseConfig, EmbeddingsConfig,
-    FsConfig, GitAuth, GitConfig, GitProvider, JailConfig, LlmConfig, LlmPatience, OnDuplicate, PolicyConfig,
-    RegistryConfig, SandboxConfig, TddConfig, WriteStrategy,
+    AuditConfig, AuditDurability, ChronicleConfig, ChronicleDurability, Config, ConfigError, ConfigProblem,
+    DatabaseConfig, EmbeddingsConfig, FsConfig, GitAuth, GitConfig, GitProvider, GraphConfig, GraphServer,
+    GuardianConfig, JailConfig, LlmConfig, LlmPatience, OnDuplicate, PolicyConfig, RegistryConfig,
+    SandboxConfig, TddConfig, WriteStrategy,
 };
 pub use kernel::Kernel;
+pub use knowledge::Knowledge;
 pub use records::{open_records, restart_records};
 pub use scaffold::{ScaffoldError, Scaffolded, initialise};
 pub use sessions::{
     Bounds, ModelChoice, Replay, ResumeRequest, Sealed, SessionInfo, SessionRequest, SessionState, Sessions,
 };
 pub use tgp_agent::{
-    AgentEvent, AuditRange, Budgets, Ending, Line, LineKind, Prices, Replayed, StopHandle, StopSignal,
-    StopWish, Summary, TestCount, TouchedFile,
+    AgentEvent, Assertion, AuditRange, Budgets, Ending, Gravity, Guardian, Line, LineKind, PlanOutcome,
+    PlanReport, Prices, Replayed, Review, StepStatus, StopHandle, StopSignal, StopWish, Summary, TestCount,
+    TouchedFile,
 };
 pub use tgp_audit::{AuditReader, Entry, Filter, Format, Report, Restarted, VERDICTS};
+pub use tgp_chronicle::Report as ChronicleReport;
 pub use tgp_contract as contract;
 pub use tgp_git::Status as RepositoryStatus;
 pub use tgp_jail::{LockReport, ProcessSupport, probe as probe_jail, process_support};

@@ -3,10 +3,13 @@
 pub mod audit;
 pub mod call;
 pub mod check;
+pub mod chronicle;
 pub mod completions;
 pub mod demo;
 pub mod doctor;
 pub mod exec;
+pub mod graph;
+pub mod guardian;
 pub mod init;
 pub mod list;
 pub mod log;
@@ -67,6 +70,9 @@ pub async fn run(
         Command::Audit(arguments) => audit::run(arguments, global, printer).await,
         Command::Policy(arguments) => policy::run(arguments, global, printer).await,
         Command::State(arguments) => state::run(arguments, global, printer).await,
+        Command::Chronicle(arguments) => chronicle::run(arguments, global, printer).await,
+        Command::Graph(arguments) => graph::run(arguments, global, printer).await,
+        Command::Guardian(arguments) => guardian::run(arguments, global, printer).await,
         Command::Token(arguments) => token::run(arguments, global, printer).await,
         Command::Serve(arguments) => serve::run(arguments, global, printer).await,
         Command::Doctor(arguments) => doctor::run(&arguments, global, printer).await,

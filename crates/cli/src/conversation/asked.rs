@@ -14,6 +14,8 @@ pub struct Asked {
     pub targets: Vec<Target>,
     pub reasons: Vec<String>,
     pub preview: Option<Value>,
+    /// Who uses what is about to change.
+    pub reach: Option<Value>,
 }
 
 impl Asked {
@@ -31,6 +33,7 @@ impl Asked {
             targets: request.targets.to_vec(),
             reasons: request.reasons.clone(),
             preview: request.preview.clone(),
+            reach: request.reach.clone(),
         }
     }
 

@@ -12,6 +12,8 @@ use crate::text::{count, short_line, single_line, visible};
 const MAX_FACT_ROWS: usize = 4;
 /// Targets that are named beside the question; the rest is behind `m`.
 const MAX_TARGETS: usize = 6;
+/// Users of what would change that are named beside the question; the rest is behind `m`.
+const MAX_USERS: usize = 4;
 /// Columns of the names of facts.
 const LABEL: usize = 9;
 /// Columns of the asker's name: it stands in our own words, so it must not fill rows of its own.
@@ -50,6 +52,7 @@ impl Sheet {
         };
         sheet.title = format!("`{who}` wants to {what}");
         sheet.touches(asked);
+        sheet.reach(asked);
         sheet.reasons(asked);
         sheet
     }
@@ -213,6 +216,38 @@ impl Sheet {
         }
     }
 
+    /// Who uses what is about to change, as the graph knows it.
+    fn reach(&mut self, asked: &Asked) {
+        let Some(reach) = &asked.reach else { return };
+        for (fact, name, thing) in [
+            ("used by", "importers", "file"),
+            ("called by", "callers", "place"),
+            ("tested by", "tests", "test"),
+        ] {
+            let Some(listing) = reach.get(name) else { continue };
+            let named: Vec<String> = listing
+                .get("first")
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten()
+                .map(user_words)
+                .collect();
+            let total = listing.get("total").and_then(Value::as_u64).unwrap_or_default();
+            let total = usize::try_from(total).unwrap_or(usize::MAX);
+            if named.is_empty() {
+                continue;
+            }
+            let shown = named.iter().take(MAX_USERS).cloned().collect::<Vec<_>>().join(", ");
+            if total <= MAX_USERS {
+                self.facts.push((fact, shown));
+                continue;
+            }
+            self.facts.push((fact, format!("{}: {shown}, ...; m shows more", count(total, thing))));
+            self.more.push(heading(format!("It is {fact}")));
+            self.more.extend(named.iter().flat_map(|text| quoted(text)));
+        }
+    }
+
     fn reasons(&mut self, asked: &Asked) {
         for reason in &asked.reasons {
             self.facts.push(("because", visible(reason)));
@@ -336,6 +371,16 @@ fn pretty(value: &Value) -> String {
     serde_json::to_string_pretty(value).unwrap_or_else(|_| value.to_string())
 }
 
+/// A file, or a symbol with its file.
+fn user_words(user: &Value) -> String {
+    let text = |name: &str| user.get(name).and_then(Value::as_str).map(single_line);
+    match (user.as_str(), text("symbol"), text("path")) {
+        (Some(path), ..) => single_line(path),
+        (None, Some(symbol), Some(path)) => format!("{symbol} ({path})"),
+        (None, _, path) => path.unwrap_or_default(),
+    }
+}
+
 /// What a target is, where the body does not say it already.
 fn target_words(target: &Target) -> Option<String> {
     let root = |root: Root| match root {
@@ -349,6 +394,7 @@ fn target_words(target: &Target) -> Option<String> {
                 Access::Read => "read",
                 Access::Write => "write",
                 Access::Delete => "delete",
+                Access::Append => "append to",
             };
             let name = if path.is_root() { "." } else { path.as_str() };
             Some(format!("{done} {} ({})", single_line(name), root(*place)))

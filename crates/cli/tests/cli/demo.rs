@@ -32,6 +32,10 @@ fn the_demo_tells_the_same_story_twice() {
         "rows in orders: 0",
         "rows in orders: 1",
         "EPOLICY: rule `builtin/credentials`",
+        "HEAD~1   src/app.ts imports src/price.ts",
+        "HEAD     src/app.ts imports src/cost.ts",
+        "exists in graph",
+        "no call was made",
         "tgp audit verify: intact",
         "is the same byte for byte",
     ] {
@@ -51,7 +55,7 @@ fn the_demo_is_one_document_with_json() {
         .iter()
         .map(|step| step["step"].as_str().unwrap())
         .collect();
-    assert_eq!(steps, ["forge", "reuse", "refuse", "stop", "rollback", "secrets", "record"]);
+    assert_eq!(steps, ["forge", "reuse", "refuse", "stop", "rollback", "secrets", "graph", "veto", "record"]);
     let step = |number: usize| &document["data"]["steps"][number];
     assert_eq!(step(0)["summary"]["forged"], serde_json::json!(["tools/shipping/billable_weight.ts"]));
     assert_eq!(step(1)["summary"]["reused"], serde_json::json!(["tools/shipping/billable_weight.ts"]));

@@ -12,6 +12,7 @@ mod demo;
 mod gates;
 mod golden;
 mod json;
+mod knowledge;
 mod memory;
 mod pipes;
 mod processes;

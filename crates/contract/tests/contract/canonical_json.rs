@@ -1,69 +1,79 @@
-//! RFC 8785 by its published vectors and by properties.
+//! RFC 8785 by its published vectors, by the normative fixtures of `relay/fixtures`, and by properties.
+
+use std::path::PathBuf;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use tgp_contract::canonical;
 
-/// Appendix B of RFC 8785: the bits of a double and its canonical text.
-const NUMBERS: [(u64, &str); 24] = [
-    (0x0000_0000_0000_0000, "0"),
-    (0x8000_0000_0000_0000, "0"),
-    (0x0000_0000_0000_0001, "5e-324"),
-    (0x8000_0000_0000_0001, "-5e-324"),
-    (0x7fef_ffff_ffff_ffff, "1.7976931348623157e+308"),
-    (0xffef_ffff_ffff_ffff, "-1.7976931348623157e+308"),
-    (0x4340_0000_0000_0000, "9007199254740992"),
-    (0xc340_0000_0000_0000, "-9007199254740992"),
-    (0x4430_0000_0000_0000, "295147905179352830000"),
-    (0x44b5_2d02_c7e1_4af5, "9.999999999999997e+22"),
-    (0x44b5_2d02_c7e1_4af6, "1e+23"),
-    (0x44b5_2d02_c7e1_4af7, "1.0000000000000001e+23"),
-    (0x444b_1ae4_d6e2_ef4e, "999999999999999700000"),
-    (0x444b_1ae4_d6e2_ef4f, "999999999999999900000"),
-    (0x444b_1ae4_d6e2_ef50, "1e+21"),
-    (0x3eb0_c6f7_a0b5_ed8c, "9.999999999999997e-7"),
-    (0x3eb0_c6f7_a0b5_ed8d, "0.000001"),
-    (0x41b3_de43_5555_5553, "333333333.3333332"),
-    (0x41b3_de43_5555_5554, "333333333.33333325"),
-    (0x41b3_de43_5555_5555, "333333333.3333333"),
-    (0x41b3_de43_5555_5556, "333333333.3333334"),
-    (0x41b3_de43_5555_5557, "333333333.33333343"),
-    (0x3ff0_0000_0000_0000, "1"),
-    (0x4024_0000_0000_0000, "10"),
-];
+fn fixtures(folder: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../relay/fixtures").join(folder)
+}
+
+fn text(folder: &str, name: &str) -> String {
+    let path = fixtures(folder).join(name);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn parsed(folder: &str, name: &str) -> Value {
+    serde_json::from_str(&text(folder, name)).unwrap()
+}
 
 #[test]
-fn numbers_follow_the_published_vectors() {
-    for (bits, text) in NUMBERS {
-        let number = f64::from_bits(bits);
-        assert_eq!(canonical::to_string(&json!(number)).unwrap(), text, "{bits:016x}");
+fn numbers_follow_the_table_of_appendix_b() {
+    let table = parsed("rfc8785", "appendix-b.numbers.json");
+    let rows = table["numbers"].as_array().unwrap();
+    assert_eq!(rows.len(), 26);
+    for row in rows {
+        let bits = row["bits"].as_str().unwrap();
+        let number = f64::from_bits(u64::from_str_radix(bits, 16).unwrap());
+        match row["json"].as_str() {
+            Some(expected) => assert_eq!(canonical::to_string(&json!(number)).unwrap(), expected, "{bits}"),
+            // JSON has no such number, so no value can hold it.
+            None => assert!(serde_json::Number::from_f64(number).is_none(), "{bits}"),
+        }
     }
 }
 
 #[test]
 fn the_worked_example_of_section_3_2_comes_out() {
-    let input: Value = serde_json::from_str(
-        r#"{
-          "numbers": [333333333.33333329, 1E30, 4.50, 2e-3, 0.000000000000000000000000001],
-          "string": "\u20ac$\u000F\u000aA'\u0042\u0022\u005c\\\"\/",
-          "literals": [null, true, false]
-        }"#,
-    )
-    .unwrap();
-    let output = r#"{"literals":[null,true,false],"numbers":[333333333.3333333,1e+30,4.5,0.002,1e-27],"string":"€$\u000f\nA'B\"\\\\\"/"}"#;
-    assert_eq!(canonical::to_string(&input).unwrap(), output);
+    let input = parsed("rfc8785", "section-3.2.2.input.json");
+    let output: Vec<u8> = text("rfc8785", "section-3.2.4.output.hex")
+        .split_whitespace()
+        .map(|digits| u8::from_str_radix(digits, 16).unwrap())
+        .collect();
+    assert_eq!(canonical::to_string(&input).unwrap().into_bytes(), output);
 }
 
 #[test]
-fn names_sort_by_utf16_units() {
-    let input: Value = serde_json::from_str(
-        r#"{"\u20ac":"Euro Sign","\r":"Carriage Return","\ufb33":"Hebrew Letter Dalet With Dagesh","1":"One","\ud83d\ude00":"Emoji: Grinning Face","\u0080":"Control","\u00f6":"Latin Small Letter O With Diaeresis"}"#,
-    )
-    .unwrap();
-    let text = canonical::to_string(&input).unwrap();
-    let order = ["Carriage Return", "One", "Control", "Latin Small", "Euro Sign", "Emoji", "Hebrew"];
-    let places: Vec<usize> = order.iter().map(|name| text.find(name).unwrap()).collect();
-    assert!(places.is_sorted(), "{text}");
+fn names_sort_as_in_section_3_2_3() {
+    let output = canonical::to_string(&parsed("rfc8785", "section-3.2.3.input.json")).unwrap();
+    let sorted: Value = serde_json::from_str(&output).unwrap();
+    let values: Vec<Value> = sorted.as_object().unwrap().values().cloned().collect();
+    assert_eq!(Value::from(values), parsed("rfc8785", "section-3.2.3.order.json"));
+}
+
+#[test]
+fn every_fixture_gives_its_text_and_its_hash() {
+    let folder = "canonical-json";
+    let mut cases = 0;
+    for file in std::fs::read_dir(fixtures(folder)).unwrap() {
+        let name = file.unwrap().file_name().into_string().unwrap();
+        let Some(case) = name.strip_suffix("input.json") else { continue };
+        let input = parsed(folder, &name);
+        assert_eq!(
+            canonical::to_string(&input).unwrap(),
+            text(folder, &format!("{case}output.txt")),
+            "{name}"
+        );
+        assert_eq!(canonical::hash(&input).unwrap(), text(folder, &format!("{case}output.sha256")), "{name}");
+        cases += 1;
+    }
+    assert!(cases >= 6, "only {cases} fixtures were found");
+    for refused in parsed(folder, "refused.json")["texts"].as_array().unwrap() {
+        let value: Value = serde_json::from_str(refused.as_str().unwrap()).unwrap();
+        assert!(canonical::to_string(&value).is_err(), "{refused} was rounded");
+    }
 }
 
 #[test]

@@ -12,6 +12,7 @@ use tgp_sandbox::{AllowList, FetchClient, FetchLimits};
 use tgp_tools::{Library, Router, Workspace, kernel_tools, process_tools, project_tools};
 
 use crate::kernel::{Kernel, Parts};
+use crate::knowledge::Knowledge;
 use crate::{config, sessions, settings};
 pub use error::BootError;
 pub(crate) use gates::policy_settings;
@@ -62,8 +63,13 @@ impl Kernel {
         tools.extend(project_tools()?);
         tools.extend(process_tools(settings::process_options(&ground, &options, &workspace), &state)?);
         tools.push(sessions::recall_tool(sessions::Sessions::below(root))?);
-        let armed = gates::arm(&ground, &options, &forge, tools.clone(), &state, &workspace, &audit).await?;
+        let knowledge = Knowledge::open(config, project, root)?;
+        tools.extend(knowledge.tools()?);
+        let mut armed =
+            gates::arm(&ground, &options, &forge, tools.clone(), &state, &workspace, &audit).await?;
         let recorder = gates::recorder(&audit, options.recorder);
+        let recorder = knowledge.recorder(recorder);
+        armed.gates.push(knowledge.gate());
         let router = Router::new(tools, armed.gates, options.approver, recorder, workspace)?;
         let Ground { project, root, config, .. } = ground;
         Ok(Self::new(Parts {
@@ -81,6 +87,7 @@ impl Kernel {
             policy: armed.policy,
             tokens: armed.tokens,
             environment: options.environment,
+            knowledge,
         }))
     }
 }

@@ -5,6 +5,7 @@ mod fields;
 mod gates;
 mod git;
 mod jail;
+mod knowledge;
 mod llm;
 mod load;
 mod registry;
@@ -19,6 +20,7 @@ use fields::Fields;
 pub use gates::{AuditConfig, AuditDurability, PolicyConfig, TddConfig};
 pub use git::{GitAuth, GitConfig, GitProvider, WriteStrategy};
 pub use jail::JailConfig;
+pub use knowledge::{ChronicleConfig, ChronicleDurability, GraphConfig, GraphServer, GuardianConfig};
 pub use llm::{LlmConfig, LlmPatience};
 pub(crate) use load::{ConfigSource, find, kept_files};
 pub use registry::{EmbeddingsConfig, OnDuplicate, RegistryConfig};
@@ -41,6 +43,9 @@ pub struct Config {
     pub tdd: TddConfig,
     pub jail: JailConfig,
     pub llm: LlmConfig,
+    pub chronicle: ChronicleConfig,
+    pub graph: GraphConfig,
+    pub guardian: GuardianConfig,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,6 +71,9 @@ impl Default for Config {
             tdd: TddConfig::default(),
             jail: JailConfig::default(),
             llm: LlmConfig::default(),
+            chronicle: ChronicleConfig::default(),
+            graph: GraphConfig::default(),
+            guardian: GuardianConfig::default(),
         }
     }
 }
@@ -153,6 +161,9 @@ impl Config {
             tdd: defaults.tdd,
             jail: defaults.jail,
             llm: defaults.llm,
+            chronicle: defaults.chronicle,
+            graph: defaults.graph,
+            guardian: defaults.guardian,
         };
         if config.root_dir.is_empty() {
             root.problem("rootDir", "must not be empty");
@@ -192,6 +203,15 @@ impl Config {
         }
         if let Some(llm) = root.section("llm") {
             config.llm = llm::read(llm);
+        }
+        if let Some(chronicle) = root.section("chronicle") {
+            config.chronicle = knowledge::read_chronicle(chronicle);
+        }
+        if let Some(graph) = root.section("graph") {
+            config.graph = knowledge::read_graph(graph);
+        }
+        if let Some(guardian) = root.section("guardian") {
+            config.guardian = knowledge::read_guardian(guardian);
         }
         for (index, entry) in config.allowed_fetch_urls.iter().enumerate() {
             if let Err(error) = AllowList::parse(std::slice::from_ref(entry)) {

@@ -297,7 +297,7 @@ async fn the_record_joins_request_verdicts_and_outcome() {
         .iter()
         .map(|verdict| verdict["gate"].as_str().unwrap())
         .collect();
-    assert_eq!(gates, ["tdd", "token", "policy", "approval"]);
+    assert_eq!(gates, ["tdd", "token", "policy", "guardian", "approval"]);
     assert!(!write[1].to_string().contains("sk-ant-api03"), "a key stands in the record: {}", write[1]);
     let sql = recorded(&kernel, &project, "exec_sql").await;
     assert_eq!(sql[1]["outcome"]["rowsChanged"], 2);

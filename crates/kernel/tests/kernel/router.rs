@@ -47,6 +47,15 @@ pub fn arguments(tool: &str) -> Value {
         "test_tool" => json!({ "path": "tools/one.test.ts" }),
         // The session has no transcript, so it runs as far as that.
         "recall" => json!({ "id": "r1.1" }),
+        // Nothing was ingested, so it runs as far as that.
+        "graph_query" => json!({ "query": "MATCH (f:File) RETURN f.path" }),
+        "graph_ingest" => json!({ "commit": "WORKTREE" }),
+        "chronicle_append" => json!({ "path": ".sage/notes.sage", "event": {
+            "type": "NOTE", "timestamp": "2026-11-15T12:00:00Z", "actor": { "agent": "test", "id": "one" }
+        } }),
+        "chronicle_read" => json!({ "path": ".sage/notes.sage" }),
+        "review_plan" => json!({ "plan": { "id": "p", "steps": [{ "type": "RUN_TESTS" }] } }),
+        "reconcile" => json!({ "path": "notes.md" }),
         other => panic!("`{other}` is new: say here how it is called"),
     }
 }

@@ -52,7 +52,7 @@ const REMOTE: &str = "remote.git";
 const CONFIG: &str = "export default { git: { url: '../remote.git', auth: { user: 'demo agent' } } };\n";
 
 /// Git with nothing of the user's own: no configuration, no hooks, no templates.
-fn git(folder: &Path, arguments: &[&str]) -> Option<String> {
+pub(super) fn git(folder: &Path, arguments: &[&str]) -> Option<String> {
     let output = Command::new("git")
         .args(arguments)
         .current_dir(folder)

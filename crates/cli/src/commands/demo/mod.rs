@@ -2,6 +2,7 @@
 
 mod agent;
 mod gates;
+mod knowledge;
 mod memory;
 
 use std::sync::Arc;
@@ -108,6 +109,8 @@ impl Demo<'_> {
         self.stop_an_endless_loop(kernel).await?;
         self.roll_back(kernel).await?;
         self.keep_secrets(kernel, &places.first).await?;
+        self.ask_the_code(kernel, places).await?;
+        self.veto_a_plan(kernel, &places.first).await?;
         self.verify_the_record(kernel).await
     }
 

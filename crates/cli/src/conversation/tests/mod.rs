@@ -159,6 +159,7 @@ fn asked(tool: &str, effect: Effect, arguments: Value, targets: Vec<Target>) -> 
         targets,
         reasons: vec![reason.to_owned()],
         preview: None,
+        reach: None,
     }
 }
 

@@ -1,0 +1,254 @@
+//! Which invariants a change would break that are not broken already, and which are broken now.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use tgp_contract::{Change, EntryKind, GraphAnswer, GraphQuestion, Severity, ToolError};
+
+use super::questions::{Asked, Row, rows, whole};
+use super::{Expect, Guardian, Invariant};
+use crate::routing::hash;
+
+/// Rows that are shown of one violation: enough to see what kind they are.
+pub(super) const MAX_ROWS_SHOWN: usize = 10;
+
+/// An invariant that a change would break.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Violation {
+    pub invariant: String,
+    pub severity: Severity,
+    pub message: String,
+    pub expected: String,
+    pub actual: String,
+    /// The rows that are wrong, or missing with [`Expect::Kept`]; the first few of them, by column.
+    pub rows: Vec<Value>,
+    /// How many there are.
+    pub total: usize,
+}
+
+/// An invariant that does not hold, with every row that says so.
+#[derive(Clone, Debug)]
+pub(super) struct Broken {
+    pub(super) invariant: Invariant,
+    pub(super) rows: Vec<Row>,
+}
+
+impl Broken {
+    pub(super) fn expected(&self) -> String {
+        match (self.invariant.expect, &self.invariant.since) {
+            (Expect::None, _) => "no rows".to_owned(),
+            (Expect::Rows, _) => "rows".to_owned(),
+            (Expect::Kept, None) => "every row that was there before".to_owned(),
+            (Expect::Kept, Some(since)) => format!("every row that was there at {since}"),
+        }
+    }
+
+    pub(super) fn actual(&self) -> String {
+        match (self.invariant.expect, self.rows.len()) {
+            (Expect::Rows, _) => "no rows".to_owned(),
+            (Expect::None, 1) => "1 row".to_owned(),
+            (Expect::None, count) => format!("{count} rows"),
+            (Expect::Kept, 1) => "1 row is missing".to_owned(),
+            (Expect::Kept, count) => format!("{count} rows are missing"),
+        }
+    }
+
+    pub(super) fn shown(&self) -> Vec<Value> {
+        self.rows.iter().take(MAX_ROWS_SHOWN).map(|row| row.value.clone()).collect()
+    }
+
+    /// What somebody accepts who accepts this: each row, or that there is none.
+    pub(super) fn fingerprints(&self) -> BTreeSet<String> {
+        match self.invariant.expect {
+            Expect::Rows => BTreeSet::from([nothing()]),
+            Expect::None | Expect::Kept => self.rows.iter().map(|row| row.fingerprint.clone()).collect(),
+        }
+    }
+
+    /// What of it nobody has accepted, when there is anything.
+    pub(super) fn unless_accepted(mut self, accepted: &BTreeSet<String>) -> Option<Self> {
+        if self.invariant.expect == Expect::Rows {
+            return (!accepted.contains(&nothing())).then_some(self);
+        }
+        self.rows.retain(|row| !accepted.contains(&row.fingerprint));
+        (!self.rows.is_empty()).then_some(self)
+    }
+}
+
+/// The fingerprint of an answer without rows.
+fn nothing() -> String {
+    hash(&json!("no rows"))
+}
+
+impl From<&Broken> for Violation {
+    fn from(broken: &Broken) -> Self {
+        Self {
+            invariant: broken.invariant.name.clone(),
+            severity: broken.invariant.severity,
+            message: broken.invariant.message.clone(),
+            expected: broken.expected(),
+            actual: broken.actual(),
+            rows: broken.shown(),
+            total: broken.rows.len(),
+        }
+    }
+}
+
+/// Where the answers about one invariant stand among all of them.
+struct Places {
+    /// With the paths of the change as parameters.
+    with: usize,
+    /// Without them, where that makes a difference.
+    without: usize,
+}
+
+impl Guardian {
+    /// The invariants that `changes` would break anew. What is broken already does not count again.
+    ///
+    /// # Errors
+    /// When the invariants cannot be read, or the graph cannot answer.
+    pub async fn judge_changes(&self, changes: &[Change]) -> Result<Vec<Violation>, ToolError> {
+        let invariants: Vec<Invariant> = self.invariants()?.iter().cloned().collect();
+        Ok(self.newly_broken(changes, invariants).await?.iter().map(Violation::from).collect())
+    }
+
+    pub(super) async fn newly_broken(
+        &self,
+        changes: &[Change],
+        invariants: Vec<Invariant>,
+    ) -> Result<Vec<Broken>, ToolError> {
+        if invariants.is_empty() || changes.is_empty() {
+            return Ok(Vec::new());
+        }
+        let paths = self.change_parameters(changes);
+        let mut asked = Vec::new();
+        let mut places = Vec::with_capacity(invariants.len());
+        for invariant in &invariants {
+            let with = asked.len();
+            asked.push(Asked::new(&invariant.name, question(invariant, &paths)));
+            let mut without = with;
+            // Before the change nothing is changed. What must be kept is compared with the same question.
+            if invariant.expect != Expect::Kept && invariant.asks_about_change() {
+                without = asked.len();
+                asked.push(Asked::new(&invariant.name, question(invariant, &no_change())));
+            }
+            places.push(Places { with, without });
+        }
+        let answers = self.ask_both(changes, &asked).await?;
+        let mut broken = Vec::new();
+        for (invariant, place) in invariants.into_iter().zip(places) {
+            let (Some((before, _)), Some((_, after))) = (answers.get(place.without), answers.get(place.with))
+            else {
+                continue;
+            };
+            let rows = match invariant.expect {
+                Expect::Rows => {
+                    if !after.rows.is_empty() || before.rows.is_empty() {
+                        continue;
+                    }
+                    Vec::new()
+                }
+                Expect::None => less(&invariant.name, after, before)?,
+                Expect::Kept => {
+                    let mut missing = less(&invariant.name, before, after)?;
+                    if invariant.since.is_some() {
+                        let base = self.rows_since(&invariant, &paths).await?;
+                        missing.retain(|row| base.contains_key(&row.value.to_string()));
+                    }
+                    missing
+                }
+            };
+            if invariant.expect == Expect::Rows || !rows.is_empty() {
+                broken.push(Broken { invariant, rows });
+            }
+        }
+        Ok(broken)
+    }
+
+    /// The invariants that do not hold now, in the order of the file.
+    pub(super) async fn broken_now(&self, invariants: &[Invariant]) -> Result<Vec<Broken>, ToolError> {
+        // Without a change there is no before, unless the invariant names one.
+        let able = |invariant: &&Invariant| invariant.expect != Expect::Kept || invariant.since.is_some();
+        let invariants: Vec<&Invariant> = invariants.iter().filter(able).collect();
+        let asked: Vec<Asked> = invariants
+            .iter()
+            .map(|invariant| Asked::new(&invariant.name, question(invariant, &no_change())))
+            .collect();
+        let mut broken = Vec::new();
+        for (invariant, now) in invariants.into_iter().zip(self.ask(&asked).await?) {
+            let rows: Vec<Row> = match invariant.expect {
+                Expect::Rows if now.rows.is_empty() => Vec::new(),
+                Expect::Rows => continue,
+                Expect::None => {
+                    whole(&now, &invariant.name)?;
+                    rows(&now).into_values().collect()
+                }
+                Expect::Kept => {
+                    whole(&now, &invariant.name)?;
+                    let now = rows(&now);
+                    let base = self.rows_since(invariant, &no_change()).await?;
+                    base.into_iter().filter(|(text, _)| !now.contains_key(text)).map(|(_, row)| row).collect()
+                }
+            };
+            if invariant.expect == Expect::Rows || !rows.is_empty() {
+                broken.push(Broken { invariant: invariant.clone(), rows });
+            }
+        }
+        Ok(broken)
+    }
+
+    async fn rows_since(
+        &self,
+        invariant: &Invariant,
+        paths: &Map<String, Value>,
+    ) -> Result<BTreeMap<String, Row>, ToolError> {
+        let since = invariant.since.clone().unwrap_or_default();
+        let answer = self.parts.graph.query(question(invariant, paths).at(since)).await;
+        let answer = answer.map_err(|error| error.detail("invariant", invariant.name.as_str()))?;
+        whole(&answer, &invariant.name)?;
+        Ok(rows(&answer))
+    }
+
+    /// The paths of a change, as every query gets them.
+    fn change_parameters(&self, changes: &[Change]) -> Map<String, Value> {
+        let (mut changed, mut added, mut deleted) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        for change in changes {
+            let path = change.path();
+            // The last change of a file is the one that counts.
+            for set in [&mut changed, &mut added, &mut deleted] {
+                set.remove(path.as_str());
+            }
+            let is_there =
+                matches!(self.parts.files.entry(path), Ok(Some(entry)) if entry.kind == EntryKind::File);
+            match change {
+                Change::Write { .. } if is_there => changed.insert(path.as_str()),
+                Change::Write { .. } => added.insert(path.as_str()),
+                Change::Remove { .. } => deleted.insert(path.as_str()),
+            };
+        }
+        parameters([json!(changed), json!(added), json!(deleted)])
+    }
+}
+
+fn parameters(lists: [Value; 3]) -> Map<String, Value> {
+    super::invariants::OWN_PARAMETERS.iter().map(|name| (*name).to_owned()).zip(lists).collect()
+}
+
+fn no_change() -> Map<String, Value> {
+    parameters([json!([]), json!([]), json!([])])
+}
+
+fn question(invariant: &Invariant, paths: &Map<String, Value>) -> GraphQuestion {
+    let mut params = invariant.params.clone();
+    params.extend(paths.clone());
+    GraphQuestion { query: invariant.query.clone(), params, commit: None }
+}
+
+/// The rows of one answer that the other has not.
+fn less(name: &str, one: &GraphAnswer, other: &GraphAnswer) -> Result<Vec<Row>, ToolError> {
+    whole(one, name)?;
+    whole(other, name)?;
+    let other = rows(other);
+    Ok(rows(one).into_iter().filter(|(text, _)| !other.contains_key(text)).map(|(_, row)| row).collect())
+}

@@ -1,0 +1,143 @@
+//! What the Guardian asks the graph, and how it reads the answers: always about the files as they are.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value};
+use tgp_contract::{Change, Code, GraphAnswer, GraphQuestion, RelativePath, ToolError};
+
+use super::Guardian;
+use crate::routing::hash;
+
+/// Paths in one question: a list that the graph still looks up one by one at once.
+const PATHS_A_QUESTION: usize = 1_000;
+
+/// A question, and whose it is.
+pub(super) struct Asked {
+    /// Named in the error when the graph cannot answer; an invariant's name.
+    pub(super) label: String,
+    pub(super) question: GraphQuestion,
+}
+
+impl Asked {
+    pub(super) fn new(label: &str, question: GraphQuestion) -> Self {
+        Self { label: label.to_owned(), question }
+    }
+
+    fn about(label: &str, query: &str, paths: &[String]) -> Self {
+        Self::new(label, GraphQuestion::new(query).param("paths", paths))
+    }
+}
+
+/// A row by the names of its columns, with the hash that tells it from others.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Row {
+    pub(super) value: Value,
+    pub(super) fingerprint: String,
+}
+
+/// The rows of an answer, each once, in an order that does not depend on the graph's.
+pub(super) fn rows(answer: &GraphAnswer) -> BTreeMap<String, Row> {
+    let row = |values: &Vec<Value>| {
+        let fields: Map<String, Value> = answer.columns.iter().cloned().zip(values.iter().cloned()).collect();
+        let value = Value::Object(fields);
+        Row { fingerprint: hash(&value), value }
+    };
+    // By their text, so that a list of files is sorted by name.
+    answer.rows.iter().map(row).map(|row| (row.value.to_string(), row)).collect()
+}
+
+/// Refuses an answer that the graph has cut off, where what is missing would matter.
+pub(super) fn whole(answer: &GraphAnswer, label: &str) -> Result<(), ToolError> {
+    if !answer.truncated {
+        return Ok(());
+    }
+    let message =
+        format!("the answer to `{label}` has more than the {} rows the graph gives", answer.rows.len());
+    Err(ToolError::new(Code::Budget, message)
+        .detail("invariant", label)
+        .help("narrow the query, so that it finds fewer rows"))
+}
+
+fn texts(answer: &GraphAnswer) -> impl Iterator<Item = Vec<&str>> {
+    answer.rows.iter().map(|row| row.iter().filter_map(Value::as_str).collect())
+}
+
+impl Guardian {
+    /// Asks about the files as they are, and as they would be with `changes`.
+    pub(super) async fn ask_both(
+        &self,
+        changes: &[Change],
+        asked: &[Asked],
+    ) -> Result<Vec<(GraphAnswer, GraphAnswer)>, ToolError> {
+        if asked.is_empty() {
+            return Ok(Vec::new());
+        }
+        let questions: Vec<GraphQuestion> = asked.iter().map(|asked| asked.question.clone()).collect();
+        let answers = match self.parts.graph.propose(changes, &questions).await {
+            Ok(answers) => answers,
+            Err(error) => return Err(self.whose(changes, asked, error).await),
+        };
+        if answers.len() == asked.len() {
+            return Ok(answers);
+        }
+        let message = format!("the graph gave {} answers to {} questions", answers.len(), asked.len());
+        Err(ToolError::new(Code::Internal, message))
+    }
+
+    /// Asks about the files as they are.
+    pub(super) async fn ask(&self, asked: &[Asked]) -> Result<Vec<GraphAnswer>, ToolError> {
+        Ok(self.ask_both(&[], asked).await?.into_iter().map(|(now, _)| now).collect())
+    }
+
+    /// Adds to an error which of the questions it is about.
+    async fn whose(&self, changes: &[Change], asked: &[Asked], error: ToolError) -> ToolError {
+        if error.code != Code::Validation {
+            return error;
+        }
+        for asked in asked {
+            let question = std::slice::from_ref(&asked.question);
+            if let Err(error) = self.parts.graph.propose(changes, question).await {
+                let message = format!("`{}` cannot be asked: {}", asked.label, error.message);
+                return ToolError { message, ..error }.detail("invariant", asked.label.as_str());
+            }
+        }
+        error
+    }
+
+    /// Which of the paths are files in the graph.
+    pub(super) async fn known(&self, paths: &BTreeSet<RelativePath>) -> Result<BTreeSet<String>, ToolError> {
+        const QUERY: &str = "MATCH (f:File) WHERE f.path IN $paths RETURN f.path AS path";
+        let mut known = BTreeSet::new();
+        for answer in self.ask(&pieces("files in the graph", QUERY, paths)).await? {
+            whole(&answer, "files in the graph")?;
+            known.extend(texts(&answer).filter_map(|row| row.first().map(|path| (*path).to_owned())));
+        }
+        Ok(known)
+    }
+
+    /// Who imports each of the paths, with `changes` made.
+    pub(super) async fn importers(
+        &self,
+        changes: &[Change],
+        paths: &BTreeSet<RelativePath>,
+    ) -> Result<BTreeMap<String, BTreeSet<String>>, ToolError> {
+        const QUERY: &str = "MATCH (a:File)-[:IMPORTS]->(b:File) WHERE b.path IN $paths \
+                             RETURN DISTINCT b.path AS imported, a.path AS importer";
+        let mut importers: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for (_, answer) in self.ask_both(changes, &pieces("importers", QUERY, paths)).await? {
+            for row in texts(&answer) {
+                if let [imported, importer] = row.as_slice()
+                    && imported != importer
+                {
+                    importers.entry((*imported).to_owned()).or_default().insert((*importer).to_owned());
+                }
+            }
+        }
+        Ok(importers)
+    }
+}
+
+fn pieces(label: &str, query: &str, paths: &BTreeSet<RelativePath>) -> Vec<Asked> {
+    let paths: Vec<String> = paths.iter().map(|path| path.as_str().to_owned()).collect();
+    paths.chunks(PATHS_A_QUESTION).map(|piece| Asked::about(label, query, piece)).collect()
+}

@@ -1,0 +1,118 @@
+//! How an event is added to a chronicle.
+
+use std::fs::File;
+use std::io::{self, Write};
+
+use tgp_contract::{Appended, ChronicleEvent, RelativePath};
+
+use crate::chronicle::Keeper;
+use crate::failure::{Doing, Failure};
+use crate::line::{self, Encoded};
+use crate::place::{Directory, Missing};
+use crate::torn::{self, SetAside};
+use crate::{Durability, lock};
+
+/// How often a chronicle is opened again because it was replaced in the meantime, as git does when it changes branch.
+const MAX_TRIES: usize = 16;
+
+/// What became of an event, and of what was found at the end of its chronicle.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    pub appended: Appended,
+    /// The torn line that a crash had left, which was moved out of the way.
+    pub set_aside: Option<SetAside>,
+}
+
+/// A chronicle that is open and locked for writing.
+struct Locked {
+    directory: Directory,
+    file: File,
+}
+
+pub(crate) fn append(
+    keeper: &Keeper,
+    path: &RelativePath,
+    event: ChronicleEvent,
+) -> Result<Outcome, Failure> {
+    keeper.scope.check(path)?;
+    let event = line::encode(event).map_err(|error| Failure::Event(error.to_string()))?;
+    let Locked { directory, file } = open(keeper, path)?;
+    let extent = torn::extent(&file).doing("cannot read", path)?;
+    if extent.is_foreign {
+        return Err(Failure::Foreign { path: path.clone(), what: torn::FOREIGN });
+    }
+    let set_aside = match &extent.torn {
+        Some(torn) => Some(torn::set_aside(&directory, &file, path, torn)?),
+        None => None,
+    };
+    let is_new = add_once(keeper, path, &file, extent.whole, &event)?;
+    settle(keeper, path, &file, is_new)?;
+    // The next who appends may come now; the names below need no lock.
+    drop(file);
+    if let Some(set_aside) = &set_aside {
+        keeper.note(set_aside);
+    }
+    Ok(Outcome { appended: Appended { event_id: event.id, appended: is_new }, set_aside })
+}
+
+fn open(keeper: &Keeper, path: &RelativePath) -> Result<Locked, Failure> {
+    let name = path.name().unwrap_or_default();
+    for _ in 0..MAX_TRIES {
+        let Some(directory) = keeper.project.directory(&path.parent(), Missing::Make)? else { continue };
+        let Some((file, is_made)) = directory.open_to_append(name)? else { continue };
+        if is_made {
+            directory.sync()?;
+        }
+        lock::take(&file, lock::Kind::Write, keeper.lock_wait, path)?;
+        if directory.names(name, &file)? {
+            return Ok(Locked { directory, file });
+        }
+    }
+    Err(Failure::Restless(path.clone()))
+}
+
+/// Writes the line, unless it is there. Answers whether it did.
+fn add_once(
+    keeper: &Keeper,
+    path: &RelativePath,
+    file: &File,
+    whole: u64,
+    event: &Encoded,
+) -> Result<bool, Failure> {
+    // Should anything fail from here, what was known is dropped, and found out anew the next time.
+    let mut known = keeper.known.take(path);
+    keeper.known.refresh(&mut known, file, whole).doing("cannot read", path)?;
+    let is_there = keeper.known.contains(&known, file, whole, &event.line).doing("cannot read", path)?;
+    if !is_there {
+        write(file, whole, &event.line).doing("cannot append to", path)?;
+        keeper.known.add(&mut known, file, whole, &event.line).doing("cannot look at", path)?;
+    }
+    keeper.known.put(path, known);
+    Ok(!is_there)
+}
+
+/// One write, so that nobody sees the lines of two writers mixed, whatever they think of locks.
+fn write(mut file: &File, whole: u64, line: &[u8]) -> io::Result<()> {
+    let outcome = loop {
+        match file.write(line) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Ok(size) if size == line.len() => return Ok(()),
+            Ok(_) => {
+                break io::Error::new(io::ErrorKind::StorageFull, "only a part of the line could be written");
+            }
+            Err(error) => break error,
+        }
+    };
+    // These bytes are our own and nobody was told of them. If they cannot be taken back, they are a torn line.
+    let _ = file.set_len(whole);
+    Err(outcome)
+}
+
+fn settle(keeper: &Keeper, path: &RelativePath, file: &File, is_new: bool) -> Result<(), Failure> {
+    match keeper.durability {
+        // Also for an event that was there: whoever wrote it may not have waited for the disk.
+        Durability::Event => file.sync_data().doing("cannot sync", path),
+        Durability::Batch if is_new && keeper.unsynced(path) => keeper.sync(),
+        Durability::Batch => Ok(()),
+    }
+}

@@ -1,0 +1,197 @@
+//! The chronicles of one project.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tgp_contract::{Appended, Chronicle, ChronicleEvent, RelativePath, ToolError};
+
+use crate::append::{self, Outcome};
+use crate::events::{self, Events, Start};
+use crate::failure::{Doing, Failure};
+use crate::known::KnownFiles;
+use crate::options::{ChronicleOptions, Durability};
+use crate::place::{Missing, Project};
+use crate::scope::Scope;
+use crate::torn::SetAside;
+use crate::verify::{self, Report};
+
+/// Events that may wait for the disk together when they are kept in batches.
+const MAX_UNSYNCED: usize = 64;
+/// Notes of torn lines that are kept for whoever asks. More of them in one process is a disk that fails.
+const MAX_NOTES: usize = 256;
+
+/// The chronicles of a project, as files. Clones are the same chronicle.
+#[derive(Clone, Debug)]
+pub struct FileChronicle {
+    keeper: Arc<Keeper>,
+}
+
+/// What all calls share.
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    pub(crate) project: Project,
+    pub(crate) scope: Scope,
+    pub(crate) durability: Durability,
+    pub(crate) lock_wait: Duration,
+    pub(crate) known: KnownFiles,
+    waiting: Mutex<Waiting>,
+    notes: Mutex<Vec<SetAside>>,
+}
+
+/// Files with events that were not synced yet.
+#[derive(Debug, Default)]
+struct Waiting {
+    files: BTreeSet<RelativePath>,
+    events: usize,
+}
+
+impl FileChronicle {
+    /// # Errors
+    /// `ECONFIG` for a scope that is no list of globs, and when the project cannot be opened.
+    pub fn open(options: &ChronicleOptions) -> Result<Self, ToolError> {
+        let scope = Scope::new(&options.scope)?;
+        let project =
+            Project::open(&options.project).doing("cannot open the project", &RelativePath::root())?;
+        let keeper = Keeper {
+            project,
+            scope,
+            durability: options.durability,
+            lock_wait: options.lock_wait,
+            known: KnownFiles::default(),
+            waiting: Mutex::default(),
+            notes: Mutex::default(),
+        };
+        Ok(Self { keeper: Arc::new(keeper) })
+    }
+
+    /// [`Chronicle::append`] for a caller that may block, with what was found at the end of the file.
+    ///
+    /// # Errors
+    /// As [`Chronicle::append`]; `ECONFLICT` when another process keeps the lock, `ESECURITY` for a link or a special
+    /// file, `EINTEGRITY` for a file that does not end as a chronicle does.
+    pub fn append_blocking(&self, file: &RelativePath, event: ChronicleEvent) -> Result<Outcome, ToolError> {
+        Ok(append::append(&self.keeper, file, event)?)
+    }
+
+    /// The events of a chronicle from `start` on, read while they are asked for. None where there is no such chronicle.
+    /// Blocks as files do.
+    ///
+    /// # Errors
+    /// `EPERMISSION` outside the scope, `EVALIDATION` for an offset at which no line begins.
+    pub fn read(&self, file: &RelativePath, start: Start) -> Result<Events, ToolError> {
+        Ok(Events::open(&self.keeper, file, start)?)
+    }
+
+    /// [`Chronicle::tail`] for a caller that may block.
+    ///
+    /// # Errors
+    /// As [`Chronicle::tail`]; `EVALIDATION` when so many events are too much for one list.
+    pub fn tail_blocking(&self, file: &RelativePath, most: usize) -> Result<Vec<ChronicleEvent>, ToolError> {
+        events::tail(&self.keeper, file, most)
+    }
+
+    /// Reads a whole chronicle, and says what is wrong with it. Blocks as files do.
+    ///
+    /// # Errors
+    /// `ENOTFOUND` where there is no such chronicle; what is wrong with its lines stands in the report.
+    pub fn verify(&self, file: &RelativePath) -> Result<Report, ToolError> {
+        Ok(verify::verify(&self.keeper, file)?)
+    }
+
+    /// [`FileChronicle::verify`] of every chronicle, sorted by name.
+    ///
+    /// # Errors
+    /// When the project cannot be read.
+    pub fn verify_all(&self) -> Result<Vec<Report>, ToolError> {
+        self.files_blocking()?.iter().map(|file| self.verify(file)).collect()
+    }
+
+    /// [`Chronicle::files`] for a caller that may block.
+    ///
+    /// # Errors
+    /// As [`Chronicle::files`].
+    pub fn files_blocking(&self) -> Result<Vec<RelativePath>, ToolError> {
+        Ok(self.keeper.project.chronicles(&self.keeper.scope)?)
+    }
+
+    /// Waits until every event that this chronicle has kept is on the disk.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn sync(&self) -> Result<(), ToolError> {
+        Ok(self.keeper.sync()?)
+    }
+
+    /// The torn lines that were set aside since this was opened or last asked.
+    #[must_use]
+    pub fn take_set_aside(&self) -> Vec<SetAside> {
+        std::mem::take(&mut self.keeper.notes.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(Self) -> Result<T, ToolError> + Send + 'static,
+    ) -> Result<T, ToolError> {
+        let chronicle = self.clone();
+        let done = tokio::task::spawn_blocking(move || work(chronicle)).await;
+        done.unwrap_or_else(|error| Err(Failure::Thread(error.to_string()).into()))
+    }
+}
+
+#[async_trait]
+impl Chronicle for FileChronicle {
+    async fn append(&self, file: &RelativePath, event: ChronicleEvent) -> Result<Appended, ToolError> {
+        let file = file.clone();
+        self.blocking(move |chronicle| Ok(chronicle.append_blocking(&file, event)?.appended)).await
+    }
+
+    async fn tail(&self, file: &RelativePath, most: usize) -> Result<Vec<ChronicleEvent>, ToolError> {
+        let file = file.clone();
+        self.blocking(move |chronicle| chronicle.tail_blocking(&file, most)).await
+    }
+
+    async fn files(&self) -> Result<Vec<RelativePath>, ToolError> {
+        self.blocking(|chronicle| chronicle.files_blocking()).await
+    }
+}
+
+impl Keeper {
+    pub(crate) fn note(&self, set_aside: &SetAside) {
+        let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
+        if notes.len() < MAX_NOTES {
+            notes.push(set_aside.clone());
+        }
+    }
+
+    /// Counts an event that waits for the disk. Answers whether enough of them wait.
+    pub(crate) fn unsynced(&self, file: &RelativePath) -> bool {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.files.insert(file.clone());
+        waiting.events += 1;
+        waiting.events >= MAX_UNSYNCED
+    }
+
+    pub(crate) fn sync(&self) -> Result<(), Failure> {
+        let waiting = std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut outcome = Ok(());
+        for file in &waiting.files {
+            if let Err(failure) = self.sync_file(file) {
+                // It waits again, so that the next sync does not pass over it.
+                self.unsynced(file);
+                outcome = Err(failure);
+            }
+        }
+        outcome
+    }
+
+    fn sync_file(&self, path: &RelativePath) -> Result<(), Failure> {
+        let Some(directory) = self.project.directory(&path.parent(), Missing::Refuse)? else { return Ok(()) };
+        match directory.open(path.name().unwrap_or_default())? {
+            Some(file) => file.sync_data().doing("cannot sync", path),
+            // Somebody removed it, and there is nothing left to lose.
+            None => Ok(()),
+        }
+    }
+}

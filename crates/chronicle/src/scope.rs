@@ -1,0 +1,79 @@
+//! Which files may be chronicles.
+
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use tgp_contract::RelativePath;
+
+use crate::failure::Failure;
+
+/// What the name of every chronicle ends in.
+const ENDING: &str = ".sage";
+/// More globs than a person writes; each one costs every path a match.
+const MAX_GLOBS: usize = 64;
+/// Git's own files belong to git.
+const GIT: &str = ".git";
+/// The characters that make a name a pattern.
+const SPECIAL: [char; 6] = ['*', '?', '[', '{', '\\', '!'];
+
+/// The scope guard.
+#[derive(Debug)]
+pub(crate) struct Scope {
+    globs: GlobSet,
+    text: String,
+    /// The deepest directories that hold all that the globs can match.
+    pub(crate) bases: Vec<RelativePath>,
+}
+
+impl Scope {
+    pub(crate) fn new(globs: &[String]) -> Result<Self, Failure> {
+        if globs.len() > MAX_GLOBS {
+            return Err(Failure::Scope(format!("{} globs, at most {MAX_GLOBS}", globs.len())));
+        }
+        let mut set = GlobSetBuilder::new();
+        let mut bases = Vec::new();
+        for glob in globs {
+            let built = GlobBuilder::new(glob).literal_separator(true).build();
+            set.add(built.map_err(|error| Failure::Scope(error.to_string()))?);
+            bases.push(base(glob)?);
+        }
+        let globs_built = set.build().map_err(|error| Failure::Scope(error.to_string()))?;
+        // A base inside another is walked with it.
+        let outer: Vec<RelativePath> = bases
+            .iter()
+            .filter(|base| !bases.iter().any(|other| other != *base && base.is_inside(other)))
+            .cloned()
+            .collect();
+        let mut bases = outer;
+        bases.sort();
+        bases.dedup();
+        let text = globs.iter().map(|glob| format!("`{glob}`")).collect::<Vec<_>>().join(", ");
+        Ok(Self { globs: globs_built, text, bases })
+    }
+
+    pub(crate) fn allows(&self, path: &RelativePath) -> bool {
+        let named =
+            path.name().and_then(|name| name.strip_suffix(ENDING)).is_some_and(|stem| !stem.is_empty());
+        named && !path.parts().any(is_git) && self.globs.is_match(path.as_str())
+    }
+
+    pub(crate) fn check(&self, path: &RelativePath) -> Result<(), Failure> {
+        if self.allows(path) {
+            return Ok(());
+        }
+        Err(Failure::OutOfScope { path: path.clone(), scope: self.text.clone() })
+    }
+}
+
+/// Whether `name` is git's directory, on a file system that does not tell cases apart too.
+pub(crate) fn is_git(name: &str) -> bool {
+    name.eq_ignore_ascii_case(GIT)
+}
+
+fn base(glob: &str) -> Result<RelativePath, Failure> {
+    let wrong = |what: &str| Failure::Scope(format!("`{glob}` {what}"));
+    if glob.starts_with('/') || glob.split('/').any(|part| part == "..") {
+        return Err(wrong("leaves the project"));
+    }
+    let directory = glob.rsplit_once('/').map_or("", |(directory, _)| directory);
+    let plain: Vec<&str> = directory.split('/').take_while(|part| !part.contains(SPECIAL)).collect();
+    RelativePath::new(&plain.join("/")).map_err(|error| Failure::Scope(error.to_string()))
+}

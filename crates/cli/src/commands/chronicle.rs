@@ -1,0 +1,184 @@
+//! `tgp chronicle`: append, read and verify events.
+
+use std::io::Read;
+
+use clap::{Args, Subcommand};
+use console::Style;
+use serde_json::{Value, json};
+use tgp::Kernel;
+use tgp::contract::{Code, ToolError};
+
+use super::{done, parse_json, text_of};
+use crate::arguments::Global;
+use crate::exit::Failure;
+use crate::printer::Printer;
+use crate::session;
+use crate::text::{count, short_line};
+
+/// Bytes of an event on standard input; the chronicle's own cap is below it.
+const MAX_INPUT_BYTES: u64 = 4 << 20;
+/// Columns of the details in one line of a listing.
+const DETAIL_COLUMNS: usize = 100;
+
+#[derive(Debug, Args)]
+pub struct ChronicleArgs {
+    #[command(subcommand)]
+    command: ChronicleCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum ChronicleCommand {
+    /// Add an event; the same event again changes nothing.
+    Append {
+        /// The file it is about, such as src/a.ts, or a chronicle, such as
+        /// .sage/decisions.sage.
+        path: String,
+        /// The event as JSON, with type, timestamp and actor; - reads it from
+        /// standard input.
+        #[arg(value_name = "JSON", allow_hyphen_values = true)]
+        event: String,
+        /// Say what would be added, and add nothing.
+        #[arg(long)]
+        dry_run: bool,
+    },
+    /// Print every event, oldest first, one JSON document a line.
+    Read {
+        /// The file it is about, or the chronicle itself.
+        path: String,
+    },
+    /// Show the last events.
+    Tail {
+        /// The file it is about, or the chronicle itself.
+        path: String,
+        /// How many.
+        #[arg(short = 'n', long, default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..=1_000))]
+        number: u64,
+    },
+    /// Check every event's id, order and form; all chronicles without a PATH.
+    Verify {
+        /// The file it is about, or the chronicle itself.
+        path: Option<String>,
+    },
+}
+
+pub async fn run(arguments: ChronicleArgs, global: &Global, printer: &Printer) -> Result<(), Failure> {
+    let kernel = session::boot(global, None, printer).await?;
+    let outcome = match arguments.command {
+        ChronicleCommand::Append { path, event, dry_run } => {
+            append(&kernel, &path, &event, dry_run, printer).await
+        }
+        ChronicleCommand::Read { path } => read(&kernel, &path, printer),
+        ChronicleCommand::Tail { path, number } => tail(&kernel, &path, number, printer).await,
+        ChronicleCommand::Verify { path } => verify(&kernel, path.as_deref(), printer),
+    };
+    kernel.shutdown().await;
+    outcome
+}
+
+async fn append(
+    kernel: &Kernel,
+    path: &str,
+    event: &str,
+    dry_run: bool,
+    printer: &Printer,
+) -> Result<(), Failure> {
+    let text = if event == "-" { standard_input()? } else { event.to_owned() };
+    let event = parse_json("the event", &text)?;
+    let arguments = json!({ "path": path, "event": event });
+    let data = session::call(kernel, "chronicle_append", arguments, session::typed(dry_run)).await?;
+    if printer.json() {
+        printer.document(&done(data));
+        return Ok(());
+    }
+    printer.line(&text_of(&data, "eventId"));
+    let path = text_of(&data, "path");
+    printer.note(&match data.get("appended").and_then(Value::as_bool) {
+        Some(true) => format!("appended to {path}"),
+        Some(false) => format!("{path} has this event already, so nothing was added"),
+        None => format!("would be appended to {path} (dry run)"),
+    });
+    Ok(())
+}
+
+fn standard_input() -> Result<String, Failure> {
+    let mut text = String::new();
+    let read = std::io::stdin().take(MAX_INPUT_BYTES).read_to_string(&mut text);
+    read.map_err(|error| {
+        ToolError::new(Code::Validation, format!("standard input cannot be read: {error}"))
+    })?;
+    Ok(text)
+}
+
+fn read(kernel: &Kernel, path: &str, printer: &Printer) -> Result<(), Failure> {
+    kernel.knowledge().read_chronicle(path, |line| printer.line(line))?;
+    Ok(())
+}
+
+async fn tail(kernel: &Kernel, path: &str, number: u64, printer: &Printer) -> Result<(), Failure> {
+    let arguments = json!({ "path": path, "last": number });
+    let data = session::call(kernel, "chronicle_read", arguments, session::typed(false)).await?;
+    if printer.json() {
+        printer.document(&done(data));
+        return Ok(());
+    }
+    let events = data.get("events").and_then(Value::as_array).cloned().unwrap_or_default();
+    events.iter().for_each(|event| printer.line(&line(event, printer)));
+    if events.is_empty() {
+        printer.note(&format!("{} has no events yet", text_of(&data, "path")));
+    }
+    Ok(())
+}
+
+/// One event in one line: when, what, who, about which file, and the rest.
+fn line(event: &Value, printer: &Printer) -> String {
+    let kind = printer.paint_out(&Style::new().cyan(), &text_of(event, "type"));
+    let actor =
+        event.get("actor").map(|actor| format!("{}:{}", text_of(actor, "agent"), text_of(actor, "id")));
+    let file = text_of(event, "filePath");
+    let usual = ["eventId", "type", "timestamp", "actor", "filePath"];
+    let rest: Vec<String> = event
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter(|(name, _)| !usual.contains(&name.as_str()))
+        .map(|(name, value)| match value {
+            Value::String(text) => format!("{name}={text}"),
+            other => format!("{name}={other}"),
+        })
+        .collect();
+    let rest = short_line(&rest.join(" "), DETAIL_COLUMNS, "…");
+    let about = if file.is_empty() { String::new() } else { format!(" {file}") };
+    format!("{} {kind} {}{about} {rest}", text_of(event, "timestamp"), actor.unwrap_or_default())
+        .trim_end()
+        .to_owned()
+}
+
+fn verify(kernel: &Kernel, path: Option<&str>, printer: &Printer) -> Result<(), Failure> {
+    let reports = kernel.knowledge().verify_chronicles(path)?;
+    let intact = reports.iter().all(tgp::ChronicleReport::is_intact);
+    let torn = reports.iter().filter(|report| report.torn.is_some()).count();
+    if printer.json() {
+        printer.document(&done(json!({ "intact": intact, "chronicles": reports })));
+    } else {
+        for report in &reports {
+            for problem in &report.problems {
+                printer.line(&format!("{}:{}: {}", report.file, problem.line, problem.problem));
+            }
+            if let Some(torn) = &report.torn {
+                let words = "its last line was not finished; the next append sets it aside";
+                printer.warn(&format!("{}: {words} ({} bytes)", report.file, torn.bytes));
+            }
+        }
+        let events: u64 = reports.iter().map(|report| report.events).sum();
+        let (style, said) =
+            if intact { (Style::new().green(), "intact") } else { (Style::new().red(), "broken") };
+        printer.line(&format!(
+            "{}: {} in {}{}",
+            printer.paint_out(&style, said),
+            count(usize::try_from(events).unwrap_or(usize::MAX), "event"),
+            count(reports.len(), "chronicle"),
+            if torn == 0 { String::new() } else { format!(", {torn} with a torn last line") }
+        ));
+    }
+    if intact { Ok(()) } else { Err(Failure::Silent(Code::Integrity)) }
+}

@@ -1,0 +1,280 @@
+//! `tgp graph`: ask the code, at any commit.
+
+mod drawing;
+
+use clap::{Args, Subcommand, ValueEnum};
+use serde_json::{Map, Value, json};
+use tgp::Kernel;
+use tgp::contract::{Code, ToolError};
+
+use super::{done, parse_json, text_of};
+use crate::arguments::Global;
+use crate::exit::{Failure, ShownError};
+use crate::printer::Printer;
+use crate::session;
+use crate::text::{count, table};
+use drawing::Drawing;
+
+#[derive(Debug, Args)]
+pub struct GraphArgs {
+    #[command(subcommand)]
+    command: GraphCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum GraphCommand {
+    /// Read a commit and its history into the graph.
+    Ingest {
+        /// Any revision, or WORKTREE for the files as they are.
+        #[arg(long, value_name = "REV", default_value = "HEAD")]
+        commit: String,
+    },
+    /// Ask in Cypher, read-only.
+    Query {
+        /// Such as "MATCH (f:File) RETURN f.path".
+        #[arg(allow_hyphen_values = true)]
+        cypher: String,
+        /// Any revision, or WORKTREE for the files as they are; the latest
+        /// ingested commit where there is none.
+        #[arg(long, value_name = "REV")]
+        commit: Option<String>,
+        /// Values for $names in the query.
+        #[arg(long, value_name = "JSON", default_value = "{}")]
+        params: String,
+        #[arg(long, value_enum, default_value_t = Format::Table)]
+        format: Format,
+    },
+    /// Count what the graph knows.
+    Stats {
+        /// Any revision; the latest ingested commit where there is none.
+        #[arg(long, value_name = "REV")]
+        commit: Option<String>,
+    },
+    /// Write all nodes and relationships of a commit to standard output.
+    Export {
+        /// Any revision; the latest ingested commit where there is none.
+        #[arg(long, value_name = "REV")]
+        commit: Option<String>,
+        #[arg(long, value_enum, default_value_t = Format::Json)]
+        format: Format,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Json,
+    Table,
+    Dot,
+    Mermaid,
+}
+
+pub async fn run(arguments: GraphArgs, global: &Global, printer: &Printer) -> Result<(), Failure> {
+    let kernel = session::boot(global, None, printer).await?;
+    let outcome = match arguments.command {
+        GraphCommand::Ingest { commit } => ingest(&kernel, &commit, printer).await,
+        GraphCommand::Query { cypher, commit, params, format } => {
+            query(&kernel, &cypher, commit, &params, format, printer).await
+        }
+        GraphCommand::Stats { commit } => stats(&kernel, commit, printer).await,
+        GraphCommand::Export { commit, format } => export(&kernel, commit, format, printer).await,
+    };
+    kernel.shutdown().await;
+    outcome
+}
+
+async fn ingest(kernel: &Kernel, commit: &str, printer: &Printer) -> Result<(), Failure> {
+    let arguments = json!({ "commit": commit });
+    let data = session::call(kernel, "graph_ingest", arguments, session::typed(false)).await?;
+    if printer.json() {
+        printer.document(&done(data));
+        return Ok(());
+    }
+    let number = |name: &str| {
+        let value = data.get(name).and_then(Value::as_u64).unwrap_or_default();
+        usize::try_from(value).unwrap_or(usize::MAX)
+    };
+    let short: String = text_of(&data, "commit").chars().take(12).collect();
+    let on = if short.is_empty() { String::new() } else { format!(" at {short}") };
+    printer.line(&format!(
+        "{}{on}: {} new, {} parsed",
+        count(number("files"), "file"),
+        count(number("commits"), "commit"),
+        count(number("parsed"), "blob")
+    ));
+    if number("broken") > 0 {
+        printer.warn(&format!(
+            "{} with syntax that the parser does not know; the rest of them is in the graph",
+            count(number("broken"), "file")
+        ));
+    }
+    Ok(())
+}
+
+async fn query(
+    kernel: &Kernel,
+    cypher: &str,
+    commit: Option<String>,
+    params: &str,
+    format: Format,
+    printer: &Printer,
+) -> Result<(), Failure> {
+    let params = parse_json("--params", params)?;
+    if !params.is_object() {
+        let error = ToolError::new(Code::Validation, "--params is no JSON object");
+        return Err(error.detail("field", "--params").help("write it as '{\"path\": \"src/a.ts\"}'").into());
+    }
+    let mut arguments = json!({ "query": cypher, "params": params });
+    if let (Some(commit), Some(fields)) = (commit, arguments.as_object_mut()) {
+        fields.insert("commit".to_owned(), json!(commit));
+    }
+    let answer = session::call(kernel, "graph_query", arguments, session::typed(false)).await;
+    let data = answer.map_err(|failure| shown_in(failure, cypher))?;
+    let list = |name: &str| data.get(name).and_then(Value::as_array).cloned().unwrap_or_default();
+    let rows = list("results");
+    if printer.json() {
+        printer.document(&done(data));
+        return Ok(());
+    }
+    match format {
+        Format::Json => printer.value(&Value::Array(rows.clone())),
+        Format::Table => {
+            let columns: Vec<String> =
+                list("columns").iter().filter_map(|name| name.as_str().map(str::to_owned)).collect();
+            let cells: Vec<Vec<String>> = rows
+                .iter()
+                .map(|row| columns.iter().map(|name| cell(row.get(name).unwrap_or(&Value::Null))).collect())
+                .collect();
+            printer.data(&table(&columns, &cells));
+        }
+        Format::Dot | Format::Mermaid => draw(&Drawing::of(&rows), format, printer),
+    }
+    said(&data, rows.len(), printer);
+    Ok(())
+}
+
+/// Shows the place in the query.
+fn shown_in(failure: Failure, cypher: &str) -> Failure {
+    let Failure::Error(shown) = failure else { return failure };
+    let source = shown.error.place_of().map(|_| cypher.to_owned());
+    Failure::Error(Box::new(ShownError { source, ..*shown }))
+}
+
+/// Which commit the answer is about.
+fn said(data: &Value, rows: usize, printer: &Printer) {
+    let flag = |name: &str| data.get(name).and_then(Value::as_bool).unwrap_or_default();
+    let short: String = text_of(data, "commit").chars().take(12).collect();
+    let reference = text_of(data, "ref");
+    let at = match (flag("draft"), short.is_empty()) {
+        (true, true) => "in the files as they are".to_owned(),
+        (true, false) => format!("in the files as they are, on {short}"),
+        (false, _) if reference.is_empty() || short.starts_with(&reference) => format!("at {short}"),
+        (false, _) => format!("at {reference} ({short})"),
+    };
+    printer.note(&format!("{} {at}", count(rows, "row")));
+    if flag("truncated") {
+        printer.warn("there are more rows; add LIMIT and SKIP, or raise graph.maxRows");
+    }
+    if flag("behind") {
+        printer.warn("the repository has moved on since; `tgp graph ingest` reads what is new");
+    }
+}
+
+fn draw(drawing: &Drawing, format: Format, printer: &Printer) {
+    printer.data(&if format == Format::Dot { drawing.dot() } else { drawing.mermaid() });
+    if drawing.is_empty() {
+        printer.warn("no row holds a node; RETURN nodes, relationships or paths to draw them");
+    }
+}
+
+async fn stats(kernel: &Kernel, commit: Option<String>, printer: &Printer) -> Result<(), Failure> {
+    let stats = kernel.knowledge().graph_stats(commit.as_deref()).await?;
+    let stats = serde_json::to_value(stats).unwrap_or_default();
+    if printer.json() {
+        printer.document(&done(stats));
+        return Ok(());
+    }
+    let rows = |name: &str| -> Vec<Vec<String>> {
+        let counts = stats.get(name).and_then(Value::as_object).cloned().unwrap_or_else(Map::new);
+        counts.into_iter().map(|(name, number)| vec![name, number.to_string()]).collect()
+    };
+    let heads = |first: &str| vec![first.to_owned(), "count".to_owned()];
+    printer.data(&table(&heads("node"), &rows("nodes")));
+    printer.data("\n");
+    printer.data(&table(&heads("relationship"), &rows("relationships")));
+    let number = |name: &str| stats.get(name).and_then(Value::as_u64).unwrap_or_default();
+    said_stats(&stats, number("commits"), number("bytes"), printer);
+    Ok(())
+}
+
+fn said_stats(stats: &Value, commits: u64, bytes: u64, printer: &Printer) {
+    let short: String = text_of(stats, "commit").chars().take(12).collect();
+    let commits = usize::try_from(commits).unwrap_or(usize::MAX);
+    printer.note(&format!("at {short}; {} ingested, {} KB on disk", count(commits, "commit"), bytes / 1024));
+    if stats.get("cut").and_then(Value::as_bool).unwrap_or_default() {
+        printer.warn("older commits were left out; graph.history says how many are read");
+    }
+    if stats.get("behind").and_then(Value::as_bool).unwrap_or_default() {
+        printer.warn("the repository has moved on since; `tgp graph ingest` reads what is new");
+    }
+}
+
+async fn export(
+    kernel: &Kernel,
+    commit: Option<String>,
+    format: Format,
+    printer: &Printer,
+) -> Result<(), Failure> {
+    let export = kernel.knowledge().graph_export(commit.as_deref()).await?;
+    let export = serde_json::to_value(export).unwrap_or_default();
+    let list = |name: &str| export.get(name).and_then(Value::as_array).cloned().unwrap_or_default();
+    let flat = || [list("nodes"), list("relationships")].concat().iter().map(flat).collect::<Vec<_>>();
+    match format {
+        _ if printer.json() => printer.document(&done(export)),
+        Format::Json => printer.value(&export),
+        Format::Table => {
+            let cells: Vec<Vec<String>> = flat().iter().map(|row| vec![kind(row), cell(row)]).collect();
+            printer.data(&table(&["kind".to_owned(), "what".to_owned()], &cells));
+        }
+        Format::Dot | Format::Mermaid => {
+            draw(&Drawing::of(&flat()), format, printer);
+        }
+    }
+    Ok(())
+}
+
+/// A node or relationship of an export as a query gives it.
+fn flat(value: &Value) -> Value {
+    let mut fields = value.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
+    for (name, given) in
+        [("id", "_id"), ("labels", "_labels"), ("type", "_type"), ("from", "_from"), ("to", "_to")]
+    {
+        if let Some(found) = value.get(name) {
+            fields.insert(given.to_owned(), found.clone());
+        }
+    }
+    Value::Object(fields)
+}
+
+fn kind(value: &Value) -> String {
+    let labels = value.get("_labels").and_then(Value::as_array);
+    let labels: Option<Vec<&str>> = labels.map(|labels| labels.iter().filter_map(Value::as_str).collect());
+    labels.map_or_else(|| text_of(value, "_type"), |labels| labels.join(":"))
+}
+
+/// A value in one line of a table.
+fn cell(value: &Value) -> String {
+    match value {
+        Value::Null => "null".to_owned(),
+        Value::String(text) => text.replace('\n', "\\n").replace('\t', "\\t"),
+        Value::Object(fields) if fields.contains_key("_labels") => {
+            let shown = drawing::title(value);
+            format!("(:{} {shown})", kind(value))
+        }
+        Value::Object(fields) if fields.contains_key("_type") => format!("[:{}]", kind(value)),
+        Value::Array(items) => {
+            let cells: Vec<String> = items.iter().map(cell).collect();
+            format!("[{}]", cells.join(", "))
+        }
+        other => other.to_string(),
+    }
+}

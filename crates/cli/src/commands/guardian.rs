@@ -1,0 +1,268 @@
+//! `tgp guardian`: what may not be broken, and who says so.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand, ValueEnum};
+use console::Style;
+use serde_json::{Value, json};
+use tgp::contract::{Code, Decision, Plan, ToolError};
+use tgp::{Assertion, Gravity, Kernel, PlanOutcome, PlanReport, Review, StepStatus};
+
+use super::{done, text_of};
+use crate::approval::TerminalApprover;
+use crate::arguments::Global;
+use crate::exit::{Failure, ShownError};
+use crate::printer::Printer;
+use crate::session;
+use crate::text::{count, visible};
+
+/// Bytes of a plan: contents of files stand in it.
+const MAX_PLAN_BYTES: u64 = 16 << 20;
+
+#[derive(Debug, Args)]
+pub struct GuardianArgs {
+    #[command(subcommand)]
+    command: GuardianCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum GuardianCommand {
+    /// Say whether a plan may be carried out, and why not.
+    Review {
+        /// A JSON file: {"id": "...", "steps": [{"type": "EDIT_FILE", ...}]}.
+        plan: PathBuf,
+    },
+    /// Review a plan, and carry it out step by step if nothing stands
+    /// against it.
+    Run {
+        /// As for review.
+        plan: PathBuf,
+        /// Agree beforehand to whatever a step would be asked for.
+        #[arg(long)]
+        yes: bool,
+    },
+    /// Check the invariants, and the chronicle against the graph; halts all
+    /// work when one is broken.
+    Assert {
+        /// One more assertion, in Cypher.
+        #[arg(long, value_name = "QUERY", requires = "expect")]
+        cypher: Option<String>,
+        /// Whether it has to find something.
+        #[arg(long, value_enum, requires = "cypher")]
+        expect: Option<Expected>,
+    },
+    /// Look for what does not fit together, and say what to do about it.
+    Inquire,
+    /// Accept things as they are, so that work can go on.
+    Reconcile {
+        /// The file that chronicle and graph disagree about.
+        file: String,
+        /// The hash of the change that is accepted.
+        #[arg(long, value_name = "HASH", default_value = "worktree")]
+        diff_ref: String,
+        /// The invariant whose violations are accepted as they are now.
+        #[arg(long, value_name = "NAME")]
+        invariant: Option<String>,
+        /// Why.
+        #[arg(long, value_name = "TEXT")]
+        reason: Option<String>,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Expected {
+    Rows,
+    None,
+}
+
+pub async fn run(arguments: GuardianArgs, global: &Global, printer: &Printer) -> Result<(), Failure> {
+    let command = arguments.command;
+    // A plan that cannot be read needs no kernel.
+    let plan = match &command {
+        GuardianCommand::Review { plan } | GuardianCommand::Run { plan, .. } => {
+            Some(read_plan(&within(global, plan))?)
+        }
+        _ => None,
+    };
+    let kernel = session::boot(global, Some(std::sync::Arc::new(TerminalApprover)), printer).await?;
+    let outcome = match (command, plan) {
+        (GuardianCommand::Review { .. }, Some(plan)) => review(&kernel, &plan, printer).await,
+        (GuardianCommand::Run { yes, .. }, Some(plan)) => carry_out(&kernel, &plan, yes, printer).await,
+        (GuardianCommand::Assert { cypher, expect }, _) => assert(&kernel, cypher, expect, printer).await,
+        (GuardianCommand::Reconcile { file, diff_ref, invariant, reason }, _) => {
+            let arguments =
+                json!({ "path": file, "diff_ref": diff_ref, "invariant": invariant, "reason": reason });
+            reconcile(&kernel, arguments, printer).await
+        }
+        _ => inquire(&kernel, printer).await,
+    };
+    kernel.shutdown().await;
+    outcome
+}
+
+fn within(global: &Global, file: &Path) -> PathBuf {
+    global.directory.as_ref().map_or_else(|| file.to_owned(), |directory| directory.join(file))
+}
+
+fn read_plan(file: &Path) -> Result<Plan, Failure> {
+    let shown = file.display().to_string();
+    let size = std::fs::metadata(file).map(|found| found.len());
+    let text = match size {
+        Ok(size) if size > MAX_PLAN_BYTES => {
+            let message = format!("the plan has {size} bytes, more than the {MAX_PLAN_BYTES} allowed");
+            return Err(ToolError::new(Code::Validation, message).help("split it into several plans").into());
+        }
+        _ => std::fs::read_to_string(file).map_err(|error| {
+            ToolError::new(Code::Validation, format!("the plan `{shown}` cannot be read: {error}"))
+                .help("name a JSON file, such as plan.json")
+        })?,
+    };
+    serde_json::from_str(&text).map_err(|error| {
+        let (line, column) = (error.line(), error.column());
+        let place = tgp::contract::Place {
+            file: shown.clone(),
+            line: u32::try_from(line).unwrap_or_default(),
+            column: u32::try_from(column.max(1)).unwrap_or(1),
+        };
+        let error =
+            ToolError::new(Code::Validation, format!("{shown} is no plan: {error}")).place(&place).help(
+                "a plan is {\"id\": \"...\", \"steps\": [{\"type\": \"EDIT_FILE\", \"filePath\": \"...\"}]}",
+            );
+        Failure::Error(Box::new(ShownError { error, source: Some(text.clone()) }))
+    })
+}
+
+async fn review(kernel: &Kernel, plan: &Plan, printer: &Printer) -> Result<(), Failure> {
+    let review = kernel.knowledge().guardian().review_plan(plan).await?;
+    let denied = matches!(review.decision, Decision::Deny { .. });
+    if printer.json() {
+        printer.document(&done(serde_json::to_value(&review).unwrap_or_default()));
+    } else {
+        show_review(&review, printer);
+    }
+    if denied { Err(Failure::Silent(Code::Policy)) } else { Ok(()) }
+}
+
+fn show_review(review: &Review, printer: &Printer) {
+    for finding in &review.findings {
+        let file = finding.file.as_ref().map(|file| format!(" {file}")).unwrap_or_default();
+        let step = finding.step.map_or_else(|| "plan".to_owned(), |step| format!("step {step}"));
+        let line = format!("{step}{file}: {}: {}", finding.fact, finding.reason);
+        printer.line(&visible(&line));
+    }
+    match &review.decision {
+        Decision::Approve { justification } => {
+            let word = printer.paint_out(&Style::new().green(), "approved");
+            printer.line(&format!("{word}: {}", visible(justification)));
+        }
+        Decision::Deny { reason } => {
+            let word = printer.paint_out(&Style::new().red(), "denied");
+            printer.line(&format!("{word}: {}", visible(reason)));
+        }
+    }
+}
+
+async fn carry_out(kernel: &Kernel, plan: &Plan, yes: bool, printer: &Printer) -> Result<(), Failure> {
+    let mut context = session::typed(false);
+    if !yes {
+        context.consent = tgp::contract::Consent::Ask;
+    }
+    let report = kernel.carry_out(plan, context).await?;
+    if printer.json() {
+        printer.document(&done(serde_json::to_value(&report).unwrap_or_default()));
+    } else {
+        show_report(&report, printer);
+    }
+    match (report.outcome, report.error) {
+        (PlanOutcome::Completed | PlanOutcome::Approved, _) => Ok(()),
+        (_, Some(error)) => Err(Failure::Silent(error.code)),
+        (_, None) => Err(Failure::Silent(Code::Runtime)),
+    }
+}
+
+fn show_report(report: &PlanReport, printer: &Printer) {
+    show_review(&report.review, printer);
+    if report.outcome == PlanOutcome::Denied {
+        printer.note("nothing was called and nothing was changed");
+        return;
+    }
+    for step in &report.steps {
+        let file = step.file.as_ref().map(|file| format!(" {file}")).unwrap_or_default();
+        let outcome = match (step.status, &step.error) {
+            (StepStatus::Done, _) => printer.paint_out(&Style::new().green(), "done"),
+            (StepStatus::Failed, Some(error)) => {
+                printer.paint_out(&Style::new().red(), &visible(&error.to_string()))
+            }
+            (StepStatus::Failed, None) => printer.paint_out(&Style::new().red(), "failed"),
+            (StepStatus::NotRun, _) => printer.paint_out(&Style::new().dim(), "not run"),
+        };
+        printer.line(&format!("step {} {}{}: {outcome}", step.step, visible(&step.kind), visible(&file)));
+    }
+    if let Some(error) = report.error.as_ref().filter(|_| report.outcome == PlanOutcome::Halted) {
+        printer.warn(&visible(&error.to_string()));
+    }
+}
+
+async fn assert(
+    kernel: &Kernel,
+    cypher: Option<String>,
+    expect: Option<Expected>,
+    printer: &Printer,
+) -> Result<(), Failure> {
+    let assertions: Vec<Assertion> =
+        cypher.into_iter().map(|cypher| Assertion::new(cypher, expect == Some(Expected::Rows))).collect();
+    kernel.assert_invariants(&assertions).await?;
+    if printer.json() {
+        printer.document(&done(json!({ "holds": true })));
+    } else {
+        printer.line(&format!("{}: nothing is broken", printer.paint_out(&Style::new().green(), "holds")));
+    }
+    Ok(())
+}
+
+async fn inquire(kernel: &Kernel, printer: &Printer) -> Result<(), Failure> {
+    let findings = kernel.inquire().await?;
+    if printer.json() {
+        printer.document(&done(json!({ "findings": findings })));
+        return Ok(());
+    }
+    for finding in &findings {
+        let (style, word) = match finding.severity {
+            Gravity::Error => (Style::new().red(), "error"),
+            Gravity::Warning => (Style::new().yellow(), "warning"),
+            Gravity::Info => (Style::new().dim(), "info"),
+        };
+        let word = printer.paint_out(&style, word);
+        printer.line(&format!("{word} {}: {}", visible(&finding.area), visible(&finding.message)));
+        if !finding.remedy.is_empty() {
+            printer.line(&format!("  remedy: {}", visible(&finding.remedy)));
+        }
+    }
+    let wrong = findings.iter().filter(|finding| finding.severity != Gravity::Info).count();
+    printer.note(&if wrong == 0 { "everything fits together".to_owned() } else { count(wrong, "finding") });
+    Ok(())
+}
+
+async fn reconcile(kernel: &Kernel, mut arguments: Value, printer: &Printer) -> Result<(), Failure> {
+    if let Some(fields) = arguments.as_object_mut() {
+        fields.retain(|_, value| !value.is_null());
+    }
+    let data = session::call(kernel, "reconcile", arguments, session::typed(false)).await?;
+    if printer.json() {
+        printer.document(&done(data));
+        return Ok(());
+    }
+    printer.line(&text_of(&data, "eventId"));
+    let appended = data.get("appended").and_then(Value::as_bool).unwrap_or_default();
+    let chronicle = text_of(&data, "chronicle");
+    printer.note(&if appended {
+        format!("one RECONCILIATION event in {chronicle}")
+    } else {
+        format!("{chronicle} has this reconciliation already")
+    });
+    match data.get("stillBroken").filter(|error| !error.is_null()) {
+        Some(error) => printer.warn(&format!("work is still halted: {}", text_of(error, "message"))),
+        None => printer.note("work can go on"),
+    }
+    Ok(())
+}

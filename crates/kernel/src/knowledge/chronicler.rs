@@ -1,0 +1,144 @@
+//! Every change of a project file becomes an event of the chronicle before its call is recorded.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde_json::{Map, Value, json};
+use tgp_agent::{AUDIT_FIELD, PROJECT_CHRONICLE};
+use tgp_contract::{
+    Actor, CallRecord, Chronicle, ChronicleEvent, Code, EventActor, FileEffect, Recorder, RelativePath, Root,
+    ToolError, canonical,
+};
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+/// Changes of one call that become an event each. A command that writes more has unpacked or built something: one event
+/// tells of all that remain, with the hash of their list.
+const MAX_EVENTS: usize = 200;
+
+/// A recorder that tells the chronicle first. The event names the call, the record names the event.
+pub(crate) struct Chronicler {
+    pub(crate) chronicle: Arc<dyn Chronicle>,
+    pub(crate) records: Arc<dyn Recorder>,
+}
+
+#[async_trait]
+impl Recorder for Chronicler {
+    async fn record(&self, mut record: CallRecord) -> Result<(), ToolError> {
+        let told = self.tell(&mut record).await;
+        self.records.record(record).await?;
+        told.map_err(|error| {
+            let message =
+                format!("the change was made and recorded, but the chronicle did not take its event: {error}");
+            let mut failed = ToolError::new(Code::Integrity, message);
+            failed.details = error.details;
+            failed.help("look at the file's chronicle with `tgp chronicle verify`, then repeat nothing: the change stands")
+        })
+    }
+
+    /// What was taken back has changed nothing.
+    fn record_cancelled(&self, record: CallRecord) {
+        self.records.record_cancelled(record);
+    }
+}
+
+impl Chronicler {
+    async fn tell(&self, record: &mut CallRecord) -> Result<(), ToolError> {
+        let mut files = std::mem::take(&mut record.files);
+        let told = self.tell_files(record, &mut files).await;
+        record.files = files;
+        told
+    }
+
+    async fn tell_files(&self, record: &CallRecord, files: &mut [FileEffect]) -> Result<(), ToolError> {
+        let changed = |file: &&mut FileEffect| file.root == Root::Project && file.before != file.after;
+        let mut changes = files.iter_mut().filter(changed);
+        for file in changes.by_ref().take(MAX_EVENTS) {
+            file.event = Some(self.append(&file.path, edit(record, file)).await?);
+        }
+        let rest: Vec<&mut FileEffect> = changes.collect();
+        if rest.is_empty() {
+            return Ok(());
+        }
+        let event = batch(record, &rest)?;
+        let id = self.chronicle.append(&project_chronicle()?, event).await?.event_id;
+        rest.into_iter().for_each(|file| file.event = Some(id.clone()));
+        Ok(())
+    }
+
+    /// Beside the file where that is in scope, else in the project's own chronicle.
+    async fn append(&self, path: &RelativePath, event: ChronicleEvent) -> Result<String, ToolError> {
+        let beside = RelativePath::new(&format!("{path}.sage"))?;
+        let appended = match self.chronicle.append(&beside, event.clone()).await {
+            Err(error) if error.code == Code::Permission => {
+                self.chronicle.append(&project_chronicle()?, event).await?
+            }
+            other => other?,
+        };
+        Ok(appended.event_id)
+    }
+}
+
+fn project_chronicle() -> Result<RelativePath, ToolError> {
+    Ok(RelativePath::new(PROJECT_CHRONICLE)?)
+}
+
+fn edit(record: &CallRecord, file: &FileEffect) -> ChronicleEvent {
+    let change = match (&file.before, &file.after) {
+        (_, None) => "deleted",
+        (None, Some(_)) => "created",
+        (Some(_), Some(_)) => "changed",
+    };
+    let fields =
+        json!({ "change": change, "before": file.before, "after": file.after, "diffRef": file.diff });
+    event(record, "EDIT", Some(file.path.to_string()), fields)
+}
+
+fn batch(record: &CallRecord, files: &[&mut FileEffect]) -> Result<ChronicleEvent, ToolError> {
+    let list: Vec<Value> = files
+        .iter()
+        .map(|file| json!({ "path": file.path, "before": file.before, "after": file.after }))
+        .collect();
+    let count = list.len();
+    let hash = canonical::hash(&Value::Array(list))
+        .map_err(|error| ToolError::new(Code::Internal, error.to_string()))?;
+    Ok(event(record, "EDITS", None, json!({ "count": count, "listRef": hash })))
+}
+
+/// An event of a call. Its time is the call's, so that telling it twice is telling it once.
+fn event(record: &CallRecord, kind: &str, file_path: Option<String>, fields: Value) -> ChronicleEvent {
+    let (agent, id) = match &record.context.actor {
+        Actor::Person(name) => ("person", name.as_str()),
+        Actor::Agent(name) => ("agent", name.as_str()),
+        Actor::Tool(path) => ("tool", path.as_str()),
+    };
+    let mut all = Map::new();
+    if let Value::Object(fields) = fields {
+        all.extend(fields.into_iter().filter(|(_, value)| !value.is_null()));
+    }
+    let tool = record.tool.as_deref().unwrap_or(&record.call.tool);
+    all.insert("tool".to_owned(), json!(tool));
+    // The entry of the call, by the names that the audit gives to its parts.
+    let entry = json!({
+        "session": record.context.session,
+        "callId": record.call.id,
+        "time": record.started_ms,
+    });
+    all.insert(AUDIT_FIELD.to_owned(), entry);
+    let actor = EventActor { agent: agent.to_owned(), id: id.to_owned() };
+    ChronicleEvent {
+        event_id: None,
+        kind: kind.to_owned(),
+        timestamp: moment(record.started_ms),
+        actor,
+        file_path,
+        fields: all,
+    }
+}
+
+/// Milliseconds since the epoch in the form of RFC 3339.
+pub(crate) fn moment(milliseconds: u64) -> String {
+    let nanoseconds = i128::from(milliseconds) * 1_000_000;
+    let at = OffsetDateTime::from_unix_timestamp_nanos(nanoseconds).unwrap_or(OffsetDateTime::UNIX_EPOCH);
+    at.format(&Rfc3339).unwrap_or_else(|_| "1970-01-01T00:00:00Z".to_owned())
+}

@@ -1,0 +1,58 @@
+//! The code graph, opened when it is first needed: most commands never ask it anything.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tgp_contract::{Change, Graph, GraphAnswer, GraphQuestion, Ingested, ToolError, ToolMetadata};
+use tgp_graph::{GraphOptions, GraphStore, ToolFact};
+use tokio::sync::OnceCell;
+
+use super::inspect::known_tools;
+
+/// A store that is opened once.
+pub(crate) struct LazyGraph {
+    options: GraphOptions,
+    /// The tool repository, whose tools are part of the graph.
+    root: PathBuf,
+    store: OnceCell<Arc<GraphStore>>,
+}
+
+impl LazyGraph {
+    pub(crate) fn new(options: GraphOptions, root: PathBuf) -> Self {
+        Self { options, root, store: OnceCell::new() }
+    }
+
+    /// The embedded store.
+    pub(crate) async fn store(&self) -> Result<&Arc<GraphStore>, ToolError> {
+        let open = async || GraphStore::open(self.options.clone()).await.map(Arc::new);
+        self.store.get_or_try_init(open).await
+    }
+}
+
+#[async_trait]
+impl Graph for LazyGraph {
+    async fn ingest(&self, commit: &str) -> Result<Ingested, ToolError> {
+        let store = self.store().await?;
+        let ingested = store.ingest(commit).await?;
+        let tool = |tool: ToolMetadata| ToolFact {
+            path: tool.path.to_string(),
+            name: tool.name,
+            description: tool.description,
+        };
+        store.set_tools(known_tools(&self.root).into_iter().map(tool).collect()).await?;
+        Ok(ingested)
+    }
+
+    async fn query(&self, question: GraphQuestion) -> Result<GraphAnswer, ToolError> {
+        self.store().await?.query(question).await
+    }
+
+    async fn propose(
+        &self,
+        changes: &[Change],
+        questions: &[GraphQuestion],
+    ) -> Result<Vec<(GraphAnswer, GraphAnswer)>, ToolError> {
+        self.store().await?.propose(changes, questions).await
+    }
+}

@@ -1,0 +1,186 @@
+//! What is known of the project: the chronicle, the code graph, and the Guardian that holds both against what is to be
+//! done.
+
+mod acts;
+mod chronicler;
+mod inspect;
+mod lazy_graph;
+mod plan_tools;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use tgp_agent::{Guardian, GuardianGate, GuardianParts, Invariants};
+use tgp_chronicle::{ChronicleOptions, Durability, FileChronicle, Report, Start};
+use tgp_contract::{Chronicle, Code, FileSystem, Gate, Graph, Recorder, RelativePath, ToolError};
+use tgp_graph::{Export, GraphOptions, Stats};
+use tgp_tools::{Tool, knowledge_tools};
+use tgp_vfs::DiskFs;
+
+use crate::config::{ChronicleDurability, Config};
+use crate::settings::state_directory;
+use chronicler::{Chronicler, moment};
+use lazy_graph::LazyGraph;
+
+/// Bytes of a file of invariants: people write it.
+const MAX_INVARIANTS_BYTES: u64 = 1 << 20;
+/// The graph, in the kernel's own state: it can be made again from the repository at any time.
+const GRAPH_FILE: &str = "graph.sqlite";
+
+/// The chronicle, the graph and the Guardian of one kernel.
+pub struct Knowledge {
+    chronicle: Arc<FileChronicle>,
+    /// Whether changes of project files become events.
+    tells_edits: bool,
+    graph: Arc<LazyGraph>,
+    guardian: Arc<Guardian>,
+}
+
+impl std::fmt::Debug for Knowledge {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Knowledge").finish_non_exhaustive()
+    }
+}
+
+impl Knowledge {
+    pub(crate) fn open(config: &Config, project: &Path, root: &Path) -> Result<Self, ToolError> {
+        let mut options = ChronicleOptions::new(project);
+        if let Some(scope) = &config.chronicle.scope {
+            options.scope.clone_from(scope);
+        }
+        options.durability = match config.chronicle.durability {
+            ChronicleDurability::Batched => Durability::Batch,
+            ChronicleDurability::Event => Durability::Event,
+        };
+        let chronicle = Arc::new(FileChronicle::open(&options)?);
+        let graph = Arc::new(LazyGraph::new(graph_options(config, project, root), root.to_owned()));
+        let files = DiskFs::open(project).map_err(|error| {
+            ToolError::new(Code::Config, format!("the project cannot be opened: {error}"))
+        })?;
+        let invariants = project.join(&config.guardian.invariants);
+        let name = config.guardian.invariants.clone();
+        let guardian = Guardian::new(GuardianParts {
+            graph: Arc::clone(&graph) as Arc<dyn Graph>,
+            chronicle: Arc::clone(&chronicle) as Arc<dyn Chronicle>,
+            invariants: Arc::new(move || read_invariants(&invariants, &name)),
+            clock: Arc::new(now),
+            files: Arc::new(files) as Arc<dyn FileSystem>,
+        });
+        Ok(Self { chronicle, tells_edits: config.chronicle.edits, graph, guardian: Arc::new(guardian) })
+    }
+
+    /// What reviews plans and knows what must hold.
+    #[must_use]
+    pub fn guardian(&self) -> &Arc<Guardian> {
+        &self.guardian
+    }
+
+    pub(crate) fn tools(&self) -> Result<Vec<Arc<dyn Tool>>, ToolError> {
+        let graph = Arc::clone(&self.graph) as Arc<dyn Graph>;
+        let chronicle = Arc::clone(&self.chronicle) as Arc<dyn Chronicle>;
+        let mut tools = knowledge_tools(&graph, &chronicle)?;
+        tools.extend(plan_tools::plan_tools(&self.guardian)?);
+        Ok(tools)
+    }
+
+    pub(crate) fn gate(&self) -> Arc<dyn Gate> {
+        Arc::new(GuardianGate::new(Arc::clone(&self.guardian)))
+    }
+
+    /// The recorder, with the chronicle before it.
+    pub(crate) fn recorder(&self, records: Arc<dyn Recorder>) -> Arc<dyn Recorder> {
+        if !self.tells_edits {
+            return records;
+        }
+        let chronicle = Arc::clone(&self.chronicle) as Arc<dyn Chronicle>;
+        Arc::new(Chronicler { chronicle, records })
+    }
+
+    /// Gives every line of a chronicle to `show`, oldest first, one at a time.
+    ///
+    /// # Errors
+    /// `EPERMISSION` out of scope, `EINTEGRITY` for a line that is no event, `ENOTFOUND` where there is no chronicle.
+    pub fn read_chronicle(&self, path: &str, mut show: impl FnMut(&str)) -> Result<(), ToolError> {
+        let path = chronicle_path(path)?;
+        let events = self.chronicle.read(&path, Start::Beginning)?;
+        for entry in events {
+            let value = serde_json::to_value(entry?.event).unwrap_or_default();
+            let line = tgp_contract::canonical::to_string(&value)
+                .map_err(|error| ToolError::new(Code::Integrity, error.to_string()))?;
+            show(&line);
+        }
+        Ok(())
+    }
+
+    /// Checks one chronicle, or all of them.
+    ///
+    /// # Errors
+    /// When one cannot be read at all; what is wrong in one that can stands in its report.
+    pub fn verify_chronicles(&self, path: Option<&str>) -> Result<Vec<Report>, ToolError> {
+        match path {
+            Some(path) => Ok(vec![self.chronicle.verify(&chronicle_path(path)?)?]),
+            None => self.chronicle.verify_all(),
+        }
+    }
+
+    /// Counts of nodes and relationships at a commit, and how large the store is.
+    ///
+    /// # Errors
+    /// `ENOTFOUND` for a commit that was not ingested.
+    pub async fn graph_stats(&self, commit: Option<&str>) -> Result<Stats, ToolError> {
+        self.graph.store().await?.stats(commit).await
+    }
+
+    /// Every node and relationship of a commit.
+    ///
+    /// # Errors
+    /// `ENOTFOUND` for a commit that was not ingested, `EBUDGET` when there are too many.
+    pub async fn graph_export(&self, commit: Option<&str>) -> Result<Export, ToolError> {
+        self.graph.store().await?.export(commit).await
+    }
+}
+
+fn graph_options(config: &Config, project: &Path, root: &Path) -> GraphOptions {
+    let mut options = GraphOptions::new(state_directory(root).join(GRAPH_FILE), project);
+    options.history = config.graph.history;
+    options.max_rows = config.graph.max_rows;
+    options.patience = config.graph.timeout;
+    if let Some(tests) = &config.tdd.tests {
+        options.test_patterns.clone_from(tests);
+    }
+    options
+}
+
+/// The chronicle of a file, or one that is named itself.
+fn chronicle_path(text: &str) -> Result<RelativePath, ToolError> {
+    let path = RelativePath::new(text)?;
+    if path.as_str().ends_with(".sage") {
+        return Ok(path);
+    }
+    Ok(RelativePath::new(&format!("{path}.sage"))?)
+}
+
+fn read_invariants(file: &PathBuf, name: &str) -> Result<Invariants, ToolError> {
+    let failed = |error: std::io::Error| {
+        ToolError::new(Code::Config, format!("`{name}` cannot be read: {error}"))
+            .help("correct the file, or remove it to have no invariants")
+    };
+    match std::fs::metadata(file) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Invariants::default()),
+        Err(error) => return Err(failed(error)),
+        Ok(found) if found.len() > MAX_INVARIANTS_BYTES => {
+            let message = format!("`{name}` has more than {MAX_INVARIANTS_BYTES} bytes");
+            return Err(
+                ToolError::new(Code::Config, message).help("keep what must hold short enough to be read")
+            );
+        }
+        Ok(_) => {}
+    }
+    Invariants::parse(name, &std::fs::read_to_string(file).map_err(failed)?)
+}
+
+fn now() -> String {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    moment(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}
