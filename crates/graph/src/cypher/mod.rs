@@ -1,1 +1,79 @@
 //! From a Cypher query to SQL over the tables of `store`.
+//!
+//! The stages are `syntax` (caps and the parser), `compile` (names, types and one SQL statement), `execute` (bound
+//! values, caps, an authorizer) and `output` (JSON). What SQL itself cannot say is in `functions`, over the values of
+//! `value`.
+
+mod compile;
+mod execute;
+mod functions;
+mod key;
+mod order;
+mod output;
+mod refusal;
+mod syntax;
+mod types;
+mod value;
+
+use std::time::Duration;
+
+use rusqlite::Connection;
+use serde_json::Value;
+use tgp_contract::{GraphQuestion, ToolError};
+
+/// The moment that a query sees, and how it can name others.
+pub(crate) struct View<'a> {
+    /// The number of the moment.
+    pub at: i64,
+    /// The moment of a revision, for `exists_at`.
+    pub moments: &'a dyn Fn(&str) -> Result<i64, ToolError>,
+}
+
+/// What one answer may cost.
+#[derive(Clone, Debug)]
+pub(crate) struct Limits {
+    /// Rows that are given; what is beyond is said to be missing.
+    pub rows: usize,
+    /// Bytes of JSON that are given, for the same reason.
+    pub bytes: usize,
+    /// How long the database may work.
+    pub time: Duration,
+    /// The longest path that a variable length may walk.
+    pub hops: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { rows: 10_000, bytes: 16 << 20, time: Duration::from_secs(10), hops: 64 }
+    }
+}
+
+/// Rows of JSON.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Table {
+    pub columns: Vec<String>,
+    pub rows: Vec<Vec<Value>>,
+    /// Whether rows are missing because of a cap.
+    pub truncated: bool,
+}
+
+/// Makes a connection fit for [`answer`]: the functions, the authorizer, the clock. Once for each connection.
+pub(crate) fn prepare(connection: &mut Connection) -> Result<(), ToolError> {
+    functions::register(connection).map_err(|error| execute::broken(&error))?;
+    execute::guard(connection).map_err(|error| execute::broken(&error))
+}
+
+/// Answers a question about one moment. `question.commit` is not looked at: it is `view`.
+///
+/// # Errors
+/// `EVALIDATION` with line, column and a suggestion for a query that cannot be used or meets a value that it cannot use,
+/// `EBUDGET` for one that needs more than `limits` allow.
+pub(crate) fn answer(
+    connection: &Connection,
+    question: &GraphQuestion,
+    view: &View<'_>,
+    limits: &Limits,
+) -> Result<Table, ToolError> {
+    let program = compile::program(&question.query, limits)?;
+    execute::run(connection, &program, question, view, limits)
+}

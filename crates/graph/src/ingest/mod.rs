@@ -1,1 +1,15 @@
 //! From git objects and files to facts.
+
+pub(crate) mod advance;
+pub(crate) mod blobs;
+pub(crate) mod commits;
+pub(crate) mod history;
+pub(crate) mod language;
+pub(crate) mod link;
+mod manifest;
+mod parse;
+pub(crate) mod repository;
+pub(crate) mod state;
+pub(crate) mod worktree;
+
+pub(crate) use parse::FORMAT;

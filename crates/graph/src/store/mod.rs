@@ -1,3 +1,24 @@
 //! The tables of the graph, and who sees which row.
 
-mod schema;
+pub(crate) mod connect;
+mod draft;
+mod export;
+mod facts;
+pub(crate) mod failure;
+pub(crate) mod identity;
+mod moments;
+mod options;
+mod query;
+pub(crate) mod schema;
+mod stats;
+mod store;
+mod tools;
+pub(crate) mod write;
+mod writing;
+
+pub use export::{Export, ExportNode, ExportRelationship};
+pub use facts::{FactLimits, Facts, Stretch};
+pub use options::GraphOptions;
+pub use stats::Stats;
+pub use store::GraphStore;
+pub use tools::ToolFact;

@@ -39,8 +39,10 @@ CREATE INDEX node_path ON node (json_extract(props, '$.path'));
 CREATE INDEX node_name ON node (json_extract(props, '$.name'));
 -- Labels belong to a node for ever.
 CREATE TABLE label (
-    name TEXT NOT NULL,
-    node INTEGER NOT NULL,
+    name   TEXT NOT NULL,
+    node   INTEGER NOT NULL,
+    -- More of the hash that `node` was taken from, by which two nodes that would share an id are told apart.
+    digest INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (name, node)
 ) WITHOUT ROWID;
 CREATE INDEX label_of ON label (node);
@@ -58,4 +60,65 @@ CREATE TABLE edge (
 CREATE INDEX edge_out ON edge (source, type, since, until, target);
 CREATE INDEX edge_in ON edge (target, type, since, until, source);
 CREATE INDEX edge_stretch ON edge (id, since, until);
+";
+
+/// The number of the tables' form; a store with another one is made anew.
+pub(crate) const VERSION: i64 = 1;
+
+/// What only the ingest reads: the state at the last moment, from which the next one is made.
+pub(crate) const LEDGER: &str = "
+-- What holds at the last moment, by who says it: a file, an imported package, a commit, the tools.
+CREATE TABLE now (
+    row_id INTEGER PRIMARY KEY,
+    owner  INTEGER NOT NULL,
+    name   TEXT NOT NULL,
+    -- Of a file: its blob and what is needed to compare it.
+    file   BLOB,
+    -- The rows of its facts, and what they were derived from.
+    facts  BLOB NOT NULL,
+    UNIQUE (owner, name)
+);
+-- Which files looked at what when they were linked, so that they are linked again when it changes.
+CREATE TABLE now_key (
+    key  INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    PRIMARY KEY (key, name)
+) WITHOUT ROWID;
+-- The rows of `now` that the draft has replaced, as they were; `facts` is null where there was none.
+CREATE TABLE undo (
+    row_id INTEGER PRIMARY KEY,
+    owner  INTEGER NOT NULL,
+    name   TEXT NOT NULL,
+    file   BLOB,
+    facts  BLOB,
+    UNIQUE (owner, name)
+);
+-- What was read from a blob, once for all.
+CREATE TABLE parse (
+    row_id   INTEGER PRIMARY KEY,
+    blob     BLOB NOT NULL,
+    language INTEGER NOT NULL,
+    data     BLOB NOT NULL,
+    UNIQUE (blob, language)
+);
+-- What a commit says of itself, whether it is visible at the last moment or not.
+CREATE TABLE change (
+    sha  TEXT PRIMARY KEY,
+    data BLOB NOT NULL
+) WITHOUT ROWID;
+-- What was seen of a file on the disk when it was hashed.
+CREATE TABLE stat (
+    path TEXT PRIMARY KEY,
+    seen TEXT NOT NULL,
+    blob BLOB NOT NULL
+) WITHOUT ROWID;
+-- Ids of nodes whose hash gave the id of another node.
+CREATE TABLE alias (
+    digest BLOB PRIMARY KEY,
+    id     INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE meta (
+    name  TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+) WITHOUT ROWID;
 ";

@@ -25,6 +25,8 @@ use lazy_graph::LazyGraph;
 
 /// Bytes of a file of invariants: people write it.
 const MAX_INVARIANTS_BYTES: u64 = 1 << 20;
+/// Nodes and relationships of one export; the answer says when there are more.
+const MAX_EXPORT: usize = 1_000_000;
 /// The graph, in the kernel's own state: it can be made again from the repository at any time.
 const GRAPH_FILE: &str = "graph.sqlite";
 
@@ -132,12 +134,12 @@ impl Knowledge {
         self.graph.store().await?.stats(commit).await
     }
 
-    /// Every node and relationship of a commit.
+    /// Every node and relationship of a commit, as far as memory bears it.
     ///
     /// # Errors
-    /// `ENOTFOUND` for a commit that was not ingested, `EBUDGET` when there are too many.
+    /// `ENOTFOUND` for a commit that was not ingested.
     pub async fn graph_export(&self, commit: Option<&str>) -> Result<Export, ToolError> {
-        self.graph.store().await?.export(commit).await
+        self.graph.store().await?.export(commit, MAX_EXPORT).await
     }
 }
 

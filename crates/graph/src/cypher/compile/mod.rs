@@ -1,0 +1,162 @@
+//! From the syntax tree to one SQL statement.
+//!
+//! Each clause becomes a common table expression over the one before it. A variable is one column, a node or a
+//! relationship two: its row and its id. Nothing of the query's text gets into the SQL: names and literals are bound.
+
+mod aggregates;
+mod calls;
+mod expression;
+mod graph_calls;
+mod lists;
+mod matching;
+mod operators;
+mod pattern;
+mod projection;
+mod query;
+mod scope;
+mod steps;
+mod suggest;
+mod visible;
+mod walk;
+
+use std::collections::VecDeque;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+use open_cypher::Span;
+use tgp_contract::{Code, ToolError};
+
+use super::Limits;
+use super::refusal::{Outcome, Phase, Refusal};
+use super::syntax;
+use super::value::Value;
+
+/// Compiled queries that are kept: an agent asks the same few questions with other parameters.
+const KEPT: usize = 128;
+
+/// The stack of the thread that compiles. The depth of a query is capped; this is what that depth may need.
+const STACK: usize = 64 << 20;
+
+/// What has to be bound to a place of the SQL.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Bind {
+    /// The moment that the query sees.
+    Moment,
+    Value(Value),
+    Parameter(String),
+    /// The moment of a revision that the query names.
+    Revision(String),
+    /// The same, named by a parameter.
+    RevisionParameter(String),
+}
+
+/// A query that can be run any number of times.
+#[derive(Debug)]
+pub(crate) struct Program {
+    pub sql: String,
+    pub binds: Vec<Bind>,
+    pub columns: Vec<String>,
+}
+
+struct Kept {
+    query: String,
+    hops: u32,
+    program: Arc<Program>,
+}
+
+static PROGRAMS: LazyLock<Mutex<VecDeque<Kept>>> = LazyLock::new(Mutex::default);
+
+/// Compiles a query, or takes it from those that were compiled before.
+pub(crate) fn program(query: &str, limits: &Limits) -> Result<Arc<Program>, ToolError> {
+    let hops = limits.hops;
+    {
+        let mut kept = PROGRAMS.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(at) = kept.iter().position(|known| known.hops == hops && known.query == query)
+            && let Some(known) = kept.remove(at)
+        {
+            let program = Arc::clone(&known.program);
+            kept.push_back(known);
+            return Ok(program);
+        }
+    }
+    let compiled = std::thread::scope(|scope| {
+        std::thread::Builder::new()
+            .stack_size(STACK)
+            .spawn_scoped(scope, || compiled(query, hops))
+            .map_err(|error| ToolError::new(Code::Runtime, format!("no thread for the compiler: {error}")))?
+            .join()
+            .map_err(|_| ToolError::new(Code::Runtime, "the query made the compiler fail"))
+    })?;
+    let program = Arc::new(compiled.map_err(|refusal| refusal.into_error(query, Phase::Compile))?);
+    let mut kept = PROGRAMS.lock().unwrap_or_else(PoisonError::into_inner);
+    if kept.len() >= KEPT {
+        kept.pop_front();
+    }
+    kept.push_back(Kept { query: query.to_owned(), hops, program: Arc::clone(&program) });
+    Ok(program)
+}
+
+fn compiled(query: &str, hops: u32) -> Outcome<Program> {
+    let parsed = syntax::parse(query)?;
+    let mut compiler = Compiler { source: query, hops, binds: vec![Bind::Moment], names: 0 };
+    let answer = compiler.regular(&parsed, &scope::Scope::default())?;
+    Ok(Program { sql: answer.sql, binds: compiler.binds, columns: answer.columns })
+}
+
+/// What one compilation knows.
+pub(super) struct Compiler<'q> {
+    source: &'q str,
+    /// The cap of variable lengths.
+    hops: u32,
+    binds: Vec<Bind>,
+    /// How many names were given, so that none is given twice.
+    names: usize,
+}
+
+impl<'q> Compiler<'q> {
+    /// A name that nothing else has.
+    fn name(&mut self, prefix: &str) -> String {
+        self.names += 1;
+        format!("{prefix}{}", self.names)
+    }
+
+    /// A place in the SQL for something that is bound.
+    fn bind(&mut self, bind: Bind) -> String {
+        let at = match self.binds.iter().position(|known| *known == bind) {
+            Some(at) => at,
+            None => {
+                self.binds.push(bind);
+                self.binds.len() - 1
+            }
+        };
+        format!("?{}", at + 1)
+    }
+
+    fn text(&mut self, text: &str) -> String {
+        self.bind(Bind::Value(Value::Text(text.to_owned())))
+    }
+
+    fn literal(&mut self, value: Value) -> String {
+        self.bind(Bind::Value(value))
+    }
+
+    /// The query's own words.
+    fn words(&self, span: Span) -> &'q str {
+        span.text(self.source).unwrap_or("")
+    }
+
+    /// The words without spaces and comments, to tell whether two expressions are the same.
+    fn spelling(&self, span: Span) -> String {
+        let words = self.words(span);
+        let tokens = open_cypher::lex(words).tokens.into_iter().filter(|token| !token.is_trivia());
+        tokens.filter_map(|token| token.text(words)).collect::<Vec<_>>().join(" ")
+    }
+
+    /// Refuses what is not in the scope, with the nearest name that is.
+    fn undefined(&self, name: &str, span: Span, scope: &scope::Scope) -> Box<Refusal> {
+        let refusal = Refusal::new("UndefinedVariable", span, format!("`{name}` is not defined"));
+        match suggest::nearest(name, scope.names()) {
+            Some(near) => refusal.help(format!("did you mean `{near}`?")),
+            None => refusal.help("bind it by MATCH, WITH or UNWIND before it is used"),
+        }
+    }
+}

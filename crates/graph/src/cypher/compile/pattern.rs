@@ -1,0 +1,337 @@
+//! A pattern as a graph: nodes, the links between them, and the paths that have a name.
+
+use open_cypher::Span;
+use open_cypher::ast::{
+    self, Expr, ExprKind, LabelExpression, LabelExpressionKind, MapEntry, Name, NodePattern, PathFactorKind,
+    QuantifierKind, RelationshipDirection, RelationshipPattern,
+};
+
+use crate::cypher::refusal::{Outcome, Refusal};
+use crate::cypher::types::Type;
+
+use super::Compiler;
+use super::scope::{HIDDEN, Kind, Scope, Variable};
+
+/// The most relationships of one pattern: SQLite joins 64 tables, and each relationship needs two.
+const MAX_LINKS: usize = 24;
+
+pub(super) struct Node<'a> {
+    /// Its name, or one that only the compiler uses.
+    pub key: String,
+    pub bound: Option<Variable>,
+    pub labels: Vec<&'a LabelExpression>,
+    pub properties: Vec<&'a MapEntry>,
+    pub wheres: Vec<&'a Expr>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Direction {
+    Right,
+    Left,
+    Either,
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct Length {
+    pub least: u32,
+    pub most: Option<u32>,
+}
+
+pub(super) struct Link<'a> {
+    pub key: String,
+    pub bound: Option<Variable>,
+    /// The types that it may have; any when there is nothing.
+    pub types: Option<Vec<String>>,
+    pub direction: Direction,
+    pub left: usize,
+    pub right: usize,
+    pub length: Option<Length>,
+    pub properties: Vec<&'a MapEntry>,
+    pub wheres: Vec<&'a Expr>,
+}
+
+pub(super) struct Path {
+    pub name: String,
+    pub first: usize,
+    pub links: Vec<usize>,
+}
+
+#[derive(Default)]
+pub(super) struct Graph<'a> {
+    pub nodes: Vec<Node<'a>>,
+    pub links: Vec<Link<'a>>,
+    pub paths: Vec<Path>,
+}
+
+/// Whether a pattern may bind new names.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Names {
+    New,
+    /// A pattern that is a condition names only what there is.
+    Known,
+}
+
+impl Graph<'_> {
+    /// Whether one of its elements has this name.
+    pub fn has(&self, name: &str) -> bool {
+        self.nodes.iter().any(|node| node.key == name)
+            || self.links.iter().any(|link| link.key == name)
+            || self.paths.iter().any(|path| path.name == name)
+    }
+}
+
+impl Compiler<'_> {
+    /// Reads a pattern. Refuses names that are something else already.
+    pub(super) fn graph<'a>(
+        &mut self,
+        pattern: &'a ast::Pattern,
+        scope: &Scope,
+        names: Names,
+    ) -> Outcome<Graph<'a>> {
+        let mut graph = Graph::default();
+        for part in &pattern.parts {
+            if let Some(selector) = &part.kind.selector {
+                return Err(Refusal::unsupported(selector.span, "a path selector such as ANY SHORTEST"));
+            }
+            let (first, links) = self.part(&mut graph, &part.kind.path, scope, names)?;
+            if let Some(binding) = &part.kind.binding {
+                let name = &binding.kind.text;
+                if scope.find(name).is_some() || graph.has(name) {
+                    return Err(taken("VariableAlreadyBound", binding));
+                }
+                graph.paths.push(Path { name: name.clone(), first, links });
+            }
+        }
+        if graph.links.len() > MAX_LINKS {
+            let message =
+                format!("the pattern has {} relationships, {MAX_LINKS} are allowed", graph.links.len());
+            return Err(Refusal::too_much(message, "split it into several MATCH with WITH between them"));
+        }
+        Ok(graph)
+    }
+
+    fn part<'a>(
+        &mut self,
+        graph: &mut Graph<'a>,
+        path: &'a ast::PathPattern,
+        scope: &Scope,
+        names: Names,
+    ) -> Outcome<(usize, Vec<usize>)> {
+        let mut first = None;
+        let mut last: Option<usize> = None;
+        let mut open: Option<(&'a RelationshipPattern, Span)> = None;
+        let mut links = Vec::new();
+        for factor in &path.kind.factors {
+            match &factor.kind {
+                PathFactorKind::Node(node) => {
+                    let at = self.node(graph, node, factor.span, scope, names)?;
+                    if let (Some(left), Some((relationship, span))) = (last, open.take()) {
+                        links.push(self.link(graph, relationship, span, left, at, scope, names)?);
+                    }
+                    first.get_or_insert(at);
+                    last = Some(at);
+                }
+                PathFactorKind::Relationship(relationship) => open = Some((relationship, factor.span)),
+                PathFactorKind::LegacyShortest { .. } => {
+                    return Err(Refusal::unsupported(factor.span, "shortestPath"));
+                }
+                PathFactorKind::QuantifiedNode { .. }
+                | PathFactorKind::Parenthesized { .. }
+                | PathFactorKind::Subpath { .. } => {
+                    return Err(Refusal::unsupported(
+                        factor.span,
+                        "a quantified or parenthesised path pattern",
+                    ));
+                }
+                _ => return Err(Refusal::unsupported(factor.span, "this part of a pattern")),
+            }
+        }
+        match first {
+            Some(first) => Ok((first, links)),
+            None => Err(Refusal::new("UnexpectedSyntax", path.span, "a pattern needs a node")),
+        }
+    }
+
+    fn hidden(&mut self) -> String {
+        self.name(&HIDDEN.to_string())
+    }
+
+    fn node<'a>(
+        &mut self,
+        graph: &mut Graph<'a>,
+        pattern: &'a NodePattern,
+        span: Span,
+        scope: &Scope,
+        names: Names,
+    ) -> Outcome<usize> {
+        let mut bound = None;
+        let key = match &pattern.variable {
+            None => self.hidden(),
+            Some(name) => {
+                let text = &name.kind.text;
+                if graph.links.iter().any(|link| &link.key == text) {
+                    return Err(taken("VariableTypeConflict", name));
+                }
+                if graph.paths.iter().any(|path| &path.name == text) {
+                    return Err(taken("VariableTypeConflict", name));
+                }
+                bound = scope.find(text).cloned();
+                match &bound {
+                    Some(variable) if !may_be(variable, &Type::Node) => {
+                        return Err(conflict(name, variable, "a node"));
+                    }
+                    None if names == Names::Known => return Err(self.undefined(text, name.span, scope)),
+                    _ => {}
+                }
+                text.clone()
+            }
+        };
+        let at = match graph.nodes.iter().position(|node| node.key == key) {
+            Some(at) => at,
+            None => {
+                graph.nodes.push(Node { key, bound, labels: vec![], properties: vec![], wheres: vec![] });
+                graph.nodes.len() - 1
+            }
+        };
+        if let Some(node) = graph.nodes.get_mut(at) {
+            node.labels.extend(&pattern.labels);
+            node.properties.extend(entries(pattern.properties.as_deref(), span)?);
+            node.wheres.extend(pattern.where_clause.as_deref());
+        }
+        Ok(at)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "a relationship is known by all of them")]
+    fn link<'a>(
+        &mut self,
+        graph: &mut Graph<'a>,
+        pattern: &'a RelationshipPattern,
+        span: Span,
+        left: usize,
+        right: usize,
+        scope: &Scope,
+        names: Names,
+    ) -> Outcome<usize> {
+        if let Some(quantifier) = &pattern.graph_quantifier {
+            return Err(Refusal::unsupported(quantifier.span, "a quantifier behind a relationship")
+                .help("write the length inside: -[:TYPE*1..3]->"));
+        }
+        let length = pattern.legacy_quantifier.as_ref().map(length).transpose()?;
+        let mut bound = None;
+        let key = match &pattern.variable {
+            None => self.hidden(),
+            Some(name) => {
+                let text = &name.kind.text;
+                if graph.nodes.iter().any(|node| &node.key == text) {
+                    return Err(taken("VariableTypeConflict", name));
+                }
+                if graph.paths.iter().any(|path| &path.name == text) {
+                    return Err(taken("VariableTypeConflict", name));
+                }
+                if graph.links.iter().any(|link| &link.key == text) {
+                    return Err(taken("RelationshipUniquenessViolation", name));
+                }
+                bound = scope.find(text).cloned();
+                let (wanted, noun) = match length {
+                    None => (Type::Relationship, "a relationship"),
+                    Some(_) => (Type::list(Type::Relationship), "a list of relationships"),
+                };
+                match &bound {
+                    Some(variable) if !may_be(variable, &wanted) => {
+                        return Err(conflict(name, variable, noun));
+                    }
+                    None if names == Names::Known => return Err(self.undefined(text, name.span, scope)),
+                    _ => {}
+                }
+                text.clone()
+            }
+        };
+        graph.links.push(Link {
+            key,
+            bound,
+            types: pattern.labels.as_ref().map(types).transpose()?,
+            direction: match pattern.direction.kind {
+                RelationshipDirection::Right => Direction::Right,
+                RelationshipDirection::Left => Direction::Left,
+                _ => Direction::Either,
+            },
+            left,
+            right,
+            length,
+            properties: entries(pattern.properties.as_deref(), span)?,
+            wheres: pattern.where_clause.as_deref().into_iter().collect(),
+        });
+        Ok(graph.links.len() - 1)
+    }
+}
+
+fn taken(kind: &'static str, name: &Name) -> Box<Refusal> {
+    Refusal::new(kind, name.span, format!("`{}` is bound to something else already", name.kind.text))
+        .help("take another name")
+}
+
+fn conflict(name: &Name, variable: &Variable, wanted: &str) -> Box<Refusal> {
+    let message = format!("`{}` is {}, here it would be {wanted}", name.kind.text, variable.type_of().noun());
+    Refusal::new("VariableTypeConflict", name.span, message)
+}
+
+/// Whether a variable may hold what a pattern needs.
+fn may_be(variable: &Variable, wanted: &Type) -> bool {
+    match (&variable.kind, wanted) {
+        (Kind::Node, Type::Node) | (Kind::Relationship, Type::Relationship) => true,
+        (Kind::Value(Type::Any | Type::Null), _) => true,
+        (Kind::Value(Type::List(item)), Type::List(_)) => {
+            matches!(**item, Type::Relationship | Type::Any | Type::Null)
+        }
+        (Kind::Value(known), wanted) => known == wanted,
+        _ => false,
+    }
+}
+
+/// The entries of a property map in a pattern.
+fn entries(properties: Option<&Expr>, span: Span) -> Outcome<Vec<&MapEntry>> {
+    match properties.map(|properties| (&properties.kind, properties.span)) {
+        None => Ok(Vec::new()),
+        Some((ExprKind::Map(entries), _)) => Ok(entries.iter().collect()),
+        Some((ExprKind::Parameter(_), at)) => {
+            Err(Refusal::new("InvalidParameterUse", at, "a parameter cannot be the properties of a pattern")
+                .help("name the properties: {path: $path}"))
+        }
+        Some(_) => {
+            Err(Refusal::new("UnexpectedSyntax", span, "the properties of a pattern are written as a map"))
+        }
+    }
+}
+
+/// The types of a relationship: one or several with `|` between.
+fn types(labels: &LabelExpression) -> Outcome<Vec<String>> {
+    match &labels.kind {
+        LabelExpressionKind::Name(name) => Ok(vec![name.kind.text.clone()]),
+        LabelExpressionKind::Parenthesized(inner) => types(inner),
+        LabelExpressionKind::Or(parts) => {
+            let mut all = Vec::new();
+            for part in parts {
+                all.extend(types(part)?);
+            }
+            Ok(all)
+        }
+        _ => Err(Refusal::unsupported(labels.span, "a type other than names with `|` between them")),
+    }
+}
+
+fn length(quantifier: &ast::Quantifier) -> Outcome<Length> {
+    let number = |text: &String| {
+        text.parse::<u32>().map_err(|_| {
+            Refusal::new("InvalidRelationshipPattern", quantifier.span, format!("`{text}` is no length"))
+        })
+    };
+    Ok(match &quantifier.kind {
+        QuantifierKind::ZeroOrMore => Length { least: 1, most: None },
+        QuantifierKind::Fixed(text) => Length { least: number(text)?, most: Some(number(text)?) },
+        QuantifierKind::Range { lower, upper } => Length {
+            least: lower.as_ref().map(number).transpose()?.unwrap_or(1),
+            most: upper.as_ref().map(number).transpose()?,
+        },
+        _ => return Err(Refusal::unsupported(quantifier.span, "this quantifier")),
+    })
+}

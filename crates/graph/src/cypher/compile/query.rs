@@ -1,0 +1,168 @@
+//! Clauses in a row, and UNION between such rows. What is not in the list of clauses is refused.
+
+use open_cypher::Span;
+use open_cypher::ast::{
+    Clause, ClauseKind, MatchClause, RegularQuery, SingleQuery, UnionOperator, UnwindClause,
+};
+
+use crate::cypher::refusal::{Outcome, Refusal};
+use crate::cypher::types::Type;
+
+use super::pattern::Names;
+use super::scope::{Chain, HIDDEN, Scope, Variable, from_where};
+use super::{Compiler, aggregates, matching::Stage};
+
+/// A whole query: its SQL, whose columns are `r1`, `r2`, ..., and their names.
+pub(super) struct Answer {
+    pub sql: String,
+    pub columns: Vec<String>,
+}
+
+impl Compiler<'_> {
+    pub(super) fn regular(&mut self, query: &RegularQuery, outer: &Scope) -> Outcome<Answer> {
+        let inside = outer.inside;
+        let first = self.single(&query.head, outer, inside)?;
+        if query.unions.is_empty() {
+            return Ok(first);
+        }
+        let mut branches = vec![format!("SELECT * FROM ({})", first.sql)];
+        let mut keeps_all = None;
+        for union in &query.unions {
+            let all = union.operator.kind == UnionOperator::All;
+            if *keeps_all.get_or_insert(all) != all {
+                let message = "UNION and UNION ALL stand in one query";
+                return Err(Refusal::new("InvalidClauseComposition", union.operator.span, message));
+            }
+            let branch = self.single(&union.query, outer, inside)?;
+            let mut order = Vec::new();
+            for column in &first.columns {
+                let at = branch.columns.iter().position(|name| name == column);
+                order.extend(at.map(|at| format!("r{}", at + 1)));
+            }
+            if order.len() != first.columns.len() || branch.columns.len() != first.columns.len() {
+                let message = "the parts of a UNION have different columns";
+                return Err(Refusal::new("DifferentColumnsInUnion", union.query.span, message)
+                    .help("give their columns the same names by AS"));
+            }
+            let order = if order.is_empty() { "1".to_owned() } else { order.join(", ") };
+            branches.push(format!("SELECT {order} FROM ({})", branch.sql));
+        }
+        let mut sql = branches.join(" UNION ALL ");
+        if keeps_all == Some(false) {
+            let names: Vec<String> = (1..=first.columns.len()).map(|at| format!("r{at}")).collect();
+            let keys: Vec<String> = names.iter().map(|name| format!("cy_key({name})")).collect();
+            sql = format!("SELECT {} FROM ({sql}) GROUP BY {}", names.join(", "), keys.join(", "));
+        }
+        Ok(Answer { sql, columns: first.columns })
+    }
+
+    fn single(&mut self, query: &SingleQuery, outer: &Scope, inside: bool) -> Outcome<Answer> {
+        let mut chain = Chain { scope: outer.clone(), ..Chain::default() };
+        let clauses = &query.kind.clauses;
+        for (at, clause) in clauses.iter().enumerate() {
+            match &clause.kind {
+                ClauseKind::Match(matching) => self.match_clause(&mut chain, matching, clause.span)?,
+                ClauseKind::Unwind(unwind) => self.unwind(&mut chain, unwind)?,
+                ClauseKind::With(with) => {
+                    self.with(&mut chain, &with.projection, with.where_clause.as_ref())?;
+                }
+                ClauseKind::Return(done) if at + 1 == clauses.len() => {
+                    return self.returned(&mut chain, &done.projection);
+                }
+                ClauseKind::Return(_) => {
+                    let message = "RETURN is the last clause";
+                    return Err(Refusal::new("InvalidClauseComposition", clause.span, message));
+                }
+                _ => return Err(refused(clause, inside)),
+            }
+        }
+        if inside && !clauses.is_empty() {
+            let from = chain.from.clone().map(|from| format!(" FROM {from}")).unwrap_or_default();
+            return Ok(Answer { sql: chain.close(&format!("SELECT 1 AS r1{from}")), columns: Vec::new() });
+        }
+        Err(Refusal::new(
+            "InvalidClauseComposition",
+            Span::empty(query.span.end),
+            "the query returns nothing",
+        )
+        .help("end it with RETURN"))
+    }
+
+    fn match_clause(&mut self, chain: &mut Chain, clause: &MatchClause, span: Span) -> Outcome<()> {
+        if let Some(mode) = &clause.mode {
+            return Err(Refusal::unsupported(mode.span, "a path mode such as WALK"));
+        }
+        if !clause.hints.is_empty() {
+            return Err(Refusal::unsupported(span, "a hint with USING"));
+        }
+        let filter = clause.where_clause.as_ref();
+        if clause.optional {
+            return self.optionally_matched(chain, &clause.pattern, filter);
+        }
+        self.matched(chain, &clause.pattern, filter, Names::New)
+    }
+
+    fn unwind(&mut self, chain: &mut Chain, unwind: &UnwindClause) -> Outcome<()> {
+        let name = &unwind.variable.kind.text;
+        if chain.scope.find(name).is_some() {
+            let message = format!("`{name}` is bound already");
+            return Err(Refusal::new("VariableAlreadyBound", unwind.variable.span, message));
+        }
+        aggregates::refuse(&unwind.expression)?;
+        let list = self.expression(&unwind.expression, &chain.scope)?;
+        let item = match &list.kind {
+            Type::List(item) => item.as_ref().clone(),
+            Type::Any | Type::Null => Type::Any,
+            other => {
+                let message = format!("UNWIND needs a list, this is {}", other.noun());
+                return Err(Refusal::new("InvalidArgumentType", unwind.expression.span, message));
+            }
+        };
+        // In a table of its own, so that it is computed once for each row and not once for each item.
+        let hidden = self.name(&HIDDEN.to_string());
+        let list = self.as_value(list);
+        chain.scope.set(Variable::value(&hidden, Type::Any, list));
+        let sources = chain.sources();
+        self.stage(chain, &from_where(&sources, &[]), Stage::Kept);
+        let Some(list) = chain.scope.find(&hidden).map(|list| list.value.clone()) else { return Ok(()) };
+        let items = self.name("j");
+        let mut sources = chain.sources();
+        sources.push(format!("json_each(cy_steps({list})) AS {items}"));
+        chain.scope.variables.retain(|variable| variable.name != hidden);
+        chain.scope.set(Variable::value(name, item, format!("cy_at({list}, {items}.key)")));
+        self.stage(chain, &from_where(&sources, &[]), Stage::Passing);
+        Ok(())
+    }
+}
+
+/// Refuses a clause by its name.
+fn refused(clause: &Clause, inside: bool) -> Box<Refusal> {
+    let (name, writes) = match &clause.kind {
+        ClauseKind::Create(_) => ("CREATE", true),
+        ClauseKind::Insert(_) => ("INSERT", true),
+        ClauseKind::Merge(_) => ("MERGE", true),
+        ClauseKind::Delete(_) => ("DELETE", true),
+        ClauseKind::Set(_) => ("SET", true),
+        ClauseKind::Remove(_) => ("REMOVE", true),
+        ClauseKind::Foreach(_) => ("FOREACH", true),
+        ClauseKind::LoadCsv(_) => ("LOAD CSV", false),
+        ClauseKind::Call(_) => ("CALL", false),
+        ClauseKind::Use(_) => ("USE", false),
+        ClauseKind::Let(_) => ("LET", false),
+        ClauseKind::Select(_) => ("SELECT", false),
+        ClauseKind::Next(_) => ("NEXT", false),
+        ClauseKind::Filter(_) => ("FILTER", false),
+        ClauseKind::Finish => ("FINISH", false),
+        _ => ("this clause", false),
+    };
+    if writes && inside {
+        let message = format!("{name} cannot stand in a query inside an expression");
+        return Refusal::new("InvalidClauseComposition", clause.span, message);
+    }
+    let refusal = Refusal::unsupported(clause.span, name);
+    if writes {
+        refusal.help("the graph is read-only: it follows the files and commits of the project")
+    } else {
+        refusal
+    }
+}

@@ -1,0 +1,197 @@
+//! The names that an expression can use, and where in the SQL their values are.
+
+use open_cypher::Span;
+
+use crate::cypher::types::Type;
+use crate::cypher::value::kind;
+
+use super::visible;
+
+/// What a variable is known to be.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Kind {
+    Node,
+    Relationship,
+    Value(Type),
+}
+
+/// A name and its place. `value` is a row number for nodes and relationships, whose id and properties stand beside it.
+#[derive(Clone, Debug)]
+pub(super) struct Variable {
+    pub name: String,
+    pub kind: Kind,
+    pub value: String,
+    pub id: String,
+    pub props: String,
+    /// Whether it belongs to a query around this one, and so needs no column in it.
+    pub outer: bool,
+}
+
+impl Variable {
+    pub fn value(name: &str, kind: Type, sql: impl Into<String>) -> Self {
+        Self {
+            name: name.to_owned(),
+            kind: Kind::Value(kind),
+            value: sql.into(),
+            id: String::new(),
+            props: String::new(),
+            outer: false,
+        }
+    }
+
+    /// Its static type.
+    pub fn type_of(&self) -> Type {
+        match &self.kind {
+            Kind::Node => Type::Node,
+            Kind::Relationship => Type::Relationship,
+            Kind::Value(known) => known.clone(),
+        }
+    }
+
+    /// The same as a node or a relationship, where it is only known as a value that may be one.
+    pub fn into_kind(self, wanted: &Kind) -> Self {
+        let number = match wanted {
+            Kind::Node => kind::NODE,
+            Kind::Relationship => kind::RELATIONSHIP,
+            Kind::Value(_) => return self,
+        };
+        if self.is_entity() {
+            return self;
+        }
+        let id = format!("cy_id({}, {number})", self.value);
+        Self { kind: wanted.clone(), value: format!("cy_row({}, {number})", self.value), id, ..self }
+    }
+
+    fn is_entity(&self) -> bool {
+        !matches!(self.kind, Kind::Value(_))
+    }
+
+    /// What a SELECT says to hand it on under the name of a column.
+    pub fn columns(&self, column: &str) -> Vec<String> {
+        let mut columns = vec![format!("{} AS {column}", self.value)];
+        if self.is_entity() {
+            columns.push(format!("{} AS {column}i", self.id));
+        }
+        columns
+    }
+
+    /// As [`Self::columns`], for a row that has no value for it.
+    pub fn nulls(&self) -> Vec<String> {
+        vec!["NULL".to_owned(); if self.is_entity() { 2 } else { 1 }]
+    }
+
+    /// The variable as those see it who select from `table`.
+    pub fn moved(&self, table: &str, column: &str) -> Self {
+        let value = format!("{table}.{column}");
+        let props = match self.kind {
+            Kind::Node => visible::node_props(&value),
+            Kind::Relationship => visible::edge_props(&value),
+            Kind::Value(_) => String::new(),
+        };
+        let id = if self.is_entity() { format!("{table}.{column}i") } else { String::new() };
+        Self { name: self.name.clone(), kind: self.kind.clone(), value, id, props, outer: false }
+    }
+
+    /// What makes two of its values one, for GROUP BY.
+    pub fn group(&self) -> String {
+        match self.kind {
+            Kind::Value(Type::Int) => self.value.clone(),
+            Kind::Value(_) => format!("cy_key({})", self.value),
+            _ => self.value.clone(),
+        }
+    }
+}
+
+/// Names that begin so are the compiler's own; no query can write them.
+pub(super) const HIDDEN: char = '\u{1}';
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Scope {
+    pub variables: Vec<Variable>,
+    /// Expressions that were computed already: aggregates, by their place.
+    pub spans: Vec<(Span, Variable)>,
+    /// The same, by how they are spelled: what ORDER BY may say again.
+    pub spellings: Vec<(String, Variable)>,
+    /// Whether a pattern may stand for "there is one".
+    pub predicate: bool,
+    /// Whether this is the beginning of a query inside an expression.
+    pub inside: bool,
+}
+
+impl Scope {
+    pub fn find(&self, name: &str) -> Option<&Variable> {
+        self.variables.iter().rev().find(|variable| variable.name == name)
+    }
+
+    /// The names that a query can write.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.variables.iter().map(|variable| variable.name.as_str()).filter(|name| !name.starts_with(HIDDEN))
+    }
+
+    /// The same with one more, which hides what had its name.
+    pub fn with(&self, variable: Variable) -> Self {
+        let mut scope = self.clone();
+        scope.set(variable);
+        scope
+    }
+
+    pub fn set(&mut self, variable: Variable) {
+        self.variables.retain(|known| known.name != variable.name);
+        self.variables.push(variable);
+    }
+
+    /// For a query inside this one: everything is outside of it.
+    pub fn as_outer(&self) -> Self {
+        let mut scope = self.clone();
+        scope.inside = true;
+        for variable in &mut scope.variables {
+            variable.outer = true;
+        }
+        scope
+    }
+
+    pub fn predicates(&self, allowed: bool) -> Self {
+        let mut scope = self.clone();
+        scope.predicate = allowed;
+        scope
+    }
+}
+
+/// The query up to some clause: its tables, the last of which has the rows, and the names of their columns.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Chain {
+    pub tables: Vec<String>,
+    pub from: Option<String>,
+    pub scope: Scope,
+}
+
+impl Chain {
+    /// The last table as the beginning of a FROM.
+    pub fn sources(&self) -> Vec<String> {
+        self.from.iter().cloned().collect()
+    }
+
+    /// Puts the tables before a SELECT.
+    pub fn close(&self, select: &str) -> String {
+        if self.tables.is_empty() {
+            return select.to_owned();
+        }
+        format!("WITH RECURSIVE {} {select}", self.tables.join(", "))
+    }
+}
+
+/// The FROM and WHERE of a SELECT.
+pub(super) fn from_where(sources: &[String], conditions: &[String]) -> String {
+    let mut sql = String::new();
+    if !sources.is_empty() {
+        sql.push_str(" FROM ");
+        sql.push_str(&sources.join(" CROSS JOIN "));
+    }
+    if !conditions.is_empty() {
+        sql.push_str(" WHERE ");
+        sql.push_str(
+            &conditions.iter().map(|condition| format!("({condition})")).collect::<Vec<_>>().join(" AND "),
+        );
+    }
+    sql
+}

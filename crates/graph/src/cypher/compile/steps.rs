@@ -1,0 +1,512 @@
+//! How the elements of a pattern are found one after the other: each is a table that is joined to those before it.
+//!
+//! The order is forced by CROSS JOIN. It begins with what is bound or can be looked up, and follows relationships from
+//! there; SQLite, which knows nothing of graphs, would guess.
+
+use crate::cypher::refusal::Outcome;
+use crate::cypher::types::Type;
+use crate::cypher::value::kind;
+use crate::store::schema::RENAME;
+
+use super::Compiler;
+use super::matching::{Condition, INDEXED, Lookup, Stage, What};
+use super::pattern::{Direction, Graph, Link, Node, Path};
+use super::scope::{Chain, Kind, Variable, from_where};
+use super::visible::{self, Ghost};
+
+/// A pattern that is being turned into joins.
+pub(super) struct Building<'c, 'a> {
+    pub chain: &'c mut Chain,
+    pub graph: &'c Graph<'a>,
+    pub(super) sources: Vec<String>,
+    pub(super) filters: Vec<String>,
+    conditions: Vec<Condition<'a>>,
+    lookups: Vec<Lookup<'a>>,
+    pub(super) placed_nodes: Vec<bool>,
+    pub(super) placed_links: Vec<bool>,
+    /// The variable that has the trail of a link of variable length, and whether it was walked against the pattern.
+    pub(super) trails: Vec<Option<(String, bool)>>,
+    /// Nodes whose table is in the SELECT that is being made, with its alias.
+    pub(super) local: Vec<(String, String)>,
+}
+
+impl<'c, 'a> Building<'c, 'a> {
+    pub fn new(
+        chain: &'c mut Chain,
+        graph: &'c Graph<'a>,
+        conditions: Vec<Condition<'a>>,
+        lookups: Vec<Lookup<'a>>,
+    ) -> Self {
+        let sources = chain.sources();
+        Self {
+            chain,
+            graph,
+            sources,
+            filters: Vec::new(),
+            conditions,
+            lookups,
+            placed_nodes: vec![false; graph.nodes.len()],
+            placed_links: vec![false; graph.links.len()],
+            trails: vec![None; graph.links.len()],
+            local: Vec::new(),
+        }
+    }
+
+    /// Ends the SELECT that is being made.
+    pub fn stage(&mut self, compiler: &mut Compiler<'_>) {
+        let rest = from_where(&self.sources, &self.filters);
+        compiler.stage(self.chain, &rest, Stage::Passing);
+        self.sources = self.chain.sources();
+        self.filters.clear();
+        self.local.clear();
+    }
+
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.chain.scope.find(key).is_some()
+    }
+
+    pub(super) fn node_at(&self, at: usize) -> Option<(&'c Node<'a>, Variable)> {
+        let node = self.graph.nodes.get(at)?;
+        Some((node, self.chain.scope.find(&node.key)?.clone()))
+    }
+
+    pub(super) fn is_placed(&self, node: usize) -> bool {
+        self.placed_nodes.get(node).copied().unwrap_or(false)
+    }
+
+    /// Whether a node of the pattern may be one that was renamed away: all its relationships have to allow it.
+    fn ghost_of(&self, at: usize) -> Ghost {
+        let Some(node) = self.graph.nodes.get(at) else { return Ghost::Never };
+        if node.bound.is_some() {
+            return Ghost::Bound;
+        }
+        let mut links = self.graph.links.iter().filter(|link| link.left == at || link.right == at).peekable();
+        if links.peek().is_some() && links.all(|link| visible::may_be_rename(link.types.as_deref())) {
+            return Ghost::Allowed;
+        }
+        Ghost::Never
+    }
+
+    /// The column that says whether a placed node is one that was renamed away.
+    pub(super) fn ghost_column(&self, key: &str, variable: &Variable) -> String {
+        match self.local.iter().find(|(name, _)| name == key) {
+            Some((_, alias)) => format!("{alias}.ghost"),
+            None => visible::node_ghost(&variable.value),
+        }
+    }
+
+    /// What an edge asks of a placed end.
+    fn end(&mut self, at: usize, edge: &str, link: &Link<'_>) {
+        let only_renames = link.types.as_ref().is_some_and(|types| types.iter().all(|name| name == RENAME));
+        if only_renames || self.ghost_of(at) == Ghost::Never {
+            return;
+        }
+        if let Some((node, variable)) = self.node_at(at) {
+            let ghost = self.ghost_column(&node.key, &variable);
+            self.filters.push(visible::end(&ghost, edge));
+        }
+    }
+
+    /// The relationships of a link of variable length, as a list.
+    pub fn walked(&self, link: usize) -> String {
+        match self.trails.get(link).and_then(Option::as_ref) {
+            Some((name, reversed)) => {
+                let trail = self.chain.scope.find(name).map(|trail| trail.value.clone()).unwrap_or_default();
+                format!("cy_walked({trail}, {})", u8::from(*reversed))
+            }
+            None => "NULL".to_owned(),
+        }
+    }
+
+    /// A named path as a value.
+    pub fn path(&self, path: &Path) -> String {
+        let value = |at: usize| {
+            self.node_at(at)
+                .map_or("NULL".to_owned(), |(_, node)| format!("cy_node({}, {})", node.value, node.id))
+        };
+        let mut parts = vec![value(path.first)];
+        let mut here = path.first;
+        for at in &path.links {
+            let Some(link) = self.graph.links.get(*at) else { continue };
+            let there = if link.left == here { link.right } else { link.left };
+            match self.trails.get(*at).and_then(Option::as_ref) {
+                Some((name, reversed)) => {
+                    let trail =
+                        self.chain.scope.find(name).map(|trail| trail.value.clone()).unwrap_or_default();
+                    let start = value(if *reversed { link.right } else { link.left });
+                    parts.push(format!("cy_trail({start}, {trail}, {})", u8::from(*reversed)));
+                }
+                None => {
+                    if let Some(relationship) = self.chain.scope.find(&link.key) {
+                        parts.push(format!("cy_rel({}, {})", relationship.value, relationship.id));
+                    }
+                    parts.push(value(there));
+                }
+            }
+            here = there;
+        }
+        format!("cy_path({})", parts.join(", "))
+    }
+}
+
+impl Compiler<'_> {
+    /// Places every element of the pattern.
+    pub(super) fn place_all(&mut self, building: &mut Building<'_, '_>) -> Outcome<()> {
+        self.settle(building, false)?;
+        for at in 0..building.graph.nodes.len() {
+            if building.graph.nodes.get(at).is_some_and(|node| node.bound.is_some()) {
+                self.place_bound(building, at)?;
+            }
+        }
+        for (at, link) in building.graph.links.iter().enumerate() {
+            if link.bound.is_some() && link.length.is_none() {
+                self.place_bound_link(building, at, link)?;
+            }
+        }
+        loop {
+            if let Some(at) = next_link(building) {
+                let Some(link) = building.graph.links.get(at) else { return Ok(()) };
+                let from = if building.is_placed(link.left) { link.left } else { link.right };
+                if let Some(done) = building.placed_links.get_mut(at) {
+                    *done = true;
+                }
+                match link.length {
+                    None => self.place_link(building, at, link, from)?,
+                    Some(length) => self.place_walk(building, at, link, from, length)?,
+                }
+            } else if let Some(at) = next_anchor(building) {
+                self.place_anchor(building, at)?;
+            } else {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Asks every condition whose names are all there.
+    pub(super) fn settle(&mut self, building: &mut Building<'_, '_>, last: bool) -> Outcome<()> {
+        let mut conditions = std::mem::take(&mut building.conditions);
+        for condition in conditions.iter_mut().filter(|condition| !condition.done) {
+            if !last && !condition.needs.iter().all(|name| building.has(name)) {
+                continue;
+            }
+            condition.done = true;
+            let scope = building.chain.scope.predicates(true);
+            let sql = match &condition.what {
+                What::Holds(expression) => self.truth_of(expression, &scope)?,
+                What::Property(key, entry) => {
+                    let Some(variable) = scope.find(key).cloned() else { continue };
+                    let property = self.property_of(&variable.props, &entry.key.kind.text);
+                    let value = self.value_of(&entry.value, &scope)?;
+                    format!("cy_eq({property}, {value})")
+                }
+            };
+            building.filters.push(sql);
+        }
+        building.conditions = conditions;
+        Ok(())
+    }
+
+    /// Puts a node into the SELECT, with what must hold of it. `found` says how its row is found.
+    pub(super) fn add_node(
+        &mut self,
+        building: &mut Building<'_, '_>,
+        at: usize,
+        alias: &str,
+        found: String,
+        skipped: Option<&str>,
+    ) -> Outcome<()> {
+        let Some(node) = building.graph.nodes.get(at) else { return Ok(()) };
+        let seen = visible::node(alias, building.ghost_of(at));
+        building.sources.push(seen.source);
+        if !found.is_empty() {
+            building.filters.push(found);
+        }
+        building.filters.push(seen.condition);
+        building.chain.scope.set(Variable {
+            name: node.key.clone(),
+            kind: Kind::Node,
+            value: format!("{alias}.row_id"),
+            id: format!("{alias}.id"),
+            props: format!("{alias}.props"),
+            outer: false,
+        });
+        building.local.push((node.key.clone(), alias.to_owned()));
+        if let Some(done) = building.placed_nodes.get_mut(at) {
+            *done = true;
+        }
+        for labels in &node.labels {
+            if let Some(test) = self.label_test(labels, &format!("{alias}.id"), skipped)? {
+                building.filters.push(test);
+            }
+        }
+        self.settle(building, false)
+    }
+
+    fn place_bound(&mut self, building: &mut Building<'_, '_>, at: usize) -> Outcome<()> {
+        let Some(bound) = building.graph.nodes.get(at).and_then(|node| node.bound.clone()) else {
+            return Ok(());
+        };
+        let row = match bound.kind {
+            Kind::Value(_) => format!("cy_row({}, {})", bound.value, kind::NODE),
+            _ => bound.value,
+        };
+        let alias = self.name("n");
+        self.add_node(building, at, &alias, format!("{alias}.row_id = {row}"), None)
+    }
+
+    /// A node that nothing leads to: by its id, by an index, by a label, or all nodes.
+    fn place_anchor(&mut self, building: &mut Building<'_, '_>, at: usize) -> Outcome<()> {
+        let Some(node) = building.graph.nodes.get(at) else { return Ok(()) };
+        let alias = self.name("n");
+        let usable = |building: &Building<'_, '_>, lookup: &Lookup<'_>| {
+            lookup.element == node.key && lookup.needs.iter().all(|name| building.has(name))
+        };
+        let scope = building.chain.scope.clone();
+        let mut found = Vec::new();
+        for lookup in &building.lookups {
+            if !usable(building, lookup) {
+                continue;
+            }
+            let value = self.expression(lookup.value, &scope)?;
+            let known = value.kind.clone();
+            let sql = self.as_value(value);
+            match &lookup.property {
+                None => found.push(format!("{alias}.id = {sql}")),
+                Some(name) if INDEXED.contains(&name.as_str()) => {
+                    let column = format!("json_extract({alias}.props, '$.{name}')");
+                    found.push(match known {
+                        Type::Text | Type::Int | Type::Float | Type::Number => format!("{column} = {sql}"),
+                        _ => format!("{column} BETWEEN cy_low({sql}) AND cy_high({sql})"),
+                    });
+                }
+                Some(_) => {}
+            }
+            if !found.is_empty() {
+                break;
+            }
+        }
+        if !found.is_empty() {
+            return self.add_node(building, at, &alias, found.join(" AND "), None);
+        }
+        let label = node.labels.iter().find_map(|labels| super::calls::simple_label(labels));
+        let Some(label) = label else { return self.add_node(building, at, &alias, String::new(), None) };
+        let labelled = self.name("l");
+        let name = self.text(&label);
+        building.sources.push(format!("label AS {labelled}"));
+        building.filters.push(format!("{labelled}.name = {name}"));
+        self.add_node(building, at, &alias, format!("{alias}.id = {labelled}.node"), Some(&label))
+    }
+
+    /// A relationship that is bound: its ends follow from it.
+    fn place_bound_link(
+        &mut self,
+        building: &mut Building<'_, '_>,
+        at: usize,
+        link: &Link<'_>,
+    ) -> Outcome<()> {
+        let Some(bound) = link.bound.clone() else { return Ok(()) };
+        let row = match bound.kind {
+            Kind::Value(_) => format!("cy_row({}, {})", bound.value, kind::RELATIONSHIP),
+            _ => bound.value,
+        };
+        let edge = self.name("e");
+        self.add_edge(building, at, link, &edge, format!("{edge}.row_id = {row}"))?;
+        for (end, other, column) in [(link.left, link.right, "source"), (link.right, link.left, "target")] {
+            let column = match (link.direction, column) {
+                (Direction::Left, "source") => "target",
+                (Direction::Left, _) => "source",
+                _ => column,
+            };
+            let condition = |id: &str, building: &Building<'_, '_>| match (
+                link.direction,
+                building.node_at(other),
+            ) {
+                (Direction::Either, Some((_, other))) if other.id != id => {
+                    format!(
+                        "{id} = CASE WHEN {edge}.source = {0} THEN {edge}.target WHEN {edge}.target = {0} THEN {edge}.source END",
+                        other.id
+                    )
+                }
+                (Direction::Either, _) => format!("{id} IN ({edge}.source, {edge}.target)"),
+                _ => format!("{id} = {edge}.{column}"),
+            };
+            if building.is_placed(end) {
+                if let Some((_, variable)) = building.node_at(end) {
+                    let filter = condition(&variable.id, building);
+                    building.filters.push(filter);
+                }
+            } else {
+                let alias = self.name("n");
+                let found = condition(&format!("{alias}.id"), building);
+                self.add_node(building, end, &alias, found, None)?;
+            }
+            building.end(end, &edge, link);
+        }
+        Ok(())
+    }
+
+    fn add_edge(
+        &mut self,
+        building: &mut Building<'_, '_>,
+        at: usize,
+        link: &Link<'_>,
+        edge: &str,
+        found: String,
+    ) -> Outcome<()> {
+        let seen = visible::edge(edge);
+        building.sources.push(seen.source);
+        building.filters.push(found);
+        if let Some(types) = self.type_test(link, edge) {
+            building.filters.push(types);
+        }
+        building.filters.push(seen.condition);
+        self.keep_apart(building, at, link, &format!("{edge}.row_id"));
+        building.chain.scope.set(Variable {
+            name: link.key.clone(),
+            kind: Kind::Relationship,
+            value: format!("{edge}.row_id"),
+            id: format!("{edge}.id"),
+            props: format!("{edge}.props"),
+            outer: false,
+        });
+        if let Some(done) = building.placed_links.get_mut(at) {
+            *done = true;
+        }
+        self.settle(building, false)
+    }
+
+    /// A pattern uses no relationship twice.
+    fn keep_apart(&mut self, building: &mut Building<'_, '_>, at: usize, link: &Link<'_>, row: &str) {
+        for (other_at, other) in building.graph.links.iter().enumerate() {
+            let placed = building.placed_links.get(other_at).copied().unwrap_or(false);
+            if other_at == at || !placed || apart(link, other) {
+                continue;
+            }
+            let filter = match building.trails.get(other_at).and_then(Option::as_ref) {
+                Some((name, _)) => match building.chain.scope.find(name) {
+                    Some(trail) => format!("NOT cy_seen({}, {row})", trail.value),
+                    None => continue,
+                },
+                None => match building.chain.scope.find(&other.key) {
+                    Some(other) => format!("{row} <> {}", other.value),
+                    None => continue,
+                },
+            };
+            building.filters.push(filter);
+        }
+    }
+
+    /// A relationship of one hop, from an end that is placed.
+    fn place_link(
+        &mut self,
+        building: &mut Building<'_, '_>,
+        at: usize,
+        link: &Link<'_>,
+        from: usize,
+    ) -> Outcome<()> {
+        let to = if from == link.left { link.right } else { link.left };
+        let Some((_, start)) = building.node_at(from) else { return Ok(()) };
+        let edge = self.name("e");
+        let target = building.is_placed(to).then(|| building.node_at(to)).flatten().map(|(_, node)| node.id);
+        let Hop { found, next } = hop(link, from, &start.id, &edge, target.as_deref());
+        self.add_edge(building, at, link, &edge, found)?;
+        building.end(from, &edge, link);
+        if target.is_none() {
+            let alias = self.name("n");
+            self.add_node(building, to, &alias, format!("{alias}.id = {next}"), None)?;
+        }
+        if to != from {
+            building.end(to, &edge, link);
+        }
+        Ok(())
+    }
+
+    /// The condition on the type of an edge.
+    pub(super) fn type_test(&mut self, link: &Link<'_>, edge: &str) -> Option<String> {
+        let types = link.types.as_ref()?;
+        let mut names: Vec<String> = types.iter().map(|name| self.text(name)).collect();
+        names.dedup();
+        Some(match names.as_slice() {
+            [only] => format!("{edge}.type = {only}"),
+            names => format!("{edge}.type IN ({})", names.join(", ")),
+        })
+    }
+}
+
+/// How an edge is found from one end, and where it leads.
+pub(super) struct Hop {
+    pub found: String,
+    pub next: String,
+}
+
+/// One hop along a link from one of its ends, to `target` if that is known.
+pub(super) fn hop(link: &Link<'_>, from: usize, id: &str, edge: &str, target: Option<&str>) -> Hop {
+    let forward = match link.direction {
+        Direction::Either => {
+            let found = match target {
+                Some(target) => format!(
+                    "({edge}.source = {id} AND {edge}.target = {target}) OR ({edge}.target = {id} AND {edge}.source = {target})"
+                ),
+                None => format!("{edge}.source = {id} OR {edge}.target = {id}"),
+            };
+            let next = format!("CASE WHEN {edge}.source = {id} THEN {edge}.target ELSE {edge}.source END");
+            return Hop { found, next };
+        }
+        Direction::Right => from == link.left,
+        Direction::Left => from != link.left,
+    };
+    let (here, there) = if forward { ("source", "target") } else { ("target", "source") };
+    let mut found = format!("{edge}.{here} = {id}");
+    if let Some(target) = target {
+        found = format!("{found} AND {edge}.{there} = {target}");
+    }
+    Hop { found, next: format!("{edge}.{there}") }
+}
+
+/// Whether two links can never be the same relationship.
+pub(super) fn apart(one: &Link<'_>, other: &Link<'_>) -> bool {
+    match (&one.types, &other.types) {
+        (Some(one), Some(other)) => !one.iter().any(|name| other.contains(name)),
+        _ => false,
+    }
+}
+
+/// The next link that a placed node leads to: what restricts most first, variable lengths last.
+fn next_link(building: &Building<'_, '_>) -> Option<usize> {
+    let cost = |link: &Link<'_>| {
+        let (left, right) = (building.is_placed(link.left), building.is_placed(link.right));
+        let open = if left { link.right } else { link.left };
+        match (left, right, link.length) {
+            (false, false, _) => None,
+            (true, true, None) => Some(0),
+            (true, true, Some(_)) => Some(200),
+            (_, _, None) => Some(100 - score(building, open)),
+            (_, _, Some(_)) => Some(300),
+        }
+    };
+    let links = building.graph.links.iter().enumerate();
+    let open = links.filter(|(at, _)| !building.placed_links.get(*at).copied().unwrap_or(true));
+    open.filter_map(|(at, link)| Some((cost(link)?, at))).min().map(|(_, at)| at)
+}
+
+fn next_anchor(building: &Building<'_, '_>) -> Option<usize> {
+    let open = (0..building.graph.nodes.len()).filter(|at| !building.is_placed(*at));
+    open.max_by_key(|at| (score(building, *at), std::cmp::Reverse(*at)))
+}
+
+/// How few nodes an element is likely to be.
+fn score(building: &Building<'_, '_>, at: usize) -> i32 {
+    let Some(node) = building.graph.nodes.get(at) else { return 0 };
+    let best = building
+        .lookups
+        .iter()
+        .filter(|lookup| lookup.element == node.key && lookup.needs.iter().all(|name| building.has(name)))
+        .map(|lookup| match &lookup.property {
+            None => 80,
+            Some(name) if INDEXED.contains(&name.as_str()) => 60,
+            Some(_) => 20,
+        })
+        .max()
+        .unwrap_or(0);
+    best + if node.labels.is_empty() { 0 } else { 10 }
+}

@@ -1,0 +1,123 @@
+//! Who sees which row. The only place where a query gets at the tables `node`, `edge` and `label`.
+//!
+//! INVARIANT: every alias of `node` and `edge` that the compiler puts into a FROM comes from here, with the predicate of
+//! its moment. Lookups by row are of rows that were found that way.
+
+use crate::store::schema::RENAME;
+
+/// The place of the moment that a query sees: the first that is bound.
+pub(super) const NOW: &str = "?1";
+
+/// A table in a FROM, and what must hold of its rows.
+pub(super) struct Seen {
+    pub source: String,
+    pub condition: String,
+}
+
+fn at(alias: &str, moment: &str) -> String {
+    format!("{alias}.since <= {moment} AND {alias}.until > {moment}")
+}
+
+/// Whether a node may be one that was renamed away.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ghost {
+    Never,
+    /// Where it has no row that is visible otherwise. Each of its relationships has to agree, see [`end`].
+    Allowed,
+    /// It was bound before: only its relationships are asked.
+    Bound,
+}
+
+/// An alias of `node`.
+pub(super) fn node(alias: &str, ghost: Ghost) -> Seen {
+    let moment = at(alias, NOW);
+    let condition = match ghost {
+        Ghost::Never => format!("{moment} AND {alias}.ghost = 0"),
+        Ghost::Allowed => format!(
+            "{moment} AND ({alias}.ghost = 0 OR NOT EXISTS (SELECT 1 FROM node AS {alias}v WHERE {alias}v.id = {alias}.id AND {} AND {alias}v.ghost = 0))",
+            at(&format!("{alias}v"), NOW)
+        ),
+        Ghost::Bound => moment,
+    };
+    Seen { source: format!("node AS {alias}"), condition }
+}
+
+/// An alias of `edge`. Both its ends have to be joined by [`node`], and to satisfy [`end`].
+pub(super) fn edge(alias: &str) -> Seen {
+    Seen { source: format!("edge AS {alias}"), condition: at(alias, NOW) }
+}
+
+/// What must hold of an end of a relationship: only a rename has ends that are gone.
+pub(super) fn end(ghost: &str, edge: &str) -> String {
+    format!("({ghost} = 0 OR {edge}.type = '{RENAME}')")
+}
+
+/// Whether a list of types allows a rename.
+pub(super) fn may_be_rename(types: Option<&[String]>) -> bool {
+    types.is_none_or(|types| types.iter().any(|name| name == RENAME))
+}
+
+/// The properties of a node that was found before.
+pub(super) fn node_props(row: &str) -> String {
+    format!("(SELECT props FROM node WHERE row_id = {row})")
+}
+
+/// Whether a node that was found before is gone.
+pub(super) fn node_ghost(row: &str) -> String {
+    format!("(SELECT ghost FROM node WHERE row_id = {row})")
+}
+
+/// The properties of a relationship that was found before.
+pub(super) fn edge_props(row: &str) -> String {
+    format!("(SELECT props FROM edge WHERE row_id = {row})")
+}
+
+/// A column of a relationship that was found before.
+pub(super) fn edge_column(row: &str, column: &str) -> String {
+    format!("(SELECT {column} FROM edge WHERE row_id = {row})")
+}
+
+/// An end of a relationship that was found before, as a value. `column` is `source` or `target`.
+pub(super) fn edge_end(row: &str, column: &str, edge: &str, node: &str) -> String {
+    let seen = self::node(node, Ghost::Allowed);
+    format!(
+        "(SELECT cy_node({node}.row_id, {node}.id) FROM edge AS {edge} CROSS JOIN {} WHERE {edge}.row_id = {row} AND {node}.id = {edge}.{column} AND {} AND {})",
+        seen.source,
+        seen.condition,
+        end(&format!("{node}.ghost"), edge)
+    )
+}
+
+/// Whether a node has a label.
+pub(super) fn has_label(id: &str, label: &str) -> String {
+    format!("(SELECT 1 FROM label WHERE name = {label} AND node = {id}) IS NOT NULL")
+}
+
+/// The labels of a node as a JSON array.
+pub(super) fn labels(id: &str) -> String {
+    format!("(SELECT json_group_array(name) FROM label WHERE node = {id})")
+}
+
+/// Whether a node was visible at another moment.
+pub(super) fn node_at(id: &str, moment: &str, alias: &str) -> String {
+    format!(
+        "EXISTS (SELECT 1 FROM node AS {alias} WHERE {alias}.id = {id} AND {} AND {alias}.ghost = 0)",
+        at(alias, moment)
+    )
+}
+
+/// Whether a relationship was visible at another moment, with both its ends.
+pub(super) fn edge_at(id: &str, moment: &str, alias: &str) -> String {
+    let ends = ["source", "target"].map(|column| {
+        let end = format!("{alias}{column}");
+        format!(
+            "EXISTS (SELECT 1 FROM node AS {end} WHERE {end}.id = {alias}.{column} AND {} AND ({end}.ghost = 0 OR {alias}.type = '{RENAME}'))",
+            at(&end, moment)
+        )
+    });
+    format!(
+        "EXISTS (SELECT 1 FROM edge AS {alias} WHERE {alias}.id = {id} AND {} AND {})",
+        at(alias, moment),
+        ends.join(" AND ")
+    )
+}

@@ -1,0 +1,171 @@
+//! Relationships of variable length: a recursive table that walks trails, on which no relationship is twice.
+
+use crate::cypher::refusal::{Outcome, Refusal};
+use crate::cypher::types::Type;
+
+use super::Compiler;
+use super::pattern::{Length, Link};
+use super::scope::{HIDDEN, Kind, Variable};
+use super::steps::{Building, Hop, apart, hop};
+use super::visible::{self, Ghost};
+
+impl Compiler<'_> {
+    /// Walks from an end that is placed. Middle nodes are seen as the ends are.
+    pub(super) fn place_walk(
+        &mut self,
+        building: &mut Building<'_, '_>,
+        at: usize,
+        link: &Link<'_>,
+        from: usize,
+        length: Length,
+    ) -> Outcome<()> {
+        if let Some(filter) = link.wheres.first() {
+            return Err(Refusal::unsupported(filter.span, "WHERE inside a relationship of variable length"));
+        }
+        building.stage(self);
+        let to = if from == link.left { link.right } else { link.left };
+        let Some((start_node, start)) = building.node_at(from) else { return Ok(()) };
+        let ghost = building.ghost_column(&start_node.key, &start);
+        let walk = self.name("w");
+        let mut names = Vec::new();
+        let mut seed = Vec::new();
+        let mut moved = Vec::new();
+        for variable in &building.chain.scope.variables {
+            if variable.outer {
+                moved.push(variable.clone());
+                continue;
+            }
+            let column = self.name("c");
+            let after = variable.moved(&walk, &column);
+            names.push(column.clone());
+            seed.push(variable.value.clone());
+            if !after.id.is_empty() {
+                names.push(format!("{column}i"));
+                seed.push(variable.id.clone());
+            }
+            moved.push(after);
+        }
+        let carried: Vec<String> = names.iter().map(|name| format!("{walk}.{name}")).collect();
+        seed.extend([start.id.clone(), start.value.clone(), ghost, "x''".to_owned(), "0".to_owned()]);
+        let source = building.chain.from.clone().map(|from| format!(" FROM {from}")).unwrap_or_default();
+        building.chain.scope.variables = moved;
+        let step = self.step(building, link, from, length, &walk, carried)?;
+        names.extend(["at", "row", "ghost", "trail", "depth"].map(str::to_owned));
+        building.chain.tables.push(format!(
+            "{walk}({}) AS (SELECT {}{source} UNION ALL {step})",
+            names.join(", "),
+            seed.join(", ")
+        ));
+        building.chain.from = Some(walk.clone());
+        building.sources = vec![walk.clone()];
+        building.filters = vec![format!("{walk}.depth >= {}", length.least)];
+        self.arrive(building, at, link, (from, to), &walk)
+    }
+
+    /// The recursive part: one more relationship from where the trail has come to.
+    fn step(
+        &mut self,
+        building: &mut Building<'_, '_>,
+        link: &Link<'_>,
+        from: usize,
+        length: Length,
+        walk: &str,
+        mut columns: Vec<String>,
+    ) -> Outcome<String> {
+        let (edge, node) = (self.name("e"), self.name("n"));
+        let (seen_edge, seen_node) = (visible::edge(&edge), visible::node(&node, Ghost::Allowed));
+        let Hop { found, next } = hop(link, from, &format!("{walk}.at"), &edge, None);
+        let mut filters = vec![found];
+        filters.extend(self.type_test(link, &edge));
+        filters.extend([seen_edge.condition, format!("{node}.id = {next}"), seen_node.condition]);
+        filters.extend([
+            visible::end(&format!("{walk}.ghost"), &edge),
+            visible::end(&format!("{node}.ghost"), &edge),
+        ]);
+        for entry in &link.properties {
+            let scope = building.chain.scope.clone();
+            let property = self.property_of(&format!("{edge}.props"), &entry.key.kind.text);
+            let value = self.value_of(&entry.value, &scope)?;
+            filters.push(format!("cy_eq({property}, {value})"));
+        }
+        let cap = self.hops;
+        let most = length.most.filter(|most| *most <= cap);
+        if let Some(most) = most {
+            filters.push(format!("{walk}.depth < {most}"));
+            filters.push(format!("NOT cy_seen({walk}.trail, {edge}.row_id)"));
+        } else {
+            // Asked last, of a relationship that would be taken: only a path that really goes on is too long.
+            filters.push(format!(
+                "CASE WHEN cy_seen({walk}.trail, {edge}.row_id) THEN 0 WHEN {walk}.depth >= {cap} AND {node}.id IS NOT NULL THEN cy_too_far({cap}) ELSE 1 END"
+            ));
+        }
+        columns.extend([
+            format!("{node}.id"),
+            format!("{node}.row_id"),
+            format!("{node}.ghost"),
+            format!("cy_push({walk}.trail, {edge}.row_id, {edge}.id, {node}.row_id, {node}.id)"),
+            format!("{walk}.depth + 1"),
+        ]);
+        let filters: Vec<String> = filters.iter().map(|filter| format!("({filter})")).collect();
+        Ok(format!(
+            "SELECT {} FROM {walk} CROSS JOIN {} CROSS JOIN {} WHERE {}",
+            columns.join(", "),
+            seen_edge.source,
+            seen_node.source,
+            filters.join(" AND ")
+        ))
+    }
+
+    /// The end of the walk, and the relationships of the pattern that it must not have taken.
+    fn arrive(
+        &mut self,
+        building: &mut Building<'_, '_>,
+        at: usize,
+        link: &Link<'_>,
+        (from, to): (usize, usize),
+        walk: &str,
+    ) -> Outcome<()> {
+        let name = self.name(&HIDDEN.to_string());
+        let trail = format!("{walk}.trail");
+        let others: Vec<_> = building.graph.links.iter().enumerate().collect();
+        for (other_at, other) in others {
+            let placed = building.placed_links.get(other_at).copied().unwrap_or(false);
+            if other_at == at || !placed || apart(link, other) {
+                continue;
+            }
+            let filter = match building.trails.get(other_at).and_then(Option::as_ref) {
+                Some((name, _)) => building
+                    .chain
+                    .scope
+                    .find(name)
+                    .map(|other| format!("NOT cy_meet({trail}, {})", other.value)),
+                None => building
+                    .chain
+                    .scope
+                    .find(&other.key)
+                    .map(|other| format!("NOT cy_seen({trail}, {})", other.value)),
+            };
+            building.filters.extend(filter);
+        }
+        building.chain.scope.set(Variable::value(&name, Type::Any, trail));
+        if let Some(slot) = building.trails.get_mut(at) {
+            *slot = Some((name, from != link.left));
+        }
+        if let Some(bound) = &link.bound {
+            let list = match bound.kind {
+                Kind::Value(_) => building.chain.scope.find(&link.key).map(|list| list.value.clone()),
+                _ => None,
+            };
+            let walked = building.walked(at);
+            building.filters.extend(list.map(|list| format!("cy_eq({walked}, {list})")));
+        }
+        if building.is_placed(to) {
+            if let Some((_, node)) = building.node_at(to) {
+                building.filters.push(format!("{walk}.at = {}", node.id));
+            }
+            return self.settle(building, false);
+        }
+        let alias = self.name("n");
+        self.add_node(building, to, &alias, format!("{alias}.row_id = {walk}.row"), None)
+    }
+}

@@ -1,0 +1,226 @@
+//! Runs a compiled query: binds what it needs, keeps to the caps, and lets nothing happen but reading.
+
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
+use rusqlite::limits::Limit;
+use rusqlite::{Connection, ErrorCode};
+use tgp_contract::{Code, GraphQuestion, ToolError};
+
+use super::compile::{Bind, Program};
+use super::output::Output;
+use super::refusal::{self, Phase, Refusal};
+use super::value::{MAX_DEPTH, Value, from_json};
+use super::{Limits, Table, View};
+
+/// How many steps of SQLite's machine pass between two looks at the clock: some ten thousandths of a second.
+const STEPS: i32 = 2_000;
+
+/// The largest value, and the longest statement, that SQLite makes.
+const MAX_VALUE: i32 = 64 << 20;
+
+/// The tables that a query may read; `json_each` gives the items of lists.
+const TABLES: [&str; 4] = ["node", "edge", "label", "json_each"];
+
+thread_local! {
+    /// When the query that runs on this thread must be done; nothing while none runs.
+    static DEADLINE: Cell<Option<Instant>> = const { Cell::new(None) };
+    /// Whether what is prepared on this thread is a user's query.
+    static GUARDED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Sets what [`run`] needs, and takes it back however the run ends.
+struct Guard;
+
+impl Guard {
+    fn set(time: Duration) -> Self {
+        DEADLINE.set(Instant::now().checked_add(time));
+        GUARDED.set(true);
+        Self
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        DEADLINE.set(None);
+        GUARDED.set(false);
+    }
+}
+
+/// Installs the clock and the authorizer. Both look at this thread only while a query runs on it, so the connection can
+/// be used for everything else as before.
+pub(super) fn guard(connection: &mut Connection) -> rusqlite::Result<()> {
+    connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, MAX_VALUE)?;
+    connection.progress_handler(
+        STEPS,
+        Some(|| DEADLINE.get().is_some_and(|deadline| Instant::now() >= deadline)),
+    )?;
+    connection.authorizer(Some(|context: AuthContext<'_>| {
+        if !GUARDED.get() || allowed(&context.action) { Authorization::Allow } else { Authorization::Deny }
+    }))
+}
+
+fn allowed(action: &AuthAction<'_>) -> bool {
+    match action {
+        AuthAction::Select | AuthAction::Recursive => true,
+        AuthAction::Function { function_name } => *function_name != "load_extension",
+        // An empty name of a column is a table of which only the number of rows is asked.
+        AuthAction::Read { table_name, .. } => TABLES.contains(table_name) || is_ours(table_name),
+        _ => false,
+    }
+}
+
+/// Whether a name is that of a table of the statement itself.
+fn is_ours(name: &str) -> bool {
+    let digits = name.trim_start_matches(|letter: char| letter.is_ascii_lowercase());
+    name.is_empty()
+        || (digits.len() < name.len()
+            && !digits.is_empty()
+            && digits.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// An error of SQLite that is no refusal of a query.
+pub(super) fn broken(error: &rusqlite::Error) -> ToolError {
+    ToolError::new(Code::Sql, format!("the graph's database failed: {error}"))
+}
+
+/// Runs a query.
+pub(super) fn run(
+    connection: &Connection,
+    program: &Program,
+    question: &GraphQuestion,
+    view: &View<'_>,
+    limits: &Limits,
+) -> Result<Table, ToolError> {
+    let values = bound(program, question, view)?;
+    let _guard = Guard::set(limits.time);
+    let failed = |error: rusqlite::Error| failure(&error, &question.query, limits);
+    let mut statement = connection.prepare_cached(&program.sql).map_err(failed)?;
+    for (at, value) in values.iter().enumerate().take(statement.parameter_count()) {
+        statement.raw_bind_parameter(at + 1, value).map_err(failed)?;
+    }
+    let mut output = Output::new(connection, limits).map_err(failed)?;
+    let mut table = Table { columns: program.columns.clone(), ..Table::default() };
+    let mut rows = statement.raw_query();
+    while let Some(row) = rows.next().map_err(failed)? {
+        if table.rows.len() >= limits.rows {
+            table.truncated = true;
+            break;
+        }
+        let mut values = Vec::with_capacity(table.columns.len());
+        for at in 0..table.columns.len() {
+            values.push(
+                output
+                    .json(Value::read(row.get_ref(at).map_err(failed)?).map_err(failed)?)
+                    .map_err(failed)?,
+            );
+        }
+        if output.is_full() {
+            table.truncated = true;
+            break;
+        }
+        table.rows.push(values);
+    }
+    Ok(table)
+}
+
+/// The values for the places of the SQL.
+fn bound(program: &Program, question: &GraphQuestion, view: &View<'_>) -> Result<Vec<Value>, ToolError> {
+    program
+        .binds
+        .iter()
+        .map(|bind| match bind {
+            Bind::Moment => Ok(Value::Int(view.at)),
+            Bind::Value(value) => Ok(value.clone()),
+            Bind::Parameter(name) => {
+                let value = parameter(question, name)?;
+                if depth(value) > usize::from(MAX_DEPTH) {
+                    let message = format!("parameter `{name}` is more than {MAX_DEPTH} lists or maps deep");
+                    return Err(ToolError::new(Code::Budget, message));
+                }
+                Ok(from_json(value))
+            }
+            Bind::Revision(name) => (view.moments)(name).map(Value::Int),
+            Bind::RevisionParameter(name) => match parameter(question, name)? {
+                serde_json::Value::String(revision) => (view.moments)(revision).map(Value::Int),
+                _ => Err(ToolError::new(
+                    Code::Validation,
+                    format!("parameter `{name}` is the name of a revision"),
+                )
+                .help("pass a string")),
+            },
+        })
+        .collect()
+}
+
+fn parameter<'a>(question: &'a GraphQuestion, name: &str) -> Result<&'a serde_json::Value, ToolError> {
+    question.params.get(name).ok_or_else(|| {
+        ToolError::new(Code::Validation, format!("the query needs the parameter `{name}`"))
+            .help(format!("pass it: {{\"{name}\": ...}}"))
+            .detail("kind", "MissingParameter")
+            .detail("phase", "run")
+    })
+}
+
+/// How deep a parameter is. What comes over a wire was parsed with a cap of its own, so this may recurse.
+fn depth(value: &serde_json::Value) -> usize {
+    match value {
+        serde_json::Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
+        serde_json::Value::Object(entries) => 1 + entries.values().map(depth).max().unwrap_or(0),
+        _ => 0,
+    }
+}
+
+/// What a failed statement means.
+fn failure(error: &rusqlite::Error, query: &str, limits: &Limits) -> ToolError {
+    if let rusqlite::Error::UserFunctionError(inner) = error
+        && let Some(refusal) = refusal::read(&inner.to_string())
+    {
+        return refusal.into_error(query, Phase::Run);
+    }
+    let rusqlite::Error::SqliteFailure(code, message) = error else {
+        // A statement that SQLite cannot take: the query asks for more than one statement can hold.
+        if let rusqlite::Error::SqlInputError { msg, .. } = error {
+            return too_complex(msg, query);
+        }
+        return broken(error);
+    };
+    if let Some(refusal) = message.as_deref().and_then(refusal::read) {
+        return refusal.into_error(query, Phase::Run);
+    }
+    match code.code {
+        ErrorCode::OperationInterrupted => {
+            let message = format!("the query took more than {} milliseconds", limits.time.as_millis());
+            Refusal::too_much(message, "anchor it: name a label and a path, or give paths an upper length")
+                .into_error(query, Phase::Run)
+        }
+        ErrorCode::TooBig | ErrorCode::OutOfMemory => {
+            Refusal::too_much("a value of the query is too large", "collect less, or use LIMIT")
+                .into_error(query, Phase::Run)
+        }
+        _ => match message {
+            Some(message) if is_complex(message) => too_complex(message, query),
+            _ => broken(error),
+        },
+    }
+}
+
+/// Whether SQLite says that a statement is more than it takes.
+fn is_complex(message: &str) -> bool {
+    ["too large", "too many", "at most", "too deep", "parser stack overflow"]
+        .iter()
+        .any(|words| message.contains(words))
+}
+
+fn too_complex(message: &str, query: &str) -> ToolError {
+    if is_complex(message) {
+        return Refusal::too_much(
+            "the query is more than one statement can hold",
+            "split it, or use fewer clauses",
+        )
+        .into_error(query, Phase::Compile);
+    }
+    ToolError::new(Code::Sql, format!("the query was compiled to SQL that is not valid: {message}"))
+        .help("this is a fault of the compiler; please report the query")
+}

@@ -1,0 +1,104 @@
+//! Functions from one type to another.
+
+use crate::cypher::refusal::met;
+use crate::cypher::value::Value;
+
+fn wrong(function: &str, value: &Value) -> rusqlite::Error {
+    met("InvalidArgumentValue", format!("`{function}` cannot convert {}", value.noun()))
+}
+
+/// A number as `toString` and `+` write it.
+pub(super) fn spell(value: &Value) -> String {
+    match value {
+        Value::Int(number) => number.to_string(),
+        Value::Float(number) if number.is_infinite() => {
+            if *number > 0.0 {
+                "Infinity".to_owned()
+            } else {
+                "-Infinity".to_owned()
+            }
+        }
+        Value::Float(number) => format!("{number:?}"),
+        Value::Bool(value) => value.to_string(),
+        Value::Text(text) => text.clone(),
+        _ => String::new(),
+    }
+}
+
+pub(super) fn to_text(values: &[Value]) -> rusqlite::Result<Value> {
+    match values {
+        [value @ (Value::Int(_) | Value::Float(_) | Value::Bool(_) | Value::Text(_))] => {
+            Ok(Value::Text(spell(value)))
+        }
+        [other] => Err(wrong("toString", other)),
+        _ => Ok(Value::Null),
+    }
+}
+
+pub(super) fn to_integer(values: &[Value]) -> rusqlite::Result<Value> {
+    match values {
+        [Value::Int(number)] => Ok(Value::Int(*number)),
+        [Value::Bool(value)] => Ok(Value::Int(i64::from(*value))),
+        [Value::Float(number)] => Ok(whole(*number)),
+        [Value::Text(text)] => {
+            let text = text.trim();
+            Ok(match (text.parse::<i64>(), text.parse::<f64>()) {
+                (Ok(number), _) => Value::Int(number),
+                (_, Ok(number)) => whole(number),
+                _ => Value::Null,
+            })
+        }
+        [other] => Err(wrong("toInteger", other)),
+        _ => Ok(Value::Null),
+    }
+}
+
+/// The whole part, where it is an integer of 64 bits.
+fn whole(number: f64) -> Value {
+    if number.is_finite() && number.abs() < 9.223_372_036_854_775e18 {
+        #[expect(clippy::cast_possible_truncation, reason = "the range was checked")]
+        let number = number.trunc() as i64;
+        return Value::Int(number);
+    }
+    Value::Null
+}
+
+pub(super) fn to_float(values: &[Value]) -> rusqlite::Result<Value> {
+    match values {
+        [Value::Float(number)] => Ok(Value::Float(*number)),
+        [value @ Value::Int(_)] => Ok(super::operators::float(value).map_or(Value::Null, Value::Float)),
+        [Value::Text(text)] => Ok(text.trim().parse().map_or(Value::Null, Value::Float)),
+        [other] => Err(wrong("toFloat", other)),
+        _ => Ok(Value::Null),
+    }
+}
+
+pub(super) fn to_boolean(values: &[Value]) -> rusqlite::Result<Value> {
+    match values {
+        [Value::Bool(value)] => Ok(Value::Bool(*value)),
+        [Value::Int(number)] => Ok(Value::Bool(*number != 0)),
+        [Value::Text(text)] => Ok(match text.trim().to_ascii_lowercase().as_str() {
+            "true" => Value::Bool(true),
+            "false" => Value::Bool(false),
+            _ => Value::Null,
+        }),
+        [other] => Err(wrong("toBoolean", other)),
+        _ => Ok(Value::Null),
+    }
+}
+
+pub(super) fn to_text_or_null(values: &[Value]) -> rusqlite::Result<Value> {
+    Ok(to_text(values).unwrap_or(Value::Null))
+}
+
+pub(super) fn to_integer_or_null(values: &[Value]) -> rusqlite::Result<Value> {
+    Ok(to_integer(values).unwrap_or(Value::Null))
+}
+
+pub(super) fn to_float_or_null(values: &[Value]) -> rusqlite::Result<Value> {
+    Ok(to_float(values).unwrap_or(Value::Null))
+}
+
+pub(super) fn to_boolean_or_null(values: &[Value]) -> rusqlite::Result<Value> {
+    Ok(to_boolean(values).unwrap_or(Value::Null))
+}

@@ -1,0 +1,138 @@
+//! From values to JSON. Nodes and relationships are looked up here, by row, when they are given out.
+
+use std::collections::HashMap;
+
+use rusqlite::{CachedStatement, Connection};
+use serde_json::{Map, Number, Value as Json};
+
+use super::Limits;
+use super::value::{Entity, Value};
+
+/// Nodes and relationships that are kept as JSON while one answer is made: the same few stand in many rows.
+const KEPT: usize = 10_000;
+
+const NODE: &str = "SELECT props, (SELECT json_group_array(name) FROM label WHERE node = node.id) FROM node WHERE row_id = ?1";
+const EDGE: &str = "SELECT props, type, source, target FROM edge WHERE row_id = ?1";
+
+/// Makes JSON, and counts its bytes.
+pub(super) struct Output<'c> {
+    node: CachedStatement<'c>,
+    edge: CachedStatement<'c>,
+    nodes: HashMap<i64, Json>,
+    edges: HashMap<i64, Json>,
+    bytes: usize,
+    most: usize,
+}
+
+impl<'c> Output<'c> {
+    pub fn new(connection: &'c Connection, limits: &Limits) -> rusqlite::Result<Self> {
+        Ok(Self {
+            node: connection.prepare_cached(NODE)?,
+            edge: connection.prepare_cached(EDGE)?,
+            nodes: HashMap::new(),
+            edges: HashMap::new(),
+            bytes: 0,
+            most: limits.bytes,
+        })
+    }
+
+    /// Whether more was made than is allowed.
+    pub fn is_full(&self) -> bool {
+        self.bytes > self.most
+    }
+
+    pub fn json(&mut self, value: Value) -> rusqlite::Result<Json> {
+        self.bytes += 8;
+        Ok(match value {
+            Value::Null => Json::Null,
+            Value::Bool(value) => Json::Bool(value),
+            Value::Int(number) => Json::Number(number.into()),
+            Value::Float(number) => match Number::from_f64(number) {
+                Some(number) => Json::Number(number),
+                // JSON has no such number.
+                None if number.is_nan() => Json::String("NaN".to_owned()),
+                None if number > 0.0 => Json::String("Infinity".to_owned()),
+                None => Json::String("-Infinity".to_owned()),
+            },
+            Value::Text(text) => {
+                self.bytes += text.len();
+                Json::String(text)
+            }
+            Value::List(items) => {
+                Json::Array(items.into_iter().map(|item| self.json(item)).collect::<rusqlite::Result<_>>()?)
+            }
+            Value::Map(entries) => {
+                let mut map = Map::new();
+                for (key, value) in entries {
+                    self.bytes += key.len();
+                    map.insert(key, self.json(value)?);
+                }
+                Json::Object(map)
+            }
+            Value::Node(entity) => self.node(entity)?,
+            Value::Relationship(entity) => self.edge(entity)?,
+            Value::Path(entities) => {
+                let mut items = Vec::with_capacity(entities.len());
+                for (at, entity) in entities.into_iter().enumerate() {
+                    items.push(if at % 2 == 0 { self.node(entity)? } else { self.edge(entity)? });
+                }
+                Json::Array(items)
+            }
+        })
+    }
+
+    fn node(&mut self, entity: Entity) -> rusqlite::Result<Json> {
+        if let Some(known) = self.nodes.get(&entity.row) {
+            self.bytes += size(known);
+            return Ok(known.clone());
+        }
+        let (props, labels): (String, String) =
+            self.node.query_row([entity.row], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let mut map = object(&props);
+        map.insert("_id".to_owned(), entity.id.into());
+        map.insert("_labels".to_owned(), serde_json::from_str(&labels).unwrap_or_default());
+        Ok(keep(&mut self.nodes, &mut self.bytes, entity, map))
+    }
+
+    fn edge(&mut self, entity: Entity) -> rusqlite::Result<Json> {
+        if let Some(known) = self.edges.get(&entity.row) {
+            self.bytes += size(known);
+            return Ok(known.clone());
+        }
+        let (props, kind, source, target): (String, String, i64, i64) = self
+            .edge
+            .query_row([entity.row], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))?;
+        let mut map = object(&props);
+        map.insert("_id".to_owned(), entity.id.into());
+        map.insert("_type".to_owned(), kind.into());
+        map.insert("_from".to_owned(), source.into());
+        map.insert("_to".to_owned(), target.into());
+        Ok(keep(&mut self.edges, &mut self.bytes, entity, map))
+    }
+}
+
+fn object(props: &str) -> Map<String, Json> {
+    match serde_json::from_str(props) {
+        Ok(Json::Object(map)) => map,
+        _ => Map::new(),
+    }
+}
+
+fn keep(kept: &mut HashMap<i64, Json>, bytes: &mut usize, entity: Entity, map: Map<String, Json>) -> Json {
+    let json = Json::Object(map);
+    *bytes += size(&json);
+    if kept.len() < KEPT {
+        kept.insert(entity.row, json.clone());
+    }
+    json
+}
+
+/// About how many bytes a value has as text.
+fn size(json: &Json) -> usize {
+    match json {
+        Json::String(text) => text.len() + 2,
+        Json::Array(items) => items.iter().map(size).sum::<usize>() + 2,
+        Json::Object(map) => map.iter().map(|(key, value)| key.len() + 4 + size(value)).sum::<usize>() + 2,
+        _ => 8,
+    }
+}

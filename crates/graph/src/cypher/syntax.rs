@@ -1,0 +1,149 @@
+//! The caps that hold before anything is parsed, and the parser.
+
+use open_cypher::ast::{QueryKind, RegularQuery, StatementKind};
+use open_cypher::{Keyword, Span, Token, TokenKind};
+
+use super::refusal::{Outcome, Refusal};
+
+/// The longest query. A question a person or a program writes has a few hundred bytes.
+pub(crate) const MAX_BYTES: usize = 64 << 10;
+
+/// The most words of a query: what the parser does costs more than linear time where it has to guess.
+const MAX_TOKENS: usize = 8_000;
+
+/// How deep the tree of a query may be. Parser, compiler and SQLite recurse over it.
+pub(crate) const MAX_NESTING: usize = 240;
+
+/// The query that a text holds.
+pub(crate) fn parse(source: &str) -> Outcome<RegularQuery> {
+    if source.len() > MAX_BYTES {
+        let message = format!("the query has {} bytes, {MAX_BYTES} are allowed", source.len());
+        return Err(Refusal::too_much(message, "pass long lists and texts as parameters"));
+    }
+    let tokens: Vec<Token> =
+        open_cypher::lex(source).tokens.into_iter().filter(|token| !token.is_trivia()).collect();
+    if tokens.len() > MAX_TOKENS {
+        let message = format!("the query has {} words, {MAX_TOKENS} are allowed", tokens.len());
+        return Err(Refusal::too_much(message, "pass long lists and texts as parameters"));
+    }
+    let nesting = nesting(&tokens);
+    if nesting > MAX_NESTING {
+        let message = format!("the query is nested {nesting} deep, {MAX_NESTING} are allowed");
+        return Err(Refusal::too_much(message, "use fewer brackets and operators in one expression"));
+    }
+    let parsed = open_cypher::parse(source).map_err(|errors| refused(source, &errors))?;
+    let whole = parsed.program.span;
+    let Some(statement) = parsed.program.statements.into_iter().next() else {
+        return Err(
+            Refusal::new("UnexpectedSyntax", whole, "there is no query").help("begin with MATCH or RETURN")
+        );
+    };
+    let StatementKind::Query(query) = statement.kind else {
+        return Err(Refusal::new("UnexpectedSyntax", statement.span, "this is no query"));
+    };
+    if let Some(mode) = query.mode {
+        return Err(Refusal::unsupported(mode.span, "EXPLAIN or PROFILE"));
+    }
+    match query.query.kind {
+        QueryKind::Regular(regular) => Ok(regular),
+        _ => Err(Refusal::new("UnexpectedSyntax", query.query.span, "this is no query")),
+    }
+}
+
+fn refused(source: &str, errors: &open_cypher::ParseErrors) -> Box<Refusal> {
+    let Some(first) = errors.diagnostics().iter().find(|diagnostic| diagnostic.is_error()) else {
+        return Refusal::new("UnexpectedSyntax", Span::empty(source.len()), "the query cannot be parsed");
+    };
+    let kind = match first.code {
+        open_cypher::DiagnosticCode::InvalidNumber => "InvalidNumberLiteral",
+        open_cypher::DiagnosticCode::InvalidEscape => "InvalidUnicodeLiteral",
+        _ => "UnexpectedSyntax",
+    };
+    let refusal = Refusal::new(kind, first.primary_span, first.message.clone());
+    match &first.help {
+        Some(help) => refusal.help(help.clone()),
+        None => refusal,
+    }
+}
+
+/// One pair of brackets: operators of the expression that is read now, and the deepest thing inside it.
+#[derive(Default)]
+struct Frame {
+    operators: usize,
+    inside: usize,
+    deepest: usize,
+}
+
+impl Frame {
+    fn end_expression(&mut self) {
+        self.deepest = self.deepest.max(self.operators + self.inside);
+        self.operators = 0;
+        self.inside = 0;
+    }
+}
+
+/// An upper bound for the depth of the syntax tree: brackets, and chains of operators, which nest to the left.
+fn nesting(tokens: &[Token]) -> usize {
+    let mut frames = vec![Frame::default()];
+    for token in tokens {
+        match token.kind {
+            TokenKind::LeftParen
+            | TokenKind::LeftBracket
+            | TokenKind::LeftBrace
+            | TokenKind::Keyword(Keyword::Case) => {
+                frames.push(Frame::default());
+            }
+            TokenKind::RightParen
+            | TokenKind::RightBracket
+            | TokenKind::RightBrace
+            | TokenKind::Keyword(Keyword::End)
+                if frames.len() > 1 =>
+            {
+                let mut closed = frames.pop().unwrap_or_default();
+                closed.end_expression();
+                if let Some(frame) = frames.last_mut() {
+                    frame.operators += 1;
+                    frame.inside = frame.inside.max(closed.deepest + 1);
+                }
+            }
+            TokenKind::Comma
+            | TokenKind::Semicolon
+            | TokenKind::Keyword(
+                Keyword::Match
+                | Keyword::Optional
+                | Keyword::Where
+                | Keyword::With
+                | Keyword::Unwind
+                | Keyword::Return
+                | Keyword::Union
+                | Keyword::When
+                | Keyword::Then
+                | Keyword::Else,
+            ) => {
+                if let Some(frame) = frames.last_mut() {
+                    frame.end_expression();
+                }
+            }
+            TokenKind::Identifier
+            | TokenKind::EscapedIdentifier
+            | TokenKind::Parameter
+            | TokenKind::Integer
+            | TokenKind::HexInteger
+            | TokenKind::OctalInteger
+            | TokenKind::Float
+            | TokenKind::String => {}
+            _ => {
+                if let Some(frame) = frames.last_mut() {
+                    frame.operators += 1;
+                }
+            }
+        }
+    }
+    let mut depth = 0;
+    while let Some(mut frame) = frames.pop() {
+        frame.inside = frame.inside.max(depth);
+        frame.end_expression();
+        depth = frame.deepest + 1;
+    }
+    depth
+}

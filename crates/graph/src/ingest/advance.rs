@@ -1,0 +1,124 @@
+//! From one state of the tree to the next: changed files are read, and linked together with those they concern.
+
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashSet};
+
+use globset::GlobSet;
+
+use super::blobs::Parses;
+use super::language::{Language, parent};
+use super::link::{self, Linked, World};
+use super::repository::Changed;
+use super::state::{FileNow, State};
+use crate::store::failure::GraphError;
+use crate::store::write::{Holding, Owner, Writer};
+
+/// Brings state and store from one tree to the next. Every changed blob must have been read.
+pub(crate) fn advance(
+    writer: &mut Writer<'_>,
+    state: &mut State,
+    parses: &mut Parses,
+    tests: &GlobSet,
+    changes: &[Changed],
+) -> Result<(), GraphError> {
+    if changes.is_empty() {
+        return Ok(());
+    }
+    let mut touched = HashSet::new();
+    let mut again: BTreeSet<String> = BTreeSet::new();
+    let mut packages: BTreeSet<String> = BTreeSet::new();
+    let mut manifests = false;
+    for change in changes {
+        let language = Language::of(&change.path);
+        manifests |= language.is_manifest();
+        let before = state.file(&change.path).map(|file| file.interface);
+        match change.blob {
+            Some(blob) => {
+                let parse = parses.get(writer.connection, blob, language)?;
+                let file = FileNow::new(blob, language, &parse)?;
+                if before != Some(file.interface) {
+                    touched.insert(link::interface_key(&change.path));
+                }
+                link::claim(writer.connection, writer.ids, &change.path, &parse)?;
+                state.insert(change.path.clone(), file);
+                again.insert(change.path.clone());
+            }
+            None => {
+                touched.insert(link::interface_key(&change.path));
+                state.remove(&change.path);
+                again.remove(&change.path);
+                if let Some(held) = writer.clear(Owner::File, &change.path)? {
+                    packages.extend(held.packages);
+                }
+            }
+        }
+        if before.is_none() || change.blob.is_none() {
+            touched.insert(link::existence_key(&change.path));
+            touched.insert(link::listing_key(parent(&change.path)));
+        }
+    }
+    if manifests && state.read_manifests(writer.connection, parses)? {
+        again.extend(state.files().keys().cloned());
+    } else {
+        again.extend(concerned(writer, &touched)?);
+    }
+    relink(writer, state, parses, tests, &again, &mut packages)?;
+    settle_packages(writer, &packages)
+}
+
+/// Files that looked at something that is not as it was.
+fn concerned(writer: &Writer<'_>, touched: &HashSet<i64>) -> Result<Vec<String>, GraphError> {
+    let mut names = Vec::new();
+    let mut statement = writer.connection.prepare_cached("SELECT name FROM now_key WHERE key = ?1")?;
+    for key in touched {
+        let rows = statement.query_map([key], |row| row.get(0))?;
+        for row in rows {
+            names.push(row?);
+        }
+    }
+    Ok(names)
+}
+
+fn relink(
+    writer: &mut Writer<'_>,
+    state: &State,
+    parses: &mut Parses,
+    tests: &GlobSet,
+    paths: &BTreeSet<String>,
+    packages: &mut BTreeSet<String>,
+) -> Result<(), GraphError> {
+    // The links share the reader's memory; it comes back when all are made.
+    let shared = RefCell::new(std::mem::take(parses));
+    let world = World { connection: writer.connection, state, parses: &shared, tests };
+    let done = paths.iter().try_for_each(|path| {
+        let Some(file) = state.file(path) else { return Ok(()) };
+        let Linked { facts, keys, packages: named } = link::link(&world, writer.ids, path, file)?;
+        packages.extend(named.iter().cloned());
+        let bytes = postcard::to_stdvec(file)?;
+        let holding = Holding { file: Some(&bytes), facts, keys, packages: named };
+        if let Some(before) = writer.set(Owner::File, path, holding)? {
+            packages.extend(before.packages);
+        }
+        Ok(())
+    });
+    *parses = shared.into_inner();
+    done
+}
+
+/// A package outside the tree is there as long as a file names it.
+fn settle_packages(writer: &mut Writer<'_>, packages: &BTreeSet<String>) -> Result<(), GraphError> {
+    for package in packages {
+        let named = writer
+            .connection
+            .prepare_cached("SELECT 1 FROM now_key WHERE key = ?1")?
+            .exists([link::package_key(package)])?;
+        let held = writer.held(Owner::Package, package)?.is_some();
+        if named && !held {
+            let fact = link::external_package(writer.connection, writer.ids, package)?;
+            writer.set(Owner::Package, package, Holding { facts: vec![fact], ..Holding::default() })?;
+        } else if !named && held {
+            writer.clear(Owner::Package, package)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,92 @@
+//! Ingests commits, ancestors first, a bounded number in each transaction.
+
+use std::collections::HashSet;
+
+use git2::Oid;
+use globset::GlobSet;
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::advance::advance;
+use super::blobs::Parses;
+use super::history;
+use super::language::Language;
+use super::repository::{Changed, Repo};
+use super::state::State;
+use crate::store::failure::GraphError;
+use crate::store::identity::Identities;
+use crate::store::write::Writer;
+
+/// What was ingested last.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Last {
+    pub(crate) number: i64,
+    pub(crate) commit: Option<Oid>,
+    pub(crate) tree: String,
+}
+
+/// The last moment that is a commit.
+pub(crate) fn last(connection: &Connection) -> Result<Last, GraphError> {
+    let row: Option<(i64, String, String)> = connection
+        .prepare_cached(
+            "SELECT number, commit_id, tree FROM moment WHERE commit_id IS NOT NULL \
+             ORDER BY number DESC LIMIT 1",
+        )?
+        .query_row([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+        .optional()?;
+    match row {
+        Some((number, commit, tree)) => Ok(Last { number, commit: Some(Oid::from_str(&commit)?), tree }),
+        None => Ok(Last::default()),
+    }
+}
+
+/// All commits that were ingested.
+pub(crate) fn known(connection: &Connection) -> Result<HashSet<Oid>, GraphError> {
+    let mut statement = connection.prepare("SELECT commit_id FROM moment WHERE commit_id IS NOT NULL")?;
+    let rows = statement.query_map([], |row| row.get::<_, String>(0))?;
+    let mut known = HashSet::new();
+    for row in rows {
+        known.insert(Oid::from_str(&row?)?);
+    }
+    Ok(known)
+}
+
+/// Ingests these commits in this order, within the transaction that is open. Answers how many blobs were read.
+pub(crate) fn ingest(
+    connection: &Connection,
+    repo: &Repo,
+    state: &mut State,
+    parses: &mut Parses,
+    tests: &GlobSet,
+    commits: &[Oid],
+) -> Result<u64, GraphError> {
+    let mut ids = Identities::load(connection)?;
+    let mut last = last(connection)?;
+    let mut parsed = 0;
+    for id in commits {
+        let old = repo.find_tree(&last.tree)?;
+        let new = repo.tree(*id)?;
+        let changes = repo.changed(old.as_ref(), new.as_ref())?;
+        parsed += read(connection, repo, parses, &changes)?;
+        let number = last.number + 1;
+        let mut writer = Writer { connection, moment: number, draft: false, ids: &mut ids };
+        advance(&mut writer, state, parses, tests, &changes)?;
+        history::record(&mut writer, repo, *id)?;
+        history::show(&mut writer, repo, last.commit, Some(*id))?;
+        let tree = new.map(|tree| tree.id().to_string()).unwrap_or_default();
+        connection
+            .prepare_cached("INSERT INTO moment (number, commit_id, tree) VALUES (?1, ?2, ?3)")?
+            .execute(params![number, id.to_string(), tree])?;
+        last = Last { number, commit: Some(*id), tree };
+    }
+    Ok(parsed)
+}
+
+fn read(
+    connection: &Connection,
+    repo: &Repo,
+    parses: &mut Parses,
+    changes: &[Changed],
+) -> Result<u64, GraphError> {
+    let wanted = changes.iter().filter_map(|change| Some((change.blob?, Language::of(&change.path))));
+    parses.read(connection, wanted, |blob| repo.content(blob))
+}

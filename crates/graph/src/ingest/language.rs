@@ -1,0 +1,158 @@
+//! Which reader a file gets, by its name alone.
+
+use serde::{Deserialize, Serialize};
+
+/// How a blob is read. The number stands in the store: new ones are added at the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(crate) enum Language {
+    /// Counted, not parsed.
+    Plain = 0,
+    TypeScript = 1,
+    Tsx = 2,
+    JavaScript = 3,
+    Rust = 4,
+    Python = 5,
+    Go = 6,
+    Java = 7,
+    PackageJson = 8,
+    TsConfig = 9,
+    CargoToml = 10,
+    PyProject = 11,
+    GoMod = 12,
+    Pom = 13,
+}
+
+/// Where packages of a language come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) enum Ecosystem {
+    Npm,
+    Cargo,
+    Pypi,
+    Go,
+    Maven,
+}
+
+impl Ecosystem {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Npm => "npm",
+            Self::Cargo => "cargo",
+            Self::Pypi => "pypi",
+            Self::Go => "go",
+            Self::Maven => "maven",
+        }
+    }
+}
+
+impl Language {
+    pub(crate) fn of(path: &str) -> Self {
+        let name = file_name(path);
+        match name {
+            "package.json" => return Self::PackageJson,
+            "jsconfig.json" => return Self::TsConfig,
+            "Cargo.toml" => return Self::CargoToml,
+            "pyproject.toml" => return Self::PyProject,
+            "go.mod" => return Self::GoMod,
+            "pom.xml" => return Self::Pom,
+            // `tsconfig.base.json` and the like, which others extend.
+            _ if name.starts_with("tsconfig") && name.ends_with(".json") => return Self::TsConfig,
+            _ => {}
+        }
+        match extension(name) {
+            "ts" | "mts" | "cts" => Self::TypeScript,
+            "tsx" => Self::Tsx,
+            "js" | "mjs" | "cjs" | "jsx" => Self::JavaScript,
+            "rs" => Self::Rust,
+            "py" | "pyi" => Self::Python,
+            "go" => Self::Go,
+            "java" => Self::Java,
+            _ => Self::Plain,
+        }
+    }
+
+    pub(crate) fn is_manifest(self) -> bool {
+        matches!(
+            self,
+            Self::PackageJson
+                | Self::TsConfig
+                | Self::CargoToml
+                | Self::PyProject
+                | Self::GoMod
+                | Self::Pom
+        )
+    }
+
+    pub(crate) fn ecosystem(self) -> Option<Ecosystem> {
+        Some(match self {
+            Self::TypeScript | Self::Tsx | Self::JavaScript | Self::PackageJson | Self::TsConfig => {
+                Ecosystem::Npm
+            }
+            Self::Rust | Self::CargoToml => Ecosystem::Cargo,
+            Self::Python | Self::PyProject => Ecosystem::Pypi,
+            Self::Go | Self::GoMod => Ecosystem::Go,
+            Self::Java | Self::Pom => Ecosystem::Maven,
+            Self::Plain => return None,
+        })
+    }
+}
+
+/// The language's name as it stands in the graph; none for what has no well-known one.
+pub(crate) fn language_name(path: &str) -> Option<&'static str> {
+    Some(match extension(file_name(path)) {
+        "ts" | "mts" | "cts" | "tsx" => "typescript",
+        "js" | "mjs" | "cjs" | "jsx" => "javascript",
+        "rs" => "rust",
+        "py" | "pyi" => "python",
+        "go" => "go",
+        "java" => "java",
+        "json" => "json",
+        "md" => "markdown",
+        "toml" => "toml",
+        "yml" | "yaml" => "yaml",
+        "html" | "htm" => "html",
+        "css" => "css",
+        "sh" => "shell",
+        "sql" => "sql",
+        "c" | "h" => "c",
+        "cc" | "cpp" | "hpp" => "c++",
+        "xml" => "xml",
+        _ => return None,
+    })
+}
+
+pub(crate) fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// What follows the last dot of a name; empty where there is none, and for a name that begins with its only dot.
+pub(crate) fn extension(name: &str) -> &str {
+    match name.rsplit_once('.') {
+        Some((stem, extension)) if !stem.is_empty() => extension,
+        _ => "",
+    }
+}
+
+/// The directory of a path; the root is the empty one.
+pub(crate) fn parent(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(directory, _)| directory)
+}
+
+/// A name below a directory.
+pub(crate) fn join(directory: &str, name: &str) -> String {
+    if directory.is_empty() { name.to_owned() } else { format!("{directory}/{name}") }
+}
+
+/// `relative`, as seen from `directory`; none when it leaves the tree.
+pub(crate) fn normalise(directory: &str, relative: &str) -> Option<String> {
+    let mut parts: Vec<&str> = directory.split('/').filter(|part| !part.is_empty()).collect();
+    for part in relative.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop()?;
+            }
+            part => parts.push(part),
+        }
+    }
+    Some(parts.join("/"))
+}

@@ -1,0 +1,280 @@
+//! Who calls whom, as far as names tell. No types are known, so every such relationship is marked as a best effort.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::json;
+
+use super::imports::{Imports, Module};
+use super::lookup::{self, Found};
+use super::{Link, go, java, rust, symbol_id};
+use crate::ingest::language::Language;
+use crate::ingest::parse::{Call, Kind, Parse};
+use crate::store::failure::GraphError;
+use crate::store::identity::Identities;
+use crate::store::write::Fact;
+
+/// Files whose methods are looked at by name alone.
+const MAX_METHOD_FILES: usize = 200;
+
+/// How the callee was found.
+#[derive(Clone, Copy)]
+enum How {
+    SameFile,
+    Import,
+    Namespace,
+    Package,
+    MethodName,
+}
+
+impl How {
+    fn name(self) -> &'static str {
+        match self {
+            Self::SameFile => "same-file",
+            Self::Import => "import",
+            Self::Namespace => "namespace",
+            Self::Package => "package",
+            Self::MethodName => "method-name",
+        }
+    }
+}
+
+/// One relationship for each pair of caller and callee, with the line of the first call and the number of calls.
+pub(super) fn calls(
+    link: &Link<'_>,
+    ids: &Identities,
+    parse: &Parse,
+    imports: &Imports,
+    file: i64,
+    symbols: &[i64],
+) -> Result<Vec<Fact>, GraphError> {
+    let finder = Finder { link, parse, imports };
+    let mut found: Vec<(&Call, Found, How)> = Vec::new();
+    let mut values: Vec<&Call> = Vec::new();
+    for call in &parse.calls {
+        match finder.find(call)? {
+            Outcome::Found(symbol, how) => found.push((call, symbol, how)),
+            Outcome::OfValue => values.push(call),
+            Outcome::Nothing => {}
+        }
+    }
+    if !values.is_empty() {
+        // Values mostly come from what is imported or called here.
+        let mut files: BTreeSet<&str> = imports.files.iter().map(String::as_str).collect();
+        files.extend(found.iter().map(|(_, (path, _), _)| path.as_str()));
+        let methods = finder.methods(&files)?;
+        for call in values {
+            if let Some(Some(symbol)) = methods.get(&call.name) {
+                found.push((call, symbol.clone(), How::MethodName));
+            }
+        }
+    }
+    found.sort_by_key(|(call, ..)| call.line);
+    let mut arrows: BTreeMap<(i64, i64), (u32, u32, How)> = BTreeMap::new();
+    for (call, (path, index), how) in found {
+        let target = if path == link.path {
+            symbols.get(index as usize).copied()
+        } else {
+            let theirs = link.parse(&path)?;
+            theirs.and_then(|parse| Some(symbol_id(ids, &path, parse.symbols.get(index as usize)?)))
+        };
+        let Some(target) = target else { continue };
+        let source = call.enclosing.and_then(|symbol| symbols.get(symbol as usize)).copied().unwrap_or(file);
+        let arrow = arrows.entry((source, target)).or_insert((call.line, 0, how));
+        arrow.1 += 1;
+    }
+    Ok(arrows
+        .into_iter()
+        .map(|((source, target), (line, count, how))| {
+            let props = json!({ "line": line, "count": count, "bestEffort": true, "how": how.name() });
+            Fact::edge("CALLS", source, target, 0, props.to_string())
+        })
+        .collect())
+}
+
+/// What a call's name leads to.
+enum Outcome {
+    Found(Found, How),
+    /// A method of some value: only its name can tell.
+    OfValue,
+    Nothing,
+}
+
+struct Finder<'a, 'w> {
+    link: &'a Link<'w>,
+    parse: &'a Parse,
+    imports: &'a Imports,
+}
+
+impl Finder<'_, '_> {
+    fn find(&self, call: &Call) -> Result<Outcome, GraphError> {
+        let found = match &call.receiver {
+            None => self.plain(call)?,
+            Some(receiver) => return self.received(call, receiver),
+        };
+        Ok(found.map_or(Outcome::Nothing, |(symbol, how)| Outcome::Found(symbol, how)))
+    }
+
+    fn separator(&self) -> &'static str {
+        lookup::separator(self.link, self.link.path)
+    }
+
+    fn here(&self, index: u32) -> Found {
+        (self.link.path.to_owned(), index)
+    }
+
+    /// A name alone: what is around it, then what was imported, then what the package shares.
+    fn plain(&self, call: &Call) -> Result<Option<(Found, How)>, GraphError> {
+        let language = self.link.language(self.link.path);
+        let separator = self.separator();
+        let mut around = self.enclosing_container(call);
+        loop {
+            let qualified =
+                if around.is_empty() { call.name.clone() } else { format!("{around}{separator}{}", call.name) };
+            if let Some(index) = lookup::symbol(self.parse, &qualified) {
+                let is_method =
+                    self.parse.symbols.get(index as usize).is_some_and(|symbol| symbol.kind == Kind::Method);
+                // Only Java calls a method of its own class by the name alone.
+                if !is_method || language == Language::Java {
+                    return Ok(Some((self.here(index), How::SameFile)));
+                }
+            }
+            if around.is_empty() {
+                break;
+            }
+            around = around.rsplit_once(separator).map(|(outer, _)| outer.to_owned()).unwrap_or_default();
+        }
+        if let Some((module, there)) = self.imports.names.get(&call.name) {
+            return Ok(lookup::find(self.link, module, there)?.map(|found| (found, How::Import)));
+        }
+        // `const x = require("./x"); x()` calls what the module is.
+        if let Some(module) = self.imports.modules.get(&call.name) {
+            let found = lookup::find(self.link, module, "default")?;
+            return Ok(found.map(|found| (found, How::Namespace)));
+        }
+        for module in &self.imports.stars {
+            if let Some(found) = lookup::find(self.link, module, &call.name)? {
+                return Ok(Some((found, How::Import)));
+            }
+        }
+        self.shared(language, &call.name)
+    }
+
+    /// What files of the same package see without an import.
+    fn shared(&self, language: Language, name: &str) -> Result<Option<(Found, How)>, GraphError> {
+        let files = match language {
+            Language::Go => go::siblings(self.link)?,
+            Language::Java => java::siblings(self.link, name)?,
+            _ => return Ok(None),
+        };
+        let found = lookup::find(self.link, &Module { files, inner: String::new() }, name)?;
+        Ok(found.map(|found| (found, How::Package)))
+    }
+
+    fn enclosing_container(&self, call: &Call) -> String {
+        let enclosing = call.enclosing.and_then(|index| self.parse.symbols.get(index as usize));
+        let Some(symbol) = enclosing else { return String::new() };
+        if symbol.kind.is_container() {
+            return symbol.qualified.clone();
+        }
+        let separator = self.separator();
+        symbol.qualified.rsplit_once(separator).map(|(outer, _)| outer.to_owned()).unwrap_or_default()
+    }
+
+    fn received(&self, call: &Call, receiver: &str) -> Result<Outcome, GraphError> {
+        let separator = self.separator();
+        let is_self = matches!(receiver, "this" | "self" | "cls" | "Self" | ".self");
+        if is_self {
+            let container = self.enclosing_container(call);
+            let found = lookup::symbol(self.parse, &format!("{container}{separator}{}", call.name));
+            if let Some(index) = found {
+                return Ok(Outcome::Found(self.here(index), How::SameFile));
+            }
+        } else if !receiver.is_empty() && !receiver.starts_with('.') {
+            if let Some((symbol, how)) = self.through_path(call, receiver)? {
+                return Ok(Outcome::Found(symbol, how));
+            }
+            // `String::new` is nobody's method here: only values are asked by the method's name alone.
+            if separator == "::" {
+                return Ok(Outcome::Nothing);
+            }
+        }
+        Ok(Outcome::OfValue)
+    }
+
+    /// `a.b.name`, where `a` is a module, something imported, or something of this file.
+    fn through_path(&self, call: &Call, receiver: &str) -> Result<Option<(Found, How)>, GraphError> {
+        let separator = self.separator();
+        let name = &call.name;
+        if let Some(module) = self.imports.modules.get(receiver) {
+            return Ok(lookup::find(self.link, module, name)?.map(|found| (found, How::Namespace)));
+        }
+        let (head, rest) = match receiver.split_once(separator) {
+            Some((head, rest)) => (head, format!("{rest}{separator}{name}")),
+            None => (receiver, name.clone()),
+        };
+        if let Some(module) = self.imports.modules.get(head) {
+            return Ok(lookup::find(self.link, module, &rest)?.map(|found| (found, How::Namespace)));
+        }
+        if let Some((module, there)) = self.imports.names.get(head) {
+            let wanted = format!("{there}{separator}{rest}");
+            return Ok(lookup::find(self.link, module, &wanted)?.map(|found| (found, How::Import)));
+        }
+        let mut around = self.enclosing_container(call);
+        loop {
+            let prefix = if around.is_empty() { String::new() } else { format!("{around}{separator}") };
+            let qualified = format!("{prefix}{receiver}{separator}{name}");
+            if let Some(index) = lookup::symbol(self.parse, &qualified) {
+                return Ok(Some((self.here(index), How::SameFile)));
+            }
+            if around.is_empty() {
+                break;
+            }
+            around = around.rsplit_once(separator).map(|(outer, _)| outer.to_owned()).unwrap_or_default();
+        }
+        match self.link.language(self.link.path) {
+            Language::Rust => {
+                if let Some(module) = rust::module(self.link, self.link.path, receiver, "")? {
+                    let found = lookup::find(self.link, &module, name)?;
+                    return Ok(found.map(|found| (found, How::Namespace)));
+                }
+                for module in &self.imports.stars {
+                    let wanted = format!("{receiver}{separator}{name}");
+                    if let Some(found) = lookup::find(self.link, module, &wanted)? {
+                        return Ok(Some((found, How::Import)));
+                    }
+                }
+                Ok(None)
+            }
+            language @ (Language::Go | Language::Java) => {
+                let files = match language {
+                    Language::Go => go::siblings(self.link)?,
+                    _ => java::siblings(self.link, head)?,
+                };
+                let module = Module { files, inner: String::new() };
+                let wanted = format!("{receiver}{separator}{name}");
+                Ok(lookup::find(self.link, &module, &wanted)?.map(|found| (found, How::Package)))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Methods by name of this file and of `files`; none for a name that more than one has.
+    fn methods(&self, files: &BTreeSet<&str>) -> Result<BTreeMap<String, Option<Found>>, GraphError> {
+        let mut methods: BTreeMap<String, Option<Found>> = BTreeMap::new();
+        let mut add = |path: &str, parse: &Parse| {
+            for (index, symbol) in parse.symbols.iter().enumerate() {
+                if symbol.kind == Kind::Method {
+                    let found = u32::try_from(index).ok().map(|index| (path.to_owned(), index));
+                    methods.entry(symbol.name.clone()).and_modify(|known| *known = None).or_insert(found);
+                }
+            }
+        };
+        add(self.link.path, self.parse);
+        for file in files.iter().filter(|file| **file != self.link.path).take(MAX_METHOD_FILES) {
+            if let Some(parse) = self.link.parse(file)? {
+                add(file, &parse);
+            }
+        }
+        Ok(methods)
+    }
+}

@@ -1,0 +1,139 @@
+//! Where the specifiers of TypeScript and JavaScript lead.
+
+use super::Link;
+use super::imports::{Module, Resolved};
+use crate::ingest::language::{Ecosystem, Language, normalise, parent};
+use crate::ingest::parse::Import;
+use crate::ingest::state::Package;
+
+/// Extensions in the order in which they are tried.
+const EXTENSIONS: [&str; 11] =
+    ["ts", "tsx", "d.ts", "js", "jsx", "mjs", "cjs", "mts", "cts", "vue", "json"];
+
+/// What a written extension may mean, when such a file is not there.
+const MEANINGS: [(&str, &[&str]); 4] = [
+    (".js", &[".ts", ".tsx", ".d.ts", ".jsx"]),
+    (".jsx", &[".tsx"]),
+    (".mjs", &[".mts", ".d.mts"]),
+    (".cjs", &[".cts", ".d.cts"]),
+];
+
+/// Configurations that extend one another.
+const MAX_EXTENDS: usize = 8;
+
+pub(super) fn resolve(link: &Link<'_>, file: &str, import: &Import) -> Resolved {
+    let specifier = import.specifier.split(['?', '!']).next().unwrap_or_default();
+    let directory = parent(file);
+    if specifier.starts_with("./") || specifier.starts_with("../") || matches!(specifier, "." | "..") {
+        let base = normalise(directory, specifier);
+        return of_file(base.and_then(|base| candidate(link, &base)));
+    }
+    if specifier.is_empty() || specifier.contains("://") || specifier.starts_with(['/', '#']) {
+        return Resolved::default();
+    }
+    let found = aliased(link, directory, specifier).or_else(|| workspace(link, specifier));
+    if found.is_some() {
+        return of_file(found);
+    }
+    Resolved { package: Some((Ecosystem::Npm, package_name(specifier))), ..Resolved::default() }
+}
+
+fn of_file(path: Option<String>) -> Resolved {
+    Resolved { module: path.map(Module::file).unwrap_or_default(), ..Resolved::default() }
+}
+
+/// `@scope/name/rest` is a file of `@scope/name`.
+fn package_name(specifier: &str) -> String {
+    let parts = if specifier.starts_with('@') { 2 } else { 1 };
+    specifier.split('/').take(parts).collect::<Vec<_>>().join("/")
+}
+
+/// The file that a path without its extension, or a directory, stands for.
+fn candidate(link: &Link<'_>, base: &str) -> Option<String> {
+    if link.exists(base) {
+        return Some(base.to_owned());
+    }
+    for (written, meanings) in MEANINGS {
+        if let Some(stem) = base.strip_suffix(written) {
+            let meant = meanings.iter().map(|meant| format!("{stem}{meant}")).find(|path| link.exists(path));
+            if meant.is_some() {
+                return meant;
+            }
+        }
+    }
+    let named = EXTENSIONS.iter().map(|extension| format!("{base}.{extension}"));
+    let separator = if base.is_empty() { "" } else { "/" };
+    let index = EXTENSIONS.iter().map(|extension| format!("{base}{separator}index.{extension}"));
+    named.chain(index).find(|path| link.exists(path))
+}
+
+/// Path aliases and the base directory of the nearest `tsconfig.json`.
+fn aliased(link: &Link<'_>, directory: &str, specifier: &str) -> Option<String> {
+    let manifests = link.world.state.manifests();
+    let is_main = |package: &Package| {
+        package.language == Language::TsConfig
+            && (package.path.ends_with("tsconfig.json") || package.path.ends_with("jsconfig.json"))
+    };
+    let mut config = manifests.nearest(directory, is_main)?;
+    for _ in 0..MAX_EXTENDS {
+        let manifest = &config.manifest;
+        let base = manifest.base_url.as_deref().unwrap_or(".");
+        let base = normalise(&config.directory, base);
+        for (pattern, targets) in &manifest.aliases {
+            let Some(rest) = matched(pattern, specifier) else { continue };
+            for target in targets {
+                let path = base.as_deref().and_then(|base| normalise(base, &target.replacen('*', rest, 1)));
+                if let Some(found) = path.and_then(|path| candidate(link, &path)) {
+                    return Some(found);
+                }
+            }
+        }
+        if manifest.base_url.is_some() {
+            let path = base.as_deref().and_then(|base| normalise(base, specifier));
+            if let Some(found) = path.and_then(|path| candidate(link, &path)) {
+                return Some(found);
+            }
+        }
+        let above = normalise(&config.directory, manifest.extends.as_deref()?)?;
+        let above = if above.ends_with(".json") { above } else { format!("{above}.json") };
+        config = manifests.of_path(&above)?;
+    }
+    None
+}
+
+/// What `*` stands for; the empty text for a pattern without one.
+fn matched<'s>(pattern: &str, specifier: &'s str) -> Option<&'s str> {
+    match pattern.split_once('*') {
+        Some((before, after)) => specifier.strip_prefix(before)?.strip_suffix(after),
+        None => (pattern == specifier).then_some(""),
+    }
+}
+
+/// A package of the same tree: its entry, or a file of it.
+fn workspace(link: &Link<'_>, specifier: &str) -> Option<String> {
+    let manifests = link.world.state.manifests();
+    let name = package_name(specifier);
+    let directory = manifests.named(Ecosystem::Npm, &name)?;
+    let manifest = &manifests.at(directory, Language::PackageJson)?.manifest;
+    let rest = specifier.get(name.len()..).unwrap_or_default();
+    let sub_path = format!(".{rest}");
+    for (entry, target) in &manifest.entries {
+        let target = if entry.contains('*') {
+            matched(entry, &sub_path).map(|star| target.replacen('*', star, 1))
+        } else {
+            (*entry == sub_path).then(|| target.clone())
+        };
+        let path = target.and_then(|target| normalise(directory, &target));
+        if let Some(found) = path.and_then(|path| candidate(link, &path)) {
+            return Some(found);
+        }
+    }
+    let rest = rest.trim_start_matches('/');
+    // What is published is built from `src`, which is what is in the tree.
+    let places = if rest.is_empty() {
+        vec!["src/index".to_owned(), "index".to_owned(), "src/main".to_owned()]
+    } else {
+        vec![rest.to_owned(), format!("src/{rest}")]
+    };
+    places.iter().find_map(|place| candidate(link, &normalise(directory, place)?))
+}

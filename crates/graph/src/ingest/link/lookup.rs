@@ -1,0 +1,116 @@
+//! Names in modules: what a file defines, and what it gives on from others.
+
+use super::Link;
+use super::imports::{Module, resolve};
+use crate::ingest::language::Language;
+use crate::ingest::parse::{ImportKind, Kind, Parse};
+use crate::store::failure::GraphError;
+
+/// How many files a name is followed through.
+const MAX_HOPS: usize = 8;
+
+/// How many modules a search through `export *` may look at.
+const MAX_VISITS: usize = 200;
+
+/// A symbol of a file.
+pub(super) type Found = (String, u32);
+
+/// Finds `name` (with its containers) in a module.
+pub(super) fn find(link: &Link<'_>, module: &Module, name: &str) -> Result<Option<Found>, GraphError> {
+    let mut visits = Vec::new();
+    find_in_module(link, module, name, 0, &mut visits)
+}
+
+fn find_in_module(
+    link: &Link<'_>,
+    module: &Module,
+    name: &str,
+    hops: usize,
+    visits: &mut Vec<(String, String)>,
+) -> Result<Option<Found>, GraphError> {
+    for file in &module.files {
+        let separator = separator(link, file);
+        let wanted =
+            if module.inner.is_empty() { name.to_owned() } else { format!("{}{separator}{name}", module.inner) };
+        if let Some(found) = find_in_file(link, file, &wanted, hops, visits)? {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
+}
+
+pub(super) fn separator(link: &Link<'_>, file: &str) -> &'static str {
+    if link.language(file) == Language::Rust { "::" } else { "." }
+}
+
+/// A symbol of a parse by its qualified name; a definition before a mere variable, the first before later ones.
+pub(super) fn symbol(parse: &Parse, qualified: &str) -> Option<u32> {
+    let mut variable = None;
+    for (index, symbol) in parse.symbols.iter().enumerate() {
+        if symbol.qualified == qualified && symbol.kind != Kind::Module {
+            let index = u32::try_from(index).ok()?;
+            if symbol.kind != Kind::Variable {
+                return Some(index);
+            }
+            variable = variable.or(Some(index));
+        }
+    }
+    variable
+}
+
+fn find_in_file(
+    link: &Link<'_>,
+    file: &str,
+    name: &str,
+    hops: usize,
+    visits: &mut Vec<(String, String)>,
+) -> Result<Option<Found>, GraphError> {
+    let visit = (file.to_owned(), name.to_owned());
+    if hops > MAX_HOPS || visits.len() >= MAX_VISITS || visits.contains(&visit) {
+        return Ok(None);
+    }
+    visits.push(visit);
+    let Some(parse) = link.parse(file)? else { return Ok(None) };
+    let separator = separator(link, file);
+    let (head, rest) = match name.split_once(separator) {
+        Some((head, rest)) => (head, Some(rest)),
+        None => (name, None),
+    };
+    let with_rest = |head: &str| rest.map_or(head.to_owned(), |rest| format!("{head}{separator}{rest}"));
+    // A name that is given to others under another one.
+    let renamed = parse.exports.iter().find(|(theirs, _)| theirs == head).map(|(_, ours)| ours.as_str());
+    let ours = renamed.unwrap_or(head);
+    if let Some(index) = symbol(&parse, &with_rest(ours)) {
+        return Ok(Some((file.to_owned(), index)));
+    }
+    let binds = link.language(file) == Language::Python || renamed.is_some();
+    for import in &parse.imports {
+        if import.kind != ImportKind::ReExport && !(import.kind == ImportKind::Bind && binds) {
+            continue;
+        }
+        for given in &import.names {
+            let everything = given.there == "*" && given.here.is_empty();
+            if given.here != ours && !everything {
+                continue;
+            }
+            let resolved = resolve(link, file, import)?;
+            let part = resolved.parts.iter().find(|(there, _)| *there == given.there);
+            let found = match (part, rest) {
+                // The name is a module, and something of it is wanted.
+                (Some((_, module)), Some(rest)) => find_in_module(link, module, rest, hops + 1, visits)?,
+                (Some(_), None) => None,
+                (None, _) if everything => find_in_module(link, &resolved.module, name, hops + 1, visits)?,
+                (None, Some(rest)) if given.there == "*" => {
+                    find_in_module(link, &resolved.module, rest, hops + 1, visits)?
+                }
+                (None, _) => {
+                    find_in_module(link, &resolved.module, &with_rest(&given.there), hops + 1, visits)?
+                }
+            };
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+    }
+    Ok(None)
+}

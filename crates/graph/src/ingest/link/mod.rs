@@ -1,0 +1,275 @@
+//! From parsed files to facts: a file's nodes, and its links to others.
+//!
+//! INVARIANT: what is made of a file depends on its own parse, on the tests for existence that were made on the way, on
+//! the parses that were looked at, and on the manifests. Each of them but the last leaves a key, and a file is linked
+//! again exactly when one of its keys is touched or a manifest changes.
+
+mod calls;
+mod go;
+mod imports;
+mod java;
+mod javascript;
+mod lookup;
+mod python;
+mod rust;
+
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+use globset::GlobSet;
+use rusqlite::Connection;
+use serde_json::{Map, Value, json};
+
+use super::blobs::Parses;
+use super::language::{Language, extension, file_name, language_name, parent};
+use super::manifest::Manifest;
+use super::parse::{Parse, Symbol};
+use super::state::{FileNow, Package, State};
+use crate::store::failure::GraphError;
+use crate::store::identity::{self, Identities};
+use crate::store::write::Fact;
+
+/// Everything a link may look at.
+pub(crate) struct World<'w> {
+    pub(crate) connection: &'w Connection,
+    pub(crate) state: &'w State,
+    pub(crate) parses: &'w RefCell<Parses>,
+    pub(crate) tests: &'w GlobSet,
+}
+
+/// What a file says.
+#[derive(Default)]
+pub(crate) struct Linked {
+    pub(crate) facts: Vec<Fact>,
+    pub(crate) keys: Vec<i64>,
+    /// Packages outside the tree, as `ecosystem:name`.
+    pub(crate) packages: Vec<String>,
+}
+
+/// The key of whether a file is there; the same for all extensions.
+pub(crate) fn existence_key(path: &str) -> i64 {
+    let name = file_name(path);
+    let stem = name.get(1..).and_then(|rest| rest.find('.')).map_or(name, |dot| {
+        name.get(..=dot).unwrap_or(name)
+    });
+    identity::key(&["file", parent(path), stem])
+}
+
+/// The key of which files are right below a directory.
+pub(crate) fn listing_key(directory: &str) -> i64 {
+    identity::key(&["directory", directory])
+}
+
+/// The key of what others can see of a file.
+pub(crate) fn interface_key(path: &str) -> i64 {
+    identity::key(&["interface", path])
+}
+
+/// The key of a package outside the tree.
+pub(crate) fn package_key(package: &str) -> i64 {
+    identity::key(&["package", package])
+}
+
+/// A link in the making: looks at the world and remembers at what.
+pub(super) struct Link<'w> {
+    world: &'w World<'w>,
+    path: &'w str,
+    keys: RefCell<HashSet<i64>>,
+}
+
+impl<'w> Link<'w> {
+    fn exists(&self, path: &str) -> bool {
+        self.keys.borrow_mut().insert(existence_key(path));
+        self.world.state.file(path).is_some()
+    }
+
+    fn list(&self, directory: &str) -> Vec<String> {
+        self.keys.borrow_mut().insert(listing_key(directory));
+        self.world.state.list(directory).collect()
+    }
+
+    fn parse(&self, path: &str) -> Result<Option<Arc<Parse>>, GraphError> {
+        self.keys.borrow_mut().insert(interface_key(path));
+        let Some(file) = self.world.state.file(path) else { return Ok(None) };
+        let mut parses = self.world.parses.borrow_mut();
+        parses.get(self.world.connection, file.blob, file.language).map(Some)
+    }
+
+    fn language(&self, path: &str) -> Language {
+        Language::of(path)
+    }
+}
+
+/// The key of a symbol, beside the label.
+pub(crate) fn symbol_id(ids: &Identities, path: &str, symbol: &Symbol) -> i64 {
+    let occurrence = symbol.occurrence.to_string();
+    ids.id("Symbol", &[path, symbol.kind.name(), &symbol.qualified, &occurrence])
+}
+
+/// Takes the ids of a file's nodes, before anyone links to them.
+pub(crate) fn claim(
+    connection: &Connection,
+    ids: &mut Identities,
+    path: &str,
+    parse: &Parse,
+) -> Result<(), GraphError> {
+    ids.claim(connection, "File", &[path])?;
+    for symbol in &parse.symbols {
+        let occurrence = symbol.occurrence.to_string();
+        let key = [path, symbol.kind.name(), &symbol.qualified, occurrence.as_str()];
+        ids.claim(connection, "Symbol", &key)?;
+    }
+    if let Some(manifest) = &parse.manifest
+        && let Some((ecosystem, _)) = manifest.ecosystem.zip(manifest.name.as_ref())
+    {
+        ids.claim(connection, "Package", &["in", ecosystem.name(), parent(path)])?;
+    }
+    Ok(())
+}
+
+/// All facts of a file.
+pub(crate) fn link(
+    world: &World<'_>,
+    ids: &Identities,
+    path: &str,
+    file: &FileNow,
+) -> Result<Linked, GraphError> {
+    let link = Link { world, path, keys: RefCell::new(HashSet::new()) };
+    let parse = world.parses.borrow_mut().get(world.connection, file.blob, file.language)?;
+    let file_id = ids.id("File", &[path]);
+    let mut facts = vec![Fact::Node { id: file_id, props: file_props(world, path, file, &parse) }];
+    let symbols: Vec<i64> = parse.symbols.iter().map(|symbol| symbol_id(ids, path, symbol)).collect();
+    for (symbol, id) in parse.symbols.iter().zip(&symbols) {
+        facts.push(Fact::Node { id: *id, props: symbol_props(path, symbol) });
+        facts.push(Fact::edge("DEFINES", file_id, *id, 0, empty()));
+        let container = symbol.container.and_then(|container| symbols.get(container as usize));
+        if let Some(container) = container {
+            facts.push(Fact::edge("CONTAINS", *container, *id, 0, empty()));
+        }
+    }
+    if let Some(manifest) = &parse.manifest {
+        facts.extend(package_node(world, ids, path, manifest));
+    }
+    if let Some(package) = package_of(world, path, file.language) {
+        if let Some(ecosystem) = package.manifest.ecosystem {
+            let id = ids.id("Package", &["in", ecosystem.name(), &package.directory]);
+            facts.push(Fact::edge("CONTAINS", id, file_id, 0, empty()));
+        }
+    }
+    let mut packages = BTreeSet::new();
+    if !parse.imports.is_empty() || !parse.calls.is_empty() {
+        let imported = imports::imports(&link, &parse)?;
+        facts.extend(imported.facts(ids, file_id));
+        packages.extend(imported.packages());
+        facts.extend(calls::calls(&link, ids, &parse, &imported, file_id, &symbols)?);
+    }
+    let mut keys: Vec<i64> = link.keys.into_inner().into_iter().collect();
+    keys.extend(packages.iter().map(|package| package_key(package)));
+    Ok(Linked { facts, keys, packages: packages.into_iter().collect() })
+}
+
+pub(crate) fn empty() -> String {
+    "{}".to_owned()
+}
+
+/// What is true of a path whatever the file holds; all that is known of a file that is gone.
+pub(crate) fn path_props(path: &str) -> Map<String, Value> {
+    let mut props = Map::new();
+    props.insert("path".to_owned(), path.into());
+    props.insert("name".to_owned(), file_name(path).into());
+    props.insert("extension".to_owned(), extension(file_name(path)).into());
+    if let Some(language) = language_name(path) {
+        props.insert("language".to_owned(), language.into());
+    }
+    props
+}
+
+fn file_props(world: &World<'_>, path: &str, file: &FileNow, parse: &Parse) -> String {
+    let mut props = path_props(path);
+    props.insert("blob".to_owned(), hex(&file.blob).into());
+    props.insert("bytes".to_owned(), parse.bytes.into());
+    if let Some(lines) = parse.lines {
+        props.insert("lines".to_owned(), lines.into());
+    }
+    props.insert("test".to_owned(), world.tests.is_match(path).into());
+    props.insert("broken".to_owned(), parse.broken.into());
+    Value::Object(props).to_string()
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn symbol_props(path: &str, symbol: &Symbol) -> String {
+    json!({
+        "name": symbol.name,
+        "qualifiedName": symbol.qualified,
+        "kind": symbol.kind.name(),
+        "path": path,
+        "line": symbol.line,
+        "column": symbol.column,
+        "endLine": symbol.end_line,
+        "exported": symbol.exported,
+    })
+    .to_string()
+}
+
+/// The package that a manifest describes; a manifest without a name (a workspace's, a compiler's) describes none.
+fn package_node(world: &World<'_>, ids: &Identities, path: &str, manifest: &Manifest) -> Option<Fact> {
+    let (ecosystem, name) = manifest.ecosystem.zip(manifest.name.as_ref())?;
+    let directory = parent(path);
+    let inherited = || {
+        let above = world.state.manifests().nearest(directory, |package| {
+            package.language == Language::CargoToml && package.manifest.workspace_version.is_some()
+        });
+        above.and_then(|package| package.manifest.workspace_version.clone())
+    };
+    let version = if manifest.inherits_version { inherited() } else { manifest.version.clone() };
+    let mut props = Map::new();
+    props.insert("name".to_owned(), name.as_str().into());
+    if let Some(version) = version {
+        props.insert("version".to_owned(), version.into());
+    }
+    props.insert("ecosystem".to_owned(), ecosystem.name().into());
+    props.insert("path".to_owned(), directory.into());
+    props.insert("external".to_owned(), false.into());
+    let id = ids.id("Package", &["in", ecosystem.name(), directory]);
+    Some(Fact::Node { id, props: Value::Object(props).to_string() })
+}
+
+/// The package that a file belongs to: of its own ecosystem where there is one above it, else the nearest.
+fn package_of<'w>(world: &World<'w>, path: &str, language: Language) -> Option<&'w Package> {
+    let named = |package: &Package| package.manifest.ecosystem.is_some() && package.manifest.name.is_some();
+    let own = language.ecosystem().and_then(|ecosystem| {
+        world
+            .state
+            .manifests()
+            .nearest(parent(path), |package| named(package) && package.manifest.ecosystem == Some(ecosystem))
+    });
+    own.or_else(|| world.state.manifests().nearest(parent(path), named))
+}
+
+/// The node of a package outside the tree, from `ecosystem:name`.
+pub(crate) fn external_package(
+    connection: &Connection,
+    ids: &mut Identities,
+    package: &str,
+) -> Result<Fact, GraphError> {
+    let (ecosystem, name) = package.split_once(':').unwrap_or(("", package));
+    let id = ids.claim(connection, "Package", &["out", ecosystem, name])?;
+    let props = json!({ "name": name, "ecosystem": ecosystem, "external": true }).to_string();
+    Ok(Fact::Node { id, props })
+}
+
+/// Numbers relationships that have the same ends.
+#[derive(Default)]
+pub(super) struct Occurrences(HashMap<(i64, i64), usize>);
+
+impl Occurrences {
+    pub(super) fn next(&mut self, source: i64, target: i64) -> usize {
+        let count = self.0.entry((source, target)).or_default();
+        *count += 1;
+        *count - 1
+    }
+}

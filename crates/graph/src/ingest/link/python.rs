@@ -1,0 +1,73 @@
+//! Where the modules of Python are.
+
+use super::Link;
+use super::imports::{Module, Resolved};
+use crate::ingest::language::{Ecosystem, Language, join, normalise, parent};
+use crate::ingest::parse::Import;
+
+/// Packages around a file; deeper ones are not looked at.
+const MAX_PACKAGES: usize = 32;
+
+pub(super) fn resolve(link: &Link<'_>, file: &str, import: &Import) -> Resolved {
+    let dots = import.specifier.chars().take_while(|character| *character == '.').count();
+    let path = import.specifier.get(dots..).unwrap_or_default().replace('.', "/");
+    if dots > 0 {
+        let mut directory = Some(parent(file));
+        for _ in 1..dots {
+            directory = directory.filter(|directory| !directory.is_empty()).map(parent);
+        }
+        let base = directory.and_then(|directory| normalise(directory, &path));
+        return base.map(|base| at(link, &base, import)).unwrap_or_default();
+    }
+    for root in roots(link, file) {
+        let resolved = at(link, &join(&root, &path), import);
+        if !resolved.module.files.is_empty() || !resolved.parts.is_empty() {
+            return resolved;
+        }
+    }
+    let name = import.specifier.split('.').next().unwrap_or_default().to_owned();
+    Resolved { package: Some((Ecosystem::Pypi, name)), ..Resolved::default() }
+}
+
+/// Directories in which absolute imports begin: above the file's own packages, the root, and usual places of sources.
+fn roots(link: &Link<'_>, file: &str) -> Vec<String> {
+    let mut own = parent(file);
+    for _ in 0..MAX_PACKAGES {
+        if own.is_empty() || !link.exists(&join(own, "__init__.py")) {
+            break;
+        }
+        own = parent(own);
+    }
+    let mut roots = vec![own.to_owned(), String::new(), "src".to_owned()];
+    for package in link.world.state.manifests().all().filter(|package| package.language == Language::PyProject) {
+        roots.push(package.directory.clone());
+        roots.push(join(&package.directory, "src"));
+    }
+    let mut seen = std::collections::HashSet::new();
+    roots.retain(|root| seen.insert(root.clone()));
+    roots
+}
+
+/// The module at a path without its extension; its names may be modules below it.
+fn at(link: &Link<'_>, base: &str, import: &Import) -> Resolved {
+    let module = module(link, base).map(Module::file).unwrap_or_default();
+    let parts = import
+        .names
+        .iter()
+        .filter(|name| name.there != "*")
+        .filter_map(|name| {
+            let file = self::module(link, &join(base, &name.there))?;
+            Some((name.there.clone(), Module::file(file)))
+        })
+        .collect();
+    Resolved { module, parts, package: None }
+}
+
+fn module(link: &Link<'_>, base: &str) -> Option<String> {
+    if base.is_empty() {
+        return Some("__init__.py".to_owned()).filter(|path| link.exists(path));
+    }
+    [format!("{base}.py"), format!("{base}/__init__.py"), format!("{base}.pyi")]
+        .into_iter()
+        .find(|path| link.exists(path))
+}

@@ -1,0 +1,226 @@
+//! Where the modules of Rust are.
+
+use super::Link;
+use super::imports::{Module, Resolved};
+use crate::ingest::language::{Ecosystem, Language, file_name, join, normalise, parent};
+use crate::ingest::parse::{Import, ImportKind, Kind};
+use crate::store::failure::GraphError;
+
+/// Parts of a path; longer ones are not written.
+const MAX_PARTS: usize = 32;
+
+/// Crates that are always there.
+const BUILT_IN: [&str; 5] = ["std", "core", "alloc", "proc_macro", "test"];
+
+pub(super) fn resolve(link: &Link<'_>, file: &str, import: &Import) -> Result<Resolved, GraphError> {
+    if import.kind == ImportKind::Part {
+        let written = import.names.iter().find(|name| name.there == "path").map(|name| name.here.as_str());
+        let path = match written {
+            Some(path) => normalise(parent(file), path).filter(|path| link.exists(path)),
+            None => child(link, &children(file, &import.scope), &import.specifier),
+        };
+        return Ok(Resolved { module: path.map(Module::file).unwrap_or_default(), ..Resolved::default() });
+    }
+    if let Some(module) = module(link, file, &import.specifier, &import.scope)? {
+        let mut parts = Vec::new();
+        for name in &import.names {
+            if name.there == "*" || !module.inner.is_empty() {
+                continue;
+            }
+            if let Some(found) = below(link, &module, &name.there)? {
+                parts.push((name.there.clone(), found));
+            }
+        }
+        return Ok(Resolved { module, parts, package: None });
+    }
+    let name = import.specifier.split("::").next().unwrap_or_default();
+    if matches!(name, "" | "crate" | "self" | "super" | "Self") || is_local(link, file, name)? {
+        return Ok(Resolved::default());
+    }
+    let name = renamed(link, file, name);
+    Ok(Resolved { package: Some((Ecosystem::Cargo, name)), ..Resolved::default() })
+}
+
+/// Whether a name that begins a path is something of the file itself: `use Kind::*` after `enum Kind`.
+fn is_local(link: &Link<'_>, file: &str, name: &str) -> Result<bool, GraphError> {
+    let Some(parse) = link.parse(file)? else { return Ok(false) };
+    Ok(parse.symbols.iter().any(|symbol| symbol.name == name)
+        || parse.imports.iter().flat_map(|import| &import.names).any(|bound| bound.here == name))
+}
+
+/// The module at a path as seen from a file, and from the module that is written out in it (`scope`).
+pub(super) fn module(
+    link: &Link<'_>,
+    file: &str,
+    path: &str,
+    scope: &str,
+) -> Result<Option<Module>, GraphError> {
+    let parts: Vec<&str> = path.split("::").take(MAX_PARTS).collect();
+    let Some((first, mut rest)) = parts.split_first() else { return Ok(None) };
+    let mut module = match *first {
+        "crate" => root(link, file).map(Module::file),
+        "self" => Some(Module { files: vec![file.to_owned()], inner: scope.to_owned() }),
+        "super" => above(link, file, scope),
+        name => return named(link, file, name, rest),
+    };
+    while let Some(("super", after)) = rest.split_first().map(|(part, after)| (*part, after)) {
+        module = module.and_then(|module| {
+            let file = module.files.first()?;
+            above(link, file, &module.inner)
+        });
+        rest = after;
+    }
+    match module {
+        Some(module) => descend(link, module, rest).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// A path that begins with a name: a module that is declared here, or another crate of the tree.
+fn named(link: &Link<'_>, file: &str, name: &str, rest: &[&str]) -> Result<Option<Module>, GraphError> {
+    let here = Module::file(file.to_owned());
+    if let Some(module) = below(link, &here, name)? {
+        return descend(link, module, rest).map(Some);
+    }
+    let name = renamed(link, file, name);
+    let manifests = link.world.state.manifests();
+    if BUILT_IN.contains(&name.as_str()) {
+        return Ok(None);
+    }
+    let named = manifests.named(Ecosystem::Cargo, &name).or_else(|| {
+        let mut with_library = manifests.all().filter(|package| {
+            package.language == Language::CargoToml
+                && package.manifest.entries.iter().any(|(entry, value)| entry == "name" && *value == name)
+        });
+        with_library.next().map(|package| package.directory.as_str())
+    });
+    let library = named.and_then(|directory| library(link, directory));
+    match library {
+        Some(path) => descend(link, Module::file(path), rest).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// The name of a crate where a manifest gives it another one.
+fn renamed(link: &Link<'_>, file: &str, name: &str) -> String {
+    let manifests = link.world.state.manifests();
+    let is_cargo = |package: &crate::ingest::state::Package| {
+        package.language == Language::CargoToml
+            && package.manifest.aliases.iter().any(|(alias, _)| alias == name)
+    };
+    let package = manifests.nearest(parent(file), is_cargo);
+    let alias = package.and_then(|package| package.manifest.aliases.iter().find(|(alias, _)| alias == name));
+    alias.and_then(|(_, meant)| meant.first()).map_or_else(|| name.to_owned(), Clone::clone)
+}
+
+/// The root file of a package's library.
+fn library(link: &Link<'_>, directory: &str) -> Option<String> {
+    let manifest = &link.world.state.manifests().at(directory, Language::CargoToml)?.manifest;
+    let written = manifest.entries.iter().find(|(entry, _)| entry == ".").map(|(_, path)| path.as_str());
+    let path = normalise(directory, written.unwrap_or("src/lib.rs"))?;
+    link.exists(&path).then_some(path)
+}
+
+/// The root file of the crate that a file is part of.
+fn root(link: &Link<'_>, file: &str) -> Option<String> {
+    let package = link
+        .world
+        .state
+        .manifests()
+        .nearest(parent(file), |package| package.language == Language::CargoToml && package.manifest.name.is_some());
+    let directory = package.map_or("", |package| package.directory.as_str());
+    let inside = file.strip_prefix(directory).unwrap_or(file).trim_start_matches('/');
+    let parts: Vec<&str> = inside.split('/').collect();
+    // Each test, example and further program is a crate of its own.
+    let own = match parts.as_slice() {
+        ["tests" | "examples" | "benches", name] => Some(join(directory, &format!("{}/{name}", parts.first()?))),
+        [kind @ ("tests" | "examples" | "benches"), name, ..] => {
+            let main = join(directory, &format!("{kind}/{name}/main.rs"));
+            let beside = join(directory, &format!("{kind}/{name}.rs"));
+            [main, beside].into_iter().find(|path| link.exists(path))
+        }
+        ["src", "bin", name] => Some(join(directory, &format!("src/bin/{name}"))),
+        ["src", "bin", name, ..] => Some(join(directory, &format!("src/bin/{name}/main.rs"))),
+        ["src", "main.rs"] | ["build.rs"] => Some(file.to_owned()),
+        _ => None,
+    };
+    let main = join(directory, "src/main.rs");
+    own.filter(|path| link.exists(path))
+        .or_else(|| library(link, directory))
+        .or_else(|| Some(join(directory, "src/lib.rs")).filter(|path| link.exists(path)))
+        .or_else(|| Some(main).filter(|path| link.exists(path)))
+}
+
+fn is_root(file: &str) -> bool {
+    matches!(file_name(file), "lib.rs" | "main.rs" | "mod.rs" | "build.rs")
+        || matches!(file_name(parent(file)), "tests" | "examples" | "benches" | "bin")
+}
+
+/// The directory in which the modules of a file are.
+fn children(file: &str, scope: &str) -> String {
+    let own = if is_root(file) { parent(file).to_owned() } else { file.trim_end_matches(".rs").to_owned() };
+    if scope.is_empty() { own } else { join(&own, &scope.replace("::", "/")) }
+}
+
+fn child(link: &Link<'_>, directory: &str, name: &str) -> Option<String> {
+    [join(directory, &format!("{name}.rs")), join(directory, &format!("{name}/mod.rs"))]
+        .into_iter()
+        .find(|path| link.exists(path))
+}
+
+/// The module around a module.
+fn above(link: &Link<'_>, file: &str, scope: &str) -> Option<Module> {
+    if !scope.is_empty() {
+        let inner = scope.rsplit_once("::").map_or("", |(outer, _)| outer).to_owned();
+        return Some(Module { files: vec![file.to_owned()], inner });
+    }
+    let directory = if file_name(file) == "mod.rs" { parent(parent(file)) } else { parent(file) };
+    let names = ["mod.rs", "lib.rs", "main.rs"].map(|name| join(directory, name));
+    names
+        .into_iter()
+        .chain([format!("{directory}.rs")])
+        .find(|path| path != file && link.exists(path))
+        .map(Module::file)
+}
+
+/// A module right below another: one that is written out, or a file that is declared.
+fn below(link: &Link<'_>, module: &Module, name: &str) -> Result<Option<Module>, GraphError> {
+    let Some(file) = module.files.first() else { return Ok(None) };
+    let Some(parse) = link.parse(file)? else { return Ok(None) };
+    let qualified =
+        if module.inner.is_empty() { name.to_owned() } else { format!("{}::{name}", module.inner) };
+    let written = parse.symbols.iter().any(|symbol| {
+        symbol.kind == Kind::Module && symbol.qualified == qualified
+    });
+    if written {
+        return Ok(Some(Module { files: vec![file.clone()], inner: qualified }));
+    }
+    let declared = parse.imports.iter().find(|import| {
+        import.kind == ImportKind::Part && import.specifier == name && import.scope == module.inner
+    });
+    match declared {
+        Some(import) => {
+            let resolved = resolve(link, file, import)?;
+            Ok(Some(resolved.module).filter(|module| !module.files.is_empty()))
+        }
+        None => Ok(None),
+    }
+}
+
+/// Follows the parts of a path that are modules; the rest names what is in the last one.
+fn descend(link: &Link<'_>, module: Module, parts: &[&str]) -> Result<Module, GraphError> {
+    let mut module = module;
+    let mut parts = parts;
+    while let Some((part, rest)) = parts.split_first() {
+        match below(link, &module, part)? {
+            Some(next) => module = next,
+            None => break,
+        }
+        parts = rest;
+    }
+    for part in parts {
+        module.inner =
+            if module.inner.is_empty() { (*part).to_owned() } else { format!("{}::{part}", module.inner) };
+    }
+    Ok(module)
+}

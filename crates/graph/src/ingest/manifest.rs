@@ -1,0 +1,245 @@
+//! What manifests say about packages, and about where their modules are.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::language::{Ecosystem, Language};
+
+/// Aliases and targets of one manifest; more were made by a machine.
+const MAX_ALIASES: usize = 500;
+
+/// What one manifest says. A file that says nothing we know is an empty one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Manifest {
+    pub(crate) ecosystem: Option<Ecosystem>,
+    pub(crate) name: Option<String>,
+    pub(crate) version: Option<String>,
+    /// What members of a Cargo workspace inherit.
+    pub(crate) workspace_version: Option<String>,
+    /// Whether `version.workspace = true`.
+    pub(crate) inherits_version: bool,
+    /// Entry files by sub-path: `.` is the package itself. Only plain paths of `exports`.
+    pub(crate) entries: Vec<(String, String)>,
+    /// Names that stand for others: path aliases of TypeScript (with `*`), renamed crates.
+    pub(crate) aliases: Vec<(String, Vec<String>)>,
+    pub(crate) base_url: Option<String>,
+    pub(crate) extends: Option<String>,
+}
+
+impl Manifest {
+    /// None when the text cannot be read at all.
+    pub(crate) fn read(language: Language, text: &str) -> Option<Self> {
+        match language {
+            Language::PackageJson => package_json(text),
+            Language::TsConfig => tsconfig(text),
+            Language::CargoToml => cargo_toml(text),
+            Language::PyProject => pyproject(text),
+            Language::GoMod => Some(go_mod(text)),
+            Language::Pom => Some(pom(text)),
+            _ => None,
+        }
+    }
+
+    /// What other files' links depend on: all but the package's own version.
+    pub(crate) fn for_links(&self) -> Self {
+        Self { version: None, ..self.clone() }
+    }
+}
+
+fn text_of(value: Option<&Value>) -> Option<String> {
+    value.and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned)
+}
+
+fn package_json(text: &str) -> Option<Manifest> {
+    let value: Value = serde_json::from_str(text).ok()?;
+    let mut entries = Vec::new();
+    match value.get("exports") {
+        Some(Value::Object(exports)) if exports.keys().any(|key| key.starts_with('.')) => {
+            for (sub_path, target) in exports.iter().take(MAX_ALIASES) {
+                if let Some(target) = condition(target, 0) {
+                    entries.push((sub_path.clone(), target));
+                }
+            }
+        }
+        Some(target) => entries.extend(condition(target, 0).map(|target| (".".to_owned(), target))),
+        None => {}
+    }
+    for field in ["source", "module", "main", "types", "typings"] {
+        entries.extend(text_of(value.get(field)).map(|target| (".".to_owned(), target)));
+    }
+    Some(Manifest {
+        ecosystem: Some(Ecosystem::Npm),
+        name: text_of(value.get("name")),
+        version: text_of(value.get("version")),
+        entries,
+        ..Manifest::default()
+    })
+}
+
+/// The first plain path among the conditions of an export; sources before what is built from them.
+fn condition(target: &Value, depth: usize) -> Option<String> {
+    match target {
+        Value::String(path) => Some(path.clone()),
+        Value::Object(conditions) if depth < 8 => ["source", "types", "import", "default", "require", "node"]
+            .iter()
+            .find_map(|name| conditions.get(*name).and_then(|target| condition(target, depth + 1))),
+        _ => None,
+    }
+}
+
+fn tsconfig(text: &str) -> Option<Manifest> {
+    let value: Value = serde_json::from_str(&without_comments(text)).ok()?;
+    let options = value.get("compilerOptions");
+    let option = |name: &str| options.and_then(|options| options.get(name));
+    let mut aliases = Vec::new();
+    if let Some(Value::Object(paths)) = option("paths") {
+        for (pattern, targets) in paths.iter().take(MAX_ALIASES) {
+            let targets = targets.as_array().into_iter().flatten();
+            let targets = targets.filter_map(Value::as_str).map(str::to_owned).collect();
+            aliases.push((pattern.clone(), targets));
+        }
+    }
+    let extends = match value.get("extends") {
+        Some(Value::Array(list)) => text_of(list.last()),
+        other => text_of(other),
+    };
+    Some(Manifest { aliases, base_url: text_of(option("baseUrl")), extends, ..Manifest::default() })
+}
+
+/// JSON as TypeScript's own files are written: without comments and commas before a closing bracket.
+fn without_comments(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut characters = text.chars().peekable();
+    let mut in_string = false;
+    while let Some(character) = characters.next() {
+        match character {
+            '\\' if in_string => {
+                out.push(character);
+                out.extend(characters.next());
+            }
+            '"' => {
+                in_string = !in_string;
+                out.push(character);
+            }
+            '/' if !in_string && characters.peek() == Some(&'/') => {
+                for skipped in characters.by_ref() {
+                    if skipped == '\n' {
+                        out.push('\n');
+                        break;
+                    }
+                }
+            }
+            '/' if !in_string && characters.peek() == Some(&'*') => {
+                characters.next();
+                let mut last = ' ';
+                for skipped in characters.by_ref() {
+                    if last == '*' && skipped == '/' {
+                        break;
+                    }
+                    last = skipped;
+                }
+            }
+            '}' | ']' if !in_string => {
+                let kept = out.trim_end().len();
+                if out.get(..kept).is_some_and(|text| text.ends_with(',')) {
+                    out.truncate(kept - 1);
+                }
+                out.push(character);
+            }
+            _ => out.push(character),
+        }
+    }
+    out
+}
+
+fn cargo_toml(text: &str) -> Option<Manifest> {
+    let table: toml::Table = text.parse().ok()?;
+    let package = table.get("package");
+    let workspace = table.get("workspace");
+    let field = |owner: Option<&toml::Value>, name: &str| {
+        owner.and_then(|owner| owner.get(name)).and_then(toml::Value::as_str).map(str::to_owned)
+    };
+    let mut aliases = Vec::new();
+    let mut dependencies: Vec<&toml::Value> = ["dependencies", "dev-dependencies", "build-dependencies"]
+        .iter()
+        .filter_map(|name| table.get(*name))
+        .collect();
+    dependencies.extend(workspace.and_then(|workspace| workspace.get("dependencies")));
+    for list in dependencies.into_iter().filter_map(toml::Value::as_table) {
+        for (name, dependency) in list.iter().take(MAX_ALIASES) {
+            if let Some(package) = field(Some(dependency), "package") {
+                aliases.push((name.replace('-', "_"), vec![package.replace('-', "_")]));
+            }
+        }
+    }
+    let mut entries = Vec::new();
+    entries.extend(field(table.get("lib"), "path").map(|path| (".".to_owned(), path)));
+    entries.extend(field(table.get("lib"), "name").map(|name| ("name".to_owned(), name)));
+    let inherits = package
+        .and_then(|package| package.get("version"))
+        .and_then(|version| version.get("workspace"))
+        .and_then(toml::Value::as_bool);
+    Some(Manifest {
+        ecosystem: Some(Ecosystem::Cargo),
+        name: field(package, "name"),
+        version: field(package, "version"),
+        workspace_version: field(workspace.and_then(|workspace| workspace.get("package")), "version"),
+        inherits_version: inherits.unwrap_or(false),
+        entries,
+        aliases,
+        ..Manifest::default()
+    })
+}
+
+fn pyproject(text: &str) -> Option<Manifest> {
+    let table: toml::Table = text.parse().ok()?;
+    let poetry = table.get("tool").and_then(|tool| tool.get("poetry"));
+    let project = table.get("project").or(poetry);
+    let field = |name: &str| {
+        project.and_then(|project| project.get(name)).and_then(toml::Value::as_str).map(str::to_owned)
+    };
+    Some(Manifest {
+        ecosystem: Some(Ecosystem::Pypi),
+        name: field("name"),
+        version: field("version"),
+        ..Manifest::default()
+    })
+}
+
+fn go_mod(text: &str) -> Manifest {
+    let name = text.lines().find_map(|line| line.trim().strip_prefix("module "));
+    let name = name.map(|name| name.split("//").next().unwrap_or(name).trim().trim_matches('"').to_owned());
+    Manifest { ecosystem: Some(Ecosystem::Go), name, ..Manifest::default() }
+}
+
+/// The project's own coordinates: elements right below `project`, the parent's group where it has none.
+fn pom(text: &str) -> Manifest {
+    let mut path: Vec<String> = Vec::new();
+    let (mut group, mut parent_group, mut artifact, mut version) = (None, None, None, None);
+    for part in text.split('<').skip(1) {
+        let Some((tag, content)) = part.split_once('>') else { continue };
+        if tag.starts_with(['?', '!']) || tag.ends_with('/') {
+            continue;
+        }
+        if tag.starts_with('/') {
+            path.pop();
+            continue;
+        }
+        path.push(tag.split_whitespace().next().unwrap_or_default().to_owned());
+        let names: Vec<&str> = path.iter().map(String::as_str).collect();
+        let content = Some(content.trim().to_owned()).filter(|content| !content.is_empty());
+        match names.as_slice() {
+            ["project", "groupId"] => group = content,
+            ["project", "artifactId"] => artifact = content,
+            ["project", "version"] => version = content,
+            ["project", "parent", "groupId"] => parent_group = content,
+            _ => {}
+        }
+    }
+    let group = group.or(parent_group);
+    let name = artifact.map(|artifact| match group {
+        Some(group) => format!("{group}:{artifact}"),
+        None => artifact,
+    });
+    Manifest { ecosystem: Some(Ecosystem::Maven), name, version, ..Manifest::default() }
+}

@@ -1,0 +1,182 @@
+//! TypeScript and JavaScript: definitions and calls.
+
+use tree_sitter::Node;
+
+use super::Kind;
+use super::javascript_modules as modules;
+use super::reader::{Next, Reader, Scope};
+
+pub(super) fn node<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope) -> Next {
+    match node.kind() {
+        "import_statement" => {
+            modules::import(reader, node);
+            Next::Stop
+        }
+        "export_statement" => modules::export(reader, node, scope),
+        "function_declaration" | "generator_function_declaration" | "function_signature" => {
+            define_function(reader, node, scope)
+        }
+        "class_declaration" | "abstract_class_declaration" => define_type(reader, node, scope, Kind::Class),
+        "interface_declaration" => define_type(reader, node, scope, Kind::Interface),
+        "enum_declaration" => define_type(reader, node, scope, Kind::Enum),
+        "internal_module" | "module" if node.child_by_field_name("name").is_some() => {
+            let name = node.child_by_field_name("name").map(|name| reader.unquoted(name)).unwrap_or_default();
+            let symbol = reader.symbol(Kind::Module, &name, node, scope, scope.exported);
+            Next::Descend(reader.inside(symbol, &name, scope, false))
+        }
+        "type_alias_declaration" => {
+            if scope.is_top() {
+                let name = reader.field(node, "name").unwrap_or_default();
+                reader.symbol(Kind::Type, &name, node, scope, scope.exported);
+            }
+            Next::Stop
+        }
+        "method_definition" | "method_signature" | "abstract_method_signature" if scope.members => {
+            define_method(reader, node, scope, "name")
+        }
+        "public_field_definition" | "field_definition" if scope.members => define_field(reader, node, scope),
+        "lexical_declaration" | "variable_declaration" => {
+            if scope.is_top() {
+                define_variables(reader, node, scope)
+            } else {
+                modules::require(reader, node);
+                Next::Descend(scope.clone())
+            }
+        }
+        "assignment_expression" => {
+            modules::assign(reader, node, scope);
+            Next::Descend(scope.clone())
+        }
+        "call_expression" => call(reader, node, scope),
+        "new_expression" => {
+            if let Some(target) = node.child_by_field_name("constructor") {
+                callee(reader, target, node, scope);
+            }
+            Next::Descend(scope.clone())
+        }
+        "jsx_opening_element" | "jsx_self_closing_element" => {
+            // A component is a function that is called by the frame; elements in small letters are the browser's.
+            if let Some(target) = node.child_by_field_name("name") {
+                let component = reader.text(target).starts_with(|first: char| first.is_uppercase());
+                if component {
+                    callee(reader, target, node, scope);
+                }
+            }
+            Next::Descend(scope.clone())
+        }
+        // `export` holds for the declaration right below it alone.
+        "ambient_declaration" | "expression_statement" => Next::Descend(scope.clone()),
+        _ if scope.exported => Next::Descend(scope.hidden()),
+        _ => Next::Descend(scope.clone()),
+    }
+}
+
+fn define_function(reader: &mut Reader<'_>, node: Node<'_>, scope: &Scope) -> Next {
+    // A function within a function is part of its body.
+    if !scope.is_top() {
+        return Next::Descend(scope.clone());
+    }
+    let name = reader.field(node, "name").unwrap_or_default();
+    let symbol = reader.symbol(Kind::Function, &name, node, scope, scope.exported);
+    Next::Descend(scope.body(symbol))
+}
+
+fn define_type(reader: &mut Reader<'_>, node: Node<'_>, scope: &Scope, kind: Kind) -> Next {
+    if !scope.is_top() {
+        return Next::Descend(scope.clone());
+    }
+    let name = reader.field(node, "name").unwrap_or_default();
+    let symbol = reader.symbol(kind, &name, node, scope, scope.exported);
+    Next::Descend(reader.inside(symbol, &name, scope, true))
+}
+
+fn define_method(reader: &mut Reader<'_>, node: Node<'_>, scope: &Scope, field: &str) -> Next {
+    let name = reader.field(node, field).unwrap_or_default();
+    let hidden = name.starts_with('#') || has_modifier(reader, node, "private");
+    let symbol = reader.symbol(Kind::Method, &name, node, scope, !hidden);
+    Next::Descend(scope.body(symbol))
+}
+
+/// A field that holds a function is a method to those who call it.
+fn define_field(reader: &mut Reader<'_>, node: Node<'_>, scope: &Scope) -> Next {
+    let is_function = node
+        .child_by_field_name("value")
+        .is_some_and(|value| matches!(value.kind(), "arrow_function" | "function_expression"));
+    if is_function {
+        let field = if node.kind() == "field_definition" { "property" } else { "name" };
+        return define_method(reader, node, scope, field);
+    }
+    Next::Descend(scope.body(scope.container))
+}
+
+fn has_modifier(reader: &Reader<'_>, node: Node<'_>, modifier: &str) -> bool {
+    let mut cursor = node.walk();
+    node.children(&mut cursor)
+        .any(|child| child.kind() == "accessibility_modifier" && reader.text(child) == modifier)
+}
+
+fn define_variables<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope) -> Next {
+    let constant = reader.field(node, "kind").is_some_and(|kind| kind == "const");
+    modules::require(reader, node);
+    let mut cursor = node.walk();
+    let declarators: Vec<Node<'t>> =
+        node.named_children(&mut cursor).filter(|child| child.kind() == "variable_declarator").collect();
+    let mut last = None;
+    for declarator in &declarators {
+        let value = declarator.child_by_field_name("value");
+        let Some(target) = declarator.child_by_field_name("name") else { continue };
+        if target.kind() != "identifier" || value.is_some_and(|value| modules::required(reader, value).is_some()) {
+            continue;
+        }
+        let name = reader.text(target);
+        let kind = match value.map(|value| value.kind()) {
+            Some("arrow_function" | "function_expression" | "generator_function") => Kind::Function,
+            Some("class") => Kind::Class,
+            _ if constant => Kind::Const,
+            _ => Kind::Variable,
+        };
+        last = reader.symbol(kind, &name, *declarator, scope, scope.exported);
+    }
+    // With one name, what is called in its value is called by it.
+    Next::Descend(scope.body(if declarators.len() == 1 { last } else { None }))
+}
+
+fn call<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope) -> Next {
+    if let Some(target) = node.child_by_field_name("function") {
+        if target.kind() == "import" {
+            modules::dynamic_import(reader, node);
+        } else if modules::required(reader, node).is_some() {
+            modules::bare_require(reader, node);
+        } else {
+            callee(reader, target, node, scope);
+        }
+    }
+    Next::Descend(scope.clone())
+}
+
+fn callee(reader: &mut Reader<'_>, target: Node<'_>, node: Node<'_>, scope: &Scope) {
+    match target.kind() {
+        "identifier" => {
+            let name = reader.text(target);
+            reader.call(name, None, node, scope);
+        }
+        "super" => reader.call("constructor".to_owned(), Some("super".to_owned()), node, scope),
+        "member_expression" | "nested_identifier" | "jsx_member_expression" => {
+            let name = reader.field(target, "property").unwrap_or_default();
+            let receiver = target.child_by_field_name("object").map(|object| receiver(reader, object));
+            reader.call(name, Some(receiver.unwrap_or_default()), node, scope);
+        }
+        _ => {}
+    }
+}
+
+/// A chain of calls has no name; an empty receiver is some value.
+fn receiver(reader: &Reader<'_>, object: Node<'_>) -> String {
+    match object.kind() {
+        "identifier" | "this" | "super" | "member_expression" | "nested_identifier" => {
+            let text = reader.text(object);
+            if text.contains('(') { String::new() } else { text }
+        }
+        _ => String::new(),
+    }
+}

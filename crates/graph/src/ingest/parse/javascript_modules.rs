@@ -1,0 +1,230 @@
+//! TypeScript and JavaScript: imports and exports, in the forms of modules and of `require`.
+
+use tree_sitter::Node;
+
+use super::reader::{Next, Reader, Scope};
+use super::{ImportKind, Kind, Name};
+
+pub(super) fn import(reader: &mut Reader<'_>, node: Node<'_>) {
+    let Some(source) = node.child_by_field_name("source") else {
+        import_equals(reader, node);
+        return;
+    };
+    let mut names = Vec::new();
+    let mut module = None;
+    let mut cursor = node.walk();
+    for clause in node.named_children(&mut cursor).filter(|child| child.kind() == "import_clause") {
+        let mut inner = clause.walk();
+        for part in clause.named_children(&mut inner) {
+            match part.kind() {
+                "identifier" => names.push(Name::new("default", reader.text(part))),
+                "namespace_import" => module = part.named_child(0).map(|name| reader.text(name)),
+                "named_imports" => names.extend(specifiers(reader, part)),
+                _ => {}
+            }
+        }
+    }
+    let specifier = reader.unquoted(source);
+    reader.import(ImportKind::Bind, specifier, names, module, node);
+}
+
+/// `import name = require("x")`.
+fn import_equals(reader: &mut Reader<'_>, node: Node<'_>) {
+    let mut cursor = node.walk();
+    for clause in node.named_children(&mut cursor).filter(|child| child.kind() == "import_require_clause") {
+        let Some(source) = clause.child_by_field_name("source") else { continue };
+        let module = clause.named_child(0).map(|name| reader.text(name));
+        let specifier = reader.unquoted(source);
+        reader.import(ImportKind::Bind, specifier, Vec::new(), module, node);
+    }
+}
+
+/// `{a, b as c}` of an import or an export: the name there, the name here.
+fn specifiers(reader: &Reader<'_>, clause: Node<'_>) -> Vec<Name> {
+    let mut cursor = clause.walk();
+    clause
+        .named_children(&mut cursor)
+        .filter(|part| matches!(part.kind(), "import_specifier" | "export_specifier"))
+        .filter_map(|part| {
+            let there = part.child_by_field_name("name").map(|name| reader.unquoted(name))?;
+            let here = part.child_by_field_name("alias").map(|alias| reader.unquoted(alias));
+            Some(Name { here: here.unwrap_or_else(|| there.clone()), there })
+        })
+        .collect()
+}
+
+pub(super) fn export<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope) -> Next {
+    let mut cursor = node.walk();
+    let children: Vec<Node<'t>> = node.children(&mut cursor).collect();
+    let clause = children.iter().find(|child| child.kind() == "export_clause");
+    if let Some(source) = node.child_by_field_name("source") {
+        let specifier = reader.unquoted(source);
+        let namespace = children.iter().find(|child| child.kind() == "namespace_export");
+        let names = match (clause, namespace) {
+            (Some(clause), _) => specifiers(reader, *clause),
+            (None, Some(namespace)) => {
+                let name = namespace.named_child(0).map(|name| reader.unquoted(name)).unwrap_or_default();
+                vec![Name::new("*", name)]
+            }
+            (None, None) => vec![Name::new("*", "")],
+        };
+        reader.import(ImportKind::ReExport, specifier, names, None, node);
+        return Next::Stop;
+    }
+    if let Some(clause) = clause {
+        for name in specifiers(reader, *clause) {
+            reader.out.exports.push((name.here, name.there));
+        }
+        return Next::Stop;
+    }
+    if children.iter().any(|child| child.kind() == "default") {
+        export_default(reader, node, scope)
+    } else {
+        Next::Descend(scope.exported())
+    }
+}
+
+/// `export default` of a declaration, of a name, or of a value that gets the name `default`.
+fn export_default<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope) -> Next {
+    if let Some(declaration) = node.child_by_field_name("declaration") {
+        if let Some(name) = reader.field(declaration, "name") {
+            reader.out.exports.push(("default".to_owned(), name));
+            return Next::Descend(scope.exported());
+        }
+    }
+    let Some(value) = node.child_by_field_name("value").or_else(|| node.child_by_field_name("declaration")) else {
+        return Next::Descend(scope.clone());
+    };
+    let kind = match value.kind() {
+        "identifier" => {
+            let name = reader.text(value);
+            reader.out.exports.push(("default".to_owned(), name));
+            return Next::Stop;
+        }
+        "arrow_function" | "function_expression" | "generator_function" | "function_declaration" => Kind::Function,
+        "class" | "class_declaration" => Kind::Class,
+        _ => return Next::Descend(scope.clone()),
+    };
+    if let Some(name) = reader.field(value, "name") {
+        let symbol = reader.symbol(kind, &name, value, scope, true);
+        reader.out.exports.push(("default".to_owned(), name.clone()));
+        return Next::Descend(default_body(reader, kind, symbol, &name, scope));
+    }
+    let symbol = reader.symbol(kind, "default", value, scope, true);
+    Next::Descend(default_body(reader, kind, symbol, "default", scope))
+}
+
+fn default_body(reader: &Reader<'_>, kind: Kind, symbol: Option<u32>, name: &str, scope: &Scope) -> Scope {
+    if kind == Kind::Class { reader.inside(symbol, name, scope, true) } else { scope.body(symbol) }
+}
+
+/// The specifier, when the node is `require("x")`.
+pub(super) fn required(reader: &Reader<'_>, node: Node<'_>) -> Option<String> {
+    if node.kind() != "call_expression" || reader.field(node, "function")? != "require" {
+        return None;
+    }
+    let argument = node.child_by_field_name("arguments")?.named_child(0)?;
+    (argument.kind() == "string").then(|| reader.unquoted(argument))
+}
+
+/// `const {a, b: c} = require("x")` and `const x = require("x")`.
+pub(super) fn require(reader: &mut Reader<'_>, declaration: Node<'_>) {
+    let mut cursor = declaration.walk();
+    for declarator in declaration.named_children(&mut cursor) {
+        let Some(value) = declarator.child_by_field_name("value") else { continue };
+        let Some(specifier) = required(reader, value) else { continue };
+        let Some(target) = declarator.child_by_field_name("name") else { continue };
+        if target.kind() == "identifier" {
+            let module = Some(reader.text(target));
+            reader.import(ImportKind::Bind, specifier, Vec::new(), module, value);
+            continue;
+        }
+        let mut names = Vec::new();
+        let mut inner = target.walk();
+        for part in target.named_children(&mut inner) {
+            match part.kind() {
+                "shorthand_property_identifier_pattern" => {
+                    let name = reader.text(part);
+                    names.push(Name::new(name.clone(), name));
+                }
+                "pair_pattern" => {
+                    let (key, value) = (reader.field(part, "key"), reader.field(part, "value"));
+                    names.push(Name::new(key.unwrap_or_default(), value.unwrap_or_default()));
+                }
+                _ => {}
+            }
+        }
+        reader.import(ImportKind::Bind, specifier, names, None, value);
+    }
+}
+
+/// `require("x")` that no declaration has taken: it is in an expression or stands alone.
+pub(super) fn bare_require(reader: &mut Reader<'_>, node: Node<'_>) {
+    let taken = node.parent().is_some_and(|parent| {
+        parent.kind() == "variable_declarator"
+            && parent.child_by_field_name("name").is_some_and(|name| {
+                matches!(name.kind(), "identifier" | "object_pattern")
+            })
+    });
+    if !taken && let Some(specifier) = required(reader, node) {
+        reader.import(ImportKind::Bind, specifier, Vec::new(), None, node);
+    }
+}
+
+/// `import("x")`.
+pub(super) fn dynamic_import(reader: &mut Reader<'_>, node: Node<'_>) {
+    let argument = node.child_by_field_name("arguments").and_then(|arguments| arguments.named_child(0));
+    if let Some(argument) = argument.filter(|argument| argument.kind() == "string") {
+        let specifier = reader.unquoted(argument);
+        reader.import(ImportKind::Bind, specifier, Vec::new(), None, node);
+    }
+}
+
+/// `exports.a = b`, `module.exports = b`, `module.exports = {a, b: c}` and `module.exports.a = b`.
+pub(super) fn assign(reader: &mut Reader<'_>, node: Node<'_>, scope: &Scope) {
+    let (Some(left), Some(right)) = (node.child_by_field_name("left"), node.child_by_field_name("right")) else {
+        return;
+    };
+    if left.kind() != "member_expression" || !scope.is_top() {
+        return;
+    }
+    let target = reader.text(left);
+    if target == "module.exports" {
+        if right.kind() == "identifier" {
+            let name = reader.text(right);
+            reader.out.exports.push(("default".to_owned(), name));
+        }
+        if right.kind() == "object" {
+            let mut cursor = right.walk();
+            for part in right.named_children(&mut cursor) {
+                match part.kind() {
+                    "shorthand_property_identifier" => {
+                        let name = reader.text(part);
+                        reader.out.exports.push((name.clone(), name));
+                    }
+                    "pair" => {
+                        if let (Some(key), Some(value)) = (reader.field(part, "key"), reader.field(part, "value")) {
+                            reader.out.exports.push((key, value));
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+        return;
+    }
+    let Some(name) = target.strip_prefix("module.exports.").or_else(|| target.strip_prefix("exports.")) else {
+        return;
+    };
+    let name = name.to_owned();
+    match right.kind() {
+        "identifier" => {
+            let ours = reader.text(right);
+            reader.out.exports.push((name, ours));
+        }
+        "arrow_function" | "function_expression" => {
+            reader.symbol(Kind::Function, &name, node, scope, true);
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,237 @@
+//! From the bytes of one file to what it defines, imports and calls. Nothing here knows of any other file.
+
+mod go;
+mod java;
+mod javascript;
+mod javascript_modules;
+mod python;
+mod reader;
+mod rust;
+mod rust_use;
+
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use super::language::Language;
+use super::manifest::Manifest;
+use reader::Reader;
+
+/// The form of [`Parse`] in the store; results of another one are read again.
+pub(crate) const FORMAT: i64 = 1;
+
+/// A larger blob is a file without symbols: no one writes two megabytes of code by hand.
+pub(crate) const MAX_BLOB_BYTES: usize = 2 << 20;
+
+/// The parser is stopped after this; the file is then marked as broken. A megabyte takes a tenth of it.
+const MAX_PARSE_TIME: Duration = Duration::from_secs(5);
+
+/// Symbols, imports and calls of one file, each; what is beyond was made by a machine.
+const MAX_ITEMS: usize = 20_000;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(crate) enum Kind {
+    Function,
+    Method,
+    Class,
+    Interface,
+    Type,
+    Enum,
+    Struct,
+    Trait,
+    Const,
+    Variable,
+    Module,
+}
+
+impl Kind {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Function => "function",
+            Self::Method => "method",
+            Self::Class => "class",
+            Self::Interface => "interface",
+            Self::Type => "type",
+            Self::Enum => "enum",
+            Self::Struct => "struct",
+            Self::Trait => "trait",
+            Self::Const => "const",
+            Self::Variable => "variable",
+            Self::Module => "module",
+        }
+    }
+
+    /// Whether members can be asked of it by name.
+    pub(crate) fn is_container(self) -> bool {
+        matches!(
+            self,
+            Self::Class | Self::Interface | Self::Enum | Self::Struct | Self::Trait | Self::Module
+        )
+    }
+}
+
+/// Something with a name. Lines and columns count from 1.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Symbol {
+    pub(crate) kind: Kind,
+    pub(crate) name: String,
+    /// With the names of its containers.
+    pub(crate) qualified: String,
+    pub(crate) line: u32,
+    pub(crate) column: u32,
+    pub(crate) end_line: u32,
+    pub(crate) exported: bool,
+    /// The container, where it is in the same file.
+    pub(crate) container: Option<u32>,
+    /// How many before it have the same kind and qualified name.
+    pub(crate) occurrence: u32,
+}
+
+/// One name that an import brings in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Name {
+    /// Its name there; `*` for everything, `default` for the default export.
+    pub(crate) there: String,
+    /// Its name here; empty where it is not bound.
+    pub(crate) here: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum ImportKind {
+    /// Names are bound here.
+    Bind,
+    /// Names are given on to those who import this file; some languages bind them as well.
+    ReExport,
+    /// A file that this one declares as its part (`mod name;`).
+    Part,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Import {
+    pub(crate) kind: ImportKind,
+    /// As written; Rust paths with `::`, Python modules with their leading dots.
+    pub(crate) specifier: String,
+    pub(crate) names: Vec<Name>,
+    /// The module itself under this name (`import * as name`, `import a.b`, a Go package).
+    pub(crate) module: Option<String>,
+    pub(crate) line: u32,
+    /// The inline module that the import stands in, for Rust.
+    pub(crate) scope: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Call {
+    pub(crate) name: String,
+    /// What stands before the name (`console`, `this`, `module::Type`); none for a plain name.
+    pub(crate) receiver: Option<String>,
+    pub(crate) line: u32,
+    /// The symbol whose body it is in; none for top-level code.
+    pub(crate) enclosing: Option<u32>,
+}
+
+/// All that is read from a blob.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Parse {
+    pub(crate) bytes: u64,
+    /// None for a binary, and for what is too large to be read.
+    pub(crate) lines: Option<u32>,
+    pub(crate) broken: bool,
+    pub(crate) symbols: Vec<Symbol>,
+    pub(crate) imports: Vec<Import>,
+    pub(crate) calls: Vec<Call>,
+    /// Names given to others under another name or after the definition: theirs, ours.
+    pub(crate) exports: Vec<(String, String)>,
+    /// The package clause of Go and Java.
+    pub(crate) package: Option<String>,
+    pub(crate) manifest: Option<Manifest>,
+}
+
+impl Parse {
+    /// A blob that is too large to be read.
+    pub(crate) fn unread(bytes: u64) -> Self {
+        Self { bytes, ..Self::default() }
+    }
+
+    pub(crate) fn read(language: Language, content: &[u8]) -> Self {
+        let mut parse = Self { bytes: content.len() as u64, ..Self::default() };
+        // Git's own rule: a NUL among the first 8,000 bytes.
+        if content.iter().take(8000).any(|byte| *byte == 0) || content.len() > MAX_BLOB_BYTES {
+            return parse;
+        }
+        let breaks = content.iter().filter(|byte| **byte == b'\n').count();
+        let unended = usize::from(content.last().is_some_and(|byte| *byte != b'\n'));
+        parse.lines = Some(u32::try_from(breaks + unended).unwrap_or(u32::MAX));
+        if language.is_manifest() {
+            let text = String::from_utf8_lossy(content);
+            match Manifest::read(language, &text) {
+                Some(manifest) => parse.manifest = Some(manifest),
+                None => parse.broken = true,
+            }
+            return parse;
+        }
+        if language != Language::Plain {
+            read_code(language, content, &mut parse);
+        }
+        parse
+    }
+}
+
+fn read_code(language: Language, content: &[u8], parse: &mut Parse) {
+    let grammar: tree_sitter::Language = match language {
+        Language::TypeScript => tree_sitter_typescript::LANGUAGE_TYPESCRIPT.into(),
+        Language::Tsx => tree_sitter_typescript::LANGUAGE_TSX.into(),
+        Language::JavaScript => tree_sitter_javascript::LANGUAGE.into(),
+        Language::Rust => tree_sitter_rust::LANGUAGE.into(),
+        Language::Python => tree_sitter_python::LANGUAGE.into(),
+        Language::Go => tree_sitter_go::LANGUAGE.into(),
+        Language::Java => tree_sitter_java::LANGUAGE.into(),
+        _ => return,
+    };
+    let mut parser = tree_sitter::Parser::new();
+    if parser.set_language(&grammar).is_err() {
+        parse.broken = true;
+        return;
+    }
+    let started = Instant::now();
+    let mut watch = |_: &tree_sitter::ParseState| {
+        if started.elapsed() > MAX_PARSE_TIME { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let options = tree_sitter::ParseOptions::new().progress_callback(&mut watch);
+    let mut source = |offset: usize, _: tree_sitter::Point| content.get(offset..).unwrap_or_default();
+    let Some(tree) = parser.parse_with_options(&mut source, None, Some(options)) else {
+        parse.broken = true;
+        return;
+    };
+    parse.broken = tree.root_node().has_error();
+    let mut reader = Reader::new(content, if language == Language::Rust { "::" } else { "." });
+    match language {
+        Language::Rust => reader.walk(tree.root_node(), rust::node),
+        Language::Python => reader.walk(tree.root_node(), python::node),
+        Language::Go => reader.walk(tree.root_node(), go::node),
+        Language::Java => reader.walk(tree.root_node(), java::node),
+        _ => reader.walk(tree.root_node(), javascript::node),
+    }
+    reader.finish(parse);
+    if language == Language::Go || language == Language::Rust {
+        attach_methods(parse);
+    }
+}
+
+/// Methods that stand outside their type (Go, `impl` in Rust) are contained in it where it is in the same file.
+fn attach_methods(parse: &mut Parse) {
+    let types: std::collections::HashMap<String, u32> = parse
+        .symbols
+        .iter()
+        .enumerate()
+        .filter(|(_, symbol)| symbol.kind.is_container() || symbol.kind == Kind::Type)
+        .filter_map(|(index, symbol)| Some((symbol.qualified.clone(), u32::try_from(index).ok()?)))
+        .collect();
+    for symbol in &mut parse.symbols {
+        if symbol.kind == Kind::Method && symbol.container.is_none() {
+            let owner = symbol.qualified.strip_suffix(&symbol.name).unwrap_or_default();
+            let owner = owner.trim_end_matches([':', '.']);
+            symbol.container = types.get(owner).copied();
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Python: definitions, imports and calls.
+
+use tree_sitter::Node;
+
+use super::reader::{Next, Reader, Scope};
+use super::{ImportKind, Kind, Name};
+
+pub(super) fn node<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope) -> Next {
+    match node.kind() {
+        "class_definition" if scope.function.is_none() => {
+            let name = reader.field(node, "name").unwrap_or_default();
+            let symbol = reader.symbol(Kind::Class, &name, node, scope, is_public(&name));
+            Next::Descend(reader.inside(symbol, &name, scope, true))
+        }
+        "function_definition" if scope.function.is_none() => {
+            let name = reader.field(node, "name").unwrap_or_default();
+            let kind = if scope.members { Kind::Method } else { Kind::Function };
+            let symbol = reader.symbol(kind, &name, node, scope, is_public(&name));
+            Next::Descend(scope.body(symbol))
+        }
+        "assignment" if scope.is_top() => {
+            if let Some(left) = node.child_by_field_name("left").filter(|left| left.kind() == "identifier") {
+                define_variable(reader, left, node, scope);
+            }
+            Next::Descend(scope.clone())
+        }
+        "import_statement" => {
+            import(reader, node);
+            Next::Stop
+        }
+        "import_from_statement" => {
+            import_from(reader, node);
+            Next::Stop
+        }
+        "call" => {
+            if let Some(target) = node.child_by_field_name("function") {
+                callee(reader, target, node, scope);
+            }
+            Next::Descend(scope.clone())
+        }
+        _ => Next::Descend(scope.clone()),
+    }
+}
+
+fn is_public(name: &str) -> bool {
+    !name.starts_with('_') || (name.starts_with("__") && name.ends_with("__"))
+}
+
+/// A name that is set again is still one variable.
+fn define_variable(reader: &mut Reader<'_>, target: Node<'_>, node: Node<'_>, scope: &Scope) {
+    let name = reader.text(target);
+    let constant = name.chars().all(|character| character.is_uppercase() || !character.is_alphabetic());
+    let kind = if constant { Kind::Const } else { Kind::Variable };
+    if !reader.out.symbols.iter().any(|symbol| symbol.kind == kind && symbol.qualified == name) {
+        reader.symbol(kind, &name, node, scope, is_public(&name));
+    }
+}
+
+/// `import a.b`, `import a.b as c`.
+fn import(reader: &mut Reader<'_>, node: Node<'_>) {
+    let mut cursor = node.walk();
+    for part in node.named_children(&mut cursor) {
+        let (specifier, here) = match part.kind() {
+            "aliased_import" => (
+                reader.field(part, "name").unwrap_or_default(),
+                reader.field(part, "alias").unwrap_or_default(),
+            ),
+            "dotted_name" => (reader.text(part), reader.text(part)),
+            _ => continue,
+        };
+        reader.import(ImportKind::Bind, specifier, Vec::new(), Some(here), part);
+    }
+}
+
+/// `from a.b import c as d, e`, `from . import f`, `from g import *`.
+fn import_from(reader: &mut Reader<'_>, node: Node<'_>) {
+    let Some(module) = node.child_by_field_name("module_name") else { return };
+    let specifier: String = reader.text(module).split_whitespace().collect();
+    let mut names = Vec::new();
+    let mut cursor = node.walk();
+    for part in node.named_children(&mut cursor) {
+        if part.id() == module.id() {
+            continue;
+        }
+        match part.kind() {
+            "dotted_name" => names.push(Name::new(reader.text(part), reader.text(part))),
+            "aliased_import" => names.push(Name::new(
+                reader.field(part, "name").unwrap_or_default(),
+                reader.field(part, "alias").unwrap_or_default(),
+            )),
+            "wildcard_import" => names.push(Name::new("*", "")),
+            _ => {}
+        }
+    }
+    reader.import(ImportKind::Bind, specifier, names, None, node);
+}
+
+fn callee(reader: &mut Reader<'_>, target: Node<'_>, node: Node<'_>, scope: &Scope) {
+    match target.kind() {
+        "identifier" => {
+            let name = reader.text(target);
+            reader.call(name, None, node, scope);
+        }
+        "attribute" => {
+            let name = reader.field(target, "attribute").unwrap_or_default();
+            let object = target.child_by_field_name("object");
+            let receiver = match object.map(|object| object.kind()) {
+                Some("identifier" | "attribute") => reader.field(target, "object").unwrap_or_default(),
+                _ => String::new(),
+            };
+            let receiver = if receiver.contains('(') { String::new() } else { receiver };
+            reader.call(name, Some(receiver), node, scope);
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,211 @@
+//! The walk through a syntax tree that all languages share.
+
+use std::collections::HashMap;
+
+use tree_sitter::Node;
+
+use super::{Call, Import, ImportKind, Kind, MAX_ITEMS, Name, Parse, Symbol};
+
+/// Deeper code is not looked at. People stop at thirty; what a machine nests deeper could exhaust the stack.
+const MAX_DEPTH: usize = 400;
+
+/// Names and specifiers are cut after this many bytes, so that a hostile file cannot fill the store.
+const MAX_TEXT_BYTES: usize = 512;
+
+/// Where a node stands.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Scope {
+    /// Names of the containers, joined; empty at the top.
+    pub(super) prefix: String,
+    pub(super) container: Option<u32>,
+    /// The function or method whose body this is.
+    pub(super) function: Option<u32>,
+    /// Whether members of a type stand here.
+    pub(super) members: bool,
+    pub(super) exported: bool,
+    /// How many nodes are above.
+    depth: usize,
+}
+
+impl Scope {
+    /// At the top level, or in a module that is written out.
+    pub(super) fn is_top(&self) -> bool {
+        self.function.is_none() && !self.members
+    }
+
+    pub(super) fn exported(&self) -> Self {
+        Self { exported: true, ..self.clone() }
+    }
+
+    pub(super) fn hidden(&self) -> Self {
+        Self { exported: false, ..self.clone() }
+    }
+
+    /// Inside the body of `symbol`.
+    pub(super) fn body(&self, symbol: Option<u32>) -> Self {
+        Self { function: symbol.or(self.function), members: false, exported: false, ..self.clone() }
+    }
+}
+
+/// What to do with the children of a node.
+pub(super) enum Next {
+    Descend(Scope),
+    Stop,
+}
+
+/// Looks at one node and says where its children stand.
+pub(super) type Look = for<'t> fn(&mut Reader<'t>, Node<'t>, &Scope) -> Next;
+
+pub(super) struct Reader<'s> {
+    source: &'s [u8],
+    separator: &'static str,
+    pub(super) out: Parse,
+    seen: HashMap<(Kind, String), u32>,
+}
+
+impl<'s> Reader<'s> {
+    pub(super) fn new(source: &'s [u8], separator: &'static str) -> Self {
+        Self { source, separator, out: Parse::default(), seen: HashMap::new() }
+    }
+
+    pub(super) fn walk(&mut self, root: Node<'s>, look: Look) {
+        self.visit(root, look, &Scope::default());
+    }
+
+    fn visit(&mut self, node: Node<'s>, look: Look, scope: &Scope) {
+        if scope.depth > MAX_DEPTH {
+            return;
+        }
+        if let Next::Descend(mut inner) = look(self, node, scope) {
+            inner.depth = scope.depth + 1;
+            let mut cursor = node.walk();
+            for child in node.named_children(&mut cursor) {
+                self.visit(child, look, &inner);
+            }
+        }
+    }
+
+    pub(super) fn text(&self, node: Node<'_>) -> String {
+        let bytes = self.source.get(node.byte_range()).unwrap_or_default();
+        let bytes = bytes.get(..MAX_TEXT_BYTES).unwrap_or(bytes);
+        String::from_utf8_lossy(bytes).into_owned()
+    }
+
+    pub(super) fn field(&self, node: Node<'_>, name: &str) -> Option<String> {
+        node.child_by_field_name(name).map(|child| self.text(child))
+    }
+
+    /// The content of a string literal.
+    pub(super) fn unquoted(&self, node: Node<'_>) -> String {
+        self.text(node).trim_matches(['"', '\'', '`']).to_owned()
+    }
+
+    pub(super) fn line(node: Node<'_>) -> u32 {
+        u32::try_from(node.start_position().row).unwrap_or(u32::MAX - 1) + 1
+    }
+
+    /// Characters from the beginning of the line, not bytes.
+    fn column(&self, node: Node<'_>) -> u32 {
+        let start = node.start_byte();
+        let line = start.saturating_sub(node.start_position().column);
+        let before = self.source.get(line..start).unwrap_or_default();
+        u32::try_from(String::from_utf8_lossy(before).chars().count()).unwrap_or(u32::MAX - 1) + 1
+    }
+
+    /// Adds a symbol and answers its number; none when there are too many, or it has no name.
+    pub(super) fn symbol(
+        &mut self,
+        kind: Kind,
+        name: &str,
+        node: Node<'_>,
+        scope: &Scope,
+        exported: bool,
+    ) -> Option<u32> {
+        if name.is_empty() || self.out.symbols.len() >= MAX_ITEMS {
+            return None;
+        }
+        let qualified = if scope.prefix.is_empty() {
+            name.to_owned()
+        } else {
+            format!("{}{}{name}", scope.prefix, self.separator)
+        };
+        let count = self.seen.entry((kind, qualified.clone())).or_default();
+        let occurrence = *count;
+        *count += 1;
+        let number = u32::try_from(self.out.symbols.len()).ok()?;
+        self.out.symbols.push(Symbol {
+            kind,
+            name: name.to_owned(),
+            qualified,
+            line: Self::line(node),
+            column: self.column(node),
+            end_line: u32::try_from(node.end_position().row).unwrap_or(u32::MAX - 1) + 1,
+            exported,
+            container: scope.container,
+            occurrence,
+        });
+        Some(number)
+    }
+
+    /// Where the members of a new container stand.
+    pub(super) fn inside(&self, symbol: Option<u32>, name: &str, scope: &Scope, members: bool) -> Scope {
+        let prefix = if scope.prefix.is_empty() {
+            name.to_owned()
+        } else {
+            format!("{}{}{name}", scope.prefix, self.separator)
+        };
+        Scope { prefix, container: symbol, function: None, members, exported: false, depth: 0 }
+    }
+
+    pub(super) fn call(&mut self, name: String, receiver: Option<String>, node: Node<'_>, scope: &Scope) {
+        if !name.is_empty() && self.out.calls.len() < MAX_ITEMS {
+            let enclosing = scope.function.or(scope.container);
+            self.out.calls.push(Call { name, receiver, line: Self::line(node), enclosing });
+        }
+    }
+
+    pub(super) fn import(
+        &mut self,
+        kind: ImportKind,
+        specifier: String,
+        names: Vec<Name>,
+        module: Option<String>,
+        node: Node<'_>,
+    ) {
+        self.scoped_import(kind, specifier, names, module, node, &Scope::default());
+    }
+
+    pub(super) fn scoped_import(
+        &mut self,
+        kind: ImportKind,
+        specifier: String,
+        names: Vec<Name>,
+        module: Option<String>,
+        node: Node<'_>,
+        scope: &Scope,
+    ) {
+        if !specifier.is_empty() && self.out.imports.len() < MAX_ITEMS {
+            let (line, scope) = (Self::line(node), scope.prefix.clone());
+            self.out.imports.push(Import { kind, specifier, names, module, line, scope });
+        }
+    }
+
+    pub(super) fn finish(self, parse: &mut Parse) {
+        let Parse { symbols, imports, calls, exports, package, .. } = self.out;
+        *parse = Parse { symbols, imports, calls, exports, package, ..std::mem::take(parse) };
+        // What is exported by a later statement.
+        for (_, ours) in &parse.exports {
+            for symbol in &mut parse.symbols {
+                if symbol.container.is_none() && symbol.name == *ours {
+                    symbol.exported = true;
+                }
+            }
+        }
+    }
+}
+
+impl Name {
+    pub(super) fn new(there: impl Into<String>, here: impl Into<String>) -> Self {
+        Self { there: there.into(), here: here.into() }
+    }
+}

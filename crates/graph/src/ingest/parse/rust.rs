@@ -1,0 +1,188 @@
+//! Rust: definitions and calls.
+
+use tree_sitter::Node;
+
+use super::reader::{Next, Reader, Scope};
+use super::rust_use;
+use super::{ImportKind, Kind};
+
+pub(super) fn node<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope) -> Next {
+    match node.kind() {
+        "use_declaration" => {
+            rust_use::declaration(reader, node, scope);
+            Next::Stop
+        }
+        "extern_crate_declaration" => {
+            if let Some(name) = reader.field(node, "name") {
+                let here = reader.field(node, "alias").unwrap_or_else(|| name.clone());
+                reader.import(ImportKind::Bind, name, Vec::new(), Some(here), node);
+            }
+            Next::Stop
+        }
+        "mod_item" => define_module(reader, node, scope),
+        "struct_item" | "union_item" => define(reader, node, scope, Kind::Struct),
+        "enum_item" => define(reader, node, scope, Kind::Enum),
+        "type_item" => define(reader, node, scope, Kind::Type),
+        "const_item" => define(reader, node, scope, Kind::Const),
+        "static_item" => define(reader, node, scope, Kind::Variable),
+        "trait_item" if scope.function.is_none() => {
+            let name = reader.field(node, "name").unwrap_or_default();
+            let exported = is_public(node);
+            let symbol = reader.symbol(Kind::Trait, &name, node, scope, exported);
+            Next::Descend(reader.inside(symbol, &name, scope, true))
+        }
+        "impl_item" if scope.function.is_none() => {
+            let name = node.child_by_field_name("type").map(|owner| type_name(reader, owner));
+            Next::Descend(reader.inside(None, &name.unwrap_or_default(), scope, true))
+        }
+        "function_item" | "function_signature_item" => define_function(reader, node, scope),
+        "macro_definition" if scope.is_top() => {
+            let name = reader.field(node, "name").unwrap_or_default();
+            reader.symbol(Kind::Function, &name, node, scope, false);
+            Next::Stop
+        }
+        "call_expression" => {
+            if let Some(target) = node.child_by_field_name("function") {
+                callee(reader, target, node, scope);
+            }
+            Next::Descend(scope.clone())
+        }
+        "macro_invocation" => {
+            if let Some(target) = node.child_by_field_name("macro") {
+                callee(reader, target, node, scope);
+            }
+            Next::Descend(scope.clone())
+        }
+        "token_tree" => {
+            calls_in_tokens(reader, node, scope);
+            Next::Descend(scope.clone())
+        }
+        _ => Next::Descend(scope.clone()),
+    }
+}
+
+fn is_public(node: Node<'_>) -> bool {
+    let mut cursor = node.walk();
+    node.named_children(&mut cursor).any(|child| child.kind() == "visibility_modifier")
+}
+
+fn define(reader: &mut Reader<'_>, node: Node<'_>, scope: &Scope, kind: Kind) -> Next {
+    // Associated types and constants belong to their type, and what is inside a function to its body.
+    if scope.is_top() {
+        let name = reader.field(node, "name").unwrap_or_default();
+        if name != "_" {
+            reader.symbol(kind, &name, node, scope, is_public(node));
+        }
+    }
+    Next::Descend(scope.clone())
+}
+
+fn define_module(reader: &mut Reader<'_>, node: Node<'_>, scope: &Scope) -> Next {
+    let name = reader.field(node, "name").unwrap_or_default();
+    if scope.function.is_some() {
+        return Next::Descend(scope.clone());
+    }
+    if node.child_by_field_name("body").is_none() {
+        let path = path_attribute(reader, node);
+        let names = path.map(|path| vec![super::Name::new("path", path)]).unwrap_or_default();
+        reader.scoped_import(ImportKind::Part, name.clone(), names, Some(name), node, scope);
+        return Next::Stop;
+    }
+    let symbol = reader.symbol(Kind::Module, &name, node, scope, is_public(node));
+    Next::Descend(reader.inside(symbol, &name, scope, false))
+}
+
+/// `#[path = "name.rs"]` right before a module.
+fn path_attribute(reader: &Reader<'_>, node: Node<'_>) -> Option<String> {
+    let mut before = node.prev_named_sibling();
+    while let Some(attribute) = before.filter(|sibling| sibling.kind() == "attribute_item") {
+        let text: String = reader.text(attribute).split_whitespace().collect();
+        if let Some(rest) = text.strip_prefix("#[path=\"") {
+            return rest.strip_suffix("\"]").map(str::to_owned);
+        }
+        before = attribute.prev_named_sibling();
+    }
+    None
+}
+
+/// `Vec<T>`, `&T` and `a::T` are known by `Vec` and `T`.
+fn type_name(reader: &Reader<'_>, node: Node<'_>) -> String {
+    match node.kind() {
+        "generic_type" => node
+            .child_by_field_name("type")
+            .map(|inner| type_name(reader, inner))
+            .unwrap_or_default(),
+        "scoped_type_identifier" => reader.field(node, "name").unwrap_or_default(),
+        "reference_type" => {
+            node.child_by_field_name("type").map(|inner| type_name(reader, inner)).unwrap_or_default()
+        }
+        _ => reader.text(node),
+    }
+}
+
+fn define_function(reader: &mut Reader<'_>, node: Node<'_>, scope: &Scope) -> Next {
+    if scope.function.is_some() {
+        return Next::Descend(scope.clone());
+    }
+    let name = reader.field(node, "name").unwrap_or_default();
+    let kind = if scope.members { Kind::Method } else { Kind::Function };
+    let symbol = reader.symbol(kind, &name, node, scope, is_public(node));
+    Next::Descend(scope.body(symbol))
+}
+
+fn callee(reader: &mut Reader<'_>, target: Node<'_>, node: Node<'_>, scope: &Scope) {
+    match target.kind() {
+        "identifier" => {
+            let name = reader.text(target);
+            reader.call(name, None, node, scope);
+        }
+        "scoped_identifier" => {
+            let name = reader.field(target, "name").unwrap_or_default();
+            let receiver = reader.field(target, "path").unwrap_or_default();
+            let receiver = receiver.split('<').next().unwrap_or_default().trim_end_matches("::").to_owned();
+            reader.call(name, Some(receiver), node, scope);
+        }
+        "generic_function" => {
+            if let Some(inner) = target.child_by_field_name("function") {
+                callee(reader, inner, node, scope);
+            }
+        }
+        "field_expression" => {
+            let name = reader.field(target, "field").unwrap_or_default();
+            let value = target.child_by_field_name("value");
+            let receiver = match value.map(|value| value.kind()) {
+                Some("self" | "identifier") => reader.field(target, "value").unwrap_or_default(),
+                _ => String::new(),
+            };
+            // A value's method, not a path: the dot tells `self.run()` from `Self::run()`.
+            reader.call(name, Some(if receiver.is_empty() { receiver } else { format!(".{receiver}") }), node, scope);
+        }
+        _ => {}
+    }
+}
+
+/// The arguments of a macro are no syntax yet: a name right before a parenthesis is taken for a call.
+fn calls_in_tokens<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope) {
+    let mut cursor = node.walk();
+    let children: Vec<Node<'t>> = node.children(&mut cursor).collect();
+    for (index, pair) in children.windows(2).enumerate() {
+        let [name, arguments] = pair else { continue };
+        let before = index.checked_sub(1).and_then(|before| children.get(before)).map(|token| token.kind());
+        if name.kind() != "identifier" || arguments.kind() != "token_tree" {
+            continue;
+        }
+        if !reader.text(*arguments).starts_with('(') {
+            continue;
+        }
+        let text = reader.text(*name);
+        let receiver = match before {
+            Some(".") => Some(String::new()),
+            Some("::") => {
+                let owner = index.checked_sub(2).and_then(|before| children.get(before));
+                Some(owner.map(|owner| reader.text(*owner)).unwrap_or_default())
+            }
+            _ => None,
+        };
+        reader.call(text, receiver, *name, scope);
+    }
+}

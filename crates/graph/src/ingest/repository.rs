@@ -1,0 +1,317 @@
+//! The project's git repository: names of commits, their order, their trees. Nothing here reaches the network.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use git2::{Delta, Diff, DiffFindOptions, DiffOptions, FileMode, ObjectType, Oid, Repository, Sort, Tree};
+use tgp_contract::{Code, ToolError};
+
+use super::blobs::Content;
+use super::parse::MAX_BLOB_BYTES;
+use super::state::Blob;
+use crate::store::failure::GraphError;
+
+/// Longer names of commits are nobody's.
+const MAX_REVISION_BYTES: usize = 256;
+
+/// Git compares each added file with each removed one; beyond this many only identical files are taken for renamed.
+const RENAME_LIMIT: usize = 300;
+
+/// What became of a path between two trees.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Changed {
+    pub(crate) path: String,
+    /// None when it is gone.
+    pub(crate) blob: Option<Blob>,
+}
+
+/// What a commit did to a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Touched {
+    pub(crate) path: String,
+    pub(crate) change: &'static str,
+    /// The name it had before.
+    pub(crate) from: Option<String>,
+}
+
+pub(crate) struct Repo {
+    git: Repository,
+    /// Where the project is in the repository; empty at its root.
+    prefix: String,
+    /// Commits whose parents this clone does not have.
+    shallow: HashSet<Oid>,
+}
+
+impl Repo {
+    /// None when the project is in no repository.
+    pub(crate) fn open(project: &Path) -> Result<Option<Self>, GraphError> {
+        let git = match Repository::discover(project) {
+            Ok(git) => git,
+            Err(error) if error.code() == git2::ErrorCode::NotFound => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        let canonical = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let prefix = match git.workdir() {
+            Some(root) => {
+                let project = canonical(project);
+                let inside = project.strip_prefix(canonical(root)).ok().and_then(Path::to_str);
+                inside.unwrap_or_default().to_owned()
+            }
+            None => String::new(),
+        };
+        let shallow = std::fs::read_to_string(git.commondir().join("shallow")).unwrap_or_default();
+        let shallow = shallow.lines().filter_map(|line| Oid::from_str(line.trim()).ok()).collect();
+        Ok(Some(Self { git, prefix, shallow }))
+    }
+
+    pub(crate) fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    pub(crate) fn root(&self) -> Option<&Path> {
+        self.git.workdir()
+    }
+
+    /// The commit that a name stands for.
+    pub(crate) fn resolve(&self, name: &str) -> Result<Oid, GraphError> {
+        check_name(name)?;
+        let found = self.git.revparse_single(name).and_then(|object| object.peel_to_commit());
+        found.map(|commit| commit.id()).map_err(|error| match error.code() {
+            git2::ErrorCode::Ambiguous => ToolError::new(
+                Code::Validation,
+                format!("`{name}` stands for more than one commit"),
+            )
+            .help("write more of the commit's id")
+            .into(),
+            _ => ToolError::new(Code::NotFound, format!("`{name}` is no commit of this repository"))
+                .help("`git log --oneline --all` lists the commits")
+                .into(),
+        })
+    }
+
+    /// The checked-out branch (or `HEAD`) and its commit; none before the first commit.
+    pub(crate) fn head(&self) -> Option<(String, Oid)> {
+        let head = self.git.head().ok()?;
+        let name = head.shorthand().unwrap_or("HEAD").to_owned();
+        Some((name, head.peel_to_commit().ok()?.id()))
+    }
+
+    pub(crate) fn commit(&self, id: Oid) -> Result<git2::Commit<'_>, GraphError> {
+        Ok(self.git.find_commit(id)?)
+    }
+
+    /// Parents that this clone has.
+    pub(crate) fn parents(&self, id: Oid) -> Result<Vec<Oid>, GraphError> {
+        if self.shallow.contains(&id) {
+            return Ok(Vec::new());
+        }
+        Ok(self.commit(id)?.parent_ids().collect())
+    }
+
+    /// The commit and all its ancestors that are not `known`, ancestors first, each line of history in one piece.
+    /// Only the last `cap` of them, and whether there were more.
+    pub(crate) fn missing(
+        &self,
+        id: Oid,
+        known: &HashSet<Oid>,
+        cap: usize,
+    ) -> Result<(Vec<Oid>, bool), GraphError> {
+        let mut hide = |id: Oid| known.contains(&id);
+        let mut walk = self.git.revwalk()?;
+        walk.set_sorting(Sort::TOPOLOGICAL | Sort::REVERSE)?;
+        walk.push(id)?;
+        let walk = walk.with_hide_callback(&mut hide)?;
+        let mut missing = walk.collect::<Result<Vec<Oid>, _>>()?;
+        let beyond = missing.len().saturating_sub(cap);
+        missing.drain(..beyond);
+        Ok((missing, beyond > 0))
+    }
+
+    /// Commits that are reached from `to` and not from `from`.
+    pub(crate) fn reached(&self, to: Option<Oid>, from: Option<Oid>) -> Result<Vec<Oid>, GraphError> {
+        let Some(to) = to else { return Ok(Vec::new()) };
+        if from == Some(to) {
+            return Ok(Vec::new());
+        }
+        let parents = self.parents(to)?;
+        if let ([parent], Some(from)) = (parents.as_slice(), from)
+            && *parent == from
+        {
+            return Ok(vec![to]);
+        }
+        let mut walk = self.git.revwalk()?;
+        walk.push(to)?;
+        if let Some(from) = from {
+            walk.hide(from)?;
+        }
+        Ok(walk.collect::<Result<_, _>>()?)
+    }
+
+    /// The tree of the project at a commit; none where it is not there.
+    pub(crate) fn tree(&self, id: Oid) -> Result<Option<Tree<'_>>, GraphError> {
+        let tree = self.commit(id)?.tree()?;
+        if self.prefix.is_empty() {
+            return Ok(Some(tree));
+        }
+        match tree.get_path(Path::new(&self.prefix)) {
+            Ok(entry) if entry.kind() == Some(ObjectType::Tree) => Ok(Some(self.git.find_tree(entry.id())?)),
+            Ok(_) => Ok(None),
+            Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    pub(crate) fn find_tree(&self, id: &str) -> Result<Option<Tree<'_>>, GraphError> {
+        if id.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(self.git.find_tree(Oid::from_str(id)?)?))
+    }
+
+    fn diff(&self, old: Option<&Tree<'_>>, new: Option<&Tree<'_>>) -> Result<Diff<'_>, GraphError> {
+        let mut options = DiffOptions::new();
+        options.include_typechange(true).skip_binary_check(true).ignore_submodules(true);
+        Ok(self.git.diff_tree_to_tree(old, new, Some(&mut options))?)
+    }
+
+    /// What differs between two trees: regular files only, links and submodules are nothing.
+    pub(crate) fn changed(
+        &self,
+        old: Option<&Tree<'_>>,
+        new: Option<&Tree<'_>>,
+    ) -> Result<Vec<Changed>, GraphError> {
+        let diff = self.diff(old, new)?;
+        let mut changed = Vec::new();
+        for delta in diff.deltas() {
+            let (old, new) = (delta.old_file(), delta.new_file());
+            let was = is_file(old.mode()).then(|| path_of(&old)).flatten();
+            let is = is_file(new.mode()).then(|| path_of(&new)).flatten();
+            if let Some(path) = is {
+                changed.push(Changed { path, blob: Some(blob_of(new.id())) });
+            } else if let Some(path) = was {
+                changed.push(Changed { path, blob: None });
+            }
+        }
+        Ok(changed)
+    }
+
+    /// All files of the project at a commit.
+    pub(crate) fn files(&self, id: Oid) -> Result<Vec<Changed>, GraphError> {
+        let tree = self.tree(id)?;
+        self.changed(None, tree.as_ref())
+    }
+
+    /// What a commit did to the files of the project: against its parent, or for a merge what none of its parents has.
+    pub(crate) fn touched(&self, id: Oid) -> Result<Vec<Touched>, GraphError> {
+        if self.shallow.contains(&id) {
+            return Ok(Vec::new());
+        }
+        let tree = self.tree(id)?;
+        let parents = self.parents(id)?;
+        if let [] | [_] = parents.as_slice() {
+            let old = parents.first().map(|parent| self.tree(*parent)).transpose()?.flatten();
+            let mut diff = self.diff(old.as_ref(), tree.as_ref())?;
+            find_renames(&mut diff)?;
+            return Ok(diff.deltas().filter_map(|delta| touched(&delta)).collect());
+        }
+        let mut common: Option<Vec<Touched>> = None;
+        for parent in parents {
+            let old = self.tree(parent)?;
+            let diff = self.diff(old.as_ref(), tree.as_ref())?;
+            let here: Vec<Touched> = diff.deltas().filter_map(|delta| touched(&delta)).collect();
+            common = Some(match common {
+                None => here,
+                Some(common) => in_both(common, &here),
+            });
+        }
+        Ok(common.unwrap_or_default())
+    }
+
+    /// The bytes of a blob, or its size where it is too large to be read.
+    pub(crate) fn content(&self, blob: Blob) -> Result<Content, GraphError> {
+        let id = Oid::from_bytes(&blob)?;
+        let odb = self.git.odb()?;
+        let (size, _) = odb.read_header(id)?;
+        if size > MAX_BLOB_BYTES {
+            return Ok(Content::TooLarge(size as u64));
+        }
+        Ok(Content::Bytes(odb.read(id)?.data().into()))
+    }
+}
+
+/// Refuses what git could take for an option, and what no terminal should show.
+pub(crate) fn check_name(name: &str) -> Result<(), ToolError> {
+    let bad = name.is_empty()
+        || name.len() > MAX_REVISION_BYTES
+        || name.starts_with('-')
+        || name.chars().any(char::is_control);
+    if bad {
+        let shown: String = name.chars().filter(|character| !character.is_control()).take(40).collect();
+        return Err(ToolError::new(Code::Validation, format!("`{shown}` is no name of a commit"))
+            .help("name a branch, a tag, a commit's id, or something like `HEAD~2`"));
+    }
+    Ok(())
+}
+
+fn is_file(mode: FileMode) -> bool {
+    matches!(mode, FileMode::Blob | FileMode::BlobExecutable | FileMode::BlobGroupWritable)
+}
+
+/// A path that is no UTF-8 is nothing.
+fn path_of(file: &git2::DiffFile<'_>) -> Option<String> {
+    std::str::from_utf8(file.path_bytes()?).ok().map(str::to_owned)
+}
+
+pub(crate) fn blob_of(id: Oid) -> Blob {
+    let mut blob = Blob::default();
+    for (to, from) in blob.iter_mut().zip(id.as_bytes()) {
+        *to = *from;
+    }
+    blob
+}
+
+/// Renames are only looked for where something is gone and something is new.
+fn find_renames(diff: &mut Diff<'_>) -> Result<(), GraphError> {
+    let count = |diff: &Diff<'_>, wanted: Delta| diff.deltas().filter(|delta| delta.status() == wanted).count();
+    let (added, deleted) = (count(diff, Delta::Added), count(diff, Delta::Deleted));
+    if added == 0 || deleted == 0 {
+        return Ok(());
+    }
+    let mut options = DiffFindOptions::new();
+    options.renames(true).copies(false).rewrites(false).rename_limit(RENAME_LIMIT);
+    if added.saturating_mul(deleted) > RENAME_LIMIT * RENAME_LIMIT {
+        options.exact_match_only(true);
+    }
+    diff.find_similar(Some(&mut options))?;
+    Ok(())
+}
+
+fn touched(delta: &git2::DiffDelta<'_>) -> Option<Touched> {
+    let (old, new) = (delta.old_file(), delta.new_file());
+    let was = is_file(old.mode()).then(|| path_of(&old)).flatten();
+    let is = is_file(new.mode()).then(|| path_of(&new)).flatten();
+    let touched = |path, change, from| Some(Touched { path, change, from });
+    match (delta.status(), was, is) {
+        (Delta::Renamed, Some(was), Some(is)) => touched(is, "renamed", Some(was)),
+        (_, None, Some(is)) => touched(is, "added", None),
+        (_, Some(was), None) => touched(was, "deleted", None),
+        (_, Some(_), Some(is)) => touched(is, "modified", None),
+        _ => None,
+    }
+}
+
+/// Paths that both have; what they do not agree on is a modification.
+fn in_both(common: Vec<Touched>, other: &[Touched]) -> Vec<Touched> {
+    let changes: std::collections::HashMap<&str, &'static str> =
+        other.iter().map(|touched| (touched.path.as_str(), touched.change)).collect();
+    common
+        .into_iter()
+        .filter_map(|mut touched| {
+            let change = changes.get(touched.path.as_str())?;
+            if *change != touched.change {
+                touched.change = "modified";
+            }
+            Some(touched)
+        })
+        .collect()
+}

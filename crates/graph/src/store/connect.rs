@@ -1,0 +1,98 @@
+//! Connections to the store: one that writes, and those that can only read.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags, OptionalExtension, TransactionBehavior, params};
+
+use super::failure::GraphError;
+use super::schema::{LEDGER, SCHEMA, VERSION};
+use crate::ingest::FORMAT;
+
+/// Another process may be writing a batch of commits.
+const BUSY: Duration = Duration::from_secs(60);
+
+/// A statement is compiled once; the writer has some forty of them.
+const STATEMENTS: usize = 128;
+
+/// Tables whose rows say what holds when, as opposed to what was read from blobs.
+const FACTS: [&str; 11] =
+    ["moment", "node", "label", "edge", "now", "now_key", "undo", "change", "stat", "alias", "meta"];
+
+/// Opens the store for writing, and makes or remakes it where its form or what it is about (`about`) is another.
+pub(crate) fn writer(file: &Path, about: &str) -> Result<Connection, GraphError> {
+    if let Some(directory) = file.parent() {
+        std::fs::create_dir_all(directory)
+            .map_err(|source| GraphError::File { path: directory.display().to_string(), source })?;
+    }
+    let mut connection = Connection::open(file)?;
+    connection.busy_timeout(BUSY)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    connection.pragma_update(None, "synchronous", "NORMAL")?;
+    // Pages of the store in memory, in kibibytes.
+    connection.pragma_update(None, "cache_size", -64_000)?;
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    prepare(&transaction, about)?;
+    transaction.commit()?;
+    Ok(connection)
+}
+
+fn prepare(connection: &Connection, about: &str) -> Result<(), GraphError> {
+    let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    if version != VERSION {
+        let mut statement = connection
+            .prepare("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")?;
+        let names = statement.query_map([], |row| row.get(0))?.collect::<Result<Vec<String>, _>>()?;
+        drop(statement);
+        for name in names {
+            connection.execute_batch(&format!("DROP TABLE \"{}\"", name.replace('"', "\"\"")))?;
+        }
+        connection.execute_batch(SCHEMA)?;
+        connection.execute_batch(LEDGER)?;
+        connection.pragma_update(None, "user_version", VERSION)?;
+    }
+    let format = FORMAT.to_string();
+    if meta(connection, "format")?.is_some_and(|held| held != format) {
+        connection.execute_batch("DELETE FROM parse")?;
+        forget(connection)?;
+    }
+    if meta(connection, "about")?.is_some_and(|held| held != about) {
+        forget(connection)?;
+    }
+    set_meta(connection, "format", &format)?;
+    set_meta(connection, "about", about)
+}
+
+/// Forgets everything but what was read from blobs.
+fn forget(connection: &Connection) -> Result<(), GraphError> {
+    for table in FACTS {
+        connection.execute_batch(&format!("DELETE FROM {table}"))?;
+    }
+    Ok(())
+}
+
+pub(crate) fn meta(connection: &Connection, name: &str) -> Result<Option<String>, GraphError> {
+    let mut statement = connection.prepare_cached("SELECT value FROM meta WHERE name = ?1")?;
+    Ok(statement.query_row([name], |row| row.get(0)).optional()?)
+}
+
+pub(crate) fn set_meta(connection: &Connection, name: &str, value: &str) -> Result<(), GraphError> {
+    connection
+        .prepare_cached(
+            "INSERT INTO meta (name, value) VALUES (?1, ?2) \
+             ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+        )?
+        .execute(params![name, value])?;
+    Ok(())
+}
+
+/// Opens the store so that nothing can be changed through the connection.
+pub(crate) fn reader(file: &Path) -> Result<Connection, GraphError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(file, flags)?;
+    connection.busy_timeout(BUSY)?;
+    connection.pragma_update(None, "query_only", true)?;
+    connection.pragma_update(None, "cache_size", -16_000)?;
+    Ok(connection)
+}

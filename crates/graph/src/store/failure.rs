@@ -1,0 +1,40 @@
+//! What can fail below the face of the store, and what the caller is told then.
+
+use tgp_contract::{Code, ToolError};
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum GraphError {
+    #[error("the graph's store failed: {0}")]
+    Store(#[from] rusqlite::Error),
+    #[error("git failed: {}", .0.message())]
+    Git(#[from] git2::Error),
+    #[error("cannot read `{path}`: {source}")]
+    File { path: String, source: std::io::Error },
+    #[error("a record of the graph's store cannot be read: {0}")]
+    Record(#[from] postcard::Error),
+    #[error("{0}")]
+    Told(Box<ToolError>),
+}
+
+impl From<ToolError> for GraphError {
+    fn from(error: ToolError) -> Self {
+        Self::Told(Box::new(error))
+    }
+}
+
+impl From<GraphError> for ToolError {
+    fn from(error: GraphError) -> Self {
+        let message = error.to_string();
+        match error {
+            GraphError::Told(told) => *told,
+            GraphError::Git(_) => {
+                ToolError::new(Code::Git, message).help("run `git fsck` in the project to see what is wrong")
+            }
+            GraphError::File { .. } => {
+                ToolError::new(Code::Permission, message).help("check the permissions of the project's files")
+            }
+            GraphError::Store(_) | GraphError::Record(_) => ToolError::new(Code::Internal, message)
+                .help("delete the store's file and run `tgp graph ingest`: everything in it can be read again"),
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! What a store is told when it is opened.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A deeper history is cut off at its older end, which `stats` says.
+const HISTORY_COMMITS: usize = 20_000;
+
+/// Rows of one answer: more than that nobody reads, and a model cannot.
+const MAX_ROWS: usize = 10_000;
+/// How long one query may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What a test is called where nobody says otherwise.
+const TEST_PATTERNS: [&str; 10] = [
+    "**/*.test.*",
+    "**/*.spec.*",
+    "**/__tests__/**",
+    "**/tests/**",
+    "**/test/**",
+    "**/src/test/**",
+    "**/test_*.py",
+    "**/*_test.py",
+    "**/*_test.go",
+    "**/*_tests.rs",
+];
+
+/// Where the store is, and what it is about.
+#[derive(Clone, Debug)]
+pub struct GraphOptions {
+    /// The SQLite file; it is made when it is not there.
+    pub file: PathBuf,
+    /// The work tree: a repository, a directory in one, a bare repository, or files without git.
+    pub project: PathBuf,
+    /// Globs of paths, relative to the project, that are tests.
+    pub test_patterns: Vec<String>,
+    /// How many commits one ingest takes at most.
+    pub history: usize,
+    /// Rows of one answer.
+    pub max_rows: usize,
+    /// How long one query may take.
+    pub patience: Duration,
+}
+
+impl GraphOptions {
+    #[must_use]
+    pub fn new(file: impl Into<PathBuf>, project: impl Into<PathBuf>) -> Self {
+        Self {
+            file: file.into(),
+            project: project.into(),
+            test_patterns: TEST_PATTERNS.iter().map(|pattern| (*pattern).to_owned()).collect(),
+            history: HISTORY_COMMITS,
+            max_rows: MAX_ROWS,
+            patience: PATIENCE,
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Questions: the moment they are about, and the answer.
+
+use std::path::Path;
+
+use rusqlite::{Connection, params};
+use tgp_contract::{GraphAnswer, GraphQuestion};
+
+use super::connect;
+use super::failure::GraphError;
+use super::moments::{self, Moment};
+use super::options::GraphOptions;
+use super::store::Inner;
+use crate::cypher;
+use crate::ingest::repository::Repo;
+
+/// A connection that can answer questions and do nothing else.
+pub(crate) fn reader(file: &Path) -> Result<Connection, GraphError> {
+    let mut connection = connect::reader(file)?;
+    cypher::prepare(&mut connection)?;
+    Ok(connection)
+}
+
+/// Answers a question about a moment.
+pub(crate) fn answer(
+    connection: &Connection,
+    repo: Option<&Repo>,
+    question: &GraphQuestion,
+    moment: &Moment,
+    limits: &cypher::Limits,
+) -> Result<GraphAnswer, GraphError> {
+    let moments = |name: &str| {
+        let moment = moments::find(connection, repo, Some(name)).map_err(tgp_contract::ToolError::from)?;
+        Ok(moment.number)
+    };
+    let view = cypher::View { at: moment.number, moments: &moments };
+    let cypher::Table { columns, rows, truncated } =
+        cypher::answer(connection, question, &view, limits)?;
+    Ok(GraphAnswer { columns, rows, truncated, standing: moment.standing.clone() })
+}
+
+/// Files at a moment, and how many of them are broken.
+pub(crate) fn count_files(connection: &Connection, moment: i64) -> Result<(u64, u64), GraphError> {
+    let mut statement = connection.prepare_cached(
+        "SELECT count(*), total(json_extract(n.props, '$.broken')) FROM label AS l \
+         JOIN node AS n ON n.id = l.node \
+         WHERE l.name = 'File' AND n.ghost = 0 AND n.since <= ?1 AND n.until > ?1",
+    )?;
+    let (files, broken): (i64, f64) =
+        statement.query_row(params![moment], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok((u64::try_from(files).unwrap_or_default(), broken as u64))
+}
+
+impl Inner {
+    pub(crate) fn query(&self, question: &GraphQuestion) -> Result<GraphAnswer, GraphError> {
+        self.repository(|repo| {
+            self.reader(|connection| {
+                let moment = moments::find(connection, repo, question.commit.as_deref())?;
+                answer(connection, repo, question, &moment, &self.limits())
+            })
+        })
+    }
+
+    pub(crate) fn limits(&self) -> cypher::Limits {
+        let GraphOptions { max_rows, patience, .. } = self.options;
+        cypher::Limits { rows: max_rows, time: patience, ..cypher::Limits::default() }
+    }
+}

@@ -1,0 +1,179 @@
+//! The store as others see it.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use globset::{Glob, GlobSet, GlobSetBuilder};
+use rusqlite::Connection;
+use tgp_contract::{Change, Code, Graph, GraphAnswer, GraphQuestion, Ingested, ToolError};
+
+use super::connect;
+use super::failure::GraphError;
+use super::moments::{self, WORKTREE};
+use super::options::GraphOptions;
+use super::writing::Writing;
+use crate::ingest::repository::Repo;
+use crate::store::identity;
+
+/// Connections that are kept for the next question.
+const MAX_IDLE: usize = 4;
+
+/// A graph of one project in one file.
+#[derive(Clone)]
+pub struct GraphStore {
+    inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub(crate) options: GraphOptions,
+    pub(crate) tests: GlobSet,
+    writing: Mutex<Writing>,
+    readers: Mutex<Vec<Connection>>,
+    repositories: Mutex<Vec<Repo>>,
+}
+
+/// A lock whose holder fell over guards nothing that a transaction does not guard.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl GraphStore {
+    /// Opens the store and makes it where there is none. It does not ingest anything.
+    ///
+    /// # Errors
+    /// `ECONFIG` for a pattern that is none, `EGIT` for a repository that cannot be opened, and when the file cannot be
+    /// made.
+    pub async fn open(options: GraphOptions) -> Result<Self, ToolError> {
+        let inner = blocking(move || Inner::open(options)).await?;
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    pub(crate) async fn with<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Inner) -> Result<T, GraphError> + Send + 'static,
+    ) -> Result<T, ToolError> {
+        let inner = Arc::clone(&self.inner);
+        blocking(move || work(&inner)).await
+    }
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, GraphError> + Send + 'static,
+) -> Result<T, ToolError> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(answer) => answer.map_err(ToolError::from),
+        Err(error) => Err(ToolError::new(Code::Internal, format!("the graph's work was cut off: {error}"))),
+    }
+}
+
+impl Inner {
+    fn open(options: GraphOptions) -> Result<Self, GraphError> {
+        let mut builder = GlobSetBuilder::new();
+        for pattern in &options.test_patterns {
+            let glob = Glob::new(pattern).map_err(|error| {
+                ToolError::new(Code::Config, format!("`{pattern}` is no glob: {error}"))
+                    .help("write patterns such as `**/*.test.ts`")
+            })?;
+            builder.add(glob);
+        }
+        let tests = builder.build().map_err(|error| ToolError::new(Code::Config, error.to_string()))?;
+        let repository = Repo::open(&options.project)?;
+        let prefix = repository.as_ref().map_or("", Repo::prefix);
+        let mut about = vec![prefix];
+        about.extend(options.test_patterns.iter().map(String::as_str));
+        let about = identity::key(&about).to_string();
+        let writing = Writing::new(connect::writer(&options.file, &about)?);
+        Ok(Self {
+            options,
+            tests,
+            writing: Mutex::new(writing),
+            readers: Mutex::new(Vec::new()),
+            repositories: Mutex::new(repository.into_iter().collect()),
+        })
+    }
+
+    pub(crate) fn writing(&self) -> MutexGuard<'_, Writing> {
+        lock(&self.writing)
+    }
+
+    /// Does something with the repository, which is looked for again where there was none.
+    pub(crate) fn repository<T>(
+        &self,
+        work: impl FnOnce(Option<&Repo>) -> Result<T, GraphError>,
+    ) -> Result<T, GraphError> {
+        let held = lock(&self.repositories).pop();
+        let repo = match held {
+            Some(repo) => Some(repo),
+            None => Repo::open(&self.options.project)?,
+        };
+        let answer = work(repo.as_ref());
+        let mut idle = lock(&self.repositories);
+        if idle.len() < MAX_IDLE {
+            idle.extend(repo);
+        }
+        answer
+    }
+
+    pub(crate) fn reader<T>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T, GraphError>,
+    ) -> Result<T, GraphError> {
+        let held = lock(&self.readers).pop();
+        let connection = match held {
+            Some(connection) => connection,
+            None => super::query::reader(&self.options.file)?,
+        };
+        let answer = work(&connection);
+        let mut idle = lock(&self.readers);
+        if idle.len() < MAX_IDLE {
+            idle.push(connection);
+        }
+        answer
+    }
+
+    fn ingest(&self, name: &str) -> Result<Ingested, GraphError> {
+        // A repository of its own: an ingest may take long, and questions are asked meanwhile.
+        let repo = Repo::open(&self.options.project)?;
+        if name == WORKTREE {
+            let (project, cap) = (&self.options.project, self.options.history);
+            return self.writing().draft(repo.as_ref(), project, cap, &self.tests);
+        }
+        let Some(repo) = repo else {
+            return Err(ToolError::new(Code::NotFound, "the project is in no git repository")
+                .help(format!("run `tgp graph ingest --commit {WORKTREE}` to ingest the files as they are"))
+                .into());
+        };
+        let id = repo.resolve(name)?;
+        let mut ingested =
+            self.writing().ingest(&repo, id, self.options.history, &self.tests)?;
+        self.reader(|connection| {
+            let moment = moments::find(connection, Some(&repo), Some(&ingested.commit))?;
+            let (files, broken) = super::query::count_files(connection, moment.number)?;
+            ingested.files = files;
+            ingested.broken = broken;
+            Ok(())
+        })?;
+        Ok(ingested)
+    }
+}
+
+#[async_trait]
+impl Graph for GraphStore {
+    async fn ingest(&self, commit: &str) -> Result<Ingested, ToolError> {
+        let name = commit.to_owned();
+        self.with(move |inner| inner.ingest(&name)).await
+    }
+
+    async fn query(&self, question: GraphQuestion) -> Result<GraphAnswer, ToolError> {
+        self.with(move |inner| inner.query(&question)).await
+    }
+
+    async fn propose(
+        &self,
+        changes: &[Change],
+        questions: &[GraphQuestion],
+    ) -> Result<Vec<(GraphAnswer, GraphAnswer)>, ToolError> {
+        let (changes, questions) = (changes.to_vec(), questions.to_vec());
+        self.with(move |inner| inner.propose(&changes, &questions)).await
+    }
+}

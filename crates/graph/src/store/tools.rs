@@ -1,0 +1,55 @@
+//! Forged tools as nodes beside the code.
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use tgp_contract::{Code, ToolError};
+
+use super::failure::GraphError;
+use super::identity::Identities;
+use super::store::{GraphStore, Inner};
+use super::write::{Fact, Holding, Owner, Writer};
+use crate::ingest::commits;
+
+/// A registry with more tools is none.
+const MAX_TOOLS: usize = 100_000;
+
+/// A forged tool.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolFact {
+    pub path: String,
+    pub name: String,
+    pub description: String,
+}
+
+impl GraphStore {
+    /// Makes these the tools that the graph knows, from the latest commit on. Earlier commits keep what they had.
+    ///
+    /// # Errors
+    /// `EVALIDATION` when there are too many, and when the store cannot be written.
+    pub async fn set_tools(&self, tools: Vec<ToolFact>) -> Result<(), ToolError> {
+        self.with(move |inner| inner.set_tools(&tools)).await
+    }
+}
+
+impl Inner {
+    fn set_tools(&self, tools: &[ToolFact]) -> Result<(), GraphError> {
+        if tools.len() > MAX_TOOLS {
+            return Err(ToolError::new(Code::Validation, format!("more than {MAX_TOOLS} tools")).into());
+        }
+        self.writing().transact(|connection, _, _| {
+            let moment = commits::last(connection)?.number;
+            let mut ids = Identities::load(connection)?;
+            let mut facts = Vec::new();
+            let mut seen = std::collections::HashSet::new();
+            for tool in tools.iter().filter(|tool| seen.insert(tool.path.as_str())) {
+                let id = ids.claim(connection, "Tool", &[&tool.path])?;
+                let props =
+                    json!({ "path": tool.path, "name": tool.name, "description": tool.description });
+                facts.push(Fact::Node { id, props: props.to_string() });
+            }
+            let mut writer = Writer { connection, moment, draft: false, ids: &mut ids };
+            writer.set(Owner::Tools, "", Holding { facts, ..Holding::default() })?;
+            Ok(())
+        })
+    }
+}

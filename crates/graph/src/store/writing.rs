@@ -1,0 +1,98 @@
+//! The one that writes: its connection, and what it remembers from one write to the next.
+
+use std::collections::HashSet;
+
+use git2::Oid;
+use globset::GlobSet;
+use rusqlite::{Connection, TransactionBehavior};
+use tgp_contract::Ingested;
+
+use super::connect::{meta, set_meta};
+use super::failure::GraphError;
+use super::moments;
+use super::write::take_back;
+use crate::ingest::blobs::Parses;
+use crate::ingest::commits;
+use crate::ingest::repository::Repo;
+use crate::ingest::state::State;
+
+/// Commits in one transaction: enough to make the transaction cheap, few enough to lose little when it is cut off.
+const BATCH: usize = 64;
+
+pub(crate) struct Writing {
+    pub(crate) connection: Connection,
+    pub(crate) parses: Parses,
+    /// The state at the last moment, and the number of the write it is from.
+    pub(crate) state: Option<(u64, State)>,
+}
+
+impl Writing {
+    pub(crate) fn new(connection: Connection) -> Self {
+        Self { connection, parses: Parses::default(), state: None }
+    }
+
+    /// Runs `work` in a transaction, with the state as it is at the last moment. What fails leaves nothing.
+    pub(crate) fn transact<T>(
+        &mut self,
+        work: impl FnOnce(&Connection, &mut State, &mut Parses) -> Result<T, GraphError>,
+    ) -> Result<T, GraphError> {
+        let Self { connection, parses, state } = self;
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let generation = meta(&transaction, "generation")?.and_then(|text| text.parse().ok()).unwrap_or(0);
+        let mut current = match state.take() {
+            Some((held, state)) if held == generation => state,
+            _ => State::load(&transaction, parses)?,
+        };
+        let answer = work(&transaction, &mut current, parses).and_then(|answer| {
+            set_meta(&transaction, "generation", &(generation + 1).to_string())?;
+            transaction.commit()?;
+            Ok(answer)
+        });
+        if answer.is_ok() {
+            parses.confirm();
+            *state = Some((generation + 1, current));
+        } else {
+            parses.undo();
+        }
+        answer
+    }
+
+    /// Ingests a commit and its history.
+    pub(crate) fn ingest(
+        &mut self,
+        repo: &Repo,
+        id: Oid,
+        cap: usize,
+        tests: &GlobSet,
+    ) -> Result<Ingested, GraphError> {
+        let known = commits::known(&self.connection)?;
+        let (missing, cut) = repo.missing(id, &known, cap)?;
+        let mut ingested = Ingested { commit: id.to_string(), ..Ingested::default() };
+        for batch in missing.chunks(BATCH) {
+            let (commits, parsed) = self.transact(|connection, state, parses| {
+                // Another process may have been faster.
+                let known: HashSet<Oid> = commits::known(connection)?;
+                let batch: Vec<Oid> = batch.iter().copied().filter(|id| !known.contains(id)).collect();
+                if batch.is_empty() {
+                    return Ok((0, 0));
+                }
+                if moments::draft(connection)?.is_some() {
+                    take_back(connection)?;
+                    *state = State::load(connection, parses)?;
+                }
+                if cut {
+                    set_meta(connection, "cut", "true")?;
+                }
+                let parsed = commits::ingest(connection, repo, state, parses, tests, &batch)?;
+                Ok((batch.len() as u64, parsed))
+            })?;
+            ingested.commits += commits;
+            ingested.parsed += parsed;
+        }
+        if ingested.commits > 0 {
+            // The planner's numbers are looked up again where the tables have grown.
+            self.connection.execute_batch("PRAGMA analysis_limit = 1000; PRAGMA optimize")?;
+        }
+        Ok(ingested)
+    }
+}

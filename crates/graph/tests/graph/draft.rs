@@ -1,0 +1,174 @@
+//! The files as they are, and changes that are only tried.
+
+use serde_json::json;
+use tgp_contract::{Change, Code, Graph, GraphQuestion, RelativePath};
+
+use crate::support::{Project, arrows, files, ingest, picture, refusal, run, without_history};
+
+fn write(path: &str, content: &str) -> Change {
+    Change::Write { path: RelativePath::new(path).unwrap(), content: content.as_bytes().to_vec() }
+}
+
+fn remove(path: &str) -> Change {
+    Change::Remove { path: RelativePath::new(path).unwrap() }
+}
+
+#[test]
+fn a_draft_is_taken_back_exactly() {
+    let mut project = Project::new();
+    project.write("a.ts", "import pad from 'left-pad';\nexport function a() { pad(); }\n");
+    project.write("b.ts", "import { a } from './a';\na();\n");
+    project.commit("first");
+    let store = project.open();
+    ingest(&store, "HEAD");
+    let before = tables(&project);
+    project.write("a.ts", "export function other() {}\n");
+    project.write("c.ts", "import right from 'right-pad';\nright();\n");
+    project.remove("b.ts");
+    let draft = ingest(&store, "WORKTREE");
+    assert_eq!((draft.files, draft.commits, draft.parsed), (2, 0, 2));
+    assert_eq!(files(&store, "WORKTREE"), ["a.ts", "c.ts"]);
+    assert_eq!(files(&store, "HEAD"), ["a.ts", "b.ts"]);
+    project.write("c.ts", "export const c = 1;\n");
+    ingest(&store, "WORKTREE");
+    assert!(arrows(&store, "WORKTREE", "IMPORTS").is_empty());
+    assert_eq!(arrows(&store, "WORKTREE", "CHANGED_IN"), ["File a.ts -> Commit first"]);
+    // A commit that changes nothing pushes the draft out; what is left is as if the draft had never been.
+    let head = project.git().head().unwrap().peel_to_commit().unwrap();
+    let (tree, parent) = (head.tree_id(), head.id());
+    drop(head);
+    let empty = project.commit_tree("empty", tree, &[parent]);
+    ingest(&store, &empty);
+    assert_eq!(refusal(&store, "WORKTREE").code, Code::NotFound);
+    let after = tables(&project);
+    let lost: Vec<&String> = before.iter().filter(|line| !after.contains(line)).collect();
+    assert!(lost.is_empty(), "{lost:#?}");
+    let added: Vec<&String> = after.iter().filter(|line| !before.contains(line)).collect();
+    let of_the_commit = |line: &str| line.contains("\"message\":\"empty\"") || line.contains("PARENT") || line.contains("Commit");
+    assert!(added.iter().all(|line| of_the_commit(line)), "{added:#?}");
+}
+
+/// All rows, hidden ones included.
+fn tables(project: &Project) -> Vec<String> {
+    let connection = rusqlite::Connection::open(project.options().file).unwrap();
+    let mut lines = Vec::new();
+    for (table, columns) in [
+        ("node", "id || props || since || '-' || until || ghost"),
+        ("edge", "id || type || source || '-' || target || props || since || '-' || until"),
+        ("label", "name || node"),
+        ("now_key", "key || name"),
+    ] {
+        let sql = format!("SELECT {columns} FROM {table} ORDER BY 1");
+        let mut statement = connection.prepare(&sql).unwrap();
+        let rows = statement.query_map([], |row| row.get::<_, String>(0)).unwrap();
+        lines.extend(rows.map(|row| format!("{table} {}", row.unwrap())));
+    }
+    lines
+}
+
+#[test]
+fn ignored_files_do_not_count_and_committed_ones_do() {
+    let mut project = Project::new();
+    project.write("src/a.ts", "export const a = 1;\n");
+    project.write("dist/kept.js", "exports.kept = 1;\n");
+    project.commit("first");
+    project.write(".gitignore", "dist/\n*.log\n!keep.log\n");
+    project.write("dist/built.js", "exports.built = 1;\n");
+    project.write("debug.log", "x\n");
+    project.write("keep.log", "x\n");
+    project.write("node_modules/left-pad/index.js", "module.exports = 1;\n");
+    project.write("target/debug/x.rs", "fn x() {}\n");
+    project.write(".tgp/state.json", "{}\n");
+    let store = project.open();
+    ingest(&store, "WORKTREE");
+    let expected = [".gitignore", "dist/kept.js", "keep.log", "src/a.ts"];
+    assert_eq!(files(&store, "WORKTREE"), expected);
+    // The same rules hold for what is only tried.
+    let changes =
+        [write("dist/more.js", ""), write("other.log", ""), write("node_modules/x/y.js", ""), write("new.ts", "")];
+    let question = GraphQuestion::new("MATCH (f:File) RETURN f.path AS path ORDER BY path");
+    let answers = run(store.propose(&changes, &[question])).unwrap();
+    let paths: Vec<&str> = answers[0].1.rows.iter().map(|row| row[0].as_str().unwrap()).collect();
+    assert_eq!(paths, [".gitignore", "dist/kept.js", "keep.log", "new.ts", "src/a.ts"]);
+}
+
+#[test]
+fn a_proposal_shows_what_would_be_and_leaves_nothing() {
+    for with_git in [true, false] {
+        let mut project = if with_git { Project::new() } else { Project::without_git() };
+        project.write("lib.ts", "export function f() {}\nexport function g() {}\n");
+        project.write("user.ts", "import { f } from './lib';\nexport function use() { f(); }\n");
+        if with_git {
+            project.commit("first");
+        }
+        let store = project.open();
+        let questions = [
+            GraphQuestion::new("MATCH (f:File) RETURN f.path AS path ORDER BY path"),
+            GraphQuestion::new("MATCH (a)-[c:CALLS]->(b:Symbol) RETURN a.name, b.name, b.path ORDER BY a.name"),
+            GraphQuestion::new("MATCH (f:File)-[:IMPORTS]->(t:File {path: $path}) RETURN f.path").param("path", "lib.ts"),
+        ];
+        let ask = |changes: &[Change]| run(store.propose(changes, &questions)).unwrap();
+        let untouched = ask(&[]);
+        for (before, after) in &untouched {
+            assert_eq!(before, after);
+            assert!(before.standing.draft);
+            assert_eq!(before.standing.reference, "WORKTREE");
+            assert_eq!(before.standing.commit.is_empty(), !with_git);
+        }
+        assert_eq!(untouched[1].0.rows, [[json!("use"), json!("f"), json!("lib.ts")]]);
+        assert_eq!(untouched[2].0.rows, [[json!("user.ts")]]);
+        let before = picture(&store, "WORKTREE");
+
+        let removed = ask(&[remove("lib.ts")]);
+        assert_eq!(removed[0].1.rows, [[json!("user.ts")]]);
+        assert!(removed[1].1.rows.is_empty() && removed[2].1.rows.is_empty());
+        assert_eq!(removed[1].0, untouched[1].0);
+
+        let moved = ask(&[
+            remove("lib.ts"),
+            write("lib/index.ts", "export { f } from './f';\n"),
+            write("lib/f.ts", "export const f = () => 1;\n"),
+        ]);
+        assert_eq!(moved[1].1.rows, [[json!("use"), json!("f"), json!("lib/f.ts")]]);
+        assert_eq!(picture(&store, "WORKTREE"), before);
+
+        // Made for real, it is what was foretold.
+        project.remove("lib.ts");
+        project.write("lib/index.ts", "export { f } from './f';\n");
+        project.write("lib/f.ts", "export const f = () => 1;\n");
+        for ((now, _), (_, foretold)) in ask(&[]).iter().zip(&moved) {
+            assert_eq!(now.rows, foretold.rows);
+        }
+    }
+}
+
+#[test]
+fn a_project_without_commits() {
+    let project = Project::new();
+    project.write("a.ts", "export const a = 1;\n");
+    let store = project.open();
+    assert_eq!(run(store.ingest("HEAD")).unwrap_err().code, Code::NotFound);
+    let draft = ingest(&store, "WORKTREE");
+    assert_eq!((draft.commit.as_str(), draft.files), ("", 1));
+    let standing = run(store.stats(None)).unwrap().standing;
+    assert!(standing.draft && !standing.behind);
+    // The first commit replaces it.
+    let mut project = project;
+    project.commit("first");
+    assert_eq!(ingest(&store, "HEAD").commits, 1);
+    assert_eq!(files(&store, "HEAD"), ["a.ts"]);
+    assert_eq!(without_history(picture(&store, "HEAD")).len(), 3);
+}
+
+/// A file that changes within the grain of its times is not taken for the old one.
+#[test]
+fn quick_changes_are_seen() {
+    let project = Project::without_git();
+    let store = project.open();
+    for number in 0..10 {
+        project.write("a.ts", format!("export const a{number} = 1;\n"));
+        ingest(&store, "WORKTREE");
+        let defines = arrows(&store, "WORKTREE", "DEFINES");
+        assert_eq!(defines, [format!("File a.ts -> Symbol a.ts#const a{number}")]);
+    }
+}

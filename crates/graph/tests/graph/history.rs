@@ -1,0 +1,139 @@
+//! Branches and merges: what is seen from where.
+
+use git2::Oid;
+use tgp_contract::Graph;
+
+use crate::support::{Project, arrows, files, ingest, picture, run};
+
+fn id(text: &str) -> Oid {
+    Oid::from_str(text).unwrap()
+}
+
+/// A main line and a side line that are merged, with a file that only the merge has.
+fn diamond(project: &mut Project) -> [String; 4] {
+    project.write("base.ts", "export function base() {}\n");
+    let base = project.commit("base");
+    project.write("left.ts", "import { base } from './base';\nexport function left() { base(); }\n");
+    let left = project.commit("left");
+    project.git().set_head_detached(id(&base)).unwrap();
+    project.remove("left.ts");
+    project.write("right.ts", "import { base } from './base';\nexport function right() { base(); }\n");
+    let right = project.commit("right");
+    project.write("left.ts", "import { base } from './base';\nexport function left() { base(); }\n");
+    project.write("base.ts", "export function base() { return 'merged'; }\n");
+    let merge = project.commit_on("merge", &[id(&right), id(&left)]);
+    [base, left, right, merge]
+}
+
+#[test]
+fn a_commit_sees_its_own_line_of_history() {
+    let mut project = Project::new();
+    let [base, left, right, merge] = diamond(&mut project);
+    let store = project.open();
+    assert_eq!(ingest(&store, &merge).commits, 4);
+    let commits = |name: &str| -> Vec<String> {
+        let lines = picture(&store, name);
+        let commits = lines.iter().filter(|line| line.starts_with("Commit "));
+        commits.map(|line| line.split(' ').nth(1).unwrap().to_owned()).collect()
+    };
+    assert_eq!(commits(&base), ["base"]);
+    assert_eq!(commits(&left), ["base", "left"]);
+    assert_eq!(commits(&right), ["base", "right"]);
+    assert_eq!(commits(&merge), ["base", "left", "merge", "right"]);
+    assert_eq!(files(&store, &left), ["base.ts", "left.ts"]);
+    assert_eq!(files(&store, &right), ["base.ts", "right.ts"]);
+    assert_eq!(arrows(&store, &merge, "CALLS"), [
+        "Symbol left.ts#function left -> Symbol base.ts#function base",
+        "Symbol right.ts#function right -> Symbol base.ts#function base",
+    ]);
+    assert_eq!(arrows(&store, &right, "PARENT"), ["Commit right -> Commit base"]);
+    // A merge has changed what it has from none of its parents.
+    assert_eq!(arrows(&store, &merge, "CHANGED_IN"), [
+        "File base.ts -> Commit base",
+        "File base.ts -> Commit merge",
+        "File left.ts -> Commit left",
+        "File right.ts -> Commit right",
+    ]);
+    assert_eq!(arrows(&store, &left, "CHANGED_IN"), [
+        "File base.ts -> Commit base",
+        "File left.ts -> Commit left",
+    ]);
+}
+
+/// A file is deleted on one line and renamed on another: each sees its own story.
+#[test]
+fn renames_belong_to_their_line() {
+    let mut project = Project::new();
+    let body = "export function known() {\n  return 'a text that is long enough to be known again';\n}\n";
+    project.write("a.ts", body);
+    let base = project.commit("base");
+    project.rename("a.ts", "b.ts");
+    let renamed = project.commit("renamed");
+    project.rename("b.ts", "c.ts");
+    let again = project.commit("again");
+    project.git().set_head_detached(id(&renamed)).unwrap();
+    project.remove("c.ts");
+    let deleted = project.commit("deleted");
+    let store = project.open();
+    ingest(&store, &again);
+    ingest(&store, &deleted);
+    assert!(arrows(&store, &base, "WAS_RENAMED_FROM").is_empty());
+    assert_eq!(arrows(&store, &renamed, "WAS_RENAMED_FROM"), ["File b.ts -> File a.ts"]);
+    assert_eq!(arrows(&store, &again, "WAS_RENAMED_FROM"), ["File b.ts -> File a.ts", "File c.ts -> File b.ts"]);
+    assert_eq!(arrows(&store, &deleted, "WAS_RENAMED_FROM"), ["File b.ts -> File a.ts"]);
+    assert!(files(&store, &deleted).is_empty());
+}
+
+/// A file that is not touched but imports one that comes, goes and changes is linked again.
+#[test]
+fn untouched_files_are_linked_again() {
+    let mut project = Project::new();
+    project.write("user.ts", "import { f } from './lib';\nexport function use() { f(); }\n");
+    let nothing = project.commit("nothing to import");
+    project.write("lib/index.ts", "export * from './impl';\n");
+    let barrel = project.commit("a barrel");
+    project.write("lib/impl.ts", "export function f() {}\n");
+    let found = project.commit("the function");
+    project.write("lib/impl.ts", "export function g() {}\n");
+    let lost = project.commit("another function");
+    project.write("lib.ts", "export const f = () => 1;\n");
+    let nearer = project.commit("a nearer file");
+    let store = project.open();
+    // One at a time: every step is an incremental one.
+    for commit in [&nothing, &barrel, &found, &lost, &nearer] {
+        assert_eq!(ingest(&store, commit).commits, 1);
+    }
+    let of = |commit: &str, kind: &str| -> Vec<String> {
+        arrows(&store, commit, kind).into_iter().filter(|arrow| arrow.contains("user.ts")).collect()
+    };
+    assert!(of(&nothing, "IMPORTS").is_empty());
+    assert_eq!(of(&barrel, "IMPORTS"), ["File user.ts -> File lib/index.ts"]);
+    assert!(of(&barrel, "CALLS").is_empty());
+    assert_eq!(of(&found, "CALLS"), ["Symbol user.ts#function use -> Symbol lib/impl.ts#function f"]);
+    assert!(of(&lost, "CALLS").is_empty());
+    assert_eq!(of(&nearer, "IMPORTS"), ["File user.ts -> File lib.ts"]);
+    assert_eq!(of(&nearer, "CALLS"), ["Symbol user.ts#function use -> Symbol lib.ts#function f"]);
+}
+
+/// What does not change costs no rows, however many commits pass.
+#[test]
+fn an_unchanged_file_has_one_row() {
+    let mut project = Project::new();
+    project.write("still.ts", "export function still() {}\n");
+    project.write("busy.ts", "");
+    project.commit("first");
+    for number in 0..20 {
+        project.write("busy.ts", format!("export const busy = {number};\n"));
+        project.commit(&format!("commit {number}"));
+    }
+    let store = project.open();
+    ingest(&store, "HEAD");
+    let connection = rusqlite::Connection::open(project.options().file).unwrap();
+    let rows = |path: &str| -> i64 {
+        let sql = "SELECT count(*) FROM node WHERE json_extract(props, '$.path') = ?1";
+        connection.query_row(sql, [path], |row| row.get(0)).unwrap()
+    };
+    // The file and its function; each content of the other file, and its one constant from the second commit on.
+    assert_eq!((rows("still.ts"), rows("busy.ts")), (2, 22));
+    assert_eq!(run(store.ingest("HEAD")).unwrap().parsed, 0);
+}

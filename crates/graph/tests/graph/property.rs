@@ -1,0 +1,282 @@
+//! Random histories: whatever way they are ingested, every commit looks the same.
+
+use std::collections::BTreeMap;
+
+use git2::Oid;
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestCaseError, TestRunner};
+use tgp_contract::Graph;
+use tgp_graph::{GraphOptions, GraphStore};
+
+use crate::support::{Project, ingest, picture, run, without_history};
+
+/// Paths of small projects in all languages, so that files, directories and manifests come and go.
+const PATHS: [&str; 20] = [
+    "a.ts", "b.ts", "lib/c.ts", "lib/index.ts", "lib/b.tsx", "package.json", "tsconfig.json", "d.py", "pkg/e.py",
+    "pkg/__init__.py", "src/lib.rs", "src/m.rs", "src/m/n.rs", "Cargo.toml", "go.mod", "x.go", "sub/z.go",
+    "p/A.java", "p/B.java", "notes.md",
+];
+
+fn content(path: &str, variant: usize) -> String {
+    let variants: [&str; 4] = match path.rsplit('.').next().unwrap() {
+        "ts" | "tsx" => [
+            "export function f() {}\nexport class K { m() { this.n(); } n() {} }\nexport default f;\n",
+            "import { f } from './b';\nimport * as c from './lib/c';\nexport function g() { f(); c.f(); c.g(); }\n",
+            "export * from './lib';\nimport pad from 'left-pad';\nimport { f } from '@/b';\npad(); f();\n",
+            "import { f, g as h } from './lib/index.js';\nimport k, { K } from 'own';\nexport { f };\nh(); f(); new K().m();\n",
+        ],
+        "py" => [
+            "def f():\n    pass\nclass K:\n    def m(self):\n        self.n()\n    def n(self):\n        pass\n",
+            "from pkg import e\nimport os.path\ne.f()\nos.path.join()\n",
+            "from .e import f as h, K\nfrom .. import d\ndef g():\n    h()\n    K()\n    d.f()\n",
+            "import pkg.e\nfrom d import *\nX = 1\npkg.e.f()\nf()\n",
+        ],
+        "rs" => [
+            "pub fn f() {}\npub struct K;\nimpl K { pub fn m(&self) { self.n(); f(); } fn n(&self) {} }\n",
+            "mod m;\nmod n;\npub use m::f;\nfn g(k: K) { f(); m::f(); crate::m::f(); k.m(); }\n",
+            "use crate::m::{f, K};\nuse serde::Serialize;\nmod inner { use super::*; fn h() { f(); K::m(); } }\n",
+            "use own::m::f;\nuse super::K;\nfn x() { f(); assert!(f()); other::f(); }\n",
+        ],
+        "go" => [
+            "package x\n\ntype K struct{}\n\nfunc (k *K) M() { F() }\n\nfunc F() {}\n",
+            "package x\n\nimport (\n\t\"example.com/own/sub\"\n\t\"fmt\"\n)\n\nfunc G() { sub.F(); fmt.Println(); F() }\n",
+            "package sub\n\nfunc F() { H() }\nfunc H() {}\n",
+            "package x\n\nimport s \"example.com/own\"\n\nfunc G() { s.F(); k.M() }\n",
+        ],
+        "java" => [
+            "package p;\npublic class A { public static void f() { g(); } static void g() {} }\n",
+            "package p;\npublic class B { void x() { A.f(); new A(); } }\n",
+            "package p;\nimport p.A;\nimport static p.A.f;\nimport java.util.*;\nclass B { void x() { f(); } class In {} }\n",
+            "package q;\nimport p.*;\nclass A { void y() { B.x(); B b = new B(); b.x(); } }\n",
+        ],
+        "json" if path == "package.json" => [
+            "{\"name\": \"own\", \"version\": \"1.0.0\", \"main\": \"lib/index.js\"}",
+            "{\"name\": \"own\", \"version\": \"1.1.0\", \"exports\": {\".\": \"./b.ts\"}}",
+            "{\"name\": \"left-pad\", \"main\": \"a\"}",
+            "{ broken",
+        ],
+        "json" => [
+            "{\"compilerOptions\": {\"paths\": {\"@/*\": [\"./*\"]}}}",
+            "{\"compilerOptions\": {\"baseUrl\": \"lib\", /* comment */ \"paths\": {\"@/*\": [\"*\"],}}}",
+            "{}",
+            "[",
+        ],
+        "toml" => [
+            "[package]\nname = \"own\"\nversion = \"1.0.0\"\n",
+            "[package]\nname = \"own\"\nversion = \"2.0.0\"\n[lib]\npath = \"src/m.rs\"\n",
+            "[package]\nname = \"serde\"\nversion = \"1.0.0\"\n[dependencies]\nother = { package = \"own\", version = \"1\" }\n",
+            "[workspace]\n",
+        ],
+        "mod" => [
+            "module example.com/own\n",
+            "module example.com/own/sub\n",
+            "module other\n",
+            "",
+        ],
+        _ => ["one\n", "two\nlines\n", "", "no end"],
+    };
+    variants[variant % 4].to_owned()
+}
+
+#[derive(Clone, Debug)]
+enum Edit {
+    Write(usize, usize),
+    Delete(usize),
+    Rename(usize, usize),
+}
+
+/// A commit: where it stands (counted back from the newest), what it merges, and what it changes.
+#[derive(Clone, Debug)]
+struct Step {
+    parent: usize,
+    merge: Option<usize>,
+    edits: Vec<Edit>,
+}
+
+fn edits() -> impl Strategy<Value = Vec<Edit>> {
+    let path = 0..PATHS.len();
+    let edit = prop_oneof![
+        6 => (path.clone(), 0usize..4).prop_map(|(path, variant)| Edit::Write(path, variant)),
+        2 => path.clone().prop_map(Edit::Delete),
+        2 => (path.clone(), path).prop_map(|(from, to)| Edit::Rename(from, to)),
+    ];
+    prop::collection::vec(edit, 0..6)
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let parent = prop_oneof![3 => Just(0usize), 1 => 0usize..4];
+    let merge = prop_oneof![3 => Just(None), 1 => (1usize..4).prop_map(Some)];
+    let step = (parent, merge, edits()).prop_map(|(parent, merge, edits)| Step { parent, merge, edits });
+    // The first commit has much in it, else nothing is ever linked.
+    let all = prop::collection::vec((0..PATHS.len(), 0usize..4).prop_map(|(path, variant)| Edit::Write(path, variant)), 8..20);
+    (all, prop::collection::vec(step, 1..8)).prop_map(|(edits, mut steps)| {
+        steps.insert(0, Step { parent: 0, merge: None, edits });
+        steps
+    })
+}
+
+type Tree = BTreeMap<String, String>;
+
+fn edited(tree: &Tree, edits: &[Edit]) -> Tree {
+    let mut tree = tree.clone();
+    for edit in edits {
+        match edit {
+            Edit::Write(path, variant) => {
+                tree.insert(PATHS[*path].to_owned(), content(PATHS[*path], *variant));
+            }
+            Edit::Delete(path) => {
+                tree.remove(PATHS[*path]);
+            }
+            Edit::Rename(from, to) => {
+                if let Some(text) = tree.remove(PATHS[*from]) {
+                    tree.insert(PATHS[*to].to_owned(), text);
+                }
+            }
+        }
+    }
+    tree
+}
+
+/// Makes the history; answers each commit with its tree.
+fn build(project: &mut Project, steps: &[Step]) -> Vec<(String, Tree)> {
+    let mut commits: Vec<(String, Tree)> = Vec::new();
+    for (number, step) in steps.iter().enumerate() {
+        let back = |distance: usize| number.checked_sub(1 + distance).and_then(|index| commits.get(index));
+        let parent = back(step.parent.min(number.saturating_sub(1)));
+        let merged = step.merge.and_then(back).filter(|other| Some(&other.0) != parent.map(|parent| &parent.0));
+        let mut tree = parent.map(|parent| parent.1.clone()).unwrap_or_default();
+        if let Some((_, other)) = merged {
+            tree.extend(other.iter().map(|(path, text)| (path.clone(), text.clone())));
+        }
+        let tree = edited(&tree, &step.edits);
+        let parents: Vec<Oid> =
+            [parent, merged].into_iter().flatten().map(|(id, _)| Oid::from_str(id).unwrap()).collect();
+        let git = project.git();
+        let mut index = git2::Index::new().unwrap();
+        for (path, text) in &tree {
+            let id = git.blob(text.as_bytes()).unwrap();
+            index.add(&entry(path, id)).unwrap();
+        }
+        let id = index.write_tree_to(git).unwrap();
+        let id = project.commit_tree(&format!("commit {number}"), id, &parents);
+        commits.push((id, tree));
+    }
+    let last = Oid::from_str(&commits.last().unwrap().0).unwrap();
+    project.git().reference("refs/heads/main", last, true, "the last one").unwrap();
+    commits
+}
+
+fn entry(path: &str, id: Oid) -> git2::IndexEntry {
+    git2::IndexEntry {
+        ctime: git2::IndexTime::new(0, 0),
+        mtime: git2::IndexTime::new(0, 0),
+        dev: 0,
+        ino: 0,
+        mode: 0o100_644,
+        uid: 0,
+        gid: 0,
+        file_size: 0,
+        id,
+        flags: 0,
+        flags_extended: 0,
+        path: path.as_bytes().to_vec(),
+    }
+}
+
+/// The same files without any git, as a draft.
+fn checkout(tree: &Tree) -> Vec<String> {
+    let plain = Project::without_git();
+    for (path, text) in tree {
+        plain.write(path, text);
+    }
+    let store = plain.open();
+    ingest(&store, "WORKTREE");
+    picture(&store, "WORKTREE")
+}
+
+fn same(left: &[String], right: &[String], what: &str) -> Result<(), TestCaseError> {
+    if left == right {
+        return Ok(());
+    }
+    let only_left: Vec<&String> = left.iter().filter(|line| !right.contains(line)).collect();
+    let only_right: Vec<&String> = right.iter().filter(|line| !left.contains(line)).collect();
+    prop_assert!(false, "{what}\nonly in the first: {only_left:#?}\nonly in the second: {only_right:#?}");
+    Ok(())
+}
+
+#[test]
+fn incremental_equals_rebuild() {
+    let mut runner = TestRunner::new(Config { cases: 40, failure_persistence: None, ..Config::default() });
+    let strategy = (steps(), prop::collection::vec(any::<prop::sample::Index>(), 8), edits());
+    runner
+        .run(&strategy, |(steps, order, dirty)| {
+            let mut project = Project::new();
+            let commits = build(&mut project, &steps);
+            // All at once, each tip in turn.
+            let bulk = project.fresh("bulk.sqlite");
+            for (id, _) in commits.iter().rev() {
+                ingest(&bulk, id);
+            }
+            // One by one in any order, with a dirty work tree looked at in between.
+            let random = project.fresh("random.sqlite");
+            let tree = edited(&commits.last().unwrap().1, &dirty);
+            for (path, text) in &tree {
+                project.write(path, text);
+            }
+            let mut left: Vec<&String> = commits.iter().map(|(id, _)| id).collect();
+            for (turn, index) in order.iter().enumerate() {
+                if left.is_empty() {
+                    break;
+                }
+                ingest(&random, left.remove(index.index(left.len())));
+                if turn % 3 == 1 {
+                    ingest(&random, "WORKTREE");
+                    same(&without_history(picture(&random, "WORKTREE")), &checkout(&tree), "draft and checkout")?;
+                }
+            }
+            for id in left {
+                ingest(&random, id);
+            }
+            for (number, (id, tree)) in commits.iter().enumerate() {
+                let all = picture(&bulk, id);
+                same(&all, &picture(&random, id), &format!("bulk and random order at commit {number}"))?;
+                let alone = project.fresh(&format!("alone-{number}.sqlite"));
+                ingest(&alone, id);
+                same(&all, &picture(&alone, id), &format!("bulk and alone at commit {number}"))?;
+                same(&without_history(all), &checkout(tree), &format!("bulk and checkout at commit {number}"))?;
+            }
+            Ok(())
+        })
+        .unwrap();
+}
+
+/// Two processes' worth of stores on one file, both ingesting.
+#[test]
+fn two_stores_on_one_file_agree() {
+    let mut project = Project::new();
+    for number in 0..30 {
+        project.write("a.ts", format!("export function f{number}() {{}}\n"));
+        project.write(&format!("n{number}.ts"), "import * as a from './a';\na.f3();\n");
+        project.commit(&format!("commit {number}"));
+    }
+    let open = || run(GraphStore::open(project.options())).unwrap();
+    let (left, right) = (open(), open());
+    std::thread::scope(|scope| {
+        for store in [&left, &right] {
+            scope.spawn(move || {
+                for back in [20, 10, 0] {
+                    run(store.ingest(&format!("HEAD~{back}"))).unwrap();
+                    run(store.ingest("WORKTREE")).unwrap();
+                }
+            });
+        }
+    });
+    let options: GraphOptions = project.options_at("alone.sqlite", &project.root());
+    let alone = run(GraphStore::open(options)).unwrap();
+    ingest(&alone, "HEAD");
+    for back in [0, 7, 26] {
+        let name = format!("HEAD~{back}");
+        assert_eq!(picture(&left, &name), picture(&alone, &name));
+        assert_eq!(picture(&right, &name), picture(&alone, &name));
+    }
+}
