@@ -135,13 +135,20 @@ fn line(event: &Value, printer: &Printer) -> String {
     let actor =
         event.get("actor").map(|actor| format!("{}:{}", text_of(actor, "agent"), text_of(actor, "id")));
     let file = text_of(event, "filePath");
-    let usual = ["eventId", "type", "timestamp", "actor", "filePath"];
-    let rest: Vec<String> = event
+    // What stands before, and what leads to the audit, which `--json` shows.
+    let left_out = ["eventId", "type", "timestamp", "actor", "filePath", "audit"];
+    let mut fields: Vec<(&String, &Value)> = event
         .as_object()
         .into_iter()
         .flatten()
-        .filter(|(name, _)| !usual.contains(&name.as_str()))
+        .filter(|(name, _)| !left_out.contains(&name.as_str()))
+        .collect();
+    // What happened comes before its hashes.
+    fields.sort_by_key(|(name, _)| name.as_str() != "change");
+    let rest: Vec<String> = fields
+        .into_iter()
         .map(|(name, value)| match value {
+            Value::String(text) if is_hash(text) => format!("{name}={}", text.get(..8).unwrap_or(text)),
             Value::String(text) => format!("{name}={text}"),
             other => format!("{name}={other}"),
         })
@@ -151,6 +158,10 @@ fn line(event: &Value, printer: &Printer) -> String {
     format!("{} {kind} {}{about} {rest}", text_of(event, "timestamp"), actor.unwrap_or_default())
         .trim_end()
         .to_owned()
+}
+
+fn is_hash(text: &str) -> bool {
+    text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 fn verify(kernel: &Kernel, path: Option<&str>, printer: &Printer) -> Result<(), Failure> {

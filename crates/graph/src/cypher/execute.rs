@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::limits::Limit;
+use rusqlite::types::Value as Sql;
 use rusqlite::{Connection, ErrorCode};
 use tgp_contract::{Code, GraphQuestion, ToolError};
 
@@ -14,11 +15,18 @@ use super::refusal::{self, Phase, Refusal};
 use super::value::{MAX_DEPTH, Value, from_json};
 use super::{Limits, Table, View};
 
-/// How many steps of SQLite's machine pass between two looks at the clock: some ten thousandths of a second.
-const STEPS: i32 = 2_000;
+/// How many steps of SQLite's machine pass between two looks at the clock. One step may be a call of a function that
+/// makes a list of a million items.
+const STEPS: i32 = 200;
 
 /// The largest value, and the longest statement, that SQLite makes.
 const MAX_VALUE: i32 = 64 << 20;
+
+/// How many bytes of texts, lists and maps the functions of one query may make: they may wait on disk to be sorted.
+const MAX_MADE: usize = 2 << 30;
+
+/// From this size on, making a value takes long enough to look at the clock.
+const LARGE: usize = 64 << 10;
 
 /// The tables that a query may read; `json_each` gives the items of lists.
 const TABLES: [&str; 4] = ["node", "edge", "label", "json_each"];
@@ -28,6 +36,32 @@ thread_local! {
     static DEADLINE: Cell<Option<Instant>> = const { Cell::new(None) };
     /// Whether what is prepared on this thread is a user's query.
     static GUARDED: Cell<bool> = const { Cell::new(false) };
+    /// Bytes that the functions may still make for the query that runs on this thread.
+    static LEFT: Cell<usize> = const { Cell::new(usize::MAX) };
+}
+
+/// Counts what a function made, and looks at the clock.
+///
+/// # Errors
+/// When it was too much, or takes too long.
+pub(super) fn made(value: Sql) -> rusqlite::Result<Sql> {
+    let bytes = match &value {
+        Sql::Text(text) => text.len(),
+        Sql::Blob(bytes) => bytes.len(),
+        _ => return Ok(value),
+    };
+    let Some(left) = LEFT.get().checked_sub(bytes) else {
+        return Err(refusal::met("LimitExceeded", format!("the query made values of more than {MAX_MADE} bytes")));
+    };
+    LEFT.set(left);
+    if bytes > LARGE && is_late() {
+        return Err(refusal::met("LimitExceeded", "the query took too long"));
+    }
+    Ok(value)
+}
+
+fn is_late() -> bool {
+    DEADLINE.get().is_some_and(|deadline| Instant::now() >= deadline)
 }
 
 /// Sets what [`run`] needs, and takes it back however the run ends.
@@ -37,6 +71,7 @@ impl Guard {
     fn set(time: Duration) -> Self {
         DEADLINE.set(Instant::now().checked_add(time));
         GUARDED.set(true);
+        LEFT.set(MAX_MADE);
         Self
     }
 }
@@ -45,6 +80,7 @@ impl Drop for Guard {
     fn drop(&mut self) {
         DEADLINE.set(None);
         GUARDED.set(false);
+        LEFT.set(usize::MAX);
     }
 }
 
@@ -54,7 +90,7 @@ pub(super) fn guard(connection: &mut Connection) -> rusqlite::Result<()> {
     connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, MAX_VALUE)?;
     connection.progress_handler(
         STEPS,
-        Some(|| DEADLINE.get().is_some_and(|deadline| Instant::now() >= deadline)),
+        Some(is_late),
     )?;
     connection.authorizer(Some(|context: AuthContext<'_>| {
         if !GUARDED.get() || allowed(&context.action) { Authorization::Allow } else { Authorization::Deny }

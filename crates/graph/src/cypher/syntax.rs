@@ -14,6 +14,10 @@ const MAX_TOKENS: usize = 8_000;
 /// How deep the tree of a query may be. Parser, compiler and SQLite recurse over it.
 pub(crate) const MAX_NESTING: usize = 240;
 
+/// Clauses of other dialects, of which the parser only says that a name is not expected.
+const FOREIGN: [&str; 11] =
+    ["FOREACH", "LOAD CSV", "USE", "SHOW", "DROP", "START", "INSERT", "FILTER", "LET", "PROFILE", "EXPLAIN"];
+
 /// The query that a text holds.
 pub(crate) fn parse(source: &str) -> Outcome<RegularQuery> {
     if source.len() > MAX_BYTES {
@@ -54,6 +58,15 @@ fn refused(source: &str, errors: &open_cypher::ParseErrors) -> Box<Refusal> {
     let Some(first) = errors.diagnostics().iter().find(|diagnostic| diagnostic.is_error()) else {
         return Refusal::new("UnexpectedSyntax", Span::empty(source.len()), "the query cannot be parsed");
     };
+    // Clauses that the parser does not know either.
+    let word = first.primary_span.text(source).unwrap_or_default().to_uppercase();
+    let before = source.get(..first.primary_span.start).unwrap_or_default().trim_end().to_uppercase();
+    if word == "{" && before.ends_with("CALL") {
+        return Refusal::unsupported(first.primary_span, "CALL");
+    }
+    if let Some(clause) = FOREIGN.iter().find(|clause| clause.split(' ').next() == Some(word.as_str())) {
+        return Refusal::unsupported(first.primary_span, clause);
+    }
     let kind = match first.code {
         open_cypher::DiagnosticCode::InvalidNumber => "InvalidNumberLiteral",
         open_cypher::DiagnosticCode::InvalidEscape => "InvalidUnicodeLiteral",
@@ -72,6 +85,8 @@ struct Frame {
     operators: usize,
     inside: usize,
     deepest: usize,
+    /// Whether it stands behind what it belongs to, as the brackets of a call or an index do.
+    behind: bool,
 }
 
 impl Frame {
@@ -85,13 +100,23 @@ impl Frame {
 /// An upper bound for the depth of the syntax tree: brackets, and chains of operators, which nest to the left.
 fn nesting(tokens: &[Token]) -> usize {
     let mut frames = vec![Frame::default()];
+    let mut before = TokenKind::Comma;
     for token in tokens {
+        let previous = std::mem::replace(&mut before, token.kind);
         match token.kind {
             TokenKind::LeftParen
             | TokenKind::LeftBracket
             | TokenKind::LeftBrace
             | TokenKind::Keyword(Keyword::Case) => {
-                frames.push(Frame::default());
+                let behind = matches!(
+                    previous,
+                    TokenKind::Identifier
+                        | TokenKind::EscapedIdentifier
+                        | TokenKind::RightParen
+                        | TokenKind::RightBracket
+                        | TokenKind::RightBrace
+                );
+                frames.push(Frame { behind, ..Frame::default() });
             }
             TokenKind::RightParen
             | TokenKind::RightBracket
@@ -102,7 +127,7 @@ fn nesting(tokens: &[Token]) -> usize {
                 let mut closed = frames.pop().unwrap_or_default();
                 closed.end_expression();
                 if let Some(frame) = frames.last_mut() {
-                    frame.operators += 1;
+                    frame.operators += usize::from(closed.behind);
                     frame.inside = frame.inside.max(closed.deepest + 1);
                 }
             }

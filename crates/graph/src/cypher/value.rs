@@ -102,6 +102,13 @@ impl Value {
         })
     }
 
+    /// The value as a blob, also where SQL has it as its own.
+    pub fn bytes(&self) -> rusqlite::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        self.write(&mut bytes)?;
+        Ok(bytes)
+    }
+
     fn depth(&self) -> u8 {
         match self {
             Self::List(items) => items.iter().map(Self::depth).max().unwrap_or(0).saturating_add(1),

@@ -124,6 +124,7 @@ async fn query(
         return Err(error.detail("field", "--params").help("write it as '{\"path\": \"src/a.ts\"}'").into());
     }
     let mut arguments = json!({ "query": cypher, "params": params });
+    let named = commit.is_some();
     if let (Some(commit), Some(fields)) = (commit, arguments.as_object_mut()) {
         fields.insert("commit".to_owned(), json!(commit));
     }
@@ -148,7 +149,7 @@ async fn query(
         }
         Format::Dot | Format::Mermaid => draw(&Drawing::of(&rows), format, printer),
     }
-    said(&data, rows.len(), printer);
+    said(&data, rows.len(), named, printer);
     Ok(())
 }
 
@@ -159,8 +160,8 @@ fn shown_in(failure: Failure, cypher: &str) -> Failure {
     Failure::Error(Box::new(ShownError { source, ..*shown }))
 }
 
-/// Which commit the answer is about.
-fn said(data: &Value, rows: usize, printer: &Printer) {
+/// Which commit the answer is about. Who has named one knows that others may be newer.
+fn said(data: &Value, rows: usize, named: bool, printer: &Printer) {
     let flag = |name: &str| data.get(name).and_then(Value::as_bool).unwrap_or_default();
     let short: String = text_of(data, "commit").chars().take(12).collect();
     let reference = text_of(data, "ref");
@@ -174,7 +175,7 @@ fn said(data: &Value, rows: usize, printer: &Printer) {
     if flag("truncated") {
         printer.warn("there are more rows; add LIMIT and SKIP, or raise graph.maxRows");
     }
-    if flag("behind") {
+    if flag("behind") && !named {
         printer.warn("the repository has moved on since; `tgp graph ingest` reads what is new");
     }
 }

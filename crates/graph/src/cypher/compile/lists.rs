@@ -14,6 +14,9 @@ use super::scope::{Chain, Scope, Variable};
 use super::{Compiler, aggregates};
 
 /// A list whose items are walked: the SQL of the list, the aliases, and the scope in which the item has its name.
+///
+/// SQL takes an aggregate for one of the outermost query that all its columns are from. So each aggregate here has a
+/// column of its own query among its arguments, for the case that what it is about has none.
 struct Walk {
     list: String,
     table: String,
@@ -65,7 +68,7 @@ impl Compiler<'_> {
         };
         let kind = Type::list(item.kind.clone());
         let item = self.as_value(item);
-        Ok(Sql::value(kind, walk.over(&format!("cy_gather({item})"), &filter)))
+        Ok(Sql::value(kind, walk.over(&format!("cy_gather({item}, {}.key)", walk.items), &filter)))
     }
 
     fn filter(&mut self, predicate: Option<&Expr>, scope: &Scope) -> Outcome<String> {
@@ -86,7 +89,7 @@ impl Compiler<'_> {
         };
         let walk = self.walk(&quantified.list, &quantified.variable, scope)?;
         let test = self.truth_of(&quantified.predicate, &walk.scope.predicates(true))?;
-        Ok(Sql::truth(walk.over(&format!("{function}({test})"), "")))
+        Ok(Sql::truth(walk.over(&format!("{function}({test}, {}.key)", walk.items), "")))
     }
 
     pub(super) fn reduce(&mut self, reduce: &ReduceExpression, scope: &Scope) -> Outcome<Sql> {
@@ -131,7 +134,7 @@ impl Compiler<'_> {
         let kind = Type::list(item.kind.clone());
         let item = self.as_value(item);
         let from = chain.from.clone().unwrap_or_default();
-        Ok(Sql::value(kind, format!("({})", chain.close(&format!("SELECT cy_gather({item}) FROM {from}")))))
+        Ok(Sql::value(kind, format!("({})", chain.close(&format!("SELECT cy_gather(g.v) FROM (SELECT {item} AS v FROM {from}) AS g")))))
     }
 
     /// `EXISTS { ... }`, `COUNT { ... }` and `COLLECT { ... }`.

@@ -151,6 +151,12 @@ impl Compiler<'_> {
             .as_ref()
             .is_some_and(|quantifier| quantifier.kind == SetQuantifier::Distinct);
         if grouped {
+            // An aggregate of a value from around would be one of the query around.
+            if chain.scope.variables.iter().any(|variable| variable.outer) {
+                chain.scope.variables.iter_mut().for_each(|variable| variable.outer = false);
+                let rest = from_where(&chain.sources(), &[]);
+                self.stage(chain, &rest, Stage::Passing);
+            }
             self.group(chain, &items)?;
         }
         let mut columns = Vec::new();

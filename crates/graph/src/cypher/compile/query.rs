@@ -9,7 +9,7 @@ use crate::cypher::refusal::{Outcome, Refusal};
 use crate::cypher::types::Type;
 
 use super::pattern::Names;
-use super::scope::{Chain, HIDDEN, Scope, Variable, from_where};
+use super::scope::{Chain, Scope, Variable, from_where};
 use super::{Compiler, aggregates, matching::Stage};
 
 /// A whole query: its SQL, whose columns are `r1`, `r2`, ..., and their names.
@@ -118,18 +118,11 @@ impl Compiler<'_> {
                 return Err(Refusal::new("InvalidArgumentType", unwind.expression.span, message));
             }
         };
-        // In a table of its own, so that it is computed once for each row and not once for each item.
-        let hidden = self.name(&HIDDEN.to_string());
         let list = self.as_value(list);
-        chain.scope.set(Variable::value(&hidden, Type::Any, list));
-        let sources = chain.sources();
-        self.stage(chain, &from_where(&sources, &[]), Stage::Kept);
-        let Some(list) = chain.scope.find(&hidden).map(|list| list.value.clone()) else { return Ok(()) };
         let items = self.name("j");
         let mut sources = chain.sources();
-        sources.push(format!("json_each(cy_steps({list})) AS {items}"));
-        chain.scope.variables.retain(|variable| variable.name != hidden);
-        chain.scope.set(Variable::value(name, item, format!("cy_at({list}, {items}.key)")));
+        sources.push(format!("json_each(cy_each({list})) AS {items}"));
+        chain.scope.set(Variable::value(name, item, format!("cy_item({items}.value)")));
         self.stage(chain, &from_where(&sources, &[]), Stage::Passing);
         Ok(())
     }

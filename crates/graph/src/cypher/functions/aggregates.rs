@@ -8,6 +8,7 @@ use rusqlite::types::{Value as Sql, ValueRef};
 
 use super::operators::{float, list, overflow};
 use super::{pure, truth};
+use crate::cypher::execute::made;
 use crate::cypher::key::key;
 use crate::cypher::refusal::met;
 use crate::cypher::value::{MAX_ITEMS, Value};
@@ -51,7 +52,7 @@ struct State {
 pub(super) fn register(connection: &Connection) -> rusqlite::Result<()> {
     let all = [
         ("cy_collect", Kind::Collect, 1),
-        ("cy_gather", Kind::Gather, 1),
+        ("cy_gather", Kind::Gather, -1),
         ("cy_number", Kind::Count, 1),
         ("cy_sum", Kind::Sum, 1),
         ("cy_avg", Kind::Average, 1),
@@ -72,10 +73,10 @@ pub(super) fn register(connection: &Connection) -> rusqlite::Result<()> {
             Over { kind, distinct: true },
         )?;
     }
-    connection.create_aggregate_function("cy_all", 1, pure(), Quantifier::All)?;
-    connection.create_aggregate_function("cy_any", 1, pure(), Quantifier::Any)?;
-    connection.create_aggregate_function("cy_none", 1, pure(), Quantifier::None)?;
-    connection.create_aggregate_function("cy_single", 1, pure(), Quantifier::Single)
+    connection.create_aggregate_function("cy_all", 2, pure(), Quantifier::All)?;
+    connection.create_aggregate_function("cy_any", 2, pure(), Quantifier::Any)?;
+    connection.create_aggregate_function("cy_none", 2, pure(), Quantifier::None)?;
+    connection.create_aggregate_function("cy_single", 2, pure(), Quantifier::Single)
 }
 
 impl Aggregate<State, Sql> for Over {
@@ -120,7 +121,7 @@ impl Aggregate<State, Sql> for Over {
             Kind::Continuous => continuous(&values, percentile)?,
             Kind::Discrete => discrete(&values, percentile)?,
         };
-        value.into_sql()
+        made(value.into_sql()?)
     }
 }
 

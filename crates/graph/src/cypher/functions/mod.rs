@@ -13,6 +13,7 @@ use rusqlite::Connection;
 use rusqlite::functions::{Context, FunctionFlags};
 use rusqlite::types::Value as Sql;
 
+use super::execute::made;
 use super::value::Value;
 
 pub(crate) use named::{FUNCTIONS, Named, find};
@@ -36,7 +37,7 @@ fn pure() -> FunctionFlags {
 /// Registers a function over whole values.
 fn over_values(connection: &Connection, name: &str, arity: i32, run: Run) -> rusqlite::Result<()> {
     connection
-        .create_scalar_function(name, arity, pure(), move |context| run(&arguments(context)?)?.into_sql())
+        .create_scalar_function(name, arity, pure(), move |context| made(run(&arguments(context)?)?.into_sql()?))
 }
 
 /// Registers a function that looks at SQLite's own values, for those that are called most.
@@ -44,7 +45,7 @@ fn over_raw<F>(connection: &Connection, name: &str, arity: i32, run: F) -> rusql
 where
     F: Fn(&Context<'_>) -> rusqlite::Result<Sql> + Send + 'static,
 {
-    connection.create_scalar_function(name, arity, pure(), run)
+    connection.create_scalar_function(name, arity, pure(), move |context| made(run(context)?))
 }
 
 fn arguments(context: &Context<'_>) -> rusqlite::Result<Vec<Value>> {

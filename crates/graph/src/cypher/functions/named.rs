@@ -3,6 +3,7 @@
 use rusqlite::Connection;
 
 use super::{Run, conversion, lists, numbers, over_values, text};
+use crate::cypher::execute::made;
 use crate::cypher::types::Type;
 use crate::cypher::value::Value;
 
@@ -98,7 +99,7 @@ pub(super) fn register(connection: &Connection) -> rusqlite::Result<()> {
             if values.contains(&Value::Null) {
                 return Ok(rusqlite::types::Value::Null);
             }
-            run(&values)?.into_sql()
+            made(run(&values)?.into_sql()?)
         })?;
     }
     over_values(connection, "cy_keys", 1, lists::keys)?;

@@ -77,7 +77,20 @@ pub(super) fn register(connection: &Connection) -> rusqlite::Result<()> {
     })?;
     over_values(connection, "cy_index", 2, index)?;
     over_values(connection, "cy_slice", 3, slice)?;
-    // What `json_each` walks to give one row for each item; the item itself is read by `cy_at`.
+    // A list as `json_each` walks it, each item once: integers as they are, all others as the digits of their bytes,
+    // so that nothing is lost on the way; `cy_item` reads them again.
+    over_raw(connection, "cy_each", 1, |context| match Value::read(context.get_raw(0))? {
+        Value::Null => Ok(Sql::Text("[]".to_owned())),
+        Value::List(items) => each(&items).map(Sql::Text),
+        other => Err(met("InvalidArgumentType", format!("a list is needed, this is {}", other.noun()))),
+    })?;
+    over_raw(connection, "cy_item", 1, |context| match context.get_raw(0) {
+        ValueRef::Null => Ok(Sql::Null),
+        ValueRef::Integer(number) => Ok(Sql::Integer(number)),
+        ValueRef::Text(digits) => Value::read(ValueRef::Blob(&unhex(digits)))?.into_sql(),
+        _ => Err(met("InvalidArgumentValue", "an item of a list cannot be read")),
+    })?;
+    // The same for a list that stands in a column: only the number of items, each of which `cy_at` reads.
     over_raw(connection, "cy_steps", 1, |context| {
         let count = match context.get_raw(0) {
             ValueRef::Null => 0,
@@ -98,6 +111,34 @@ pub(super) fn register(connection: &Connection) -> rusqlite::Result<()> {
         }
         _ => Ok(Sql::Null),
     })
+}
+
+fn each(items: &[Value]) -> rusqlite::Result<String> {
+    let mut text = String::with_capacity(items.len() * 4 + 2);
+    for item in items {
+        text.push(if text.is_empty() { '[' } else { ',' });
+        match item {
+            Value::Null => text.push_str("null"),
+            Value::Int(number) => text.push_str(&number.to_string()),
+            other => {
+                text.push('"');
+                for byte in other.bytes()? {
+                    text.extend([byte >> 4, byte & 15].map(|half| char::from_digit(half.into(), 16).unwrap_or('0')));
+                }
+                text.push('"');
+            }
+        }
+    }
+    if text.is_empty() {
+        text.push('[');
+    }
+    text.push(']');
+    Ok(text)
+}
+
+fn unhex(digits: &[u8]) -> Vec<u8> {
+    let half = |digit: u8| char::from(digit).to_digit(16).and_then(|half| u8::try_from(half).ok()).unwrap_or(0);
+    digits.chunks_exact(2).map(|pair| pair.iter().fold(0, |byte, digit| byte << 4 | half(*digit))).collect()
 }
 
 fn parsed(text: &[u8]) -> rusqlite::Result<Value> {

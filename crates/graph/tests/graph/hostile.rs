@@ -1,0 +1,222 @@
+//! Queries that mean harm, or only too much: each ends soon, with an error that has a code and says what to do.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tgp_contract::{Code, GraphQuestion, ToolError};
+use tgp_graph::{FactLimits, Facts};
+
+/// Far more than any of these takes, and far less than a hang.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A graph in which everything is joined with everything.
+fn clique(size: i64) -> Facts {
+    let mut facts = Facts::new().unwrap();
+    let nodes: Vec<i64> = (0..size).map(|at| facts.node(&["N"], &json!({"v": at, "name": "n"})).unwrap()).collect();
+    for from in &nodes {
+        for to in &nodes {
+            facts.relationship(*from, "R", *to, &json!({})).unwrap();
+        }
+    }
+    facts.limit(&FactLimits { time: Some(Duration::from_millis(500)), ..FactLimits::default() });
+    facts
+}
+
+fn refused(facts: &Facts, query: &str) -> ToolError {
+    let shown: String = query.chars().take(80).collect();
+    let begin = Instant::now();
+    let error = match facts.query(&GraphQuestion::new(query)) {
+        Ok(answer) => panic!("{shown}: {:?}", answer.rows.first()),
+        Err(error) => error,
+    };
+    assert!(begin.elapsed() < PATIENCE, "{shown}: {:?}", begin.elapsed());
+    assert!(error.help_of().is_some_and(|help| !help.is_empty()) || error.place_of().is_some() || error.code == Code::Validation, "{shown}: {error:?}");
+    error
+}
+
+#[test]
+fn text_that_would_exhaust_a_parser_is_refused_before_it() {
+    let facts = clique(2);
+    let shapes: Vec<(String, Code)> = vec![
+        (format!("RETURN {}1{}", "(".repeat(50_000), ")".repeat(50_000)), Code::Budget),
+        (format!("RETURN {}1{}", "(".repeat(3_000), ")".repeat(3_000)), Code::Budget),
+        ("(".repeat(60_000), Code::Budget),
+        ("(".repeat(7_000), Code::Budget),
+        (")".repeat(7_000), Code::Budget),
+        (format!("RETURN {}1{}", "[".repeat(2_000), "]".repeat(2_000)), Code::Budget),
+        (format!("RETURN {}1{}", "{a:".repeat(2_000), "}".repeat(2_000)), Code::Budget),
+        (format!("RETURN 1{}", "+1".repeat(30_000)), Code::Budget),
+        (format!("RETURN 1{}", "+1".repeat(3_000)), Code::Budget),
+        (format!("RETURN {}true", "NOT ".repeat(3_000)), Code::Budget),
+        (format!("RETURN {}1", "-".repeat(3_000)), Code::Budget),
+        (format!("RETURN {}1", "- ".repeat(3_000)), Code::Budget),
+        (format!("WITH {{a: 1}} AS a RETURN a{}", ".a".repeat(3_000)), Code::Budget),
+        (format!("WITH [1] AS a RETURN a{}", "[0]".repeat(2_000)), Code::Budget),
+        (format!("RETURN {}1{}", "CASE WHEN true THEN ".repeat(1_000), " END".repeat(1_000)), Code::Budget),
+        (format!("MATCH (n:{}A) RETURN n", "!".repeat(3_000)), Code::Budget),
+        (format!("RETURN {}1", "size(".repeat(1_500)), Code::Budget),
+        (format!("MATCH {} RETURN 1", "()-->".repeat(1_000)), Code::Budget),
+        (format!("MATCH (){} RETURN 1", "-->()".repeat(40)), Code::Budget),
+        (format!("RETURN '{}'", "x".repeat(70_000)), Code::Budget),
+        (format!("RETURN [{}1]", "1,".repeat(5_000)), Code::Budget),
+        (format!("RETURN {}", "all ".repeat(2_000)), Code::Budget),
+        (format!("RETURN {}", "/*".repeat(2_000)), Code::Validation),
+        (String::new(), Code::Validation),
+        ("\u{0}".to_owned(), Code::Validation),
+        ("RETURN 'open".to_owned(), Code::Validation),
+        ("RETURN 1; RETURN 2".to_owned(), Code::Validation),
+        ("RETURN 1; DROP TABLE node".to_owned(), Code::Validation),
+    ];
+    for (query, code) in shapes {
+        let error = refused(&facts, &query);
+        assert_eq!(error.code, code, "{}: {error}", query.chars().take(60).collect::<String>());
+    }
+}
+
+#[test]
+fn what_is_within_the_caps_does_not_break_the_stack() {
+    let facts = clique(2);
+    // As deep as the caps let it be, on a thread with a small stack.
+    let deep = format!("RETURN {}1{} AS x", "(".repeat(230), ")".repeat(230));
+    let long = format!("RETURN 1{} AS x", "+1".repeat(230));
+    let wide = format!("RETURN size([{}1]) AS x", "1,".repeat(3_000));
+    let lists = format!("RETURN {}{} AS x", "[".repeat(60), "]".repeat(60));
+    let either = format!("MATCH (n) WHERE n.v = 0{} RETURN count(n) AS x", " OR n.v = 1".repeat(50));
+    std::thread::Builder::new()
+        .stack_size(1 << 20)
+        .spawn(move || {
+            for query in [deep, long, wide, lists, either] {
+                let answer = facts.query(&GraphQuestion::new(query.clone()));
+                assert!(answer.is_ok(), "{}: {answer:?}", query.chars().take(60).collect::<String>());
+            }
+        })
+        .unwrap()
+        .join()
+        .unwrap();
+}
+
+#[test]
+fn work_without_end_is_ended() {
+    let facts = clique(9);
+    let clauses = (0..60).map(|at| format!("WITH a{at} + a{at} AS a{}", at + 1)).collect::<Vec<_>>().join(" ");
+    let answer = facts.query(&GraphQuestion::new(format!("WITH 1 AS a0 {clauses} RETURN a60")));
+    assert_eq!(answer.unwrap().rows, [[json!(1_i64 << 60)]]);
+
+    for query in [
+        "MATCH (a)-[*]->(b) RETURN count(*)",
+        "MATCH p = (a)-[*]-(b) RETURN collect(p)",
+        "MATCH (a), (b), (c), (d), (e), (f), (g), (h), (i) RETURN count(*)",
+        "UNWIND range(1, 1000000) AS a UNWIND range(1, 1000000) AS b RETURN count(*)",
+        "RETURN reduce(s = 0, x IN range(1, 1000000) | s + size(range(1, 1000)))",
+        "RETURN size(range(1, 100000000000))",
+        "RETURN reduce(a = [], x IN range(1, 1000) | [a])",
+        "RETURN reduce(l = [1], x IN range(1, 60) | l + l)",
+        "RETURN size(reduce(s = 'x', x IN range(1, 60) | s + s))",
+        "RETURN size(reduce(s = 'xx', x IN range(1, 60) | replace(s, 'x', s)))",
+        "MATCH (a) WHERE EXISTS { MATCH (b)-[*]->(c) WHERE b.v < 0 OR c.v > 1000 } RETURN a",
+        "MATCH (n) RETURN [x IN range(1, 1000000) WHERE [y IN range(1, 1000000) WHERE y = x] = [] | x]",
+    ] {
+        let error = refused(&facts, query);
+        assert_eq!(error.code, Code::Budget, "{query}: {error}");
+    }
+    let error = refused(&facts, "RETURN 'aaaa' =~ '(((a{1000}){1000}){1000})'");
+    assert_eq!(error.code, Code::Validation, "{error}");
+}
+
+#[test]
+fn caps_are_said() {
+    let mut facts = clique(3);
+    facts.limit(&FactLimits { rows: Some(2), ..FactLimits::default() });
+    let answer = facts.query(&GraphQuestion::new("MATCH (n) RETURN n.v ORDER BY n.v")).unwrap();
+    assert_eq!((json!(answer.rows), answer.truncated), (json!([[0], [1]]), true));
+    let answer = facts.query(&GraphQuestion::new("MATCH (n) RETURN n.v ORDER BY n.v LIMIT 2")).unwrap();
+    assert!(!answer.truncated);
+
+    facts.limit(&FactLimits { bytes: Some(100), ..FactLimits::default() });
+    let answer = facts.query(&GraphQuestion::new("UNWIND range(1, 50) AS x RETURN 'twenty letters long.'")).unwrap();
+    assert!(answer.truncated && answer.rows.len() < 10, "{}", answer.rows.len());
+
+    let mut chain = Facts::new().unwrap();
+    let nodes: Vec<i64> = (0..9).map(|at| chain.node(&[], &json!({"v": at})).unwrap()).collect();
+    for pair in nodes.windows(2) {
+        chain.relationship(pair[0], "R", pair[1], &json!({})).unwrap();
+    }
+    let query = GraphQuestion::new("MATCH ({v: 0})-[*]->(b) RETURN max(b.v)");
+    assert_eq!(chain.query(&query).unwrap().rows, [[json!(8)]]);
+    // A cap that no path reaches does nothing, one that a path would pass is an error.
+    chain.limit(&FactLimits { hops: Some(8), ..FactLimits::default() });
+    assert_eq!(chain.query(&query).unwrap().rows, [[json!(8)]]);
+    chain.limit(&FactLimits { hops: Some(7), ..FactLimits::default() });
+    assert_eq!(chain.query(&query).unwrap_err().code, Code::Budget);
+    let bounded = GraphQuestion::new("MATCH ({v: 0})-[*..7]->(b) RETURN max(b.v)");
+    assert_eq!(chain.query(&bounded).unwrap().rows, [[json!(7)]]);
+}
+
+#[test]
+fn names_and_values_are_never_sql() {
+    let mut facts = Facts::new().unwrap();
+    let odd = ["a'b", "a\"b", "x'); DROP TABLE node; --", "$.path", "[0]", "?1", "%s", "a.b", "", "ä😀", "since", "row_id"];
+    for name in odd {
+        let mut props = serde_json::Map::new();
+        props.insert(name.to_owned(), json!(name));
+        facts.node(&[name], &Value::Object(props)).unwrap();
+    }
+    for name in odd {
+        let quoted = format!("`{}`", name.replace('`', "``"));
+        let text = name.replace('\\', "\\\\").replace('\'', "\\'");
+        let escaped = if name.is_empty() { "n[$name]".to_owned() } else { format!("n.{quoted}") };
+        for query in [
+            format!("MATCH (n) WHERE {escaped} = $name RETURN {escaped} AS v, n[$name] AS w"),
+            format!("MATCH (n) WHERE n[$name] = '{text}' WITH n AS {} RETURN {}[$name] AS v, $name AS w", if name.is_empty() { "m" } else { &quoted }, if name.is_empty() { "m" } else { &quoted }),
+        ] {
+            let answer = facts.query(&GraphQuestion::new(query.clone()).param("name", name));
+            let rows = answer.unwrap_or_else(|error| panic!("{query}: {error}")).rows;
+            assert_eq!(json!(rows), json!([[name, name]]), "{query}");
+        }
+        if !name.is_empty() {
+            let labelled = facts.query(&GraphQuestion::new(format!("MATCH (n:{quoted}) RETURN labels(n)"))).unwrap();
+            assert_eq!(json!(labelled.rows), json!([[[name]]]));
+            let typed = facts.query(&GraphQuestion::new(format!("MATCH ()-[r:{quoted} {{{quoted}: '{text}'}}]->() RETURN r"))).unwrap();
+            assert!(typed.rows.is_empty());
+        }
+    }
+    let missing = facts.query(&GraphQuestion::new("RETURN $x")).unwrap_err();
+    assert_eq!((missing.code, missing.details["kind"].as_str()), (Code::Validation, Some("MissingParameter")));
+    let mut deep = json!(1);
+    for _ in 0..100 {
+        deep = json!([deep]);
+    }
+    let error = facts.query(&GraphQuestion::new("RETURN $x").param("x", deep)).unwrap_err();
+    assert_eq!(error.code, Code::Budget);
+}
+
+#[test]
+fn clauses_that_are_not_on_the_list_are_named() {
+    let facts = clique(1);
+    let before = facts.query(&GraphQuestion::new("MATCH (n) RETURN count(n)")).unwrap().rows;
+    for (query, clause) in [
+        ("CREATE (n)", "CREATE"),
+        ("MATCH (n) SET n.v = 2 RETURN n", "SET"),
+        ("MATCH (n) REMOVE n.v RETURN n", "REMOVE"),
+        ("MATCH (n) DELETE n", "DELETE"),
+        ("MATCH (n) DETACH DELETE n", "DELETE"),
+        ("MERGE (n:N) RETURN n", "MERGE"),
+        ("FOREACH (x IN [1] | CREATE (n))", "FOREACH"),
+        ("LOAD CSV FROM 'file:///etc/passwd' AS line RETURN line", "LOAD CSV"),
+        ("CALL db.labels()", "CALL"),
+        ("CALL db.labels() YIELD label RETURN label", "CALL"),
+        ("CALL { MATCH (n) RETURN n } RETURN n", "CALL"),
+        ("EXPLAIN MATCH (n) RETURN n", "EXPLAIN"),
+        ("MATCH p = shortestPath((a)-[*]->(b)) RETURN p", "shortestPath"),
+        ("RETURN date('2020-01-01')", "date"),
+        ("RETURN datetime().year", "datetime"),
+    ] {
+        let error = refused(&facts, query);
+        assert_eq!(error.code, Code::Validation, "{query}");
+        assert_eq!(error.details["kind"], "Unsupported", "{query}: {error}");
+        assert!(error.message.contains(clause), "{query}: {error}");
+        assert!(error.place_of().is_some(), "{query}");
+        assert!(error.help_of().is_some(), "{query}");
+    }
+    assert_eq!(facts.query(&GraphQuestion::new("MATCH (n) RETURN count(n)")).unwrap().rows, before);
+}
