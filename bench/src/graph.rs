@@ -57,9 +57,7 @@ pub async fn measure(section: &mut Section) -> Result<()> {
             .budget(Budget::Below(500.0)),
     );
     let (edits, same) = commits(&store, &project).await?;
-    section.row(
-        row("ingest of a one-file commit, p50").ours(edits.median()).budget(Budget::Below(100.0)),
-    );
+    section.row(row("ingest of a one-file commit, p50").ours(edits.median()).budget(Budget::Below(100.0)));
     section.row(row("ingest of a commit that is there already, p50").ours(same.median()));
     section.row(row("proposed change judged by one query, p50").ours(proposals(&store).await?.median()));
     let grep = grep(&project)?;
@@ -163,7 +161,8 @@ fn grep(project: &Path) -> Result<Samples> {
     let mut times = Vec::new();
     for _ in 0..20 {
         let started = Instant::now();
-        let ran = Command::new("git").args(["grep", "-l", "constructFrom.js"]).current_dir(project).output()?;
+        let ran =
+            Command::new("git").args(["grep", "-l", "constructFrom.js"]).current_dir(project).output()?;
         times.push(started.elapsed());
         if !ran.status.success() {
             bail!("git grep found nothing");

@@ -6,5 +6,6 @@ mod ingest;
 mod store;
 
 pub use store::{
-    Export, ExportNode, ExportRelationship, FactLimits, Facts, GraphOptions, GraphStore, Stats, Stretch, ToolFact,
+    Export, ExportNode, ExportRelationship, FactLimits, Facts, GraphOptions, GraphStore, Stats, Stretch,
+    ToolFact,
 };

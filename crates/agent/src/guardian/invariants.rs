@@ -277,7 +277,9 @@ fn unreadable(file: &str, error: &Error) -> ToolError {
             // The parser quotes the file, so its control characters must not reach a terminal.
             let message = UserMessageFormatter.format_message(other);
             let shown = message.chars().map(|letter| if letter.is_control() { ' ' } else { letter });
-            said(shown.collect()).help("correct the YAML at this place; a query that holds a colon stands in a block, `query: |`")
+            said(shown.collect()).help(
+                "correct the YAML at this place; a query that holds a colon stands in a block, `query: |`",
+            )
         }
     }
 }

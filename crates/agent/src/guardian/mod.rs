@@ -20,7 +20,7 @@ use std::sync::Arc;
 use tgp_contract::{Chronicle, FileSystem, Graph, ToolError};
 use tokio::sync::Mutex;
 
-pub use gate::{EXEMPT_TOOLS, GuardianGate};
+pub use gate::{EXEMPT_TOOLS, GuardianGate, Vigilance};
 pub use halt::{Assertion, Halt};
 pub use inquiry::{AUDIT_FIELD, AuditIndex, Finding, Gravity, InquirySources, Inspect};
 pub use invariants::{Expect, Invariant, Invariants, MAX_INVARIANTS};

@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
+use crate::agent::{call, say, script};
 use crate::project::{Project, Ran};
+use crate::pty::Terminal;
 
 /// Git with nothing of the user's own, and with times that are the same each time.
 pub fn git(project: &Project, arguments: &[&str]) -> String {
@@ -329,4 +331,22 @@ fn an_inquiry_says_what_does_not_fit_and_what_to_do() {
     assert!(found.stdout.contains("tgp graph ingest"), "the index is behind: {found:?}");
     assert!(found.stdout.contains("src/late.ts.sage"), "the chronicle is broken: {found:?}");
     assert!(found.stdout.matches("remedy:").count() >= 2, "{found:?}");
+}
+
+#[test]
+fn whoever_is_asked_sees_who_uses_what_is_about_to_change() {
+    let project = shop();
+    let content = project.read("src/price.ts").replace("* 3", "* 4");
+    let write = call("fs_write", json!({ "path": "src/price.ts", "content": content }));
+    let provider = script(&project, "model.json", &[vec![write], vec![say("Done.")]]);
+    let mut command = project.command(&["change the price", "--provider", &provider]);
+    command.env("LANG", "C.UTF-8");
+    let mut terminal = Terminal::start(command);
+    terminal.wait_until(|screen| screen.contains("Allow it? [y/N]"));
+    terminal.type_keys("n\r");
+    let (code, screen) = terminal.finish();
+    assert_eq!(code, Some(0), "{screen}");
+    for fact in ["used by   src/app.ts", "called by total (src/app.ts)", "tested by test/app.test.ts"] {
+        assert!(screen.contains(fact), "{fact} is not in\n{screen}");
+    }
 }

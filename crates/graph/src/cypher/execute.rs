@@ -51,7 +51,10 @@ pub(super) fn made(value: Sql) -> rusqlite::Result<Sql> {
         _ => return Ok(value),
     };
     let Some(left) = LEFT.get().checked_sub(bytes) else {
-        return Err(refusal::met("LimitExceeded", format!("the query made values of more than {MAX_MADE} bytes")));
+        return Err(refusal::met(
+            "LimitExceeded",
+            format!("the query made values of more than {MAX_MADE} bytes"),
+        ));
     };
     LEFT.set(left);
     if bytes > LARGE && is_late() {
@@ -88,10 +91,7 @@ impl Drop for Guard {
 /// be used for everything else as before.
 pub(super) fn guard(connection: &mut Connection) -> rusqlite::Result<()> {
     connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, MAX_VALUE)?;
-    connection.progress_handler(
-        STEPS,
-        Some(is_late),
-    )?;
+    connection.progress_handler(STEPS, Some(is_late))?;
     connection.authorizer(Some(|context: AuthContext<'_>| {
         if !GUARDED.get() || allowed(&context.action) { Authorization::Allow } else { Authorization::Deny }
     }))

@@ -110,7 +110,9 @@ pub(crate) fn read(message: &str) -> Option<Refusal> {
     let (index, message) = text.split_at_checked(1)?;
     let kind = RUNTIME.get(index.parse::<usize>().ok()?)?;
     let (code, help) = match *kind {
-        "LimitExceeded" => (Code::Budget, Some("ask for less: LIMIT, a shorter list, an upper length for paths".to_owned())),
+        "LimitExceeded" => {
+            (Code::Budget, Some("ask for less: LIMIT, a shorter list, an upper length for paths".to_owned()))
+        }
         _ => (Code::Validation, None),
     };
     Some(Refusal { kind, code, message: message.to_owned(), help, span: None })

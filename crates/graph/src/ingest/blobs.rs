@@ -166,7 +166,9 @@ fn read_all(contents: &[(Language, Content)]) -> Vec<Parse> {
     };
     std::thread::scope(|scope| {
         let handles: Vec<_> = (0..threads)
-            .filter_map(|_| std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, work).ok())
+            .filter_map(|_| {
+                std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, work).ok()
+            })
             .collect();
         for handle in handles {
             if let Ok(done) = handle.join() {

@@ -73,12 +73,7 @@ impl Language {
     pub(crate) fn is_manifest(self) -> bool {
         matches!(
             self,
-            Self::PackageJson
-                | Self::TsConfig
-                | Self::CargoToml
-                | Self::PyProject
-                | Self::GoMod
-                | Self::Pom
+            Self::PackageJson | Self::TsConfig | Self::CargoToml | Self::PyProject | Self::GoMod | Self::Pom
         )
     }
 

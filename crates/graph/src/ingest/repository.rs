@@ -77,12 +77,11 @@ impl Repo {
         check_name(name)?;
         let found = self.git.revparse_single(name).and_then(|object| object.peel_to_commit());
         found.map(|commit| commit.id()).map_err(|error| match error.code() {
-            git2::ErrorCode::Ambiguous => ToolError::new(
-                Code::Validation,
-                format!("`{name}` stands for more than one commit"),
-            )
-            .help("write more of the commit's id")
-            .into(),
+            git2::ErrorCode::Ambiguous => {
+                ToolError::new(Code::Validation, format!("`{name}` stands for more than one commit"))
+                    .help("write more of the commit's id")
+                    .into()
+            }
             _ => ToolError::new(Code::NotFound, format!("`{name}` is no commit of this repository"))
                 .help("`git log --oneline --all` lists the commits")
                 .into(),
@@ -272,7 +271,8 @@ pub(crate) fn blob_of(id: Oid) -> Blob {
 
 /// Renames are only looked for where something is gone and something is new.
 fn find_renames(diff: &mut Diff<'_>) -> Result<(), GraphError> {
-    let count = |diff: &Diff<'_>, wanted: Delta| diff.deltas().filter(|delta| delta.status() == wanted).count();
+    let count =
+        |diff: &Diff<'_>, wanted: Delta| diff.deltas().filter(|delta| delta.status() == wanted).count();
     let (added, deleted) = (count(diff, Delta::Added), count(diff, Delta::Deleted));
     if added == 0 || deleted == 0 {
         return Ok(());

@@ -189,7 +189,8 @@ fn read_chunk(
         };
         connection.prepare_cached(sql)?.execute(params![file.path, sight(&file.metadata), blob])?;
     }
-    parses.read(connection, wanted, |blob| Ok(contents.get(&blob).map_or(Content::TooLarge(0), Content::share)))
+    parses
+        .read(connection, wanted, |blob| Ok(contents.get(&blob).map_or(Content::TooLarge(0), Content::share)))
 }
 
 /// The id of a file's content, and the content; none when the file is gone meanwhile.

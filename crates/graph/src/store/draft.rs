@@ -69,7 +69,9 @@ impl Writing {
                     history::show(&mut writer, repo, last.commit, head)?;
                 }
                 connection
-                    .prepare_cached("INSERT INTO moment (number, commit_id, base, tree) VALUES (?1, NULL, ?2, '')")?
+                    .prepare_cached(
+                        "INSERT INTO moment (number, commit_id, base, tree) VALUES (?1, NULL, ?2, '')",
+                    )?
                     .execute(params![moment, base])?;
             }
             let broken = state.files().values().filter(|file| file.broken).count();
@@ -120,7 +122,10 @@ impl Writing {
         let moment = moments::find(&self.connection, repo, Some(WORKTREE))?;
         let limits = inner.limits();
         let ask = |connection: &Connection| -> Result<Vec<GraphAnswer>, GraphError> {
-            questions.iter().map(|question| query::answer(connection, repo, question, &moment, &limits)).collect()
+            questions
+                .iter()
+                .map(|question| query::answer(connection, repo, question, &moment, &limits))
+                .collect()
         };
         let before = ask(&self.connection)?;
         unguard(&mut self.connection)?;

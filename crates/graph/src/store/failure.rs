@@ -33,8 +33,9 @@ impl From<GraphError> for ToolError {
             GraphError::File { .. } => {
                 ToolError::new(Code::Permission, message).help("check the permissions of the project's files")
             }
-            GraphError::Store(_) | GraphError::Record(_) => ToolError::new(Code::Internal, message)
-                .help("delete the store's file and run `tgp graph ingest`: everything in it can be read again"),
+            GraphError::Store(_) | GraphError::Record(_) => ToolError::new(Code::Internal, message).help(
+                "delete the store's file and run `tgp graph ingest`: everything in it can be read again",
+            ),
         }
     }
 }

@@ -81,7 +81,9 @@ fn latest(
     // Where no commit can be, the files as they are stand for themselves.
     match (head, draft(connection)?) {
         (None, Some((number, base))) => Ok(of_draft(number, base, behind)),
-        _ => Err(ToolError::new(Code::NotFound, "nothing was ingested yet").help("run `tgp graph ingest`").into()),
+        _ => Err(ToolError::new(Code::NotFound, "nothing was ingested yet")
+            .help("run `tgp graph ingest`")
+            .into()),
     }
 }
 

@@ -33,8 +33,7 @@ pub(crate) fn answer(
         Ok(moment.number)
     };
     let view = cypher::View { at: moment.number, moments: &moments };
-    let cypher::Table { columns, rows, truncated } =
-        cypher::answer(connection, question, &view, limits)?;
+    let cypher::Table { columns, rows, truncated } = cypher::answer(connection, question, &view, limits)?;
     Ok(GraphAnswer { columns, rows, truncated, standing: moment.standing.clone() })
 }
 

@@ -144,8 +144,7 @@ impl Inner {
                 .into());
         };
         let id = repo.resolve(name)?;
-        let mut ingested =
-            self.writing().ingest(&repo, id, self.options.history, &self.tests)?;
+        let mut ingested = self.writing().ingest(&repo, id, self.options.history, &self.tests)?;
         self.reader(|connection| {
             let moment = moments::find(connection, Some(&repo), Some(&ingested.commit))?;
             let (files, broken) = super::query::count_files(connection, moment.number)?;

@@ -43,8 +43,7 @@ impl Inner {
             let mut seen = std::collections::HashSet::new();
             for tool in tools.iter().filter(|tool| seen.insert(tool.path.as_str())) {
                 let id = ids.claim(connection, "Tool", &[&tool.path])?;
-                let props =
-                    json!({ "path": tool.path, "name": tool.name, "description": tool.description });
+                let props = json!({ "path": tool.path, "name": tool.name, "description": tool.description });
                 facts.push(Fact::Node { id, props: props.to_string() });
             }
             let mut writer = Writer { connection, moment, draft: false, ids: &mut ids };

@@ -218,7 +218,8 @@ impl Writer<'_> {
 }
 
 fn delete(connection: &Connection, row: FactRow) -> Result<(), GraphError> {
-    let sql = if row.edge { "DELETE FROM edge WHERE row_id = ?1" } else { "DELETE FROM node WHERE row_id = ?1" };
+    let sql =
+        if row.edge { "DELETE FROM edge WHERE row_id = ?1" } else { "DELETE FROM node WHERE row_id = ?1" };
     connection.prepare_cached(sql)?.execute([row.row])?;
     Ok(())
 }

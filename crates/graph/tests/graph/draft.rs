@@ -44,7 +44,9 @@ fn a_draft_is_taken_back_exactly() {
     let lost: Vec<&String> = before.iter().filter(|line| !after.contains(line)).collect();
     assert!(lost.is_empty(), "{lost:#?}");
     let added: Vec<&String> = after.iter().filter(|line| !before.contains(line)).collect();
-    let of_the_commit = |line: &str| line.contains("\"message\":\"empty\"") || line.contains("PARENT") || line.contains("Commit");
+    let of_the_commit = |line: &str| {
+        line.contains("\"message\":\"empty\"") || line.contains("PARENT") || line.contains("Commit")
+    };
     assert!(added.iter().all(|line| of_the_commit(line)), "{added:#?}");
 }
 
@@ -84,8 +86,12 @@ fn ignored_files_do_not_count_and_committed_ones_do() {
     let expected = [".gitignore", "dist/kept.js", "keep.log", "src/a.ts"];
     assert_eq!(files(&store, "WORKTREE"), expected);
     // The same rules hold for what is only tried.
-    let changes =
-        [write("dist/more.js", ""), write("other.log", ""), write("node_modules/x/y.js", ""), write("new.ts", "")];
+    let changes = [
+        write("dist/more.js", ""),
+        write("other.log", ""),
+        write("node_modules/x/y.js", ""),
+        write("new.ts", ""),
+    ];
     let question = GraphQuestion::new("MATCH (f:File) RETURN f.path AS path ORDER BY path");
     let answers = run(store.propose(&changes, &[question])).unwrap();
     let paths: Vec<&str> = answers[0].1.rows.iter().map(|row| row[0].as_str().unwrap()).collect();
@@ -104,8 +110,11 @@ fn a_proposal_shows_what_would_be_and_leaves_nothing() {
         let store = project.open();
         let questions = [
             GraphQuestion::new("MATCH (f:File) RETURN f.path AS path ORDER BY path"),
-            GraphQuestion::new("MATCH (a)-[c:CALLS]->(b:Symbol) RETURN a.name, b.name, b.path ORDER BY a.name"),
-            GraphQuestion::new("MATCH (f:File)-[:IMPORTS]->(t:File {path: $path}) RETURN f.path").param("path", "lib.ts"),
+            GraphQuestion::new(
+                "MATCH (a)-[c:CALLS]->(b:Symbol) RETURN a.name, b.name, b.path ORDER BY a.name",
+            ),
+            GraphQuestion::new("MATCH (f:File)-[:IMPORTS]->(t:File {path: $path}) RETURN f.path")
+                .param("path", "lib.ts"),
         ];
         let ask = |changes: &[Change]| run(store.propose(changes, &questions)).unwrap();
         let untouched = ask(&[]);

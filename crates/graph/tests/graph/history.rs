@@ -42,22 +42,28 @@ fn a_commit_sees_its_own_line_of_history() {
     assert_eq!(commits(&merge), ["base", "left", "merge", "right"]);
     assert_eq!(files(&store, &left), ["base.ts", "left.ts"]);
     assert_eq!(files(&store, &right), ["base.ts", "right.ts"]);
-    assert_eq!(arrows(&store, &merge, "CALLS"), [
-        "Symbol left.ts#function left -> Symbol base.ts#function base",
-        "Symbol right.ts#function right -> Symbol base.ts#function base",
-    ]);
+    assert_eq!(
+        arrows(&store, &merge, "CALLS"),
+        [
+            "Symbol left.ts#function left -> Symbol base.ts#function base",
+            "Symbol right.ts#function right -> Symbol base.ts#function base",
+        ]
+    );
     assert_eq!(arrows(&store, &right, "PARENT"), ["Commit right -> Commit base"]);
     // A merge has changed what it has from none of its parents.
-    assert_eq!(arrows(&store, &merge, "CHANGED_IN"), [
-        "File base.ts -> Commit base",
-        "File base.ts -> Commit merge",
-        "File left.ts -> Commit left",
-        "File right.ts -> Commit right",
-    ]);
-    assert_eq!(arrows(&store, &left, "CHANGED_IN"), [
-        "File base.ts -> Commit base",
-        "File left.ts -> Commit left",
-    ]);
+    assert_eq!(
+        arrows(&store, &merge, "CHANGED_IN"),
+        [
+            "File base.ts -> Commit base",
+            "File base.ts -> Commit merge",
+            "File left.ts -> Commit left",
+            "File right.ts -> Commit right",
+        ]
+    );
+    assert_eq!(
+        arrows(&store, &left, "CHANGED_IN"),
+        ["File base.ts -> Commit base", "File left.ts -> Commit left",]
+    );
 }
 
 /// A file is deleted on one line and renamed on another: each sees its own story.
@@ -79,7 +85,10 @@ fn renames_belong_to_their_line() {
     ingest(&store, &deleted);
     assert!(arrows(&store, &base, "WAS_RENAMED_FROM").is_empty());
     assert_eq!(arrows(&store, &renamed, "WAS_RENAMED_FROM"), ["File b.ts -> File a.ts"]);
-    assert_eq!(arrows(&store, &again, "WAS_RENAMED_FROM"), ["File b.ts -> File a.ts", "File c.ts -> File b.ts"]);
+    assert_eq!(
+        arrows(&store, &again, "WAS_RENAMED_FROM"),
+        ["File b.ts -> File a.ts", "File c.ts -> File b.ts"]
+    );
     assert_eq!(arrows(&store, &deleted, "WAS_RENAMED_FROM"), ["File b.ts -> File a.ts"]);
     assert!(files(&store, &deleted).is_empty());
 }

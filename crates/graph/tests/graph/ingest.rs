@@ -116,7 +116,10 @@ fn names_of_commits() {
     assert_eq!((nothing.code, nothing.help_of()), (Code::NotFound, Some("run `tgp graph ingest`")));
     ingest(&store, "v1");
     let not_yet = refusal(&store, "main");
-    assert_eq!((not_yet.code, not_yet.help_of()), (Code::NotFound, Some("run `tgp graph ingest --commit main`")));
+    assert_eq!(
+        (not_yet.code, not_yet.help_of()),
+        (Code::NotFound, Some("run `tgp graph ingest --commit main`"))
+    );
     let standing = run(store.stats(None)).unwrap().standing;
     assert!(standing.behind);
     assert_eq!((standing.reference, standing.commit), (first.clone(), first.clone()));
@@ -147,7 +150,8 @@ fn names_of_commits() {
 #[test]
 fn a_project_below_the_root_sees_its_own_files() {
     let mut project = Project::new();
-    project.write("apps/web/src/a.ts", "import { b } from './b';\nimport { c } from '../../other/c';\nb(c);\n");
+    project
+        .write("apps/web/src/a.ts", "import { b } from './b';\nimport { c } from '../../other/c';\nb(c);\n");
     project.write("apps/web/src/b.ts", "export function b(x: unknown) { return x; }\n");
     project.write("apps/other/c.ts", "export const c = 1;\n");
     project.commit("first");
@@ -179,7 +183,10 @@ fn links_submodules_binaries_and_large_files() {
     assert_eq!(files(&store, "HEAD"), ["a.ts", "binary.ts", "broken.ts", "image.png", "large.js"]);
     let defines = arrows(&store, "HEAD", "DEFINES");
     assert!(defines.contains(&"File broken.ts -> Symbol broken.ts#function good".to_owned()), "{defines:?}");
-    assert!(!defines.iter().any(|line| line.contains("large.js") || line.contains("binary.ts")), "{defines:?}");
+    assert!(
+        !defines.iter().any(|line| line.contains("large.js") || line.contains("binary.ts")),
+        "{defines:?}"
+    );
     ingest(&store, "WORKTREE");
     assert_eq!(files(&store, "WORKTREE"), files(&store, "HEAD"));
 }
@@ -194,7 +201,8 @@ fn bare_and_shallow_repositories() {
     let clone = |name: &str, words: &[&str]| {
         let place = project.home.path().join(name);
         let source = format!("file://{}", project.root().display());
-        let status = Command::new("git").args(["clone", "--quiet"]).args(words).arg(source).arg(&place).status();
+        let status =
+            Command::new("git").args(["clone", "--quiet"]).args(words).arg(source).arg(&place).status();
         assert!(status.unwrap().success());
         place
     };

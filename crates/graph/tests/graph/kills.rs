@@ -25,7 +25,8 @@ fn a_kill_leaves_a_store_that_continues() {
     let mut project = Project::new();
     for number in 0..200 {
         project.write("a.ts", format!("export function f{number}() {{}}\n").repeat(20));
-        project.write(&format!("n{}.ts", number % 40), format!("import * as a from './a';\na.f{number}();\n"));
+        project
+            .write(&format!("n{}.ts", number % 40), format!("import * as a from './a';\na.f{number}();\n"));
         project.commit(&format!("commit {number}"));
     }
     let whole = project.fresh("whole.sqlite");

@@ -35,7 +35,10 @@ fn the_whole_history_of_this_project() {
     let stats = run(store.stats(None)).unwrap();
     assert_eq!(stats.nodes["Commit"], expected);
     assert!(stats.nodes["Symbol"] > 1000 && stats.relationships["CALLS"] > 1000, "{stats:?}");
-    println!("own history: {expected} commits, {} bytes, {:?}, {:?}", stats.bytes, stats.nodes, stats.relationships);
+    println!(
+        "own history: {expected} commits, {} bytes, {:?}, {:?}",
+        stats.bytes, stats.nodes, stats.relationships
+    );
     // What git says of the oldest commit is what the graph says of it.
     let oldest = git(&["rev-list", "--max-parents=0", "HEAD"]).unwrap();
     let oldest = oldest.lines().next().unwrap();

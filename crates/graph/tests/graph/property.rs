@@ -12,9 +12,26 @@ use crate::support::{Project, ingest, picture, run, without_history};
 
 /// Paths of small projects in all languages, so that files, directories and manifests come and go.
 const PATHS: [&str; 20] = [
-    "a.ts", "b.ts", "lib/c.ts", "lib/index.ts", "lib/b.tsx", "package.json", "tsconfig.json", "d.py", "pkg/e.py",
-    "pkg/__init__.py", "src/lib.rs", "src/m.rs", "src/m/n.rs", "Cargo.toml", "go.mod", "x.go", "sub/z.go",
-    "p/A.java", "p/B.java", "notes.md",
+    "a.ts",
+    "b.ts",
+    "lib/c.ts",
+    "lib/index.ts",
+    "lib/b.tsx",
+    "package.json",
+    "tsconfig.json",
+    "d.py",
+    "pkg/e.py",
+    "pkg/__init__.py",
+    "src/lib.rs",
+    "src/m.rs",
+    "src/m/n.rs",
+    "Cargo.toml",
+    "go.mod",
+    "x.go",
+    "sub/z.go",
+    "p/A.java",
+    "p/B.java",
+    "notes.md",
 ];
 
 fn content(path: &str, variant: usize) -> String {
@@ -67,12 +84,7 @@ fn content(path: &str, variant: usize) -> String {
             "[package]\nname = \"serde\"\nversion = \"1.0.0\"\n[dependencies]\nother = { package = \"own\", version = \"1\" }\n",
             "[workspace]\n",
         ],
-        "mod" => [
-            "module example.com/own\n",
-            "module example.com/own/sub\n",
-            "module other\n",
-            "",
-        ],
+        "mod" => ["module example.com/own\n", "module example.com/own/sub\n", "module other\n", ""],
         _ => ["one\n", "two\nlines\n", "", "no end"],
     };
     variants[variant % 4].to_owned()
@@ -108,7 +120,10 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let merge = prop_oneof![3 => Just(None), 1 => (1usize..4).prop_map(Some)];
     let step = (parent, merge, edits()).prop_map(|(parent, merge, edits)| Step { parent, merge, edits });
     // The first commit has much in it, else nothing is ever linked.
-    let all = prop::collection::vec((0..PATHS.len(), 0usize..4).prop_map(|(path, variant)| Edit::Write(path, variant)), 8..20);
+    let all = prop::collection::vec(
+        (0..PATHS.len(), 0usize..4).prop_map(|(path, variant)| Edit::Write(path, variant)),
+        8..20,
+    );
     (all, prop::collection::vec(step, 1..8)).prop_map(|(edits, mut steps)| {
         steps.insert(0, Step { parent: 0, merge: None, edits });
         steps
@@ -143,7 +158,8 @@ fn build(project: &mut Project, steps: &[Step]) -> Vec<(String, Tree)> {
     for (number, step) in steps.iter().enumerate() {
         let back = |distance: usize| number.checked_sub(1 + distance).and_then(|index| commits.get(index));
         let parent = back(step.parent.min(number.saturating_sub(1)));
-        let merged = step.merge.and_then(back).filter(|other| Some(&other.0) != parent.map(|parent| &parent.0));
+        let merged =
+            step.merge.and_then(back).filter(|other| Some(&other.0) != parent.map(|parent| &parent.0));
         let mut tree = parent.map(|parent| parent.1.clone()).unwrap_or_default();
         if let Some((_, other)) = merged {
             tree.extend(other.iter().map(|(path, text)| (path.clone(), text.clone())));
@@ -231,7 +247,11 @@ fn incremental_equals_rebuild() {
                 ingest(&random, left.remove(index.index(left.len())));
                 if turn % 3 == 1 {
                     ingest(&random, "WORKTREE");
-                    same(&without_history(picture(&random, "WORKTREE")), &checkout(&tree), "draft and checkout")?;
+                    same(
+                        &without_history(picture(&random, "WORKTREE")),
+                        &checkout(&tree),
+                        "draft and checkout",
+                    )?;
                 }
             }
             for id in left {
@@ -243,7 +263,11 @@ fn incremental_equals_rebuild() {
                 let alone = project.fresh(&format!("alone-{number}.sqlite"));
                 ingest(&alone, id);
                 same(&all, &picture(&alone, id), &format!("bulk and alone at commit {number}"))?;
-                same(&without_history(all), &checkout(tree), &format!("bulk and checkout at commit {number}"))?;
+                same(
+                    &without_history(all),
+                    &checkout(tree),
+                    &format!("bulk and checkout at commit {number}"),
+                )?;
             }
             Ok(())
         })

@@ -86,22 +86,40 @@ const NODES: i64 = 6;
 fn history(random: &mut Random) -> Vec<Row> {
     let mut rows = Vec::new();
     for id in 1..=NODES {
-        let labels = [vec!["A"], vec!["B"], vec!["A", "B"], vec![]][usize::try_from(random.below(4)).unwrap()].clone();
+        let labels =
+            [vec!["A"], vec!["B"], vec!["A", "B"], vec![]][usize::try_from(random.below(4)).unwrap()].clone();
         let mut since = random.below(4);
         while since < MOMENTS {
             let until = since + 1 + random.below(5);
-            let props = json!({"v": random.below(4), "path": format!("p{id}"), "name": format!("n{}", id % 3)});
-            rows.push(Row { id, labels: labels.clone(), props, stretch: Stretch::new(since, until), ends: None });
+            let props =
+                json!({"v": random.below(4), "path": format!("p{id}"), "name": format!("n{}", id % 3)});
+            rows.push(Row {
+                id,
+                labels: labels.clone(),
+                props,
+                stretch: Stretch::new(since, until),
+                ends: None,
+            });
             since = until + random.below(3);
         }
     }
     for id in 100..112 {
-        let ends = (1 + random.below(NODES), ["X", "Y"][usize::try_from(random.below(2)).unwrap()], 1 + random.below(NODES));
+        let ends = (
+            1 + random.below(NODES),
+            ["X", "Y"][usize::try_from(random.below(2)).unwrap()],
+            1 + random.below(NODES),
+        );
         let mut since = random.below(4);
         while since < MOMENTS {
             let until = since + 1 + random.below(6);
             let props = json!({"w": random.below(3)});
-            rows.push(Row { id, labels: vec![], props, stretch: Stretch::new(since, until), ends: Some(ends) });
+            rows.push(Row {
+                id,
+                labels: vec![],
+                props,
+                stretch: Stretch::new(since, until),
+                ends: Some(ends),
+            });
             since = until + random.below(3);
         }
     }
@@ -148,17 +166,23 @@ fn every_construct_sees_only_its_moment() {
         }
         for moment in 0..MOMENTS {
             let holds = |row: &&Row| row.stretch.since <= moment && moment < row.stretch.until;
-            let nodes: Vec<i64> = rows.iter().filter(holds).filter(|row| row.ends.is_none()).map(|row| row.id).collect();
+            let nodes: Vec<i64> =
+                rows.iter().filter(holds).filter(|row| row.ends.is_none()).map(|row| row.id).collect();
             let mut only = Facts::new().unwrap();
             for row in rows.iter().filter(holds) {
-                let visible = row.ends.is_none_or(|(from, _, to)| nodes.contains(&from) && nodes.contains(&to));
+                let visible =
+                    row.ends.is_none_or(|(from, _, to)| nodes.contains(&from) && nodes.contains(&to));
                 if visible {
                     state(&mut only, row, Stretch::ALWAYS);
                 }
             }
             whole.see(moment);
             for query in CONSTRUCTS {
-                assert_eq!(sorted(&whole, query), sorted(&only, query), "seed {seed}, moment {moment}: {query}");
+                assert_eq!(
+                    sorted(&whole, query),
+                    sorted(&only, query),
+                    "seed {seed}, moment {moment}: {query}"
+                );
                 compared += 1;
             }
         }
@@ -198,37 +222,88 @@ fn a_file_that_was_renamed_away_is_seen_only_as_the_end_of_a_rename() {
     let cases: &[(i64, &str, Value)] = &[
         (5, "MATCH (f:File) RETURN f.path ORDER BY f.path", json!([["lib.ts"], ["new.ts"]])),
         (5, "MATCH (f {path: 'old.ts'}) RETURN f", json!([])),
-        (5, "MATCH (f)-[:WAS_RENAMED_FROM]->(o) RETURN f.path, o.path ORDER BY f.path", json!([["new.ts", "old.ts"], ["old.ts", "oldest.ts"]])),
-        (5, "MATCH (f {path: 'new.ts'})-[:WAS_RENAMED_FROM*]->(o) RETURN o.path", json!([["old.ts"], ["oldest.ts"]])),
-        (5, "MATCH (f {path: 'oldest.ts'})<-[:WAS_RENAMED_FROM*]-(n) RETURN n.path ORDER BY n.path", json!([["new.ts"], ["old.ts"]])),
+        (
+            5,
+            "MATCH (f)-[:WAS_RENAMED_FROM]->(o) RETURN f.path, o.path ORDER BY f.path",
+            json!([["new.ts", "old.ts"], ["old.ts", "oldest.ts"]]),
+        ),
+        (
+            5,
+            "MATCH (f {path: 'new.ts'})-[:WAS_RENAMED_FROM*]->(o) RETURN o.path",
+            json!([["old.ts"], ["oldest.ts"]]),
+        ),
+        (
+            5,
+            "MATCH (f {path: 'oldest.ts'})<-[:WAS_RENAMED_FROM*]-(n) RETURN n.path ORDER BY n.path",
+            json!([["new.ts"], ["old.ts"]]),
+        ),
         // Without a type, row by row: the import of the file that is gone is not seen, its renames are.
-        (5, "MATCH (o {path: 'old.ts'})-[r]->(x) RETURN type(r), x.path", json!([["WAS_RENAMED_FROM", "oldest.ts"]])),
-        (5, "MATCH (o {path: 'old.ts'})--(x) RETURN x.path ORDER BY x.path", json!([["new.ts"], ["oldest.ts"]])),
+        (
+            5,
+            "MATCH (o {path: 'old.ts'})-[r]->(x) RETURN type(r), x.path",
+            json!([["WAS_RENAMED_FROM", "oldest.ts"]]),
+        ),
+        (
+            5,
+            "MATCH (o {path: 'old.ts'})--(x) RETURN x.path ORDER BY x.path",
+            json!([["new.ts"], ["oldest.ts"]]),
+        ),
         (5, "MATCH (o)-[:IMPORTS]->(l) RETURN o.path", json!([["new.ts"]])),
         (5, "MATCH (n)-[:WAS_RENAMED_FROM]->(o)-[:IMPORTS]->(l) RETURN o.path", json!([])),
         (5, "MATCH (n)-[:WAS_RENAMED_FROM]->(o) MATCH (o)-[:IMPORTS]->(l) RETURN o.path", json!([])),
         (5, "MATCH (n)-[:WAS_RENAMED_FROM]->(o) MATCH (o) RETURN count(o)", json!([[2]])),
-        (5, "MATCH (n {path: 'new.ts'})-[*]->(x) RETURN x.path ORDER BY x.path", json!([["lib.ts"], ["old.ts"], ["oldest.ts"]])),
-        (5, "MATCH (n {path: 'new.ts'})-[:WAS_RENAMED_FROM|IMPORTS*2]->(x) RETURN x.path", json!([["oldest.ts"]])),
+        (
+            5,
+            "MATCH (n {path: 'new.ts'})-[*]->(x) RETURN x.path ORDER BY x.path",
+            json!([["lib.ts"], ["old.ts"], ["oldest.ts"]]),
+        ),
+        (
+            5,
+            "MATCH (n {path: 'new.ts'})-[:WAS_RENAMED_FROM|IMPORTS*2]->(x) RETURN x.path",
+            json!([["oldest.ts"]]),
+        ),
         (5, "MATCH (n) WHERE (n)-[:WAS_RENAMED_FROM]->({path: 'old.ts'}) RETURN n.path", json!([["new.ts"]])),
-        (5, "MATCH ()-[r:WAS_RENAMED_FROM]->() RETURN startNode(r).path, endNode(r).path ORDER BY startNode(r).path", json!([["new.ts", "old.ts"], ["old.ts", "oldest.ts"]])),
+        (
+            5,
+            "MATCH ()-[r:WAS_RENAMED_FROM]->() RETURN startNode(r).path, endNode(r).path ORDER BY startNode(r).path",
+            json!([["new.ts", "old.ts"], ["old.ts", "oldest.ts"]]),
+        ),
         // Where a row is visible otherwise, that row is seen, with all its properties.
-        (3, "MATCH (o)-[:WAS_RENAMED_FROM]->(x) RETURN o.path, o.lines, x.path, x.lines", json!([["old.ts", 7, "oldest.ts", null]])),
+        (
+            3,
+            "MATCH (o)-[:WAS_RENAMED_FROM]->(x) RETURN o.path, o.lines, x.path, x.lines",
+            json!([["old.ts", 7, "oldest.ts", null]]),
+        ),
         (1, "MATCH (o)-[:WAS_RENAMED_FROM]->(x) RETURN o.path", json!([])),
         (3, "MATCH (o)-[:IMPORTS]->(l) RETURN o.path", json!([["old.ts"]])),
         // `exists_at` asks about another moment, of nodes and of relationships.
         (5, "MATCH (f:File) WHERE NOT exists_at(f, 'v1') RETURN f.path", json!([["new.ts"]])),
-        (5, "MATCH (f)-[:WAS_RENAMED_FROM]->(o) WHERE exists_at(o, 'v1') RETURN o.path", json!([["oldest.ts"]])),
-        (5, "MATCH (a)-[r:IMPORTS]->(b) RETURN exists_at(r, 'v3'), exists_at(a, 'v3'), exists_at(b, 'v3')", json!([[false, false, true]])),
-        (3, "MATCH (a)-[r:IMPORTS]->(b) WITH [r, a] AS l RETURN [x IN l | exists_at(x, 'v1')] AS before", json!([[[false, false]]])),
+        (
+            5,
+            "MATCH (f)-[:WAS_RENAMED_FROM]->(o) WHERE exists_at(o, 'v1') RETURN o.path",
+            json!([["oldest.ts"]]),
+        ),
+        (
+            5,
+            "MATCH (a)-[r:IMPORTS]->(b) RETURN exists_at(r, 'v3'), exists_at(a, 'v3'), exists_at(b, 'v3')",
+            json!([[false, false, true]]),
+        ),
+        (
+            3,
+            "MATCH (a)-[r:IMPORTS]->(b) WITH [r, a] AS l RETURN [x IN l | exists_at(x, 'v1')] AS before",
+            json!([[[false, false]]]),
+        ),
         (5, "OPTIONAL MATCH (f:Nothing) RETURN exists_at(f, 'v1') AS e", json!([[null]])),
     ];
     for (moment, query, expected) in cases {
         facts.see(*moment);
-        let answer = facts.query(&GraphQuestion::new(*query)).unwrap_or_else(|error| panic!("{query}: {error}"));
+        let answer =
+            facts.query(&GraphQuestion::new(*query)).unwrap_or_else(|error| panic!("{query}: {error}"));
         assert_eq!(json!(answer.rows), *expected, "at {moment}: {query}");
     }
-    let by_parameter = GraphQuestion::new("MATCH (f:File) RETURN f.path, exists_at(f, $since) AS old ORDER BY f.path").param("since", "v3");
+    let by_parameter =
+        GraphQuestion::new("MATCH (f:File) RETURN f.path, exists_at(f, $since) AS old ORDER BY f.path")
+            .param("since", "v3");
     facts.see(5);
     assert_eq!(json!(facts.query(&by_parameter).unwrap().rows), json!([["lib.ts", true], ["new.ts", false]]));
     let at = facts.query(&GraphQuestion::new("MATCH (f:File) RETURN count(f)").at("v1")).unwrap();

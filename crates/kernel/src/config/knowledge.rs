@@ -63,11 +63,13 @@ impl std::fmt::Debug for GraphServer {
 pub struct GuardianConfig {
     /// The file of invariants, relative to the project.
     pub invariants: String,
+    /// Whether a write is halted when the chronicle contradicts one of its files.
+    pub halts_touched: bool,
 }
 
 impl Default for GuardianConfig {
     fn default() -> Self {
-        Self { invariants: ".sage/invariants.yml".to_owned() }
+        Self { invariants: ".sage/invariants.yml".to_owned(), halts_touched: false }
     }
 }
 
@@ -117,7 +119,16 @@ fn read_server(mut server: Fields<'_>) -> Option<GraphServer> {
 }
 
 pub(super) fn read_guardian(mut guardian: Fields<'_>) -> GuardianConfig {
-    let named = guardian.text("invariants").filter(|file| !file.is_empty());
+    let defaults = GuardianConfig::default();
+    let config = GuardianConfig {
+        invariants: guardian
+            .text("invariants")
+            .filter(|file| !file.is_empty())
+            .unwrap_or(defaults.invariants),
+        halts_touched: guardian
+            .choice("touchedFiles", &[("pass", false), ("halt", true)])
+            .unwrap_or(defaults.halts_touched),
+    };
     guardian.done();
-    named.map_or_else(GuardianConfig::default, |invariants| GuardianConfig { invariants })
+    config
 }

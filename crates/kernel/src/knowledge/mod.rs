@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use tgp_agent::{Guardian, GuardianGate, GuardianParts, Invariants};
+use tgp_agent::{Guardian, GuardianGate, GuardianParts, Invariants, Vigilance};
 use tgp_chronicle::{ChronicleOptions, Durability, FileChronicle, Report, Start};
 use tgp_contract::{Chronicle, Code, FileSystem, Gate, Graph, Recorder, RelativePath, ToolError};
 use tgp_graph::{Export, GraphOptions, Stats};
@@ -37,6 +37,7 @@ pub struct Knowledge {
     tells_edits: bool,
     graph: Arc<LazyGraph>,
     guardian: Arc<Guardian>,
+    vigilance: Vigilance,
 }
 
 impl std::fmt::Debug for Knowledge {
@@ -69,7 +70,13 @@ impl Knowledge {
             clock: Arc::new(now),
             files: Arc::new(files) as Arc<dyn FileSystem>,
         });
-        Ok(Self { chronicle, tells_edits: config.chronicle.edits, graph, guardian: Arc::new(guardian) })
+        Ok(Self {
+            chronicle,
+            tells_edits: config.chronicle.edits,
+            graph,
+            guardian: Arc::new(guardian),
+            vigilance: if config.guardian.halts_touched { Vigilance::Touched } else { Vigilance::Checks },
+        })
     }
 
     /// What reviews plans and knows what must hold.
@@ -87,7 +94,7 @@ impl Knowledge {
     }
 
     pub(crate) fn gate(&self) -> Arc<dyn Gate> {
-        Arc::new(GuardianGate::new(Arc::clone(&self.guardian)))
+        Arc::new(GuardianGate::new(Arc::clone(&self.guardian), self.vigilance))
     }
 
     /// The recorder, with the chronicle before it.

@@ -12,9 +12,9 @@ use crate::exit::Failure;
 use crate::session;
 use crate::text::visible;
 
-const PRICE: &str =
-    "export function price(weight: number): number {\n  return 4 + weight * 0.5;\n}\n";
-const APP: &str = "import { price } from './price';\n\nexport const total = (weight: number): number => price(weight);\n";
+const PRICE: &str = "export function price(weight: number): number {\n  return 4 + weight * 0.5;\n}\n";
+const APP: &str =
+    "import { price } from './price';\n\nexport const total = (weight: number): number => price(weight);\n";
 
 impl Demo<'_> {
     /// Asks the same question at two commits.
@@ -36,7 +36,8 @@ impl Demo<'_> {
         for (commit, expected) in moments {
             let asked = json!({ "query": question, "commit": commit });
             let data = self.call(kernel, "graph_query", asked).await.into_result()?;
-            let imports = data.pointer("/results/0/imports").and_then(Value::as_str).unwrap_or_default().to_owned();
+            let imports =
+                data.pointer("/results/0/imports").and_then(Value::as_str).unwrap_or_default().to_owned();
             self.expect(imports == *expected, "what the file imported then")?;
             self.say(&format!("  {commit:8} src/app.ts imports {imports}"));
             answers.push(json!({ "commit": commit, "imports": imports }));

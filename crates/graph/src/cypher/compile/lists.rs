@@ -134,7 +134,13 @@ impl Compiler<'_> {
         let kind = Type::list(item.kind.clone());
         let item = self.as_value(item);
         let from = chain.from.clone().unwrap_or_default();
-        Ok(Sql::value(kind, format!("({})", chain.close(&format!("SELECT cy_gather(g.v) FROM (SELECT {item} AS v FROM {from}) AS g")))))
+        Ok(Sql::value(
+            kind,
+            format!(
+                "({})",
+                chain.close(&format!("SELECT cy_gather(g.v) FROM (SELECT {item} AS v FROM {from}) AS g"))
+            ),
+        ))
     }
 
     /// `EXISTS { ... }`, `COUNT { ... }` and `COLLECT { ... }`.

@@ -36,8 +36,9 @@ fn pure() -> FunctionFlags {
 
 /// Registers a function over whole values.
 fn over_values(connection: &Connection, name: &str, arity: i32, run: Run) -> rusqlite::Result<()> {
-    connection
-        .create_scalar_function(name, arity, pure(), move |context| made(run(&arguments(context)?)?.into_sql()?))
+    connection.create_scalar_function(name, arity, pure(), move |context| {
+        made(run(&arguments(context)?)?.into_sql()?)
+    })
 }
 
 /// Registers a function that looks at SQLite's own values, for those that are called most.

@@ -123,7 +123,9 @@ fn each(items: &[Value]) -> rusqlite::Result<String> {
             other => {
                 text.push('"');
                 for byte in other.bytes()? {
-                    text.extend([byte >> 4, byte & 15].map(|half| char::from_digit(half.into(), 16).unwrap_or('0')));
+                    text.extend(
+                        [byte >> 4, byte & 15].map(|half| char::from_digit(half.into(), 16).unwrap_or('0')),
+                    );
                 }
                 text.push('"');
             }
@@ -137,7 +139,8 @@ fn each(items: &[Value]) -> rusqlite::Result<String> {
 }
 
 fn unhex(digits: &[u8]) -> Vec<u8> {
-    let half = |digit: u8| char::from(digit).to_digit(16).and_then(|half| u8::try_from(half).ok()).unwrap_or(0);
+    let half =
+        |digit: u8| char::from(digit).to_digit(16).and_then(|half| u8::try_from(half).ok()).unwrap_or(0);
     digits.chunks_exact(2).map(|pair| pair.iter().fold(0, |byte, digit| byte << 4 | half(*digit))).collect()
 }
 

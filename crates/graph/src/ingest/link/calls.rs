@@ -128,8 +128,11 @@ impl Finder<'_, '_> {
         let separator = self.separator();
         let mut around = self.enclosing_container(call);
         loop {
-            let qualified =
-                if around.is_empty() { call.name.clone() } else { format!("{around}{separator}{}", call.name) };
+            let qualified = if around.is_empty() {
+                call.name.clone()
+            } else {
+                format!("{around}{separator}{}", call.name)
+            };
             if let Some(index) = lookup::symbol(self.parse, &qualified) {
                 let is_method =
                     self.parse.symbols.get(index as usize).is_some_and(|symbol| symbol.kind == Kind::Method);

@@ -25,7 +25,8 @@ pub(super) fn resolve(link: &Link<'_>, file: &str, import: &Import) -> Result<Re
     // `a.b.Outer.Inner` and the class of a static import are found in `a/b/Outer.java`.
     let parts: Vec<&str> = import.specifier.split('.').collect();
     for length in (1..=parts.len()).rev() {
-        let (class, inner) = (parts.get(..length).unwrap_or_default(), parts.get(length..).unwrap_or_default());
+        let (class, inner) =
+            (parts.get(..length).unwrap_or_default(), parts.get(length..).unwrap_or_default());
         for root in &roots {
             let path = join(root, &format!("{}.java", class.join("/")));
             if link.exists(&path) {
@@ -68,7 +69,9 @@ fn roots(link: &Link<'_>, file: &str) -> Result<Vec<String>, GraphError> {
     let mut projects: BTreeSet<String> = BTreeSet::from([String::new()]);
     let manifests = link.world.state.manifests().all();
     projects.extend(
-        manifests.filter(|package| package.language == Language::Pom).map(|package| package.directory.clone()),
+        manifests
+            .filter(|package| package.language == Language::Pom)
+            .map(|package| package.directory.clone()),
     );
     for project in projects {
         roots.extend(PLACES.iter().map(|place| join(&project, place).trim_end_matches('/').to_owned()));

@@ -30,8 +30,11 @@ fn find_in_module(
 ) -> Result<Option<Found>, GraphError> {
     for file in &module.files {
         let separator = separator(link, file);
-        let wanted =
-            if module.inner.is_empty() { name.to_owned() } else { format!("{}{separator}{name}", module.inner) };
+        let wanted = if module.inner.is_empty() {
+            name.to_owned()
+        } else {
+            format!("{}{separator}{name}", module.inner)
+        };
         if let Some(found) = find_in_file(link, file, &wanted, hops, visits)? {
             return Ok(Some(found));
         }

@@ -50,9 +50,8 @@ pub(crate) struct Linked {
 /// The key of whether a file is there; the same for all extensions.
 pub(crate) fn existence_key(path: &str) -> i64 {
     let name = file_name(path);
-    let stem = name.get(1..).and_then(|rest| rest.find('.')).map_or(name, |dot| {
-        name.get(..=dot).unwrap_or(name)
-    });
+    let stem =
+        name.get(1..).and_then(|rest| rest.find('.')).map_or(name, |dot| name.get(..=dot).unwrap_or(name));
     identity::key(&["file", parent(path), stem])
 }
 

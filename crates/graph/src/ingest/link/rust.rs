@@ -123,17 +123,17 @@ fn library(link: &Link<'_>, directory: &str) -> Option<String> {
 
 /// The root file of the crate that a file is part of.
 fn root(link: &Link<'_>, file: &str) -> Option<String> {
-    let package = link
-        .world
-        .state
-        .manifests()
-        .nearest(parent(file), |package| package.language == Language::CargoToml && package.manifest.name.is_some());
+    let package = link.world.state.manifests().nearest(parent(file), |package| {
+        package.language == Language::CargoToml && package.manifest.name.is_some()
+    });
     let directory = package.map_or("", |package| package.directory.as_str());
     let inside = file.strip_prefix(directory).unwrap_or(file).trim_start_matches('/');
     let parts: Vec<&str> = inside.split('/').collect();
     // Each test, example and further program is a crate of its own.
     let own = match parts.as_slice() {
-        ["tests" | "examples" | "benches", name] => Some(join(directory, &format!("{}/{name}", parts.first()?))),
+        ["tests" | "examples" | "benches", name] => {
+            Some(join(directory, &format!("{}/{name}", parts.first()?)))
+        }
         [kind @ ("tests" | "examples" | "benches"), name, ..] => {
             let main = join(directory, &format!("{kind}/{name}/main.rs"));
             let beside = join(directory, &format!("{kind}/{name}.rs"));
@@ -189,9 +189,8 @@ fn below(link: &Link<'_>, module: &Module, name: &str) -> Result<Option<Module>,
     let Some(parse) = link.parse(file)? else { return Ok(None) };
     let qualified =
         if module.inner.is_empty() { name.to_owned() } else { format!("{}::{name}", module.inner) };
-    let written = parse.symbols.iter().any(|symbol| {
-        symbol.kind == Kind::Module && symbol.qualified == qualified
-    });
+    let written =
+        parse.symbols.iter().any(|symbol| symbol.kind == Kind::Module && symbol.qualified == qualified);
     if written {
         return Ok(Some(Module { files: vec![file.clone()], inner: qualified }));
     }

@@ -96,9 +96,9 @@ fn import(reader: &mut Reader<'_>, node: Node<'_>) {
 fn package_name(path: &str) -> String {
     let mut parts = path.rsplit('/');
     let last = parts.next().unwrap_or(path);
-    let is_version = last.strip_prefix('v').is_some_and(|rest| {
-        !rest.is_empty() && rest.chars().all(|character| character.is_ascii_digit())
-    });
+    let is_version = last
+        .strip_prefix('v')
+        .is_some_and(|rest| !rest.is_empty() && rest.chars().all(|character| character.is_ascii_digit()));
     if is_version { parts.next().unwrap_or(last).to_owned() } else { last.to_owned() }
 }
 

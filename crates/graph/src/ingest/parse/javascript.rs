@@ -125,7 +125,9 @@ fn define_variables<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope) 
     for declarator in &declarators {
         let value = declarator.child_by_field_name("value");
         let Some(target) = declarator.child_by_field_name("name") else { continue };
-        if target.kind() != "identifier" || value.is_some_and(|value| modules::required(reader, value).is_some()) {
+        if target.kind() != "identifier"
+            || value.is_some_and(|value| modules::required(reader, value).is_some())
+        {
             continue;
         }
         let name = reader.text(target);

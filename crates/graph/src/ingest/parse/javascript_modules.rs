@@ -92,7 +92,8 @@ fn export_default<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope) ->
             return Next::Descend(scope.exported());
         }
     }
-    let Some(value) = node.child_by_field_name("value").or_else(|| node.child_by_field_name("declaration")) else {
+    let Some(value) = node.child_by_field_name("value").or_else(|| node.child_by_field_name("declaration"))
+    else {
         return Next::Descend(scope.clone());
     };
     let kind = match value.kind() {
@@ -101,7 +102,9 @@ fn export_default<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope) ->
             reader.out.exports.push(("default".to_owned(), name));
             return Next::Stop;
         }
-        "arrow_function" | "function_expression" | "generator_function" | "function_declaration" => Kind::Function,
+        "arrow_function" | "function_expression" | "generator_function" | "function_declaration" => {
+            Kind::Function
+        }
         "class" | "class_declaration" => Kind::Class,
         _ => return Next::Descend(scope.clone()),
     };
@@ -162,9 +165,9 @@ pub(super) fn require(reader: &mut Reader<'_>, declaration: Node<'_>) {
 pub(super) fn bare_require(reader: &mut Reader<'_>, node: Node<'_>) {
     let taken = node.parent().is_some_and(|parent| {
         parent.kind() == "variable_declarator"
-            && parent.child_by_field_name("name").is_some_and(|name| {
-                matches!(name.kind(), "identifier" | "object_pattern")
-            })
+            && parent
+                .child_by_field_name("name")
+                .is_some_and(|name| matches!(name.kind(), "identifier" | "object_pattern"))
     });
     if !taken && let Some(specifier) = required(reader, node) {
         reader.import(ImportKind::Bind, specifier, Vec::new(), None, node);
@@ -182,7 +185,8 @@ pub(super) fn dynamic_import(reader: &mut Reader<'_>, node: Node<'_>) {
 
 /// `exports.a = b`, `module.exports = b`, `module.exports = {a, b: c}` and `module.exports.a = b`.
 pub(super) fn assign(reader: &mut Reader<'_>, node: Node<'_>, scope: &Scope) {
-    let (Some(left), Some(right)) = (node.child_by_field_name("left"), node.child_by_field_name("right")) else {
+    let (Some(left), Some(right)) = (node.child_by_field_name("left"), node.child_by_field_name("right"))
+    else {
         return;
     };
     if left.kind() != "member_expression" || !scope.is_top() {
@@ -203,7 +207,9 @@ pub(super) fn assign(reader: &mut Reader<'_>, node: Node<'_>, scope: &Scope) {
                         reader.out.exports.push((name.clone(), name));
                     }
                     "pair" => {
-                        if let (Some(key), Some(value)) = (reader.field(part, "key"), reader.field(part, "value")) {
+                        if let (Some(key), Some(value)) =
+                            (reader.field(part, "key"), reader.field(part, "value"))
+                        {
                             reader.out.exports.push((key, value));
                         }
                     }
@@ -213,7 +219,8 @@ pub(super) fn assign(reader: &mut Reader<'_>, node: Node<'_>, scope: &Scope) {
         }
         return;
     }
-    let Some(name) = target.strip_prefix("module.exports.").or_else(|| target.strip_prefix("exports.")) else {
+    let Some(name) = target.strip_prefix("module.exports.").or_else(|| target.strip_prefix("exports."))
+    else {
         return;
     };
     let name = name.to_owned();

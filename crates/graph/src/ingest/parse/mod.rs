@@ -64,10 +64,7 @@ impl Kind {
 
     /// Whether members can be asked of it by name.
     pub(crate) fn is_container(self) -> bool {
-        matches!(
-            self,
-            Self::Class | Self::Interface | Self::Enum | Self::Struct | Self::Trait | Self::Module
-        )
+        matches!(self, Self::Class | Self::Interface | Self::Enum | Self::Struct | Self::Trait | Self::Module)
     }
 }
 

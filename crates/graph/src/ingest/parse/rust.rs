@@ -108,10 +108,9 @@ fn path_attribute(reader: &Reader<'_>, node: Node<'_>) -> Option<String> {
 /// `Vec<T>`, `&T` and `a::T` are known by `Vec` and `T`.
 fn type_name(reader: &Reader<'_>, node: Node<'_>) -> String {
     match node.kind() {
-        "generic_type" => node
-            .child_by_field_name("type")
-            .map(|inner| type_name(reader, inner))
-            .unwrap_or_default(),
+        "generic_type" => {
+            node.child_by_field_name("type").map(|inner| type_name(reader, inner)).unwrap_or_default()
+        }
         "scoped_type_identifier" => reader.field(node, "name").unwrap_or_default(),
         "reference_type" => {
             node.child_by_field_name("type").map(|inner| type_name(reader, inner)).unwrap_or_default()
@@ -155,7 +154,12 @@ fn callee(reader: &mut Reader<'_>, target: Node<'_>, node: Node<'_>, scope: &Sco
                 _ => String::new(),
             };
             // A value's method, not a path: the dot tells `self.run()` from `Self::run()`.
-            reader.call(name, Some(if receiver.is_empty() { receiver } else { format!(".{receiver}") }), node, scope);
+            reader.call(
+                name,
+                Some(if receiver.is_empty() { receiver } else { format!(".{receiver}") }),
+                node,
+                scope,
+            );
         }
         _ => {}
     }

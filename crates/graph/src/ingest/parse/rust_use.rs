@@ -65,7 +65,8 @@ fn collect(
             }
         }
         "scoped_use_list" => {
-            let path = reader.field(node, "path").map(|path| full(&path)).unwrap_or_else(|| prefix.to_owned());
+            let path =
+                reader.field(node, "path").map(|path| full(&path)).unwrap_or_else(|| prefix.to_owned());
             if let Some(list) = node.child_by_field_name("list") {
                 collect(reader, list, &path, depth + 1, leaves);
             }
