@@ -19,6 +19,9 @@ use super::{Limits, Table, View};
 /// makes a list of a million items.
 const STEPS: i32 = 200;
 
+/// Prepared statements that a connection keeps: some of a store's own, and the questions that come again and again.
+const STATEMENTS: usize = 64;
+
 /// The largest value, and the longest statement, that SQLite makes.
 const MAX_VALUE: i32 = 64 << 20;
 
@@ -91,6 +94,7 @@ impl Drop for Guard {
 /// be used for everything else as before.
 pub(super) fn guard(connection: &mut Connection) -> rusqlite::Result<()> {
     connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, MAX_VALUE)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS);
     connection.progress_handler(STEPS, Some(is_late))?;
     connection.authorizer(Some(|context: AuthContext<'_>| {
         if !GUARDED.get() || allowed(&context.action) { Authorization::Allow } else { Authorization::Deny }
@@ -255,7 +259,8 @@ fn too_complex(message: &str, query: &str) -> ToolError {
             "the query is more than one statement can hold",
             "split it, or use fewer clauses",
         )
-        .into_error(query, Phase::Compile);
+        .into_error(query, Phase::Compile)
+        .detail("sqlite", message);
     }
     ToolError::new(Code::Sql, format!("the query was compiled to SQL that is not valid: {message}"))
         .help("this is a fault of the compiler; please report the query")

@@ -35,7 +35,8 @@ pub(crate) fn parse(source: &str) -> Outcome<RegularQuery> {
         let message = format!("the query is nested {nesting} deep, {MAX_NESTING} are allowed");
         return Err(Refusal::too_much(message, "use fewer brackets and operators in one expression"));
     }
-    let parsed = open_cypher::parse(source).map_err(|errors| refused(source, &errors))?;
+    let spelled = with_closed_filters(with_plain_calls(source, &tokens), &tokens);
+    let parsed = open_cypher::parse(&spelled).map_err(|errors| refused(source, &errors))?;
     let whole = parsed.program.span;
     let Some(statement) = parsed.program.statements.into_iter().next() else {
         return Err(
@@ -52,6 +53,70 @@ pub(crate) fn parse(source: &str) -> Outcome<RegularQuery> {
         QueryKind::Regular(regular) => Ok(regular),
         _ => Err(Refusal::new("UnexpectedSyntax", query.query.span, "this is no query")),
     }
+}
+
+/// Calls whose names the parser takes for the beginning of `COLLECT { ... }` or `EXISTS { ... }` when a CASE stands
+/// before them. It gets to see names that mean nothing to it and are as long, so that every place stays where it is.
+const CALLS: [(Keyword, &str, &str); 2] =
+    [(Keyword::Collect, "collect", "collec_"), (Keyword::Exists, "exists", "exist_")];
+
+fn with_plain_calls(source: &str, tokens: &[Token]) -> String {
+    let mut text = source.to_owned();
+    for pair in tokens.windows(2) {
+        let [name, bracket] = pair else { continue };
+        let call = CALLS.iter().find(|(keyword, _, _)| name.kind == TokenKind::Keyword(*keyword));
+        if let (Some((_, _, plain)), TokenKind::LeftParen) = (call, bracket.kind) {
+            text.replace_range(name.span.range(), plain);
+        }
+    }
+    text
+}
+
+/// Brackets around the condition of a comprehension. Without them `[x IN list WHERE x.name IS NULL | x.path]` and
+/// `[x IN list WHERE x:File | x.path]` are read as a choice of labels: the parser takes `|` for the label's. They take
+/// the place of blanks, so that every place stays where it is.
+fn with_closed_filters(mut text: String, tokens: &[Token]) -> String {
+    // For each open bracket: whether it is a list's, the end of its WHERE, the beginning of its last `|`.
+    let mut open: Vec<(bool, Option<usize>, Option<usize>)> = Vec::new();
+    let mut before = TokenKind::Comma;
+    for token in tokens {
+        let previous = std::mem::replace(&mut before, token.kind);
+        match token.kind {
+            TokenKind::LeftParen | TokenKind::LeftBrace => open.push((false, None, None)),
+            TokenKind::LeftBracket => {
+                let in_pattern = matches!(previous, TokenKind::Minus | TokenKind::LeftArrow);
+                open.push((!in_pattern, None, None));
+            }
+            TokenKind::RightParen | TokenKind::RightBracket | TokenKind::RightBrace => {
+                if let Some((true, Some(begin), Some(end))) = open.pop()
+                    && begin < end
+                    && text.get(begin..=begin) == Some(" ")
+                    && text.get(end - 1..end) == Some(" ")
+                    && begin + 1 < end
+                {
+                    text.replace_range(begin..=begin, "(");
+                    text.replace_range(end - 1..end, ")");
+                }
+            }
+            TokenKind::Keyword(Keyword::Where) => {
+                if let Some((_, begin, _)) = open.last_mut() {
+                    *begin = Some(token.span.end);
+                }
+            }
+            TokenKind::Pipe => {
+                if let Some((_, _, end)) = open.last_mut() {
+                    *end = Some(token.span.start);
+                }
+            }
+            _ => {}
+        }
+    }
+    text
+}
+
+/// The name of a function as the query has it.
+pub(crate) fn function_name(parsed: &str) -> &str {
+    CALLS.iter().find(|(_, _, plain)| *plain == parsed).map_or(parsed, |(_, name, _)| name)
 }
 
 fn refused(source: &str, errors: &open_cypher::ParseErrors) -> Box<Refusal> {

@@ -4,14 +4,15 @@ use std::path::Path;
 
 use globset::GlobSet;
 use rusqlite::hooks::{AuthContext, Authorization};
+use rusqlite::limits::Limit;
 use rusqlite::{Connection, params};
 use tgp_contract::{Change, GraphAnswer, GraphQuestion, Ingested, ToolError};
 
 use super::connect::meta;
+use super::face::Inner;
 use super::failure::GraphError;
 use super::moments::{self, WORKTREE};
 use super::query;
-use super::store::Inner;
 use super::write::{Writer, take_back};
 use super::writing::Writing;
 use crate::cypher;
@@ -27,6 +28,9 @@ use crate::store::identity::Identities;
 
 /// How often a proposal begins anew because another process wrote in between.
 const MAX_TRIES: usize = 5;
+
+/// SQLite's own limit of a row, which questions lower.
+const MAX_ROW_BYTES: i32 = 1_000_000_000;
 
 impl Writing {
     /// Brings the draft up to date with the files on the disk.
@@ -141,6 +145,7 @@ impl Writing {
 fn unguard(connection: &mut Connection) -> Result<(), GraphError> {
     connection.authorizer(None::<fn(AuthContext<'_>) -> Authorization>)?;
     connection.progress_handler(0, None::<fn() -> bool>)?;
+    connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, MAX_ROW_BYTES)?;
     Ok(())
 }
 

@@ -5,10 +5,10 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use tgp_contract::{Standing, ToolError};
 
+use super::face::{GraphStore, Inner};
 use super::failure::GraphError;
 use super::moments;
 use super::schema::RENAME;
-use super::store::{GraphStore, Inner};
 
 /// A node with its labels.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -3,6 +3,7 @@
 pub(crate) mod connect;
 mod draft;
 mod export;
+mod face;
 mod facts;
 pub(crate) mod failure;
 pub(crate) mod identity;
@@ -11,14 +12,13 @@ mod options;
 mod query;
 pub(crate) mod schema;
 mod stats;
-mod store;
 mod tools;
 pub(crate) mod write;
 mod writing;
 
 pub use export::{Export, ExportNode, ExportRelationship};
+pub use face::GraphStore;
 pub use facts::{FactLimits, Facts, Stretch};
 pub use options::GraphOptions;
 pub use stats::Stats;
-pub use store::GraphStore;
 pub use tools::ToolFact;

@@ -6,10 +6,10 @@ use rusqlite::{Connection, params};
 use tgp_contract::{GraphAnswer, GraphQuestion};
 
 use super::connect;
+use super::face::Inner;
 use super::failure::GraphError;
 use super::moments::{self, Moment};
 use super::options::GraphOptions;
-use super::store::Inner;
 use crate::cypher;
 use crate::ingest::repository::Repo;
 

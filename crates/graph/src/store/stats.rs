@@ -7,11 +7,11 @@ use serde::Serialize;
 use tgp_contract::{Standing, ToolError};
 
 use super::connect::meta;
+use super::face::{GraphStore, Inner};
 use super::failure::GraphError;
 use super::moments;
 use super::query::count_files;
 use super::schema::RENAME;
-use super::store::{GraphStore, Inner};
 
 /// Counts of what is visible at one commit, and of the store as a whole.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]

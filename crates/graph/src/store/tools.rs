@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tgp_contract::{Code, ToolError};
 
+use super::face::{GraphStore, Inner};
 use super::failure::GraphError;
 use super::identity::Identities;
-use super::store::{GraphStore, Inner};
 use super::write::{Fact, Holding, Owner, Writer};
 use crate::ingest::commits;
 

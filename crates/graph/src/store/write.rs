@@ -129,7 +129,7 @@ impl Writer<'_> {
             }
         }
         for row in by_id.into_values() {
-            self.close(row)?;
+            self.end(row)?;
         }
         held.keys = holding.keys;
         held.keys.sort_unstable();
@@ -152,7 +152,7 @@ impl Writer<'_> {
         let Some(held) = self.held(owner, name)? else { return Ok(None) };
         self.remember(owner, name)?;
         for row in &held.rows {
-            self.close(*row)?;
+            self.end(*row)?;
         }
         if owner == Owner::File {
             unkey(self.connection, name, &held.keys)?;
@@ -202,6 +202,12 @@ impl Writer<'_> {
         Ok(self.connection.last_insert_rowid())
     }
 
+    /// Closes a fact that does not go on in another form.
+    fn end(&self, row: FactRow) -> Result<(), GraphError> {
+        self.close(row)?;
+        if row.since == self.moment { forget_label(self.connection, row) } else { Ok(()) }
+    }
+
     /// A row that was opened at this moment never was.
     fn close(&self, row: FactRow) -> Result<(), GraphError> {
         if row.since == self.moment {
@@ -221,6 +227,18 @@ fn delete(connection: &Connection, row: FactRow) -> Result<(), GraphError> {
     let sql =
         if row.edge { "DELETE FROM edge WHERE row_id = ?1" } else { "DELETE FROM node WHERE row_id = ?1" };
     connection.prepare_cached(sql)?.execute([row.row])?;
+    Ok(())
+}
+
+/// A label of a node that never was would be found by nobody, and kept for ever.
+fn forget_label(connection: &Connection, row: FactRow) -> Result<(), GraphError> {
+    if !row.edge {
+        connection
+            .prepare_cached(
+                "DELETE FROM label WHERE node = ?1 AND NOT EXISTS (SELECT 1 FROM node WHERE id = ?1)",
+            )?
+            .execute([row.id])?;
+    }
     Ok(())
 }
 
@@ -297,14 +315,7 @@ fn restore_rows(connection: &Connection, old: &Held, new: &Held) -> Result<(), G
     for row in &new.rows {
         if !kept.contains(&(row.edge, row.row)) {
             delete(connection, *row)?;
-            if !row.edge {
-                // A label of a node that never was would be found by nobody, and kept for ever.
-                connection
-                    .prepare_cached(
-                        "DELETE FROM label WHERE node = ?1 AND NOT EXISTS (SELECT 1 FROM node WHERE id = ?1)",
-                    )?
-                    .execute([row.id])?;
-            }
+            forget_label(connection, *row)?;
         }
     }
     let still: std::collections::HashSet<(bool, i64)> =

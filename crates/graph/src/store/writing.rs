@@ -10,6 +10,7 @@ use tgp_contract::Ingested;
 use super::connect::{meta, set_meta};
 use super::failure::GraphError;
 use super::moments;
+use super::query;
 use super::write::take_back;
 use crate::ingest::blobs::Parses;
 use crate::ingest::commits;
@@ -18,6 +19,9 @@ use crate::ingest::state::State;
 
 /// Commits in one transaction: enough to make the transaction cheap, few enough to lose little when it is cut off.
 const BATCH: usize = 64;
+
+/// After so many new blobs the planner's numbers are looked up again.
+const GROWN: u64 = 500;
 
 pub(crate) struct Writing {
     pub(crate) connection: Connection,
@@ -89,10 +93,26 @@ impl Writing {
             ingested.commits += commits;
             ingested.parsed += parsed;
         }
-        if ingested.commits > 0 {
+        if ingested.parsed >= GROWN {
             // The planner's numbers are looked up again where the tables have grown.
             self.connection.execute_batch("PRAGMA analysis_limit = 1000; PRAGMA optimize")?;
         }
+        (ingested.files, ingested.broken) = self.count(id)?;
         Ok(ingested)
+    }
+
+    /// Files of a commit, and how many of them are broken: known already where it is the last moment.
+    fn count(&self, id: Oid) -> Result<(u64, u64), GraphError> {
+        let held = meta(&self.connection, "generation")?;
+        if let Some((generation, state)) = &self.state
+            && held == Some(generation.to_string())
+            && moments::draft(&self.connection)?.is_none()
+            && commits::last(&self.connection)?.commit == Some(id)
+        {
+            let broken = state.files().values().filter(|file| file.broken).count();
+            return Ok((state.files().len() as u64, broken as u64));
+        }
+        let moment = moments::find(&self.connection, None, Some(&id.to_string()))?;
+        query::count_files(&self.connection, moment.number)
     }
 }

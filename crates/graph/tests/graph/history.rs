@@ -124,6 +124,26 @@ fn untouched_files_are_linked_again() {
     assert_eq!(of(&nearer, "CALLS"), ["Symbol user.ts#function use -> Symbol lib.ts#function f"]);
 }
 
+/// Files of a Go package see each other without an import: a new one concerns all of them.
+#[test]
+fn files_of_a_package_are_linked_again() {
+    let mut project = Project::new();
+    project.write("main.go", "package main\n\nfunc main() { helper() }\n");
+    let alone = project.commit("alone");
+    project.write("helper.go", "package main\n\nfunc helper() {}\n");
+    let together = project.commit("together");
+    project.remove("helper.go");
+    let again = project.commit("alone again");
+    let store = project.open();
+    for commit in [&alone, &together, &again] {
+        ingest(&store, commit);
+    }
+    let call = ["Symbol main.go#function main -> Symbol helper.go#function helper"];
+    assert_eq!(arrows(&store, &together, "CALLS"), call);
+    assert!(arrows(&store, &alone, "CALLS").is_empty());
+    assert!(arrows(&store, &again, "CALLS").is_empty());
+}
+
 /// What does not change costs no rows, however many commits pass.
 #[test]
 fn an_unchanged_file_has_one_row() {

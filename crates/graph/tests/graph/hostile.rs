@@ -12,7 +12,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// A graph in which everything is joined with everything.
 fn clique(size: i64) -> Facts {
     let mut facts = Facts::new().unwrap();
-    let nodes: Vec<i64> = (0..size).map(|at| facts.node(&["N"], &json!({"v": at, "name": "n"})).unwrap()).collect();
+    let nodes: Vec<i64> =
+        (0..size).map(|at| facts.node(&["N"], &json!({"v": at, "name": "n"})).unwrap()).collect();
     for from in &nodes {
         for to in &nodes {
             facts.relationship(*from, "R", *to, &json!({})).unwrap();
@@ -30,7 +31,12 @@ fn refused(facts: &Facts, query: &str) -> ToolError {
         Err(error) => error,
     };
     assert!(begin.elapsed() < PATIENCE, "{shown}: {:?}", begin.elapsed());
-    assert!(error.help_of().is_some_and(|help| !help.is_empty()) || error.place_of().is_some() || error.code == Code::Validation, "{shown}: {error:?}");
+    assert!(
+        error.help_of().is_some_and(|help| !help.is_empty())
+            || error.place_of().is_some()
+            || error.code == Code::Validation,
+        "{shown}: {error:?}"
+    );
     error
 }
 
@@ -98,7 +104,8 @@ fn what_is_within_the_caps_does_not_break_the_stack() {
 #[test]
 fn work_without_end_is_ended() {
     let facts = clique(9);
-    let clauses = (0..60).map(|at| format!("WITH a{at} + a{at} AS a{}", at + 1)).collect::<Vec<_>>().join(" ");
+    let clauses =
+        (0..60).map(|at| format!("WITH a{at} + a{at} AS a{}", at + 1)).collect::<Vec<_>>().join(" ");
     let answer = facts.query(&GraphQuestion::new(format!("WITH 1 AS a0 {clauses} RETURN a60")));
     assert_eq!(answer.unwrap().rows, [[json!(1_i64 << 60)]]);
 
@@ -113,7 +120,7 @@ fn work_without_end_is_ended() {
         "RETURN reduce(l = [1], x IN range(1, 60) | l + l)",
         "RETURN size(reduce(s = 'x', x IN range(1, 60) | s + s))",
         "RETURN size(reduce(s = 'xx', x IN range(1, 60) | replace(s, 'x', s)))",
-        "MATCH (a) WHERE EXISTS { MATCH (b)-[*]->(c) WHERE b.v < 0 OR c.v > 1000 } RETURN a",
+        "MATCH (a) WHERE EXISTS { MATCH (b)-[*]-(c) WHERE b.v < 0 OR c.v > 1000 } RETURN a",
         "MATCH (n) RETURN [x IN range(1, 1000000) WHERE [y IN range(1, 1000000) WHERE y = x] = [] | x]",
     ] {
         let error = refused(&facts, query);
@@ -133,7 +140,8 @@ fn caps_are_said() {
     assert!(!answer.truncated);
 
     facts.limit(&FactLimits { bytes: Some(100), ..FactLimits::default() });
-    let answer = facts.query(&GraphQuestion::new("UNWIND range(1, 50) AS x RETURN 'twenty letters long.'")).unwrap();
+    let answer =
+        facts.query(&GraphQuestion::new("UNWIND range(1, 50) AS x RETURN 'twenty letters long.'")).unwrap();
     assert!(answer.truncated && answer.rows.len() < 10, "{}", answer.rows.len());
 
     let mut chain = Facts::new().unwrap();
@@ -141,21 +149,34 @@ fn caps_are_said() {
     for pair in nodes.windows(2) {
         chain.relationship(pair[0], "R", pair[1], &json!({})).unwrap();
     }
-    let query = GraphQuestion::new("MATCH ({v: 0})-[*]->(b) RETURN max(b.v)");
+    let query = GraphQuestion::new("MATCH ({v: 0})-[r*]->(b) RETURN max(b.v)");
     assert_eq!(chain.query(&query).unwrap().rows, [[json!(8)]]);
     // A cap that no path reaches does nothing, one that a path would pass is an error.
     chain.limit(&FactLimits { hops: Some(8), ..FactLimits::default() });
     assert_eq!(chain.query(&query).unwrap().rows, [[json!(8)]]);
     chain.limit(&FactLimits { hops: Some(7), ..FactLimits::default() });
     assert_eq!(chain.query(&query).unwrap_err().code, Code::Budget);
-    let bounded = GraphQuestion::new("MATCH ({v: 0})-[*..7]->(b) RETURN max(b.v)");
+    let bounded = GraphQuestion::new("MATCH ({v: 0})-[r*..7]->(b) RETURN max(b.v)");
     assert_eq!(chain.query(&bounded).unwrap().rows, [[json!(7)]]);
 }
 
 #[test]
 fn names_and_values_are_never_sql() {
     let mut facts = Facts::new().unwrap();
-    let odd = ["a'b", "a\"b", "x'); DROP TABLE node; --", "$.path", "[0]", "?1", "%s", "a.b", "", "ä😀", "since", "row_id"];
+    let odd = [
+        "a'b",
+        "a\"b",
+        "x'); DROP TABLE node; --",
+        "$.path",
+        "[0]",
+        "?1",
+        "%s",
+        "a.b",
+        "",
+        "ä😀",
+        "since",
+        "row_id",
+    ];
     for name in odd {
         let mut props = serde_json::Map::new();
         props.insert(name.to_owned(), json!(name));
@@ -167,21 +188,33 @@ fn names_and_values_are_never_sql() {
         let escaped = if name.is_empty() { "n[$name]".to_owned() } else { format!("n.{quoted}") };
         for query in [
             format!("MATCH (n) WHERE {escaped} = $name RETURN {escaped} AS v, n[$name] AS w"),
-            format!("MATCH (n) WHERE n[$name] = '{text}' WITH n AS {} RETURN {}[$name] AS v, $name AS w", if name.is_empty() { "m" } else { &quoted }, if name.is_empty() { "m" } else { &quoted }),
+            format!(
+                "MATCH (n) WHERE n[$name] = '{text}' WITH n AS {} RETURN {}[$name] AS v, $name AS w",
+                if name.is_empty() { "m" } else { &quoted },
+                if name.is_empty() { "m" } else { &quoted }
+            ),
         ] {
             let answer = facts.query(&GraphQuestion::new(query.clone()).param("name", name));
             let rows = answer.unwrap_or_else(|error| panic!("{query}: {error}")).rows;
             assert_eq!(json!(rows), json!([[name, name]]), "{query}");
         }
         if !name.is_empty() {
-            let labelled = facts.query(&GraphQuestion::new(format!("MATCH (n:{quoted}) RETURN labels(n)"))).unwrap();
+            let labelled =
+                facts.query(&GraphQuestion::new(format!("MATCH (n:{quoted}) RETURN labels(n)"))).unwrap();
             assert_eq!(json!(labelled.rows), json!([[[name]]]));
-            let typed = facts.query(&GraphQuestion::new(format!("MATCH ()-[r:{quoted} {{{quoted}: '{text}'}}]->() RETURN r"))).unwrap();
+            let typed = facts
+                .query(&GraphQuestion::new(format!(
+                    "MATCH ()-[r:{quoted} {{{quoted}: '{text}'}}]->() RETURN r"
+                )))
+                .unwrap();
             assert!(typed.rows.is_empty());
         }
     }
     let missing = facts.query(&GraphQuestion::new("RETURN $x")).unwrap_err();
-    assert_eq!((missing.code, missing.details["kind"].as_str()), (Code::Validation, Some("MissingParameter")));
+    assert_eq!(
+        (missing.code, missing.details["kind"].as_str()),
+        (Code::Validation, Some("MissingParameter"))
+    );
     let mut deep = json!(1);
     for _ in 0..100 {
         deep = json!([deep]);
@@ -219,4 +252,52 @@ fn clauses_that_are_not_on_the_list_are_named() {
         assert!(error.help_of().is_some(), "{query}");
     }
     assert_eq!(facts.query(&GraphQuestion::new("MATCH (n) RETURN count(n)")).unwrap().rows, before);
+}
+
+/// Statements that are large in every way the caps leave open: each is answered or refused, and soon.
+#[test]
+fn statements_of_every_shape_are_prepared_soon() {
+    let facts = clique(2);
+    let repeated =
+        |count: usize, part: &dyn Fn(usize) -> String| (0..count).map(part).collect::<Vec<_>>().join(" ");
+    let shapes = [
+        format!("{} RETURN 1", repeated(100, &|at| format!("MATCH (a{at})-->(b{at})"))),
+        format!("{} RETURN 1", repeated(40, &|at| format!("OPTIONAL MATCH (a{at})-->(b{at})"))),
+        format!("{} RETURN 1", repeated(100, &|at| format!("MATCH (a)--(b{at})"))),
+        format!("MATCH (a){} RETURN 1", "--()".repeat(24)),
+        format!("MATCH (a){} RETURN 1", "-[*1..2]-()".repeat(24)),
+        format!("RETURN 1 AS x{}", " UNION RETURN 1 AS x".repeat(600)),
+        format!("RETURN 1 AS x{}", " UNION ALL RETURN 1 AS x".repeat(600)),
+        format!(
+            "MATCH (a) WHERE {}true{} RETURN 1",
+            "EXISTS { MATCH (a)-->(b) WHERE ".repeat(30),
+            " }".repeat(30)
+        ),
+        format!("RETURN {}1{}", "[x IN [1] | ".repeat(60), "]".repeat(60)),
+        format!("WITH [1] AS x RETURN {}x{}", "[y IN ".repeat(60), " | y]".repeat(60)),
+        format!("{} RETURN x", repeated(300, &|_| "WITH 1 AS x".to_owned())),
+        format!("WITH 1 AS x {} RETURN x", repeated(300, &|_| "WITH x + 1 AS x ORDER BY x".to_owned())),
+        format!("{} RETURN 1", repeated(300, &|at| format!("UNWIND [1] AS x{at}"))),
+        format!("MATCH (a) WITH a{} RETURN 1", repeated(120, &|at| format!(", [(a)-->(b) | b.v] AS x{at}"))),
+        format!(
+            "MATCH (n) RETURN {}",
+            (0..1_000).map(|at| format!("n.v AS c{at}")).collect::<Vec<_>>().join(", ")
+        ),
+        format!("RETURN {{{}}}", (0..1_500).map(|at| format!("k{at}: {at}")).collect::<Vec<_>>().join(", ")),
+        format!(
+            "MATCH (n) WHERE {} RETURN n",
+            (0..40).map(|at| format!("(n)-[:R*1..2]->({{v: {at}}})")).collect::<Vec<_>>().join(" OR ")
+        ),
+        format!("RETURN coalesce({}1)", "null, ".repeat(98)),
+    ];
+    for query in shapes {
+        let shown: String = query.chars().take(70).collect();
+        let begin = Instant::now();
+        let result = facts.query(&GraphQuestion::new(query));
+        let took = begin.elapsed();
+        assert!(took < PATIENCE, "{shown}: {took:?}");
+        if let Err(error) = result {
+            assert_eq!(error.code, Code::Budget, "{shown}: {error}");
+        }
+    }
 }

@@ -2,10 +2,11 @@
 
 use std::process::Command;
 
+use serde_json::json;
 use tgp_contract::{Code, Graph, GraphQuestion};
 use tgp_graph::{GraphStore, ToolFact};
 
-use crate::support::{Project, arrows, export, file, files, ingest, picture, refusal, run};
+use crate::support::{Project, arrows, export, file, files, ingest, picture, refusal, rows, run};
 
 #[test]
 fn t2_records_files_and_answers_by_commit() {
@@ -18,6 +19,8 @@ fn t2_records_files_and_answers_by_commit() {
     assert_eq!(ingested.commit, first);
     assert_eq!((ingested.commits, ingested.parsed, ingested.files, ingested.broken), (1, 2, 2, 0));
     assert_eq!(files(&store, &first), ["README.md", "src/a.ts"]);
+    let found = rows(&store, &first, "MATCH (f:File) WHERE f.path STARTS WITH 'src/' RETURN f.path, f.lines");
+    assert_eq!(found, [[json!("src/a.ts"), json!(1)]]);
     let file = file(&store, &first, "src/a.ts");
     for (key, value) in [
         ("name", "\"a.ts\""),
@@ -44,6 +47,11 @@ fn t2_add_then_remove() {
     ingest(&store, "HEAD");
     assert_eq!(files(&store, &first), ["x.ts", "y.ts"]);
     assert_eq!(files(&store, &second), ["y.ts"]);
+    let find = "MATCH (f:File {path: 'x.ts'}) RETURN f.path";
+    assert_eq!(rows(&store, &first, find).len(), 1);
+    assert!(rows(&store, &second, find).is_empty());
+    let gone = format!("MATCH (f:File) WHERE NOT exists_at(f, '{second}') RETURN f.path");
+    assert_eq!(rows(&store, &first, &gone), [[json!("x.ts")]]);
     assert_eq!(arrows(&store, &first, "IMPORTS"), ["File y.ts -> File x.ts"]);
     assert_eq!(arrows(&store, &first, "CALLS"), ["File y.ts -> Symbol x.ts#function x"]);
     assert!(arrows(&store, &second, "IMPORTS").is_empty());
@@ -68,6 +76,8 @@ fn t2_rename_chain() {
     let chain = ["File B.ts -> File A.ts", "File C.ts -> File B.ts"];
     assert_eq!(arrows(&store, &third, "WAS_RENAMED_FROM"), chain);
     assert_eq!(files(&store, &third), ["C.ts"]);
+    let chain = "MATCH (f:File {path: 'C.ts'})-[:WAS_RENAMED_FROM*]->(o:File) RETURN o.path ORDER BY o.path";
+    assert_eq!(rows(&store, &third, chain), [[json!("A.ts")], [json!("B.ts")]]);
     // Only the unchanging is known of a file that is gone.
     let gone = file(&store, &third, "A.ts");
     assert_eq!(gone.keys().collect::<Vec<_>>(), ["path", "name", "extension", "language"]);

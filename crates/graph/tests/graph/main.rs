@@ -8,14 +8,18 @@
 )]
 
 mod draft;
+mod fuzz;
 mod gherkin;
 mod history;
+mod hostile;
 mod ingest;
 mod kills;
 mod languages;
 mod oracle;
 mod own;
+mod page;
 mod property;
+mod queries;
 mod support;
 mod tck;
 mod tck_values;

@@ -65,7 +65,6 @@ fn float(value: f64) -> Json {
 }
 
 /// A value of the oracle as our answers have it, without ids.
-
 pub fn json(value: &Value) -> Result<Json, String> {
     Ok(match value {
         Value::Null => Json::Null,

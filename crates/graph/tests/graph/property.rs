@@ -8,30 +8,36 @@ use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use tgp_contract::Graph;
 use tgp_graph::{GraphOptions, GraphStore};
 
-use crate::support::{Project, ingest, picture, run, without_history};
+use crate::support::{Project, ingest, picture, rows, run, without_history};
 
-/// Paths of small projects in all languages, so that files, directories and manifests come and go.
-const PATHS: [&str; 20] = [
-    "a.ts",
-    "b.ts",
-    "lib/c.ts",
-    "lib/index.ts",
-    "lib/b.tsx",
-    "package.json",
-    "tsconfig.json",
-    "d.py",
-    "pkg/e.py",
-    "pkg/__init__.py",
-    "src/lib.rs",
-    "src/m.rs",
-    "src/m/n.rs",
-    "Cargo.toml",
-    "go.mod",
-    "x.go",
-    "sub/z.go",
-    "p/A.java",
-    "p/B.java",
-    "notes.md",
+/// Small projects, one for each language and one of all, so that files, directories and manifests come and go.
+const PROJECTS: [&[&str]; 6] = [
+    &["a.ts", "b.ts", "lib/c.ts", "lib/index.ts", "lib/b.tsx", "package.json", "tsconfig.json"],
+    &["d.py", "pkg/e.py", "pkg/__init__.py", "pkg/sub/e.py"],
+    &["src/lib.rs", "src/m.rs", "src/m/n.rs", "Cargo.toml"],
+    &["go.mod", "x.go", "y.go", "w.go", "sub/z.go", "sub/y.go"],
+    &["p/A.java", "p/B.java", "p/C.java", "q/A.java"],
+    &[
+        "a.ts",
+        "b.ts",
+        "lib/b.tsx",
+        "package.json",
+        "d.py",
+        "src/lib.rs",
+        "src/m.rs",
+        "x.go",
+        "p/A.java",
+        "notes.md",
+    ],
+];
+
+/// Asked at every commit.
+const QUERIES: [&str; 5] = [
+    "MATCH (f:File)-[i:IMPORTS]->(t) RETURN f.path, i.specifier, t.path, t.name ORDER BY f.path, i.line, i.specifier, t.path",
+    "MATCH (a)-[:CALLS]->(b:Symbol) RETURN a.path, a.name, b.path, b.qualifiedName ORDER BY a.path, a.name, b.path, b.qualifiedName",
+    "MATCH (f:File)-[c:CHANGED_IN]->(k:Commit) RETURN f.path, c.change, k.message ORDER BY f.path, k.message",
+    "MATCH (f:File)-[r:WAS_RENAMED_FROM]->(o:File) RETURN f.path, o.path, r.commit ORDER BY f.path, o.path, r.commit",
+    "MATCH (f:File)-[:IMPORTS*1..3]->(t:File) RETURN DISTINCT f.path, t.path ORDER BY f.path, t.path",
 ];
 
 fn content(path: &str, variant: usize) -> String {
@@ -92,9 +98,9 @@ fn content(path: &str, variant: usize) -> String {
 
 #[derive(Clone, Debug)]
 enum Edit {
-    Write(usize, usize),
-    Delete(usize),
-    Rename(usize, usize),
+    Write(&'static str, usize),
+    Delete(&'static str),
+    Rename(&'static str, &'static str),
 }
 
 /// A commit: where it stands (counted back from the newest), what it merges, and what it changes.
@@ -105,29 +111,35 @@ struct Step {
     edits: Vec<Edit>,
 }
 
-fn edits() -> impl Strategy<Value = Vec<Edit>> {
-    let path = 0..PATHS.len();
+fn written(paths: &'static [&'static str]) -> impl Strategy<Value = Edit> {
+    (prop::sample::select(paths), 0usize..4).prop_map(|(path, variant)| Edit::Write(path, variant))
+}
+
+fn edits(paths: &'static [&'static str]) -> impl Strategy<Value = Vec<Edit>> {
+    let path = prop::sample::select(paths);
     let edit = prop_oneof![
-        6 => (path.clone(), 0usize..4).prop_map(|(path, variant)| Edit::Write(path, variant)),
+        6 => written(paths),
         2 => path.clone().prop_map(Edit::Delete),
         2 => (path.clone(), path).prop_map(|(from, to)| Edit::Rename(from, to)),
     ];
-    prop::collection::vec(edit, 0..6)
+    prop::collection::vec(edit, 0..4)
 }
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
+fn steps(paths: &'static [&'static str]) -> impl Strategy<Value = Vec<Step>> {
     let parent = prop_oneof![3 => Just(0usize), 1 => 0usize..4];
     let merge = prop_oneof![3 => Just(None), 1 => (1usize..4).prop_map(Some)];
-    let step = (parent, merge, edits()).prop_map(|(parent, merge, edits)| Step { parent, merge, edits });
+    let step = (parent, merge, edits(paths)).prop_map(|(parent, merge, edits)| Step { parent, merge, edits });
     // The first commit has much in it, else nothing is ever linked.
-    let all = prop::collection::vec(
-        (0..PATHS.len(), 0usize..4).prop_map(|(path, variant)| Edit::Write(path, variant)),
-        8..20,
-    );
+    let all = prop::collection::vec(written(paths), 6..16);
     (all, prop::collection::vec(step, 1..8)).prop_map(|(edits, mut steps)| {
         steps.insert(0, Step { parent: 0, merge: None, edits });
         steps
     })
+}
+
+/// A history, and the files on the disk after it.
+fn story() -> impl Strategy<Value = (Vec<Step>, Vec<Edit>)> {
+    prop::sample::select(&PROJECTS[..]).prop_flat_map(|paths| (steps(paths), edits(paths)))
 }
 
 type Tree = BTreeMap<String, String>;
@@ -137,14 +149,14 @@ fn edited(tree: &Tree, edits: &[Edit]) -> Tree {
     for edit in edits {
         match edit {
             Edit::Write(path, variant) => {
-                tree.insert(PATHS[*path].to_owned(), content(PATHS[*path], *variant));
+                tree.insert((*path).to_owned(), content(path, *variant));
             }
             Edit::Delete(path) => {
-                tree.remove(PATHS[*path]);
+                tree.remove(*path);
             }
             Edit::Rename(from, to) => {
-                if let Some(text) = tree.remove(PATHS[*from]) {
-                    tree.insert(PATHS[*to].to_owned(), text);
+                if let Some(text) = tree.remove(*from) {
+                    tree.insert((*to).to_owned(), text);
                 }
             }
         }
@@ -222,10 +234,10 @@ fn same(left: &[String], right: &[String], what: &str) -> Result<(), TestCaseErr
 
 #[test]
 fn incremental_equals_rebuild() {
-    let mut runner = TestRunner::new(Config { cases: 40, failure_persistence: None, ..Config::default() });
-    let strategy = (steps(), prop::collection::vec(any::<prop::sample::Index>(), 8), edits());
+    let mut runner = TestRunner::new(Config { cases: 20, failure_persistence: None, ..Config::default() });
+    let strategy = (story(), prop::collection::vec(any::<prop::sample::Index>(), 8));
     runner
-        .run(&strategy, |(steps, order, dirty)| {
+        .run(&strategy, |((steps, dirty), order)| {
             let mut project = Project::new();
             let commits = build(&mut project, &steps);
             // All at once, each tip in turn.
@@ -262,6 +274,15 @@ fn incremental_equals_rebuild() {
                 same(&all, &picture(&random, id), &format!("bulk and random order at commit {number}"))?;
                 let alone = project.fresh(&format!("alone-{number}.sqlite"));
                 ingest(&alone, id);
+                for query in QUERIES {
+                    prop_assert_eq!(
+                        rows(&bulk, id, query),
+                        rows(&alone, id, query),
+                        "{} at {}",
+                        query,
+                        number
+                    );
+                }
                 same(&all, &picture(&alone, id), &format!("bulk and alone at commit {number}"))?;
                 same(
                     &without_history(all),

@@ -41,6 +41,8 @@ struct Names {
     numbers: Vec<String>,
     lists: Vec<String>,
     next: usize,
+    /// Whether a pattern may stand as a condition: only in WHERE.
+    patterns: bool,
 }
 
 impl Names {
@@ -53,7 +55,7 @@ impl Names {
 pub fn query(random: &mut Random) -> Query {
     let mut names = Names::default();
     let mut clauses = Vec::new();
-    for _ in 0..1 + random.below(2) {
+    for _ in 0..if random.chance(3) { 2 } else { 1 } {
         clauses.push(matching(random, &mut names, false));
     }
     if random.chance(3) {
@@ -66,7 +68,7 @@ pub fn query(random: &mut Random) -> Query {
     }
     if random.chance(3) {
         clauses.push(with(random, &mut names));
-        if random.chance(2) {
+        if random.chance(3) {
             clauses.push(matching(random, &mut names, false));
         }
     }
@@ -83,7 +85,8 @@ fn matching(random: &mut Random, names: &mut Names, optional: bool) -> String {
         parts.push(path(random, names, &known));
     }
     let word = if optional { "OPTIONAL MATCH" } else { "MATCH" };
-    let filter = if random.chance(2) { format!(" WHERE {}", condition(random, names, 2)) } else { String::new() };
+    let filter =
+        if random.chance(6) { format!(" WHERE {}", filter_of(random, names, 2)) } else { String::new() };
     format!("{word} {}{filter}", parts.join(", "))
 }
 
@@ -98,8 +101,8 @@ fn node(random: &mut Random, names: &mut Names, known: &Names) -> String {
         names.nodes.push(name.clone());
         name
     };
-    let labels = random.pick(&["", "", ":A", ":B", ":A:B"]);
-    let props = random.pick(&["", "", "", " {v: 1}", " {name: 'a'}"]);
+    let labels = random.pick(&["", "", "", "", "", ":A", ":B", ":A:B"]);
+    let props = if random.chance(8) { random.pick(&[" {v: 1}", " {name: 'a'}"]) } else { "" };
     format!("({name}{labels}{props})")
 }
 
@@ -108,13 +111,13 @@ fn path(random: &mut Random, names: &mut Names, known: &Names) -> String {
     // The oracle takes `MATCH (n)` for no condition where `n` is known, also when it is null; a null matches nothing.
     let alone = known.nodes.iter().any(|name| text == format!("({name})"));
     for _ in 0..random.below(3).max(usize::from(alone)) {
-        let kind = random.pick(&["", ":X", ":Y", ":X|Y"]);
+        let kind = random.pick(&["", "", ":X", ":Y", ":X|Y"]);
         let middle = if random.chance(4) {
             format!("[{kind}{}]", random.pick(&["*1..2", "*0..1", "*2", "*..2"]))
         } else if random.chance(2) {
             let name = names.fresh("r");
             names.relationships.push(name.clone());
-            let props = random.pick(&["", "", " {w: 1}"]);
+            let props = random.pick(&["", "", "", "", " {w: 1}"]);
             format!("[{name}{kind}{props}]")
         } else {
             format!("[{kind}]")
@@ -146,7 +149,8 @@ fn with(random: &mut Random, names: &mut Names) -> String {
     after.numbers.push(name.clone());
     let distinct = if !grouped && random.chance(3) { "DISTINCT " } else { "" };
     *names = after;
-    let filter = if random.chance(3) { format!(" WHERE {}", condition(random, names, 1)) } else { String::new() };
+    let filter =
+        if random.chance(4) { format!(" WHERE {}", filter_of(random, names, 1)) } else { String::new() };
     format!("WITH {distinct}{}{filter}", items.join(", "))
 }
 
@@ -214,7 +218,8 @@ fn numeric(random: &mut Random, names: &Names) -> String {
     let mut choices: Vec<String> = names.nodes.iter().map(|name| format!("{name}.i")).collect();
     choices.extend(names.relationships.iter().flat_map(|name| [format!("{name}.w"), format!("{name}.e")]));
     choices.extend(names.numbers.iter().cloned());
-    choices.extend(["1", "2", "0", "-3", "2.5", "null"].map(str::to_owned));
+    // No floats: 1 and 1.0 are one value for us, as they are equal, and make two groups for the oracle.
+    choices.extend(["1", "2", "0", "-3", "null"].map(str::to_owned));
     random.pick(&choices)
 }
 
@@ -229,7 +234,12 @@ fn number(random: &mut Random, names: &Names, depth: usize) -> String {
         2 => format!("({} * {})", number(random, names, next), number(random, names, next)),
         3 => format!("size({})", list(random, names, next)),
         4 => format!("coalesce({}, {})", number(random, names, next), number(random, names, next)),
-        5 => format!("CASE WHEN {} THEN {} ELSE {} END", condition(random, names, next), number(random, names, next), number(random, names, next)),
+        5 => format!(
+            "CASE WHEN {} THEN {} ELSE {} END",
+            condition(random, names, next),
+            number(random, names, next),
+            number(random, names, next)
+        ),
         6 => format!("abs({})", number(random, names, next)),
         7 => format!("size({})", text(random, names)),
         _ => format!("head({})", list(random, names, next)),
@@ -240,8 +250,11 @@ fn text(random: &mut Random, names: &Names) -> String {
     match random.below(5) {
         0 if !names.nodes.is_empty() => format!("toUpper({}.name)", random.pick(&names.nodes)),
         1 if !names.relationships.is_empty() => format!("type({})", random.pick(&names.relationships)),
-        2 => format!("toString({})", number(random, names, 1)),
-        3 if !names.nodes.is_empty() => format!("substring({}.name + 'xyz', 1, 2)", random.pick(&names.nodes)),
+        // Of whole numbers: the oracle writes 5.0 as 5.
+        2 => format!("toString(size({}))", list(random, names, 1)),
+        3 if !names.nodes.is_empty() => {
+            format!("substring({}.name + 'xyz', 1, 2)", random.pick(&names.nodes))
+        }
         _ => random.pick(&["'a'", "''", "'ab'", "null"]).to_owned(),
     }
 }
@@ -257,8 +270,21 @@ fn list(random: &mut Random, names: &Names, depth: usize) -> String {
     let mut inner = names.clone();
     inner.numbers.push("q".to_owned());
     let next = depth - 1;
-    match random.below(6) {
-        0 => format!("[q IN {} WHERE {} | {}]", list(random, names, next), condition(random, &inner, next), number(random, &inner, next)),
+    match random.below(7) {
+        // Its size: the items have no order of their own.
+        6 if !names.nodes.is_empty() => {
+            let name = random.pick(&names.nodes);
+            format!(
+                "[size([({name})-{}->(z) WHERE z.i > 0 | z.i])]",
+                random.pick(&["[:X]", "[:Y]", "[*1..2]", "[]"])
+            )
+        }
+        0 => format!(
+            "[q IN {} WHERE {} | {}]",
+            list(random, names, next),
+            condition(random, &inner, next),
+            number(random, &inner, next)
+        ),
         1 => format!("({} + {})", list(random, names, next), list(random, names, next)),
         2 => format!("{}[0..{}]", list(random, names, next), random.below(3)),
         3 => format!("tail({})", list(random, names, next)),
@@ -280,19 +306,73 @@ fn condition(random: &mut Random, names: &Names, depth: usize) -> String {
     }
     let mut inner = names.clone();
     inner.numbers.push("q".to_owned());
-    match random.below(12) {
-        0 => format!("{} {} {}", number(random, names, next), random.pick(&["<", "<=", ">", ">="]), number(random, names, next)),
-        1 => format!("{} {} {}", number(random, names, next), random.pick(&["=", "<>"]), number(random, names, next)),
-        2 => format!("{} {} {}", property(random, names), random.pick(&["=", "<>", "<", ">="]), property(random, names)),
+    match random.below(14) {
+        12 if names.patterns && !names.nodes.is_empty() => around(random, names),
+        13 if names.patterns && !names.nodes.is_empty() => {
+            format!("EXISTS {{ MATCH {} WHERE {} }}", around(random, names), condition(random, names, next))
+        }
+        0 => format!(
+            "{} {} {}",
+            number(random, names, next),
+            random.pick(&["<", "<=", ">", ">="]),
+            number(random, names, next)
+        ),
+        1 => format!(
+            "{} {} {}",
+            number(random, names, next),
+            random.pick(&["=", "<>"]),
+            number(random, names, next)
+        ),
+        2 => format!(
+            "{} {} {}",
+            property(random, names),
+            random.pick(&["=", "<>", "<", ">="]),
+            property(random, names)
+        ),
         3 => format!("{} IS {}NULL", property(random, names), random.pick(&["", "NOT "])),
         4 => format!("{} IN {}", number(random, names, next), list(random, names, next)),
-        5 => format!("{} {} {}", text(random, names), random.pick(&["STARTS WITH", "ENDS WITH", "CONTAINS"]), text(random, names)),
-        // In brackets: in a comprehension `n:A | x` would be a choice of labels.
-        6 if !names.nodes.is_empty() => format!("({}:{})", random.pick(&names.nodes), random.pick(&["A", "B", "A:B"])),
-        7 => format!("{}(q IN {} WHERE {})", random.pick(&["any", "all", "none", "single"]), list(random, names, next), condition(random, &inner, 0)),
-        8 if names.nodes.len() > 1 => format!("{} {} {}", random.pick(&names.nodes), random.pick(&["=", "<>"]), random.pick(&names.nodes)),
+        5 => format!(
+            "{} {} {}",
+            text(random, names),
+            random.pick(&["STARTS WITH", "ENDS WITH", "CONTAINS"]),
+            text(random, names)
+        ),
+        6 if !names.nodes.is_empty() => {
+            format!("{}:{}", random.pick(&names.nodes), random.pick(&["A", "B", "A:B"]))
+        }
+        7 => format!(
+            "{}(q IN {} WHERE {})",
+            random.pick(&["any", "all", "none", "single"]),
+            list(random, names, next),
+            condition(random, &inner, 0)
+        ),
+        8 if names.nodes.len() > 1 => format!(
+            "{} {} {}",
+            random.pick(&names.nodes),
+            random.pick(&["=", "<>"]),
+            random.pick(&names.nodes)
+        ),
         9 => format!("{} < {} <= {}", numeric(random, names), numeric(random, names), numeric(random, names)),
         10 => random.pick(&["true", "false", "null"]).to_owned(),
         _ => format!("{} = {}", list(random, names, next), list(random, names, next)),
     }
+}
+
+/// A pattern around a known node, with no new names.
+fn around(random: &mut Random, names: &Names) -> String {
+    let name = random.pick(&names.nodes);
+    let middle = random.pick(&["[:X]", "[:Y]", "[:X|Y]", "[*1..2]", "[:X*]", "[]"]);
+    let other =
+        if random.chance(3) { random.pick(&names.nodes) } else { random.pick(&["", ":A", ":B"]).to_owned() };
+    match random.below(3) {
+        0 => format!("({name})-{middle}->({other})"),
+        1 => format!("({name})<-{middle}-({other})"),
+        _ => format!("({name})-{middle}-({other})"),
+    }
+}
+
+fn filter_of(random: &mut Random, names: &Names, depth: usize) -> String {
+    let mut names = names.clone();
+    names.patterns = true;
+    condition(random, &names, depth)
 }

@@ -47,27 +47,48 @@ fn tck() {
     let mut files = Vec::new();
     features(&folder, &mut files);
     let only = std::env::var("TGP_TCK_ONLY").unwrap_or_default();
-    let (mut passed, mut unsupported, mut failed) = (0, 0, Vec::new());
     let verbose = std::env::var_os("TGP_TCK_VERBOSE").is_some();
-    for file in files {
-        let feature = file.file_stem().unwrap().to_string_lossy().into_owned();
-        for scenario in scenarios(&std::fs::read_to_string(&file).unwrap()) {
-            let name = format!("{feature} {}", scenario.name);
-            if !name.contains(&only) {
-                continue;
-            }
-            match run(&scenario) {
-                Outcome::Passed => passed += 1,
-                Outcome::Unsupported(why) => {
-                    unsupported += 1;
-                    if verbose {
-                        println!("unsupported: {name}: {why}");
-                    }
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    let tally = |worker: usize| {
+        let (mut passed, mut unsupported, mut failed) = (0, 0, Vec::new());
+        for file in files.iter().skip(worker).step_by(workers) {
+            let feature = file.file_stem().unwrap().to_string_lossy().into_owned();
+            for scenario in scenarios(&std::fs::read_to_string(file).unwrap()) {
+                let name = format!("{feature} {}", scenario.name);
+                if !name.contains(&only) {
+                    continue;
                 }
-                Outcome::Failed(why) => failed.push(format!("{name}: {why}")),
+                match run(&scenario) {
+                    Outcome::Passed => passed += 1,
+                    Outcome::Unsupported(why) => {
+                        unsupported += 1;
+                        if verbose {
+                            println!("unsupported: {name}: {why}");
+                        }
+                    }
+                    Outcome::Failed(why) => failed.push(format!("{name}: {why}")),
+                }
             }
         }
-    }
+        (passed, unsupported, failed)
+    };
+    let (mut passed, mut unsupported, mut failed) = (0, 0, Vec::new());
+    std::thread::scope(|scope| {
+        let running: Vec<_> = (0..workers)
+            .map(|worker| {
+                scope.spawn({
+                    let tally = &tally;
+                    move || tally(worker)
+                })
+            })
+            .collect();
+        for worker in running {
+            let (more, refused, wrong) = worker.join().unwrap();
+            passed += more;
+            unsupported += refused;
+            failed.extend(wrong);
+        }
+    });
     for failure in &failed {
         println!("failed: {failure}");
     }

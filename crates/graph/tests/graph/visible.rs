@@ -44,8 +44,8 @@ const CONSTRUCTS: &[&str] = &[
     "MATCH (a) RETURN id(a), size([(a)-[:X*1..2]->(b) WHERE b:B | b]) AS n",
     "MATCH (a) RETURN id(a), [p = (a)-[*1..2]->() | length(p)] AS n",
     "MATCH ()-[r]->() RETURN startNode(r), endNode(r)",
-    "MATCH ()-[r]->() WITH collect(r) AS every UNWIND every AS r RETURN startNode(r), endNode(r), type(r), r.w",
-    "MATCH (n) WITH collect(n) AS every UNWIND every AS n MATCH (n)-->(m) RETURN n, m",
+    "MATCH ()-[r]->() WITH collect(r) AS all UNWIND all AS r RETURN startNode(r), endNode(r), type(r), r.w",
+    "MATCH (n) WITH collect(n) AS all UNWIND all AS n MATCH (n)-->(m) RETURN n, m",
     "MATCH (n) WITH [n] AS l RETURN l[0].v, labels(l[0]), keys(l[0]), properties(l[0])",
     "MATCH (n) WITH n, n.v AS v ORDER BY id(n) LIMIT 3 MATCH (n)--(m) RETURN id(n), m",
     "MATCH (a)-[r]->(b) WITH r MATCH (x)-[r]->(y) RETURN id(x), id(y)",
@@ -158,7 +158,7 @@ fn unordered(value: &Value) -> Value {
 #[test]
 fn every_construct_sees_only_its_moment() {
     let mut compared = 0;
-    for seed in 0..12 {
+    for seed in 0..8 {
         let rows = history(&mut Random(seed));
         let mut whole = Facts::new().unwrap();
         for row in &rows {
@@ -187,7 +187,7 @@ fn every_construct_sees_only_its_moment() {
             }
         }
     }
-    assert_eq!(compared, 12 * 8 * CONSTRUCTS.len());
+    assert_eq!(compared, 8 * 8 * CONSTRUCTS.len());
 }
 
 /// `new.ts` was `old.ts` and before that `oldest.ts`; both are gone at moment 5. `old.ts` imported `lib.ts`.

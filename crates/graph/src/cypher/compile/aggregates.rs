@@ -9,6 +9,7 @@ use open_cypher::ast::{
 };
 
 use crate::cypher::refusal::{Outcome, Refusal};
+use crate::cypher::syntax::function_name;
 
 /// The aggregates and the SQL functions behind them.
 pub(super) const AGGREGATES: [(&str, &str); 11] = [
@@ -28,7 +29,8 @@ pub(super) const AGGREGATES: [(&str, &str); 11] = [
 /// The SQL function of an aggregate.
 pub(super) fn aggregate(call: &FunctionInvocation) -> Option<&'static str> {
     let [name] = call.name.parts.as_slice() else { return None };
-    AGGREGATES.iter().find(|(known, _)| known.eq_ignore_ascii_case(&name.kind.text)).map(|(_, sql)| *sql)
+    let name = function_name(&name.kind.text);
+    AGGREGATES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, sql)| *sql)
 }
 
 /// The outermost aggregates of an expression.

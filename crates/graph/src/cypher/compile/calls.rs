@@ -5,6 +5,7 @@ use open_cypher::ast::{Expr, ExprKind, FunctionInvocation, LabelExpression, Labe
 
 use crate::cypher::functions::{self, Named};
 use crate::cypher::refusal::{Outcome, Refusal};
+use crate::cypher::syntax::function_name;
 use crate::cypher::types::Type;
 
 use super::aggregates::{AGGREGATES, aggregate, misplaced};
@@ -35,7 +36,7 @@ impl Compiler<'_> {
         if aggregate(call).is_some() {
             return Err(misplaced(span));
         }
-        let name: Vec<&str> = call.name.parts.iter().map(|part| part.kind.text.as_str()).collect();
+        let name: Vec<&str> = call.name.parts.iter().map(|part| function_name(&part.kind.text)).collect();
         let first = name.first().copied().unwrap_or_default();
         if FOREIGN.iter().any(|known| known.eq_ignore_ascii_case(first)) {
             return Err(Refusal::unsupported(span, &format!("the function `{}`", name.join("."))));
@@ -145,7 +146,7 @@ pub(super) fn counted(call: &FunctionInvocation, least: usize, most: usize, span
         return Ok(());
     }
     let wanted = if least == most { least.to_string() } else { format!("{least} to {most}") };
-    let name = call.name.parts.last().map_or("", |part| part.kind.text.as_str());
+    let name = call.name.parts.last().map_or("", |part| function_name(&part.kind.text));
     let message = format!("`{name}` takes {wanted} arguments, here are {count}");
     Err(Refusal::new("InvalidNumberOfArguments", span, message))
 }

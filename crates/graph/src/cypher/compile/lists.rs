@@ -11,7 +11,7 @@ use crate::cypher::types::Type;
 use super::expression::Sql;
 use super::pattern::Names;
 use super::scope::{Chain, Scope, Variable};
-use super::{Compiler, aggregates};
+use super::{Compiler, Rows, aggregates};
 
 /// A list whose items are walked: the SQL of the list, the aliases, and the scope in which the item has its name.
 ///
@@ -113,7 +113,7 @@ impl Compiler<'_> {
     /// Whether a pattern has a match. It names only what there is.
     pub(super) fn pattern_exists(&mut self, pattern: &Pattern, scope: &Scope) -> Outcome<Sql> {
         let mut chain = Chain { scope: scope.as_outer(), ..Chain::default() };
-        self.matched(&mut chain, pattern, None, Names::Known)?;
+        self.for_rows(Rows::Set, |compiler| compiler.matched(&mut chain, pattern, None, Names::Known))?;
         let from = chain.from.clone().unwrap_or_default();
         Ok(Sql::truth(format!("EXISTS ({})", chain.close(&format!("SELECT 1 FROM {from}")))))
     }
@@ -129,7 +129,9 @@ impl Compiler<'_> {
         }
         aggregates::refuse(&comprehension.projection)?;
         let mut chain = Chain { scope: scope.as_outer(), ..Chain::default() };
-        self.matched(&mut chain, &pattern, comprehension.predicate.as_deref(), Names::New)?;
+        self.for_rows(Rows::Bag, |compiler| {
+            compiler.matched(&mut chain, &pattern, comprehension.predicate.as_deref(), Names::New)
+        })?;
         let item = self.expression(&comprehension.projection, &chain.scope)?;
         let kind = Type::list(item.kind.clone());
         let item = self.as_value(item);
@@ -148,7 +150,9 @@ impl Compiler<'_> {
         let QueryKind::Regular(query) = &subquery.query.kind else {
             return Err(Refusal::new("UnexpectedSyntax", subquery.query.span, "this is no query"));
         };
-        let answer = self.regular(query, &scope.as_outer())?;
+        let mut outer = scope.as_outer();
+        outer.exists = subquery.kind.kind == SubqueryExpressionKind::Exists;
+        let answer = self.for_rows(Rows::Bag, |compiler| compiler.regular(query, &outer))?;
         let sql = answer.sql;
         Ok(match subquery.kind.kind {
             SubqueryExpressionKind::Exists => Sql::truth(format!("EXISTS ({sql})")),

@@ -8,7 +8,7 @@ use crate::cypher::types::Type;
 use super::Compiler;
 use super::aggregates;
 use super::pattern::{Graph, Names};
-use super::scope::{Chain, HIDDEN, Scope, Variable, from_where};
+use super::scope::{Chain, HIDDEN, Scope, Stage, Variable, from_where};
 use super::steps::Building;
 
 /// Properties that have an index, see `store::schema`.
@@ -175,13 +175,6 @@ impl Compiler<'_> {
         chain.from = Some(table);
         chain.scope.variables = moved;
     }
-}
-
-/// Whether a table is computed as a whole before it is used.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stage {
-    Passing,
-    Kept,
 }
 
 fn collect<'a>(

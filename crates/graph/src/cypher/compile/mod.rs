@@ -4,6 +4,7 @@
 //! relationship two: its row and its id. Nothing of the query's text gets into the SQL: names and literals are bound.
 
 mod aggregates;
+mod anchors;
 mod calls;
 mod expression;
 mod graph_calls;
@@ -97,7 +98,7 @@ pub(crate) fn program(query: &str, limits: &Limits) -> Result<Arc<Program>, Tool
 
 fn compiled(query: &str, hops: u32) -> Outcome<Program> {
     let parsed = syntax::parse(query)?;
-    let mut compiler = Compiler { source: query, hops, binds: vec![Bind::Moment], names: 0 };
+    let mut compiler = Compiler { source: query, hops, binds: vec![Bind::Moment], names: 0, rows: Rows::Bag };
     let answer = compiler.regular(&parsed, &scope::Scope::default())?;
     Ok(Program { sql: answer.sql, binds: compiler.binds, columns: answer.columns })
 }
@@ -110,6 +111,17 @@ pub(super) struct Compiler<'q> {
     binds: Vec<Bind>,
     /// How many names were given, so that none is given twice.
     names: usize,
+    /// What the pattern that is being compiled is for.
+    rows: Rows,
+}
+
+/// Whether it matters how often a row comes out of a pattern.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rows {
+    Bag,
+    /// Only whether it comes: for EXISTS and DISTINCT. Then a variable length asks what can be reached, which is quick,
+    /// and not for all ways to it, of which there may be more than atoms in the world.
+    Set,
 }
 
 impl<'q> Compiler<'q> {
@@ -129,6 +141,14 @@ impl<'q> Compiler<'q> {
             }
         };
         format!("?{}", at + 1)
+    }
+
+    /// Compiles a part for which other rows matter than for what is around it.
+    fn for_rows<T>(&mut self, rows: Rows, part: impl FnOnce(&mut Self) -> T) -> T {
+        let before = std::mem::replace(&mut self.rows, rows);
+        let done = part(self);
+        self.rows = before;
+        done
     }
 
     fn text(&mut self, text: &str) -> String {

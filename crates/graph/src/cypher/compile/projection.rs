@@ -15,9 +15,8 @@ use crate::cypher::types::Type;
 use super::Compiler;
 use super::aggregates::{self, aggregate, misplaced};
 use super::expression::{Form, Sql};
-use super::matching::Stage;
 use super::query::Answer;
-use super::scope::{Chain, HIDDEN, Kind, Scope, Variable, from_where};
+use super::scope::{Chain, HIDDEN, Kind, Scope, Stage, Variable, from_where};
 
 /// A column of a projection.
 struct Item<'a> {
@@ -424,6 +423,26 @@ fn is_simple(expression: &Expr) -> bool {
         ExprKind::Parenthesized(inner) => is_simple(inner),
         _ => false,
     }
+}
+
+/// Whether a projection is the same however often a row comes; `exists` says that only the presence of rows is asked.
+pub(super) fn ignores_duplicates(projection: &ProjectionClause, exists: bool) -> bool {
+    let mut grouped = false;
+    for item in &projection.items {
+        let ProjectionItemKind::Expression { expression, .. } = &item.kind else { continue };
+        let Ok(found) = aggregates::find(expression) else { return false };
+        for aggregate in found {
+            grouped = true;
+            let ExprKind::Function(call) = &aggregate.kind else { return false };
+            let distinct = call.quantifier.as_ref().is_some_and(|kind| kind.kind == SetQuantifier::Distinct);
+            if !distinct && !matches!(self::aggregate(call), Some("cy_min" | "cy_max")) {
+                return false;
+            }
+        }
+    }
+    let distinct = projection.quantifier.as_ref().is_some_and(|kind| kind.kind == SetQuantifier::Distinct);
+    let counted = projection.skip.is_some() || projection.offset.is_some() || projection.limit.is_some();
+    grouped || distinct || (exists && !counted)
 }
 
 struct Groups<'c, 'q> {

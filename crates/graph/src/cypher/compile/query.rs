@@ -10,7 +10,7 @@ use crate::cypher::types::Type;
 
 use super::pattern::Names;
 use super::scope::{Chain, Scope, Variable, from_where};
-use super::{Compiler, aggregates, matching::Stage};
+use super::{Compiler, Rows, aggregates};
 
 /// A whole query: its SQL, whose columns are `r1`, `r2`, ..., and their names.
 pub(super) struct Answer {
@@ -60,6 +60,7 @@ impl Compiler<'_> {
         let mut chain = Chain { scope: outer.clone(), ..Chain::default() };
         let clauses = &query.kind.clauses;
         for (at, clause) in clauses.iter().enumerate() {
+            self.rows = rows(clauses.get(at..).unwrap_or_default(), outer.exists);
             match &clause.kind {
                 ClauseKind::Match(matching) => self.match_clause(&mut chain, matching, clause.span)?,
                 ClauseKind::Unwind(unwind) => self.unwind(&mut chain, unwind)?,
@@ -123,9 +124,24 @@ impl Compiler<'_> {
         let mut sources = chain.sources();
         sources.push(format!("json_each(cy_each({list})) AS {items}"));
         chain.scope.set(Variable::value(name, item, format!("cy_item({items}.value)")));
-        self.stage(chain, &from_where(&sources, &[]), Stage::Passing);
+        let stage = chain.join(1);
+        self.stage(chain, &from_where(&sources, &[]), stage);
         Ok(())
     }
+}
+
+/// Whether it matters how often a row comes out of the first of these clauses.
+fn rows(clauses: &[Clause], exists: bool) -> Rows {
+    let next = clauses.iter().find_map(|clause| match &clause.kind {
+        ClauseKind::With(with) => Some((&with.projection, false)),
+        ClauseKind::Return(done) => Some((&done.projection, exists)),
+        _ => None,
+    });
+    let ignored = match next {
+        Some((projection, exists)) => super::projection::ignores_duplicates(projection, exists),
+        None => exists,
+    };
+    if ignored { Rows::Set } else { Rows::Bag }
 }
 
 /// Refuses a clause by its name.

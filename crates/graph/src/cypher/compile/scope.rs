@@ -116,6 +116,8 @@ pub(super) struct Scope {
     pub predicate: bool,
     /// Whether this is the beginning of a query inside an expression.
     pub inside: bool,
+    /// Whether that expression is EXISTS.
+    pub exists: bool,
 }
 
 impl Scope {
@@ -144,6 +146,7 @@ impl Scope {
     pub fn as_outer(&self) -> Self {
         let mut scope = self.clone();
         scope.inside = true;
+        scope.exists = false;
         for variable in &mut scope.variables {
             variable.outer = true;
         }
@@ -157,11 +160,23 @@ impl Scope {
     }
 }
 
+/// SQLite takes tables over tables for one join, and joins 64. One pattern has up to 49; these are what may stand before.
+const MAX_JOINED: usize = 12;
+
+/// Whether a table is computed as a whole before it is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    Passing,
+    Kept,
+}
+
 /// The query up to some clause: its tables, the last of which has the rows, and the names of their columns.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Chain {
     pub tables: Vec<String>,
     pub from: Option<String>,
+    /// How many tables were joined since one was computed as a whole.
+    pub joined: usize,
     pub scope: Scope,
 }
 
@@ -169,6 +184,16 @@ impl Chain {
     /// The last table as the beginning of a FROM.
     pub fn sources(&self) -> Vec<String> {
         self.from.iter().cloned().collect()
+    }
+
+    /// Counts tables that are joined, and says whether the next one has to be computed as a whole.
+    pub fn join(&mut self, tables: usize) -> Stage {
+        self.joined += tables;
+        if self.joined <= MAX_JOINED {
+            return Stage::Passing;
+        }
+        self.joined = 0;
+        Stage::Kept
     }
 
     /// Puts the tables before a SELECT.

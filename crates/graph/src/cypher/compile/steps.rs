@@ -4,12 +4,12 @@
 //! there; SQLite, which knows nothing of graphs, would guess.
 
 use crate::cypher::refusal::Outcome;
-use crate::cypher::types::Type;
 use crate::cypher::value::kind;
 use crate::store::schema::RENAME;
 
 use super::Compiler;
-use super::matching::{Condition, INDEXED, Lookup, Stage, What};
+use super::anchors::{next_anchor, next_link};
+use super::matching::{Condition, Lookup, What};
 use super::pattern::{Direction, Graph, Link, Node, Path};
 use super::scope::{Chain, Kind, Variable, from_where};
 use super::visible::{self, Ghost};
@@ -21,7 +21,7 @@ pub(super) struct Building<'c, 'a> {
     pub(super) sources: Vec<String>,
     pub(super) filters: Vec<String>,
     conditions: Vec<Condition<'a>>,
-    lookups: Vec<Lookup<'a>>,
+    pub(super) lookups: Vec<Lookup<'a>>,
     pub(super) placed_nodes: Vec<bool>,
     pub(super) placed_links: Vec<bool>,
     /// The variable that has the trail of a link of variable length, and whether it was walked against the pattern.
@@ -55,7 +55,8 @@ impl<'c, 'a> Building<'c, 'a> {
     /// Ends the SELECT that is being made.
     pub fn stage(&mut self, compiler: &mut Compiler<'_>) {
         let rest = from_where(&self.sources, &self.filters);
-        compiler.stage(self.chain, &rest, Stage::Passing);
+        let stage = self.chain.join(self.sources.len());
+        compiler.stage(self.chain, &rest, stage);
         self.sources = self.chain.sources();
         self.filters.clear();
         self.local.clear();
@@ -254,49 +255,6 @@ impl Compiler<'_> {
         self.add_node(building, at, &alias, format!("{alias}.row_id = {row}"), None)
     }
 
-    /// A node that nothing leads to: by its id, by an index, by a label, or all nodes.
-    fn place_anchor(&mut self, building: &mut Building<'_, '_>, at: usize) -> Outcome<()> {
-        let Some(node) = building.graph.nodes.get(at) else { return Ok(()) };
-        let alias = self.name("n");
-        let usable = |building: &Building<'_, '_>, lookup: &Lookup<'_>| {
-            lookup.element == node.key && lookup.needs.iter().all(|name| building.has(name))
-        };
-        let scope = building.chain.scope.clone();
-        let mut found = Vec::new();
-        for lookup in &building.lookups {
-            if !usable(building, lookup) {
-                continue;
-            }
-            let value = self.expression(lookup.value, &scope)?;
-            let known = value.kind.clone();
-            let sql = self.as_value(value);
-            match &lookup.property {
-                None => found.push(format!("{alias}.id = {sql}")),
-                Some(name) if INDEXED.contains(&name.as_str()) => {
-                    let column = format!("json_extract({alias}.props, '$.{name}')");
-                    found.push(match known {
-                        Type::Text | Type::Int | Type::Float | Type::Number => format!("{column} = {sql}"),
-                        _ => format!("{column} BETWEEN cy_low({sql}) AND cy_high({sql})"),
-                    });
-                }
-                Some(_) => {}
-            }
-            if !found.is_empty() {
-                break;
-            }
-        }
-        if !found.is_empty() {
-            return self.add_node(building, at, &alias, found.join(" AND "), None);
-        }
-        let label = node.labels.iter().find_map(|labels| super::calls::simple_label(labels));
-        let Some(label) = label else { return self.add_node(building, at, &alias, String::new(), None) };
-        let labelled = self.name("l");
-        let name = self.text(&label);
-        building.sources.push(format!("label AS {labelled}"));
-        building.filters.push(format!("{labelled}.name = {name}"));
-        self.add_node(building, at, &alias, format!("{alias}.id = {labelled}.node"), Some(&label))
-    }
-
     /// A relationship that is bound: its ends follow from it.
     fn place_bound_link(
         &mut self,
@@ -469,44 +427,4 @@ pub(super) fn apart(one: &Link<'_>, other: &Link<'_>) -> bool {
         (Some(one), Some(other)) => !one.iter().any(|name| other.contains(name)),
         _ => false,
     }
-}
-
-/// The next link that a placed node leads to: what restricts most first, variable lengths last.
-fn next_link(building: &Building<'_, '_>) -> Option<usize> {
-    let cost = |link: &Link<'_>| {
-        let (left, right) = (building.is_placed(link.left), building.is_placed(link.right));
-        let open = if left { link.right } else { link.left };
-        match (left, right, link.length) {
-            (false, false, _) => None,
-            (true, true, None) => Some(0),
-            (true, true, Some(_)) => Some(200),
-            (_, _, None) => Some(100 - score(building, open)),
-            (_, _, Some(_)) => Some(300),
-        }
-    };
-    let links = building.graph.links.iter().enumerate();
-    let open = links.filter(|(at, _)| !building.placed_links.get(*at).copied().unwrap_or(true));
-    open.filter_map(|(at, link)| Some((cost(link)?, at))).min().map(|(_, at)| at)
-}
-
-fn next_anchor(building: &Building<'_, '_>) -> Option<usize> {
-    let open = (0..building.graph.nodes.len()).filter(|at| !building.is_placed(*at));
-    open.max_by_key(|at| (score(building, *at), std::cmp::Reverse(*at)))
-}
-
-/// How few nodes an element is likely to be.
-fn score(building: &Building<'_, '_>, at: usize) -> i32 {
-    let Some(node) = building.graph.nodes.get(at) else { return 0 };
-    let best = building
-        .lookups
-        .iter()
-        .filter(|lookup| lookup.element == node.key && lookup.needs.iter().all(|name| building.has(name)))
-        .map(|lookup| match &lookup.property {
-            None => 80,
-            Some(name) if INDEXED.contains(&name.as_str()) => 60,
-            Some(_) => 20,
-        })
-        .max()
-        .unwrap_or(0);
-    best + if node.labels.is_empty() { 0 } else { 10 }
 }

@@ -3,11 +3,11 @@
 use crate::cypher::refusal::{Outcome, Refusal};
 use crate::cypher::types::Type;
 
-use super::Compiler;
-use super::pattern::{Length, Link};
+use super::pattern::{Direction, Length, Link};
 use super::scope::{HIDDEN, Kind, Variable};
 use super::steps::{Building, Hop, apart, hop};
 use super::visible::{self, Ghost};
+use super::{Compiler, Rows};
 
 impl Compiler<'_> {
     /// Walks from an end that is placed. Middle nodes are seen as the ends are.
@@ -23,6 +23,9 @@ impl Compiler<'_> {
             return Err(Refusal::unsupported(filter.span, "WHERE inside a relationship of variable length"));
         }
         building.stage(self);
+        // Nothing joins a table that walks into the tables around it.
+        building.chain.joined = 1;
+        let rows = if only_reach(building, at, link, length) { self.rows } else { Rows::Bag };
         let to = if from == link.left { link.right } else { link.left };
         let Some((start_node, start)) = building.node_at(from) else { return Ok(()) };
         let ghost = building.ghost_column(&start_node.key, &start);
@@ -46,15 +49,18 @@ impl Compiler<'_> {
             moved.push(after);
         }
         let carried: Vec<String> = names.iter().map(|name| format!("{walk}.{name}")).collect();
-        seed.extend([start.id.clone(), start.value.clone(), ghost, "x''".to_owned(), "0".to_owned()]);
+        // What is only reached has no trail; without an upper end it has no depth either, so that each node comes once.
+        let trail = if rows == Rows::Set { "NULL" } else { "x''" };
+        seed.extend([start.id.clone(), start.value.clone(), ghost, trail.to_owned(), "0".to_owned()]);
         let source = building.chain.from.clone().map(|from| format!(" FROM {from}")).unwrap_or_default();
         building.chain.scope.variables = moved;
-        let step = self.step(building, link, from, length, &walk, carried)?;
+        let step = self.step(building, link, from, length, &walk, carried, rows)?;
         names.extend(["at", "row", "ghost", "trail", "depth"].map(str::to_owned));
         building.chain.tables.push(format!(
-            "{walk}({}) AS (SELECT {}{source} UNION ALL {step})",
+            "{walk}({}) AS (SELECT {}{source} {} {step})",
             names.join(", "),
-            seed.join(", ")
+            seed.join(", "),
+            if rows == Rows::Set { "UNION" } else { "UNION ALL" }
         ));
         building.chain.from = Some(walk.clone());
         building.sources = vec![walk.clone()];
@@ -63,6 +69,7 @@ impl Compiler<'_> {
     }
 
     /// The recursive part: one more relationship from where the trail has come to.
+    #[expect(clippy::too_many_arguments, reason = "a step is known by all of them")]
     fn step(
         &mut self,
         building: &mut Building<'_, '_>,
@@ -71,9 +78,11 @@ impl Compiler<'_> {
         length: Length,
         walk: &str,
         mut columns: Vec<String>,
+        rows: Rows,
     ) -> Outcome<String> {
         let (edge, node) = (self.name("e"), self.name("n"));
-        let (seen_edge, seen_node) = (visible::edge(&edge), visible::node(&node, Ghost::Allowed));
+        let ghost = if visible::may_be_rename(link.types.as_deref()) { Ghost::Allowed } else { Ghost::Never };
+        let (seen_edge, seen_node) = (visible::edge(&edge), visible::node(&node, ghost));
         let Hop { found, next } = hop(link, from, &format!("{walk}.at"), &edge, None);
         let mut filters = vec![found];
         filters.extend(self.type_test(link, &edge));
@@ -89,22 +98,32 @@ impl Compiler<'_> {
             filters.push(format!("cy_eq({property}, {value})"));
         }
         let cap = self.hops;
-        let most = length.most.filter(|most| *most <= cap);
-        if let Some(most) = most {
-            filters.push(format!("{walk}.depth < {most}"));
-            filters.push(format!("NOT cy_seen({walk}.trail, {edge}.row_id)"));
-        } else {
+        let mut trail = format!("cy_push({walk}.trail, {edge}.row_id, {edge}.id, {node}.row_id, {node}.id)");
+        let mut depth = format!("{walk}.depth + 1");
+        match length.most {
+            Some(most) if rows == Rows::Set => {
+                filters.push(format!("{walk}.depth < {most}"));
+                "NULL".clone_into(&mut trail);
+            }
+            None if rows == Rows::Set => {
+                "NULL".clone_into(&mut trail);
+                "1".clone_into(&mut depth);
+            }
+            Some(most) if most <= cap => {
+                filters.push(format!("{walk}.depth < {most}"));
+                filters.push(format!("NOT cy_seen({walk}.trail, {edge}.row_id)"));
+            }
             // Asked last, of a relationship that would be taken: only a path that really goes on is too long.
-            filters.push(format!(
+            _ => filters.push(format!(
                 "CASE WHEN cy_seen({walk}.trail, {edge}.row_id) THEN 0 WHEN {walk}.depth >= {cap} AND {node}.id IS NOT NULL THEN cy_too_far({cap}) ELSE 1 END"
-            ));
+            )),
         }
         columns.extend([
             format!("{node}.id"),
             format!("{node}.row_id"),
             format!("{node}.ghost"),
-            format!("cy_push({walk}.trail, {edge}.row_id, {edge}.id, {node}.row_id, {node}.id)"),
-            format!("{walk}.depth + 1"),
+            trail,
+            depth,
         ]);
         let filters: Vec<String> = filters.iter().map(|filter| format!("({filter})")).collect();
         Ok(format!(
@@ -168,4 +187,17 @@ impl Compiler<'_> {
         let alias = self.name("n");
         self.add_node(building, to, &alias, format!("{alias}.row_id = {walk}.row"), None)
     }
+}
+
+/// Whether nothing asks for the way of a link, only for its ends. A walk along arrows from one node to another has a
+/// trail in it that is as short or shorter, so the same nodes are reached; without direction it could go back on the
+/// relationship it came by. `*2..` asks for ways that are long, which this does not tell.
+fn only_reach(building: &Building<'_, '_>, at: usize, link: &Link<'_>, length: Length) -> bool {
+    let named =
+        !link.key.starts_with(HIDDEN) || building.graph.paths.iter().any(|path| path.links.contains(&at));
+    let others = building.graph.links.iter().enumerate().filter(|(other, _)| *other != at);
+    !named
+        && length.least <= 1
+        && link.direction != Direction::Either
+        && others.map(|(_, other)| other).all(|other| apart(link, other))
 }

@@ -150,11 +150,11 @@ pub(crate) fn link(
     if let Some(manifest) = &parse.manifest {
         facts.extend(package_node(world, ids, path, manifest));
     }
-    if let Some(package) = package_of(world, path, file.language) {
-        if let Some(ecosystem) = package.manifest.ecosystem {
-            let id = ids.id("Package", &["in", ecosystem.name(), &package.directory]);
-            facts.push(Fact::edge("CONTAINS", id, file_id, 0, empty()));
-        }
+    if let Some(package) = package_of(world, path, file.language)
+        && let Some(ecosystem) = package.manifest.ecosystem
+    {
+        let id = ids.id("Package", &["in", ecosystem.name(), &package.directory]);
+        facts.push(Fact::edge("CONTAINS", id, file_id, 0, empty()));
     }
     let mut packages = BTreeSet::new();
     if !parse.imports.is_empty() || !parse.calls.is_empty() {

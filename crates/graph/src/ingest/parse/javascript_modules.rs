@@ -86,11 +86,11 @@ pub(super) fn export<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope)
 
 /// `export default` of a declaration, of a name, or of a value that gets the name `default`.
 fn export_default<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope) -> Next {
-    if let Some(declaration) = node.child_by_field_name("declaration") {
-        if let Some(name) = reader.field(declaration, "name") {
-            reader.out.exports.push(("default".to_owned(), name));
-            return Next::Descend(scope.exported());
-        }
+    if let Some(declaration) = node.child_by_field_name("declaration")
+        && let Some(name) = reader.field(declaration, "name")
+    {
+        reader.out.exports.push(("default".to_owned(), name));
+        return Next::Descend(scope.exported());
     }
     let Some(value) = node.child_by_field_name("value").or_else(|| node.child_by_field_name("declaration"))
     else {

@@ -171,7 +171,7 @@ fn calls_in_tokens<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope) {
     let children: Vec<Node<'t>> = node.children(&mut cursor).collect();
     for (index, pair) in children.windows(2).enumerate() {
         let [name, arguments] = pair else { continue };
-        let before = index.checked_sub(1).and_then(|before| children.get(before)).map(|token| token.kind());
+        let before = index.checked_sub(1).and_then(|before| children.get(before)).map(Node::kind);
         if name.kind() != "identifier" || arguments.kind() != "token_tree" {
             continue;
         }

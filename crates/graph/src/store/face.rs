@@ -9,7 +9,7 @@ use tgp_contract::{Change, Code, Graph, GraphAnswer, GraphQuestion, Ingested, To
 
 use super::connect;
 use super::failure::GraphError;
-use super::moments::{self, WORKTREE};
+use super::moments::WORKTREE;
 use super::options::GraphOptions;
 use super::writing::Writing;
 use crate::ingest::repository::Repo;
@@ -123,7 +123,10 @@ impl Inner {
             Some(connection) => connection,
             None => super::query::reader(&self.options.file)?,
         };
-        let answer = work(&connection);
+        // One look at one state of the store, from the name of the commit to the last row.
+        let transaction = connection.unchecked_transaction()?;
+        let answer = work(&transaction);
+        transaction.commit()?;
         let mut idle = lock(&self.readers);
         if idle.len() < MAX_IDLE {
             idle.push(connection);
@@ -144,15 +147,7 @@ impl Inner {
                 .into());
         };
         let id = repo.resolve(name)?;
-        let mut ingested = self.writing().ingest(&repo, id, self.options.history, &self.tests)?;
-        self.reader(|connection| {
-            let moment = moments::find(connection, Some(&repo), Some(&ingested.commit))?;
-            let (files, broken) = super::query::count_files(connection, moment.number)?;
-            ingested.files = files;
-            ingested.broken = broken;
-            Ok(())
-        })?;
-        Ok(ingested)
+        self.writing().ingest(&repo, id, self.options.history, &self.tests)
     }
 }
 
