@@ -10,11 +10,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
+use crate::graph_server::{self, BOLT_VARIABLE};
+
 const POSTGRES_VARIABLE: &str = "TGP_TEST_POSTGRES_URL";
 const MYSQL_VARIABLE: &str = "TGP_TEST_MYSQL_URL";
 
 /// Only for servers that listen on the loopback address and are gone after the tests.
-const PASSWORD: &str = "tgp-test-password";
+pub(crate) const PASSWORD: &str = "tgp-test-password";
 
 /// How long a server may take to make its data directory and to answer.
 const START_LIMIT: Duration = Duration::from_secs(60);
@@ -22,7 +24,7 @@ const START_LIMIT: Duration = Duration::from_secs(60);
 /// How long a server may take to stop before it is killed.
 const STOP_LIMIT: Duration = Duration::from_secs(10);
 
-const PAUSE: Duration = Duration::from_millis(50);
+pub(crate) const PAUSE: Duration = Duration::from_millis(50);
 
 /// Tells Debian's package scripts to start no service.
 const SERVICE_POLICY: &str = "/usr/sbin/policy-rc.d";
@@ -41,15 +43,18 @@ impl Databases {
 }
 
 /// Starts what the environment does not name. A server that cannot be had is one line, and its tests skip themselves.
-pub fn start() -> Databases {
+pub fn start(target: &Path) -> Databases {
     let mut databases = Databases { environment: Vec::new(), servers: Vec::new() };
-    let kinds =
-        [(POSTGRES_VARIABLE, "PostgreSQL", postgres as Start), (MYSQL_VARIABLE, "MariaDB", mariadb as Start)];
+    let kinds: [(&str, &str, Start); 3] = [
+        (POSTGRES_VARIABLE, "PostgreSQL", |_| postgres()),
+        (MYSQL_VARIABLE, "MariaDB", |_| mariadb()),
+        (BOLT_VARIABLE, "a graph server", graph_server::start),
+    ];
     for (variable, name, start) in kinds {
         if std::env::var_os(variable).is_some() {
             continue;
         }
-        match start() {
+        match start(target) {
             Ok(server) => {
                 databases.environment.push((variable.to_owned(), server.url.clone()));
                 databases.servers.push(server);
@@ -60,9 +65,9 @@ pub fn start() -> Databases {
     databases
 }
 
-type Start = fn() -> Result<Server>;
+type Start = fn(&Path) -> Result<Server>;
 
-struct Server {
+pub struct Server {
     process: Child,
     /// The signal that ends it at once and in order.
     stop: &'static str,
@@ -254,7 +259,7 @@ fn owner(names: &[&str]) -> Result<Option<String>> {
 }
 
 /// A new folder of the owner in the temporary directory, where every user may reach it.
-fn folder(name: &str, owner: Option<&str>) -> Result<PathBuf> {
+pub(crate) fn folder(name: &str, owner: Option<&str>) -> Result<PathBuf> {
     let prefix = format!("tgp-test-{name}-");
     sweep(&prefix)?;
     let folder = std::env::temp_dir().join(format!("{prefix}{}", std::process::id()));
@@ -280,7 +285,7 @@ fn sweep(prefix: &str) -> Result<()> {
 }
 
 /// `setpriv` changes the user, and has the kernel send `signal` to the program when this process dies before it.
-fn as_user(owner: Option<&str>, signal: &str, program: &Path) -> Command {
+pub(crate) fn as_user(owner: Option<&str>, signal: &str, program: &Path) -> Command {
     let mut command = Command::new("setpriv");
     command.args(["--pdeathsig", signal]);
     if let Some(owner) = owner {
@@ -301,7 +306,12 @@ fn run(command: &mut Command, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-fn launch(mut command: Command, stop: &'static str, folder: PathBuf, url: String) -> Result<Server> {
+pub(crate) fn launch(
+    mut command: Command,
+    stop: &'static str,
+    folder: PathBuf,
+    url: String,
+) -> Result<Server> {
     let log = fs::File::create(folder.join("log")).context("the server's log cannot be written")?;
     let process = command
         .current_dir(&folder)
@@ -313,7 +323,7 @@ fn launch(mut command: Command, stop: &'static str, folder: PathBuf, url: String
     Ok(Server { process, stop, folder, url })
 }
 
-fn wait(mut server: Server, ready: impl Fn() -> bool) -> Result<Server> {
+pub(crate) fn wait(mut server: Server, ready: impl Fn() -> bool) -> Result<Server> {
     let until = Instant::now() + START_LIMIT;
     while !ready() {
         if let Ok(Some(status)) = server.process.try_wait() {
@@ -329,6 +339,6 @@ fn wait(mut server: Server, ready: impl Fn() -> bool) -> Result<Server> {
 }
 
 /// A port that was free a moment ago.
-fn free_port() -> Result<u16> {
+pub(crate) fn free_port() -> Result<u16> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
 }

@@ -87,6 +87,6 @@ fn npm_packages(root: &Path) -> Result<Option<PathBuf>> {
     Ok(Some(folder))
 }
 
-fn target(root: &Path) -> PathBuf {
+pub fn target(root: &Path) -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |target| root.join(target))
 }

@@ -4,6 +4,7 @@
 
 mod databases;
 mod fixtures;
+mod graph_server;
 mod run;
 mod tidy;
 
@@ -16,7 +17,7 @@ const HELP: &str = "\
 cargo xtask test    tidy, formatting, lints, and every test; installs what the tests need
 cargo xtask tidy    the house rules: floors, architecture page, module docs, file sizes
 cargo xtask with-databases COMMAND...
-                    a command with PostgreSQL and MariaDB started for it, as the tests have them
+                    a command with PostgreSQL, MariaDB and ArcadeDB started for it, as the tests have them
 cargo xtask bench   the measurements against peers (see bench/README.md)";
 
 fn main() -> ExitCode {
@@ -35,7 +36,7 @@ fn chore() -> Result<()> {
     match arguments.next().as_deref() {
         Some("test") => test(&root),
         Some("tidy") => tidy::check(&root),
-        Some("with-databases") => with_databases(&arguments.collect::<Vec<_>>()),
+        Some("with-databases") => with_databases(&root, &arguments.collect::<Vec<_>>()),
         Some("bench") => bench(&root, &arguments.collect::<Vec<_>>()),
         Some("help" | "--help" | "-h") | None => {
             println!("{HELP}");
@@ -57,15 +58,15 @@ fn test(root: &std::path::Path) -> Result<()> {
     run::cargo(root, &["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"], &[])?;
     let mut environment = fixtures::prepare(root)?;
     // Held until the tests are over, then stopped.
-    let databases = databases::start();
+    let databases = databases::start(&fixtures::target(root));
     environment.extend_from_slice(databases.environment());
     run::cargo_test(root, &["test", "--workspace", "--quiet", "--no-fail-fast"], &environment)?;
     Ok(())
 }
 
-fn with_databases(command: &[String]) -> Result<()> {
+fn with_databases(root: &std::path::Path, command: &[String]) -> Result<()> {
     let Some((program, arguments)) = command.split_first() else { bail!("name the command to run\n{HELP}") };
-    let databases = databases::start();
+    let databases = databases::start(&fixtures::target(root));
     run::program(program, arguments, databases.environment())
 }
 

@@ -15,8 +15,12 @@ mod syntax;
 mod types;
 mod value;
 
+pub(crate) use refusal::{Outcome, Phase, Refusal};
+pub(crate) use syntax::function_name;
+
 use std::time::Duration;
 
+use open_cypher::ast::RegularQuery;
 use rusqlite::Connection;
 use serde_json::Value;
 use tgp_contract::{GraphQuestion, ToolError};
@@ -76,4 +80,13 @@ pub(crate) fn answer(
 ) -> Result<Table, ToolError> {
     let program = compile::program(&question.query, limits)?;
     execute::run(connection, &program, question, view, limits)
+}
+
+/// The tree of a query that [`answer`] would take, for who asks it elsewhere.
+///
+/// # Errors
+/// As [`answer`], as far as they can be known before a query runs.
+pub(crate) fn accepted(query: &str, limits: &Limits) -> Result<RegularQuery, ToolError> {
+    compile::program(query, limits)?;
+    syntax::parse(query).map_err(|refusal| refusal.into_error(query, Phase::Compile))
 }

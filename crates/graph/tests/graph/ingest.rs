@@ -177,7 +177,7 @@ fn a_project_below_the_root_sees_its_own_files() {
 }
 
 #[test]
-fn links_submodules_binaries_and_large_files() {
+fn links_binaries_and_large_files() {
     let mut project = Project::new();
     project.write("a.ts", "export const a = 1;\n");
     project.write("image.png", b"\x89PNG\0\0\0");

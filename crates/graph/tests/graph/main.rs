@@ -7,6 +7,10 @@
     clippy::print_stdout
 )]
 
+mod bolt_peer;
+mod bolt_rewrite;
+mod bolt_server;
+mod bolt_wire;
 mod draft;
 mod fuzz;
 mod gherkin;
