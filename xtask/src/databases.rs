@@ -312,7 +312,7 @@ pub(crate) fn launch(
     folder: PathBuf,
     url: String,
 ) -> Result<Server> {
-    let log = fs::File::create(folder.join("log")).context("the server's log cannot be written")?;
+    let log = fs::File::create(folder.join("output.txt")).context("the server's log cannot be written")?;
     let process = command
         .current_dir(&folder)
         .stdin(Stdio::null())
@@ -327,7 +327,7 @@ pub(crate) fn wait(mut server: Server, ready: impl Fn() -> bool) -> Result<Serve
     let until = Instant::now() + START_LIMIT;
     while !ready() {
         if let Ok(Some(status)) = server.process.try_wait() {
-            let log = fs::read_to_string(server.folder.join("log")).unwrap_or_default();
+            let log = fs::read_to_string(server.folder.join("output.txt")).unwrap_or_default();
             bail!("the server ended with {status}: {}", log.lines().last().unwrap_or_default());
         }
         if Instant::now() >= until {

@@ -45,7 +45,9 @@ pub fn start(target: &Path) -> Result<Server> {
     let url = format!("bolt://root:{PASSWORD}@127.0.0.1:{bolt}");
     let server = launch(server, "TERM", folder, url)?;
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, bolt));
-    wait(server, || TcpStream::connect_timeout(&address, PAUSE).is_ok())
+    // It listens before its databases are made.
+    let is_made = || DATABASES.iter().all(|name| data.join(name).join("configuration.json").exists());
+    wait(server, || is_made() && TcpStream::connect_timeout(&address, PAUSE).is_ok())
 }
 
 /// The package in the target directory, fetched once.

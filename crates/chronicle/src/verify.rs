@@ -39,6 +39,8 @@ pub struct Report {
     pub events: u64,
     /// By line.
     pub problems: Vec<LineProblem>,
+    /// Lines that say again what a line before them says, as a merge of two branches leaves them. Nothing is lost by it.
+    pub repeated: u64,
     /// Problems beyond those that are listed.
     pub more_problems: u64,
     /// The unfinished line at the end, which the next append will set aside.
@@ -50,7 +52,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Whether every line is an event, and no event is there twice. A torn end and what was set aside are traces of a
+    /// Whether every line is an event. A torn end and what was set aside are traces of a
     /// crash, not of a change.
     #[must_use]
     pub fn is_intact(&self) -> bool {
@@ -74,6 +76,7 @@ pub(crate) fn verify(keeper: &Keeper, path: &RelativePath) -> Result<Report, Fai
         file: path.clone(),
         events: 0,
         problems: Vec::new(),
+        repeated: 0,
         more_problems: 0,
         torn: extent.torn,
         set_aside: set_aside(keeper, path)?,
@@ -111,7 +114,7 @@ fn read(file: &File, whole: u64, part: Part, report: &mut Report) -> std::io::Re
             Ok(event) => {
                 let id = id(&event);
                 if first_digits(&id) % part.parts == part.part && !seen.insert(short(&id)) {
-                    report.add(number, format!("the event `{id}` is there a second time"));
+                    report.repeated += 1;
                 }
                 if part.part == 0 {
                     report.events += 1;

@@ -22,9 +22,9 @@ mod settings;
 pub use boot::{BootError, BootOptions, Environment};
 pub use config::{
     AuditConfig, AuditDurability, ChronicleConfig, ChronicleDurability, Config, ConfigError, ConfigProblem,
-    DatabaseConfig, EmbeddingsConfig, FsConfig, GitAuth, GitConfig, GitProvider, GraphConfig, GraphServer,
-    GuardianConfig, JailConfig, LlmConfig, LlmPatience, OnDuplicate, PolicyConfig, RegistryConfig,
-    SandboxConfig, TddConfig, WriteStrategy,
+    DatabaseConfig, EmbeddingsConfig, FsConfig, GitAuth, GitConfig, GitProvider, GraphConfig, GuardianConfig,
+    JailConfig, LlmConfig, LlmPatience, OnDuplicate, PolicyConfig, RegistryConfig, SandboxConfig, TddConfig,
+    WriteStrategy,
 };
 pub use kernel::Kernel;
 pub use knowledge::Knowledge;

@@ -21,6 +21,42 @@ const KINDS: [&str; 8] = [
     "CALL_TOOL",
 ];
 
+/// The fields of each type of step, besides `type` and `filePath`.
+const FIELDS: [(&str, &[&str]); 8] = [
+    ("CREATE_FILE", &["content"]),
+    ("WRITE_FILE", &["content"]),
+    ("EDIT_FILE", &["oldText", "newText", "all", "search", "replace", "edits"]),
+    ("DELETE_FILE", &["acknowledged"]),
+    ("RENAME_FILE", &["to"]),
+    ("RUN_COMMAND", COMMAND_FIELDS),
+    ("RUN_TESTS", TEST_FIELDS),
+    ("CALL_TOOL", &["tool", "arguments", "acknowledged"]),
+];
+const COMMAND_FIELDS: &[&str] =
+    &["command", "cwd", "template", "timeout_ms", "network", "stdin", "keep_on_failure"];
+const TEST_FIELDS: &[&str] = &["only", "timeout_ms"];
+const EDIT_FIELDS: &[&str] = &["oldText", "newText", "all", "search", "replace"];
+
+/// What other tools call these fields, where the letters alone do not tell.
+const OTHER_NAMES: [(&str, &str); 16] = [
+    ("args", "arguments"),
+    ("cmd", "command"),
+    ("contents", "content"),
+    ("file", "filePath"),
+    ("file_path", "filePath"),
+    ("from", "filePath"),
+    ("new", "newText"),
+    ("newPath", "to"),
+    ("new_string", "newText"),
+    ("old", "oldText"),
+    ("old_string", "oldText"),
+    ("path", "filePath"),
+    ("script", "command"),
+    ("text", "content"),
+    ("timeout", "timeout_ms"),
+    ("input", "arguments"),
+];
+
 /// One piece of text for another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Replacement {
@@ -96,6 +132,9 @@ impl Act {
     /// What is wrong with the step, in one sentence.
     pub(super) fn of(step: &PlanStep) -> Result<Self, String> {
         let fields = Fields(&step.fields);
+        if let Some((_, known)) = FIELDS.iter().find(|(kind, _)| *kind == step.kind) {
+            fields.none_but(known, "a step of this type")?;
+        }
         let path = || match &step.file_path {
             None => Err("`filePath` is missing".to_owned()),
             Some(text) => file("filePath", text),
@@ -116,13 +155,11 @@ impl Act {
                 if fields.text("command")?.trim().is_empty() {
                     return Err("`command` is empty".to_owned());
                 }
-                let names =
-                    ["command", "cwd", "template", "timeout_ms", "network", "stdin", "keep_on_failure"];
-                Ok(Self::Call { tool: "shell_exec".to_owned(), arguments: fields.only(&names) })
+                Ok(Self::Call { tool: "shell_exec".to_owned(), arguments: fields.only(COMMAND_FIELDS) })
             }
             "RUN_TESTS" => Ok(Self::Call {
                 tool: "test_run".to_owned(),
-                arguments: fields.only(&["only", "timeout_ms"]),
+                arguments: fields.only(TEST_FIELDS),
             }),
             "CALL_TOOL" => {
                 let tool = fields.text("tool")?;
@@ -191,6 +228,20 @@ impl Fields<'_> {
         }
     }
 
+    /// A field that nobody reads is a mistake: what it was to say would be left out.
+    fn none_but(self, known: &[&str], what: &str) -> Result<(), String> {
+        let Some(name) = self.0.keys().find(|name| !known.contains(&name.as_str())) else { return Ok(()) };
+        let is_meant = |meant: &&str| known.contains(meant) || *meant == "filePath";
+        let other = OTHER_NAMES.iter().find(|(other, _)| other == name).map(|(_, meant)| *meant);
+        let near = other.filter(is_meant).or_else(|| nearest(name, known.iter().copied().chain(["filePath"])));
+        let help = match near {
+            Some(near) => format!("did you mean `{near}`?"),
+            None if known.is_empty() => "it has none".to_owned(),
+            None => format!("the known ones are {}", known.join(", ")),
+        };
+        Err(format!("`{}` is no field of {what}; {help}", name.escape_debug()))
+    }
+
     fn only(self, names: &[&str]) -> Value {
         let wanted = self.0.iter().filter(|(name, _)| names.contains(&name.as_str()));
         Value::Object(wanted.map(|(name, value)| (name.clone(), value.clone())).collect())
@@ -203,7 +254,10 @@ impl Fields<'_> {
             return Err(format!("`edits` has {} edits, it can have 1 to {MAX_EDITS}", edits.len()));
         }
         let one = |edit: &Value| match edit {
-            Value::Object(fields) => Fields(fields).edit(),
+            Value::Object(fields) => {
+                Fields(fields).none_but(EDIT_FIELDS, "an edit")?;
+                Fields(fields).edit()
+            }
             _ => Err("an edit is no object".to_owned()),
         };
         edits.iter().map(one).collect()

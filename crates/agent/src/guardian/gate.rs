@@ -6,7 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use tgp_contract::{
-    Access, Change, Code, Effect, Gate, GateRequest, RelativePath, Root, Severity, Stage, Target, ToolError,
+    Access, Actor, Change, Code, Effect, Gate, GateRequest, RelativePath, Root, Severity, Stage, Target, ToolError,
     Verdict,
 };
 
@@ -42,7 +42,7 @@ impl GuardianGate {
     /// Nothing against it, or the rule that is broken.
     async fn judged(&self, request: GateRequest<'_>) -> Result<(), Verdict> {
         if EXEMPT_TOOLS.contains(&request.definition.name.as_str()) {
-            return Ok(());
+            return reconciled_by(&request.context.actor);
         }
         if writes(request).any(|path| path.as_str() == GUARDIAN_CHRONICLE) {
             let message = format!("`{GUARDIAN_CHRONICLE}` has the Guardian's own events, and nobody else's");
@@ -174,6 +174,25 @@ fn changed<'a>(request: GateRequest<'a>) -> impl Iterator<Item = &'a RelativePat
     request.targets.iter().filter_map(Target::file).filter_map(|(root, path, access)| {
         (root == Root::Project && matches!(access, Access::Write | Access::Delete)).then_some(path)
     })
+}
+
+/// Who may end a halt: a person, and an agent that somebody has allowed to. No rule of the policy stands in for that, or
+/// an agent whose writes are allowed would end its own halt; and a forged tool has nobody that could be asked.
+fn reconciled_by(actor: &Actor) -> Result<(), Verdict> {
+    const RULE: &str = "guardian/reconcile";
+    match actor {
+        Actor::Person(_) => Ok(()),
+        Actor::Agent(_) => Err(Verdict::Ask {
+            rule: RULE.to_owned(),
+            reason: "it accepts what is broken as it is, and may end a halt".to_owned(),
+        }),
+        Actor::Tool(path) => {
+            let message = format!("the forged tool `{path}` cannot accept what is broken");
+            let error = ToolError::new(Code::Permission, message)
+                .help("call `reconcile` itself, so that somebody is asked, or run `tgp guardian reconcile`");
+            Err(deny(RULE, error))
+        }
+    }
 }
 
 fn deny(rule: &str, error: ToolError) -> Verdict {

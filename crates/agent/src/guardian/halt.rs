@@ -1,10 +1,12 @@
 //! The bullet wound: something that must hold does not, so that all work stops until somebody has looked.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use tgp_contract::{ChronicleEvent, Code, EventActor, GraphQuestion, RelativePath, Severity, ToolError};
 
-use super::claims::{AGREEMENT, Contradiction, MAX_SHARED_EVENTS, Memory, Scope};
+use super::claims::{AGREEMENT, Contradiction, Memory, Scope};
 use super::judge::Broken;
 use super::questions::{Asked, Row, rows};
 use super::{Expect, GUARDIAN_CHRONICLE, Guardian, Invariant, MAX_INVARIANTS};
@@ -13,8 +15,9 @@ use crate::routing::hash;
 const HALT: &str = "HALT";
 const HALT_LIFTED: &str = "HALT_LIFTED";
 
-/// How far back the last halt is looked for, a little at first: every call waits for it.
-const LOOKS: [usize; 3] = [16, 512, MAX_SHARED_EVENTS];
+/// Events of the Guardian's own chronicle that are read: all there are, or nobody could tell which halts are open. The
+/// chronicle bounds the bytes, and a read that is refused denies.
+const MAX_OWN_EVENTS: usize = 1_000_000;
 
 /// Something that a caller wants to hold now.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -43,6 +46,7 @@ impl Assertion {
             message: String::new(),
             params: self.params.clone(),
             since: None,
+            place: None,
         }
     }
 }
@@ -59,6 +63,9 @@ pub struct Halt {
     pub actual: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
+    /// What was broken, in a sentence; halts of older versions have none.
+    #[serde(skip)]
+    said: String,
     /// Tells one break of an invariant from another.
     #[serde(skip)]
     evidence: String,
@@ -78,6 +85,7 @@ impl Halt {
             expected: text("expected"),
             actual: text("actual"),
             file: event.file_path.clone(),
+            said: text("said"),
             evidence: text("evidence"),
             assertion: assertion.and_then(|value| serde_json::from_value(value).ok()),
         }
@@ -86,10 +94,12 @@ impl Halt {
     /// What a call is refused with while it is in force.
     #[must_use]
     pub fn error(&self) -> ToolError {
-        let message = format!(
-            "work is halted since {}: `{}` does not hold: expected {}, found {}",
-            self.timestamp, self.invariant, self.expected, self.actual
-        );
+        let said = if self.said.is_empty() {
+            format!("`{}` does not hold: expected {}, found {}", self.invariant, self.expected, self.actual)
+        } else {
+            self.said.clone()
+        };
+        let message = format!("work is halted since {}: {said}", self.timestamp);
         halted(message, &self.invariant, &self.expected, &self.actual, self.file.as_deref())
     }
 }
@@ -101,7 +111,8 @@ pub(super) struct Break {
     pub(super) expected: String,
     pub(super) actual: String,
     pub(super) file: Option<String>,
-    message: String,
+    /// The same in a sentence.
+    said: String,
     evidence: String,
     rows: Vec<Value>,
     assertion: Option<Assertion>,
@@ -113,13 +124,23 @@ impl Break {
             let fields = row.value.as_object()?;
             fields.values().filter_map(path_of).next()
         });
+        let (name, expected, actual) = (&broken.invariant.name, broken.expected(), broken.actual());
+        let mut said = format!("`{name}` does not hold: expected {expected}, found {actual}");
+        if let Some(file) = &file {
+            said = format!("{said} ({file})");
+        }
+        if !broken.invariant.message.is_empty() {
+            said = format!("{said}. {}", broken.invariant.message);
+        }
+        // Which rows of too many are there says nothing.
+        let evidence = if broken.cut { json!("cut") } else { json!(broken.fingerprints()) };
         Self {
-            invariant: broken.invariant.name.clone(),
-            expected: broken.expected(),
-            actual: broken.actual(),
+            invariant: name.clone(),
+            expected,
+            actual,
             file,
-            message: broken.invariant.message.clone(),
-            evidence: hash(&json!(broken.fingerprints())),
+            said,
+            evidence: hash(&evidence),
             rows: broken.shown(),
             assertion,
         }
@@ -131,7 +152,7 @@ impl Break {
             expected: contradiction.expected(),
             actual: contradiction.actual(),
             file: Some(contradiction.path.as_str().to_owned()),
-            message: String::new(),
+            said: contradiction.sentence(),
             evidence: hash(&json!([contradiction.path.as_str(), contradiction.claim.event_id])),
             rows: Vec::new(),
             assertion: None,
@@ -139,15 +160,7 @@ impl Break {
     }
 
     pub(super) fn error(&self) -> ToolError {
-        let mut message =
-            format!("`{}` does not hold: expected {}, found {}", self.invariant, self.expected, self.actual);
-        if let Some(file) = &self.file {
-            message = format!("{message} ({file})");
-        }
-        if !self.message.is_empty() {
-            message = format!("{message}. {}", self.message);
-        }
-        let error = halted(message, &self.invariant, &self.expected, &self.actual, self.file.as_deref());
+        let error = halted(self.said.clone(), &self.invariant, &self.expected, &self.actual, self.file.as_deref());
         if self.rows.is_empty() { error } else { error.detail("rows", self.rows.clone()) }
     }
 }
@@ -198,8 +211,8 @@ impl Guardian {
     /// `EHALT` with `invariant`, `expected` and `actual` for the first that is broken, and an event in the Guardian's
     /// chronicle. Other codes when it could not be found out.
     pub async fn bullet_wound_check(&self, assertions: &[Assertion]) -> Result<(), ToolError> {
-        let open = self.halted().await?;
-        match self.first_break(assertions, open.as_ref()).await? {
+        let open = self.open_halts().await?;
+        match self.first_break(assertions, &open).await? {
             Some(broken) => {
                 let error = broken.error();
                 Err(match self.record_halt(&broken).await {
@@ -208,38 +221,53 @@ impl Guardian {
                     Err(unwritten) => error.detail("unrecorded", unwritten.message),
                 })
             }
-            None => self.lift().await.map(|_| ()),
+            None => self.lift(&open).await.map(|_| ()),
         }
     }
 
-    /// The halt that is in force.
+    /// The newest halt that is in force.
     ///
     /// # Errors
     /// When the Guardian's chronicle cannot be read.
     pub async fn halted(&self) -> Result<Option<Halt>, ToolError> {
-        let file = own_chronicle()?;
-        for most in LOOKS {
-            let events = self.parts.chronicle.tail(&file, most).await?;
-            let last = events.iter().rev().find(|event| event.kind == HALT || event.kind == HALT_LIFTED);
-            if last.is_some() || events.len() < most {
-                return Ok(last.filter(|event| event.kind == HALT).map(Halt::of));
-            }
+        Ok(self.open_halts().await?.pop())
+    }
+
+    /// Every halt that nobody has lifted, oldest first.
+    pub(super) async fn open_halts(&self) -> Result<Vec<Halt>, ToolError> {
+        let events = self.own_events().await?;
+        let lifted: BTreeSet<&str> = events
+            .iter()
+            .filter(|event| event.kind == HALT_LIFTED)
+            .filter_map(|event| event.fields.get("halt").and_then(Value::as_str))
+            .collect();
+        let halts = events.iter().filter(|event| event.kind == HALT).map(Halt::of);
+        Ok(halts.filter(|halt| !lifted.contains(halt.event_id.as_str())).collect())
+    }
+
+    /// The Guardian's own events, all of them.
+    pub(super) async fn own_events(&self) -> Result<Vec<ChronicleEvent>, ToolError> {
+        let events = self.parts.chronicle.tail(&own_chronicle()?, MAX_OWN_EVENTS).await?;
+        if events.len() < MAX_OWN_EVENTS {
+            return Ok(events);
         }
-        Ok(None)
+        let message = format!("`{GUARDIAN_CHRONICLE}` has too many events to tell whether work is halted");
+        Err(ToolError::new(Code::Budget, message)
+            .help("look at what has grown it with `tgp chronicle verify`, and set it aside by hand"))
     }
 
     /// What a check would halt with; nothing is written down.
     pub(crate) async fn wound(&self) -> Result<Option<ToolError>, ToolError> {
-        let open = self.halted().await?;
-        Ok(self.first_break(&[], open.as_ref()).await?.map(|broken| broken.error()))
+        let open = self.open_halts().await?;
+        Ok(self.first_break(&[], &open).await?.map(|broken| broken.error()))
     }
 
-    /// The first thing that does not hold, always in the same order: what the caller asserts, what the halt in force was
+    /// The first thing that does not hold, always in the same order: what the caller asserts, what the open halts were
     /// about, the invariants of the file, the files of which chronicle and graph disagree.
     pub(super) async fn first_break(
         &self,
         assertions: &[Assertion],
-        open: Option<&Halt>,
+        open: &[Halt],
     ) -> Result<Option<Break>, ToolError> {
         if assertions.len() > MAX_INVARIANTS {
             let message = format!("there are {} assertions, at most {MAX_INVARIANTS}", assertions.len());
@@ -247,8 +275,13 @@ impl Guardian {
         }
         let memory = self.remember(Scope::All).await?;
         // A check that does not repeat the assertion which halted the work must not lift the halt.
-        let halting = open.and_then(|halt| halt.assertion.as_ref()).filter(|one| !assertions.contains(one));
-        let assertions: Vec<&Assertion> = assertions.iter().chain(halting).collect();
+        let mut all: Vec<&Assertion> = assertions.iter().collect();
+        for halting in open.iter().filter_map(|halt| halt.assertion.as_ref()) {
+            if !all.contains(&halting) {
+                all.push(halting);
+            }
+        }
+        let assertions = all;
         for broken in self.broken_assertions(&assertions).await? {
             let assertion = assertions.iter().find(|one| one.as_invariant() == broken.invariant);
             let assertion = assertion.map(|one| (*one).clone());
@@ -281,7 +314,8 @@ impl Guardian {
         let broken = assertions.iter().zip(&answers).filter_map(|(assertion, answer)| {
             let rows: Vec<Row> = rows(answer).into_values().collect();
             let invariant = assertion.as_invariant();
-            (rows.is_empty() == assertion.expect_rows).then_some(Broken { invariant, rows })
+            let cut = answer.truncated;
+            (rows.is_empty() == assertion.expect_rows).then_some(Broken { invariant, rows, cut })
         });
         Ok(broken.collect())
     }
@@ -289,14 +323,15 @@ impl Guardian {
     /// Writes down a halt, unless the same one is in force.
     async fn record_halt(&self, broken: &Break) -> Result<(), ToolError> {
         let _writing = self.writing.lock().await;
-        let open = self.halted().await?;
-        if open.is_some_and(|halt| halt.invariant == broken.invariant && halt.evidence == broken.evidence) {
+        let is_same = |halt: &Halt| halt.invariant == broken.invariant && halt.evidence == broken.evidence;
+        if self.open_halts().await?.iter().any(is_same) {
             return Ok(());
         }
         let mut fields = Map::new();
         fields.insert("invariant".to_owned(), json!(broken.invariant));
         fields.insert("expected".to_owned(), json!(broken.expected));
         fields.insert("actual".to_owned(), json!(broken.actual));
+        fields.insert("said".to_owned(), json!(broken.said));
         fields.insert("evidence".to_owned(), json!(broken.evidence));
         if let Some(assertion) = &broken.assertion {
             fields.insert("assertion".to_owned(), json!(assertion));
@@ -305,16 +340,26 @@ impl Guardian {
         self.parts.chronicle.append(&own_chronicle()?, event).await.map(|_| ())
     }
 
-    /// Lifts the halt in force, and answers whether there was one.
-    pub(super) async fn lift(&self) -> Result<bool, ToolError> {
+    /// Lifts the halts that were checked, as far as nobody else has, and answers whether there was one. A halt that came
+    /// after the check stays.
+    pub(super) async fn lift(&self, checked: &[Halt]) -> Result<bool, ToolError> {
+        if checked.is_empty() {
+            return Ok(false);
+        }
         let _writing = self.writing.lock().await;
-        let Some(halt) = self.halted().await? else { return Ok(false) };
-        let mut fields = Map::new();
-        fields.insert("halt".to_owned(), json!(halt.event_id));
-        fields.insert("invariant".to_owned(), json!(halt.invariant));
-        let event = self.event(HALT_LIFTED, "bullet-wound-check", halt.file, fields);
-        self.parts.chronicle.append(&own_chronicle()?, event).await?;
-        Ok(true)
+        let mut lifted = false;
+        for halt in self.open_halts().await? {
+            if !checked.iter().any(|one| one.event_id == halt.event_id) {
+                continue;
+            }
+            let mut fields = Map::new();
+            fields.insert("halt".to_owned(), json!(halt.event_id));
+            fields.insert("invariant".to_owned(), json!(halt.invariant));
+            let event = self.event(HALT_LIFTED, "bullet-wound-check", halt.file, fields);
+            self.parts.chronicle.append(&own_chronicle()?, event).await?;
+            lifted = true;
+        }
+        Ok(lifted)
     }
 
     pub(super) fn event(

@@ -57,6 +57,61 @@ pub struct Invariant {
     pub params: Map<String, Value>,
     /// With [`Expect::Kept`]: the revision whose rows must still be there.
     pub since: Option<String>,
+    /// Where the query stands in the file; none for an assertion that stands in no file.
+    pub(super) place: Option<QueryPlace>,
+}
+
+/// Where a query begins in its file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct QueryPlace {
+    file: String,
+    line: u32,
+    column: u32,
+    /// Whether each line of the query is a line of the file, from this column on.
+    is_block: bool,
+    /// Whether the first line of the query stands in the file as it is.
+    is_plain: bool,
+}
+
+impl QueryPlace {
+    fn new(file: &str, text: &str, location: Location) -> Self {
+        let (line, column) = (narrow(location.line()), narrow(location.column()));
+        let place = Self { file: file.to_owned(), line, column, is_block: false, is_plain: false };
+        let at = |line: u32| text.lines().nth(usize::try_from(line).unwrap_or(usize::MAX).saturating_sub(1));
+        let before = usize::try_from(column).unwrap_or(usize::MAX).saturating_sub(1);
+        match at(line).and_then(|line| line.chars().nth(before)) {
+            // The lines of a literal block are kept; the first one that is not empty says how far they are moved in.
+            Some('|') => {
+                let mut lines = text.lines().skip(usize::try_from(line).unwrap_or(usize::MAX));
+                let indent = lines.find(|line| !line.trim().is_empty()).map_or(0, |line| {
+                    line.chars().take_while(|letter| *letter == ' ').count()
+                });
+                let column = narrow(indent as u64 + 1);
+                Self { line: line.saturating_add(1), column, is_block: true, is_plain: true, ..place }
+            }
+            // How folded lines and escapes were joined is not known any more.
+            Some('>' | '"') | None => place,
+            Some('\'') => Self { column: column.saturating_add(1), is_plain: true, ..place },
+            Some(_) => Self { is_plain: true, ..place },
+        }
+    }
+
+    /// The place in the file of a place in the query; its beginning where that cannot be told.
+    pub(super) fn of(&self, inner: Option<&Place>) -> Place {
+        let (line, column) = match inner {
+            Some(inner) if self.is_block || (self.is_plain && inner.line == 1) => (
+                self.line.saturating_add(inner.line.saturating_sub(1)),
+                self.column.saturating_add(inner.column.saturating_sub(1)),
+            ),
+            Some(_) | None => (self.line, self.column),
+        };
+        Place { file: self.file.clone(), line, column }
+    }
+}
+
+/// A number of a line or column, counted from 1.
+fn narrow(number: u64) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX).max(1)
 }
 
 impl Invariant {
@@ -143,7 +198,7 @@ impl Invariants {
         let mut names = BTreeMap::new();
         for entry in file.invariants {
             let place = entry.name.referenced;
-            let invariant = entry.check(file_name)?;
+            let invariant = entry.check(file_name, text)?;
             if let Some(first) = names.insert(invariant.name.clone(), place.line()) {
                 let message =
                     format!("`{}` is the name of the invariant at line {first} already", invariant.name);
@@ -175,7 +230,7 @@ impl Invariants {
 }
 
 impl Entry {
-    fn check(self, file: &str) -> Result<Invariant, ToolError> {
+    fn check(self, file: &str, source: &str) -> Result<Invariant, ToolError> {
         let fault = |location: Location, message: String| Fault { file, location, message };
         let bounded = |field: &str, text: &Spanned<String>, most: usize| {
             if text.value.trim().is_empty() {
@@ -213,6 +268,7 @@ impl Entry {
                 .help("use another name for your parameter"));
         }
         Ok(Invariant {
+            place: Some(QueryPlace::new(file, source, self.query.referenced)),
             name: self.name.value,
             query: self.query.value,
             expect: self.expect,
@@ -233,11 +289,10 @@ struct Fault<'a> {
 
 impl Fault<'_> {
     fn help(self, help: impl Into<String>) -> ToolError {
-        let number = |value: u64| u32::try_from(value).unwrap_or(u32::MAX).max(1);
         let place = Place {
             file: self.file.to_owned(),
-            line: number(self.location.line()),
-            column: number(self.location.column()),
+            line: narrow(self.location.line()),
+            column: narrow(self.location.column()),
         };
         ToolError::new(Code::Config, format!("{place}: {}", self.message)).place(&place).help(help)
     }

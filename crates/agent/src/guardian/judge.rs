@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use tgp_contract::{Change, EntryKind, GraphAnswer, GraphQuestion, Severity, ToolError};
 
 use super::questions::{Asked, Row, rows, whole};
+use super::wording::{count, thousands};
 use super::{Expect, Guardian, Invariant};
 use crate::routing::hash;
 
@@ -32,6 +33,8 @@ pub struct Violation {
 pub(super) struct Broken {
     pub(super) invariant: Invariant,
     pub(super) rows: Vec<Row>,
+    /// Whether there are more rows, which the graph has not given.
+    pub(super) cut: bool,
 }
 
 impl Broken {
@@ -47,10 +50,10 @@ impl Broken {
     pub(super) fn actual(&self) -> String {
         match (self.invariant.expect, self.rows.len()) {
             (Expect::Rows, _) => "no rows".to_owned(),
-            (Expect::None, 1) => "1 row".to_owned(),
-            (Expect::None, count) => format!("{count} rows"),
+            (Expect::None, rows) if self.cut => format!("more than {}", count(rows, "row")),
+            (Expect::None, rows) => count(rows, "row"),
             (Expect::Kept, 1) => "1 row is missing".to_owned(),
-            (Expect::Kept, count) => format!("{count} rows are missing"),
+            (Expect::Kept, rows) => format!("{} rows are missing", thousands(rows)),
         }
     }
 
@@ -71,7 +74,9 @@ impl Broken {
         if self.invariant.expect == Expect::Rows {
             return (!accepted.contains(&nothing())).then_some(self);
         }
-        self.rows.retain(|row| !accepted.contains(&row.fingerprint));
+        if !self.cut {
+            self.rows.retain(|row| !accepted.contains(&row.fingerprint));
+        }
         (!self.rows.is_empty()).then_some(self)
     }
 }
@@ -126,12 +131,12 @@ impl Guardian {
         let mut places = Vec::with_capacity(invariants.len());
         for invariant in &invariants {
             let with = asked.len();
-            asked.push(Asked::new(&invariant.name, question(invariant, &paths)));
+            asked.push(Asked::of(invariant, question(invariant, &paths)));
             let mut without = with;
             // Before the change nothing is changed. What must be kept is compared with the same question.
             if invariant.expect != Expect::Kept && invariant.asks_about_change() {
                 without = asked.len();
-                asked.push(Asked::new(&invariant.name, question(invariant, &no_change())));
+                asked.push(Asked::of(invariant, question(invariant, &no_change())));
             }
             places.push(Places { with, without });
         }
@@ -149,18 +154,20 @@ impl Guardian {
                     }
                     Vec::new()
                 }
-                Expect::None => less(&invariant.name, after, before)?,
+                Expect::None => beyond(&whole_rows(after, &invariant.name)?, &whole_rows(before, &invariant.name)?),
                 Expect::Kept => {
-                    let mut missing = less(&invariant.name, before, after)?;
+                    let mut missing =
+                        beyond(&whole_rows(before, &invariant.name)?, &whole_rows(after, &invariant.name)?);
                     if invariant.since.is_some() {
                         let base = self.rows_since(&invariant, &paths).await?;
-                        missing.retain(|row| base.contains_key(&row.value.to_string()));
+                        let base: BTreeSet<String> = base.values().map(|row| words(&row.value)).collect();
+                        missing.retain(|row| base.contains(&words(&row.value)));
                     }
                     missing
                 }
             };
             if invariant.expect == Expect::Rows || !rows.is_empty() {
-                broken.push(Broken { invariant, rows });
+                broken.push(Broken { invariant, rows, cut: false });
             }
         }
         Ok(broken)
@@ -173,26 +180,23 @@ impl Guardian {
         let invariants: Vec<&Invariant> = invariants.iter().filter(able).collect();
         let asked: Vec<Asked> = invariants
             .iter()
-            .map(|invariant| Asked::new(&invariant.name, question(invariant, &no_change())))
+            .map(|invariant| Asked::of(invariant, question(invariant, &no_change())))
             .collect();
         let mut broken = Vec::new();
         for (invariant, now) in invariants.into_iter().zip(self.ask(&asked).await?) {
             let rows: Vec<Row> = match invariant.expect {
                 Expect::Rows if now.rows.is_empty() => Vec::new(),
                 Expect::Rows => continue,
-                Expect::None => {
-                    whole(&now, &invariant.name)?;
-                    rows(&now).into_values().collect()
-                }
+                // It is broken however many rows are missing from the answer.
+                Expect::None => rows(&now).into_values().collect(),
                 Expect::Kept => {
-                    whole(&now, &invariant.name)?;
-                    let now = rows(&now);
                     let base = self.rows_since(invariant, &no_change()).await?;
-                    base.into_iter().filter(|(text, _)| !now.contains_key(text)).map(|(_, row)| row).collect()
+                    beyond(&base, &whole_rows(&now, &invariant.name)?)
                 }
             };
             if invariant.expect == Expect::Rows || !rows.is_empty() {
-                broken.push(Broken { invariant: invariant.clone(), rows });
+                let cut = invariant.expect == Expect::None && now.truncated;
+                broken.push(Broken { invariant: invariant.clone(), rows, cut });
             }
         }
         Ok(broken)
@@ -204,10 +208,10 @@ impl Guardian {
         paths: &Map<String, Value>,
     ) -> Result<BTreeMap<String, Row>, ToolError> {
         let since = invariant.since.clone().unwrap_or_default();
-        let answer = self.parts.graph.query(question(invariant, paths).at(since)).await;
-        let answer = answer.map_err(|error| error.detail("invariant", invariant.name.as_str()))?;
-        whole(&answer, &invariant.name)?;
-        Ok(rows(&answer))
+        let asked = Asked::of(invariant, question(invariant, paths).at(since));
+        let answer = self.parts.graph.query(asked.question.clone()).await;
+        let answer = answer.map_err(|error| asked.named_in(error))?;
+        whole_rows(&answer, &invariant.name)
     }
 
     /// The paths of a change, as every query gets them.
@@ -245,10 +249,58 @@ fn question(invariant: &Invariant, paths: &Map<String, Value>) -> GraphQuestion 
     GraphQuestion { query: invariant.query.clone(), params, commit: None }
 }
 
-/// The rows of one answer that the other has not.
-fn less(name: &str, one: &GraphAnswer, other: &GraphAnswer) -> Result<Vec<Row>, ToolError> {
-    whole(one, name)?;
-    whole(other, name)?;
-    let other = rows(other);
-    Ok(rows(one).into_iter().filter(|(text, _)| !other.contains_key(text)).map(|(_, row)| row).collect())
+fn whole_rows(answer: &GraphAnswer, name: &str) -> Result<BTreeMap<String, Row>, ToolError> {
+    whole(answer, name)?;
+    Ok(rows(answer))
+}
+
+/// The rows of one answer that go beyond the other.
+///
+/// Rows are told from each other by their texts, because a number in them (a line, a size, a count) changes with every
+/// edit of the file that they name: by all values, a violation that moved down a line would be a new one, and stand in
+/// the way of its own repair. So a row goes beyond where there are more rows of the same texts than before; rows without
+/// any text are compared by their count. The one exception is an answer that is a single number, such as
+/// `RETURN count(*)`: there a larger number goes beyond, and a smaller one does not.
+fn beyond(one: &BTreeMap<String, Row>, other: &BTreeMap<String, Row>) -> Vec<Row> {
+    if let (Some(now), Some(before)) = (single_number(one), single_number(other)) {
+        return if now > before { one.values().cloned().collect() } else { Vec::new() };
+    }
+    let mut room: BTreeMap<String, usize> = BTreeMap::new();
+    for row in other.values() {
+        *room.entry(words(&row.value)).or_default() += 1;
+    }
+    // What is the same in every value takes its place first, so that what is named is what is new.
+    let (same, changed): (Vec<_>, Vec<_>) = one.iter().partition(|(text, _)| other.contains_key(*text));
+    let mut found = Vec::new();
+    for (_, row) in same.into_iter().chain(changed) {
+        match room.get_mut(&words(&row.value)) {
+            Some(left) if *left > 0 => *left -= 1,
+            _ => found.push(row.clone()),
+        }
+    }
+    found
+}
+
+/// The texts of a row, each at its place.
+fn words(row: &Value) -> String {
+    fn kept(value: &Value) -> Value {
+        match value {
+            Value::String(_) => value.clone(),
+            Value::Array(items) => Value::Array(items.iter().map(kept).collect()),
+            Value::Object(fields) => {
+                Value::Object(fields.iter().map(|(name, item)| (name.clone(), kept(item))).collect())
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => Value::Null,
+        }
+    }
+    kept(row).to_string()
+}
+
+/// The number that an answer consists of.
+fn single_number(rows: &BTreeMap<String, Row>) -> Option<f64> {
+    let mut rows = rows.values();
+    let (Some(row), None) = (rows.next(), rows.next()) else { return None };
+    let mut values = row.value.as_object()?.values();
+    let (Some(value), None) = (values.next(), values.next()) else { return None };
+    value.as_f64()
 }

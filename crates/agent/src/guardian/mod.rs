@@ -14,6 +14,7 @@ mod reconcile;
 mod review;
 mod spelling;
 mod tree;
+mod wording;
 
 use std::sync::Arc;
 

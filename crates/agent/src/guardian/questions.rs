@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value};
 use tgp_contract::{Change, Code, GraphAnswer, GraphQuestion, RelativePath, ToolError};
 
-use super::Guardian;
+use super::invariants::QueryPlace;
+use super::wording::thousands;
+use super::{Guardian, Invariant};
 use crate::routing::hash;
 
 /// Paths in one question: a list that the graph still looks up one by one at once.
@@ -16,11 +18,32 @@ pub(super) struct Asked {
     /// Named in the error when the graph cannot answer; an invariant's name.
     pub(super) label: String,
     pub(super) question: GraphQuestion,
+    /// Where the query stands, when it stands in a file.
+    place: Option<QueryPlace>,
 }
 
 impl Asked {
     pub(super) fn new(label: &str, question: GraphQuestion) -> Self {
-        Self { label: label.to_owned(), question }
+        Self { label: label.to_owned(), question, place: None }
+    }
+
+    /// The question of an invariant.
+    pub(super) fn of(invariant: &Invariant, question: GraphQuestion) -> Self {
+        Self { label: invariant.name.clone(), question, place: invariant.place.clone() }
+    }
+
+    /// The error with the name of the question, at its place in the file.
+    pub(super) fn named_in(&self, error: ToolError) -> ToolError {
+        let mut message = format!("`{}` cannot be asked: {}", self.label, error.message);
+        let place = self.place.as_ref().map(|place| place.of(error.place_of().as_ref()));
+        if let Some(place) = &place {
+            message = format!("{place}: {message}");
+        }
+        let error = ToolError { message, ..error }.detail("invariant", self.label.as_str());
+        match place {
+            Some(place) => error.place(&place),
+            None => error,
+        }
     }
 
     fn about(label: &str, query: &str, paths: &[String]) -> Self {
@@ -51,8 +74,8 @@ pub(super) fn whole(answer: &GraphAnswer, label: &str) -> Result<(), ToolError> 
     if !answer.truncated {
         return Ok(());
     }
-    let message =
-        format!("the answer to `{label}` has more than the {} rows the graph gives", answer.rows.len());
+    let most = thousands(answer.rows.len());
+    let message = format!("the answer to `{label}` has more than the {most} rows that the graph gives");
     Err(ToolError::new(Code::Budget, message)
         .detail("invariant", label)
         .help("narrow the query, so that it finds fewer rows"))
@@ -97,8 +120,7 @@ impl Guardian {
         for asked in asked {
             let question = std::slice::from_ref(&asked.question);
             if let Err(error) = self.parts.graph.propose(changes, question).await {
-                let message = format!("`{}` cannot be asked: {}", asked.label, error.message);
-                return ToolError { message, ..error }.detail("invariant", asked.label.as_str());
+                return asked.named_in(error);
             }
         }
         error
@@ -125,6 +147,10 @@ impl Guardian {
                              RETURN DISTINCT b.path AS imported, a.path AS importer";
         let mut importers: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for (_, answer) in self.ask_both(changes, &pieces("importers", QUERY, paths)).await? {
+            // Somebody who is not named here would import what is not there any more.
+            whole(&answer, "importers").map_err(|error| {
+                error.help("remove fewer files in one plan, or change those that import them first")
+            })?;
             for row in texts(&answer) {
                 if let [imported, importer] = row.as_slice()
                     && imported != importer

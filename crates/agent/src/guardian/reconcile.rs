@@ -4,15 +4,14 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use tgp_contract::{ChronicleEvent, Code, RelativePath, ToolError};
+use tgp_contract::{Appended, ChronicleEvent, Code, RelativePath, ToolError};
 
-use super::claims::{MAX_SHARED_EVENTS, RECONCILIATION, Scope};
+use super::claims::{RECONCILIATION, RECONCILING, Scope, announced};
 use super::halt::own_chronicle;
-use super::{Guardian, Halt, PROJECT_CHRONICLE};
+use super::wording::count;
+use super::{Guardian, PROJECT_CHRONICLE};
 use crate::routing::hash;
 
-/// The event in the Guardian's chronicle that says what a reconciliation will be.
-const RECONCILING: &str = "RECONCILING";
 /// Rows that one reconciliation accepts: more are no decision any more.
 const MAX_ACCEPTED: usize = 1_000;
 /// The longest query fits, and the event stays one that people read.
@@ -43,6 +42,8 @@ pub struct Reconciled {
     pub chronicle: RelativePath,
     /// False when it was there already.
     pub appended: bool,
+    /// Whether there was anything to accept: a claim that is not true, or rows that break the invariant.
+    pub settled: bool,
     /// Whether this has lifted a halt.
     pub lifted: bool,
     /// What is still broken.
@@ -50,8 +51,28 @@ pub struct Reconciled {
     pub still_broken: Option<ToolError>,
 }
 
+/// What is there now, which a reconciliation accepts.
+struct State {
+    present: bool,
+    /// The claim of the chronicle that it is about.
+    basis: Option<String>,
+    /// The claim that is not true.
+    settles: Option<String>,
+    /// What breaks the invariant that the edit names.
+    accepted: Option<BTreeSet<String>>,
+}
+
+impl State {
+    /// Tells one reconciliation from another: the same state of the same file is accepted once, and a file that came and
+    /// went again is another state. The reason is no part of it.
+    fn key(&self, edit: &Edit) -> String {
+        hash(&json!([edit.file_path, edit.diff_ref, edit.invariant, self.basis, self.present, self.accepted]))
+    }
+}
+
 impl Guardian {
-    /// Appends one `RECONCILIATION` event for an edit, and lifts the halt in force when nothing is broken any more.
+    /// Appends one `RECONCILIATION` event for an edit in its present state, and lifts the halts in force when nothing is
+    /// broken any more.
     ///
     /// # Errors
     /// `EVALIDATION` for an edit without a path or reference, `ENOTFOUND` for an invariant that nobody knows.
@@ -59,96 +80,89 @@ impl Guardian {
         let path = checked(edit)?;
         // Two spellings of a path are one file.
         let edit = &Edit { file_path: path.as_str().to_owned(), ..edit.clone() };
-        let key = hash(&json!(edit));
         let own = RelativePath::new(&format!("{path}.sage"))?;
-        let shared = RelativePath::new(PROJECT_CHRONICLE)?;
-        let found = match self.find(&own, &key).await? {
-            Some(event) => Some((own.clone(), event)),
-            None => self.find(&shared, &key).await?.map(|event| (shared.clone(), event)),
-        };
-        let (chronicle, event_id, appended) = match found {
-            Some((chronicle, event)) => (chronicle, event.event_id.unwrap_or_default(), false),
-            None => {
-                let event = self.agreed(edit, &path, &key).await?;
-                let (chronicle, done) = match self.parts.chronicle.append(&own, event.clone()).await {
-                    // A file outside the chronicle's scope has none of its own.
-                    Err(error) if error.code == Code::Permission => {
-                        (shared.clone(), self.parts.chronicle.append(&shared, event).await?)
-                    }
-                    done => (own, done?),
-                };
-                (chronicle, done.event_id, done.appended)
+        let event = self.agreed(edit, &path).await?;
+        let rows = event.fields.get("accepted").and_then(Value::as_array).map_or(0, Vec::len);
+        let settled = event.fields.contains_key("settles") || rows > 0;
+        let (chronicle, done) = match self.parts.chronicle.append(&own, event.clone()).await {
+            // A file outside the chronicle's scope has none of its own.
+            Err(error) if error.code == Code::Permission => {
+                let shared = RelativePath::new(PROJECT_CHRONICLE)?;
+                let done = self.parts.chronicle.append(&shared, event).await?;
+                (shared, done)
             }
+            done => (own, done?),
         };
-        let open = self.halted().await?;
-        let broken = self.first_break(&[], open.as_ref()).await?;
-        let lifted = broken.is_none() && self.lift().await?;
+        let open = self.open_halts().await?;
+        let broken = self.first_break(&[], &open).await?;
+        let lifted = broken.is_none() && self.lift(&open).await?;
         let still_broken = broken.map(|broken| broken.error());
-        Ok(Reconciled { ok: true, event_id, chronicle, appended, lifted, still_broken })
-    }
-
-    async fn find(&self, chronicle: &RelativePath, key: &str) -> Result<Option<ChronicleEvent>, ToolError> {
-        let events = match self.parts.chronicle.tail(chronicle, MAX_SHARED_EVENTS).await {
-            Err(error) if error.code == Code::Permission => return Ok(None),
-            events => events?,
-        };
-        Ok(events.into_iter().find(|event| {
-            event.kind == RECONCILIATION && event.fields.get("edit").and_then(Value::as_str) == Some(key)
-        }))
+        let Appended { event_id, appended } = done;
+        Ok(Reconciled { ok: true, event_id, chronicle, appended, settled, lifted, still_broken })
     }
 
     /// The event that all who reconcile this edit append, so that the chronicle keeps it once. Each of them says in the
     /// Guardian's chronicle what the event would be; that chronicle only grows, so all see the same first proposal.
-    async fn agreed(&self, edit: &Edit, path: &RelativePath, key: &str) -> Result<ChronicleEvent, ToolError> {
+    async fn agreed(&self, edit: &Edit, path: &RelativePath) -> Result<ChronicleEvent, ToolError> {
         let _writing = self.writing.lock().await;
-        if let Some(event) = self.proposal(key).await? {
+        let state = self.state_of(edit, path).await?;
+        let key = state.key(edit);
+        if let Some(event) = self.proposal(&key).await? {
             return Ok(event);
         }
-        let event = self.reconciliation(edit, path, key).await?;
+        let event = self.reconciliation(edit, state, &key);
         let mut fields = Map::new();
         fields.insert("edit".to_owned(), json!(key));
         fields.insert("event".to_owned(), json!(event));
         let proposal = self.event(RECONCILING, "reconciler", Some(path.as_str().to_owned()), fields);
         self.parts.chronicle.append(&own_chronicle()?, proposal).await?;
-        Ok(self.proposal(key).await?.unwrap_or(event))
+        Ok(self.proposal(&key).await?.unwrap_or(event))
     }
 
     async fn proposal(&self, key: &str) -> Result<Option<ChronicleEvent>, ToolError> {
-        let events = self.parts.chronicle.tail(&own_chronicle()?, MAX_SHARED_EVENTS).await?;
-        let first = events.into_iter().find(|event| {
-            event.kind == RECONCILING && event.fields.get("edit").and_then(Value::as_str) == Some(key)
-        });
-        Ok(first.and_then(|mut event| {
-            let event: ChronicleEvent = serde_json::from_value(event.fields.remove("event")?).ok()?;
-            (event.kind == RECONCILIATION).then_some(event)
-        }))
+        let events = self.own_events().await?;
+        let is_this = |event: &&ChronicleEvent| event.fields.get("edit").and_then(Value::as_str) == Some(key);
+        Ok(events.iter().filter(is_this).find_map(announced))
     }
 
-    async fn reconciliation(
-        &self,
-        edit: &Edit,
-        path: &RelativePath,
-        key: &str,
-    ) -> Result<ChronicleEvent, ToolError> {
+    async fn state_of(&self, edit: &Edit, path: &RelativePath) -> Result<State, ToolError> {
         let known = self.known(&BTreeSet::from([path.clone()])).await?;
         let present = known.contains(path.as_str()) || self.is_on_disk(path);
+        let memory = self.remember(Scope::All).await?;
+        let claim = memory.claims.get(path);
+        let untrue = claim.filter(|claim| claim.present != present);
+        let accepted = match &edit.invariant {
+            Some(name) => Some(self.acceptable(name).await?),
+            None => None,
+        };
+        Ok(State {
+            present,
+            basis: claim.and_then(|claim| claim.basis_of(present)),
+            settles: untrue.map(|claim| claim.event_id.clone()),
+            accepted,
+        })
+    }
+
+    fn reconciliation(&self, edit: &Edit, state: State, key: &str) -> ChronicleEvent {
         let mut fields = Map::new();
         fields.insert("diffRef".to_owned(), json!(edit.diff_ref));
         fields.insert("edit".to_owned(), json!(key));
-        fields.insert("present".to_owned(), json!(present));
-        let memory = self.remember(Scope::All).await?;
-        if let Some(claim) = memory.claims.get(path).filter(|claim| claim.present != present) {
-            fields.insert("settles".to_owned(), json!(claim.event_id));
+        fields.insert("present".to_owned(), json!(state.present));
+        let texts = [
+            ("basis", &state.basis),
+            ("settles", &state.settles),
+            ("reason", &edit.reason),
+            ("invariant", &edit.invariant),
+        ];
+        for (name, text) in texts {
+            if let Some(text) = text {
+                fields.insert(name.to_owned(), json!(text));
+            }
         }
-        if let Some(reason) = &edit.reason {
-            fields.insert("reason".to_owned(), json!(reason));
-        }
-        if let Some(name) = &edit.invariant {
-            let accepted = self.acceptable(name).await?;
-            fields.insert("invariant".to_owned(), json!(name));
+        if let Some(accepted) = state.accepted {
             fields.insert("accepted".to_owned(), json!(accepted));
         }
-        Ok(self.event(RECONCILIATION, "reconciler", Some(path.as_str().to_owned()), fields))
+        self.event(RECONCILIATION, "reconciler", Some(edit.file_path.clone()), fields)
     }
 
     /// What breaks an invariant now.
@@ -157,9 +171,9 @@ impl Guardian {
         let broken = match invariants.named(name) {
             Some(invariant) => self.broken_now(std::slice::from_ref(invariant)).await?.pop(),
             None => {
-                let open: Option<Halt> = self.halted().await?;
-                let assertion = open.and_then(|halt| halt.assertion).filter(|one| one.cypher == name);
-                let Some(assertion) = assertion else {
+                let open = self.open_halts().await?;
+                let mut halting = open.into_iter().rev().filter_map(|halt| halt.assertion);
+                let Some(assertion) = halting.find(|one| one.cypher == name) else {
                     let names = invariants.iter().map(|invariant| invariant.name.as_str());
                     let near = super::spelling::nearest(name, names);
                     let help = near.map_or_else(
@@ -172,9 +186,12 @@ impl Guardian {
                 self.broken_assertions(&[&assertion]).await?.pop()
             }
         };
+        let is_cut = broken.as_ref().is_some_and(|broken| broken.cut);
         let accepted = broken.map(|broken| broken.fingerprints()).unwrap_or_default();
-        if accepted.len() > MAX_ACCEPTED {
-            let message = format!("{} rows break `{name}`, more than {MAX_ACCEPTED}", accepted.len());
+        // Nobody accepts what nobody has seen.
+        if is_cut || accepted.len() > MAX_ACCEPTED {
+            let shown = if is_cut { accepted.len() } else { MAX_ACCEPTED };
+            let message = format!("more than {} break `{name}`", count(shown, "row"));
             return Err(ToolError::new(Code::Validation, message)
                 .help("narrow the invariant instead of accepting so much"));
         }
@@ -188,6 +205,8 @@ fn checked(edit: &Edit) -> Result<RelativePath, ToolError> {
     let longest = texts.into_iter().flatten().map(String::len).max().unwrap_or(0);
     let problem = if path.is_root() {
         "it names no file".to_owned()
+    } else if path.as_str().ends_with(".sage") {
+        format!("`{path}` is a chronicle; name the file that it tells of")
     } else if edit.diff_ref.trim().is_empty() {
         "its `diffRef` is empty".to_owned()
     } else if longest > MAX_TEXT_BYTES {

@@ -12,6 +12,7 @@ use super::acts::{Act, MAX_STEPS};
 use super::claims::{Memory, Scope};
 use super::judge::Broken;
 use super::questions::Row;
+use super::wording::count;
 use super::tree::{MAX_PLAN_BYTES, Tree};
 
 /// Findings that a reason names; the others are counted, and stand in the review.
@@ -80,7 +81,8 @@ impl Guardian {
             match Act::of(step) {
                 Ok(act) => acts.push((number, act)),
                 Err(problem) => {
-                    findings.deny(Some(number), step.file_path.clone(), problem.clone(), problem);
+                    let reason = "nobody can tell what the step would do".to_owned();
+                    findings.deny(Some(number), step.file_path.clone(), problem, reason);
                 }
             }
         }
@@ -102,7 +104,7 @@ impl Guardian {
                 && !made.contains(path)
             {
                 let fact = format!("{path} is not in graph, and no earlier step makes it");
-                let reason = format!("{path} cannot be edited: nobody knows who uses it, because {fact}");
+                let reason = "it cannot be edited, because nobody knows who uses it".to_owned();
                 findings.deny(Some(*number), Some(path.as_str().to_owned()), fact, reason);
                 continue;
             }
@@ -166,14 +168,14 @@ impl Guardian {
             };
             let reason = match (act, users) {
                 (Act::Rename { to, .. }, Some(_)) => {
-                    format!("{fact}: the plan renames it to {to} and leaves these imports as they are")
+                    format!("the plan renames it to {to} and leaves these imports as they are")
                 }
                 (Act::Delete { .. }, Some(_)) => {
-                    format!("{fact}: they would import what is not there any more")
+                    "they would import what is not there any more".to_owned()
                 }
-                (Act::Delete { acknowledged: false, .. }, None) => format!(
-                    "{fact}; nothing would import it any more, so the step may say `\"acknowledged\": true`"
-                ),
+                (Act::Delete { acknowledged: false, .. }, None) => {
+                    "nothing would import it any more, so the step may say `\"acknowledged\": true`".to_owned()
+                }
                 _ => continue,
             };
             findings.deny(Some(*number), Some(path.as_str().to_owned()), fact, reason);
@@ -193,13 +195,9 @@ impl Guardian {
         for contradiction in self.contradictions(&claims).await? {
             let path = &contradiction.path;
             let first = acts.iter().find(|(_, act)| act.paths().contains(&path));
-            let fact = format!(
-                "{path}: the chronicle says {}, it is {}",
-                contradiction.expected(),
-                contradiction.actual()
-            );
-            let reason = format!("{fact}; nobody should build on it before it is reconciled");
-            findings.deny(first.map(|(step, _)| *step), Some(path.as_str().to_owned()), fact, reason);
+            let reason = "nobody should build on it before it is reconciled".to_owned();
+            let file = Some(path.as_str().to_owned());
+            findings.deny(first.map(|(step, _)| *step), file, contradiction.sentence(), reason);
         }
         Ok(())
     }
@@ -221,7 +219,7 @@ impl Findings {
         let invariant = &broken.invariant;
         let message = &invariant.message;
         let mut add = |culprit: Option<(usize, String)>, fact: String| {
-            let reason = format!("breaks `{}`: {message} ({fact})", invariant.name);
+            let reason = format!("breaks `{}`: {message}", invariant.name);
             let (step, file) = culprit.unzip();
             self.found.push(StepFinding { step, file, fact, reason, severity: invariant.severity });
         };
@@ -232,7 +230,7 @@ impl Findings {
             add(None, format!("expected {}, found {}", broken.expected(), broken.actual()));
         }
         if let Some(more) = broken.rows.len().checked_sub(MAX_ROWS).filter(|more| *more > 0) {
-            add(None, format!("expected {}, found {more} rows more", broken.expected()));
+            add(None, format!("expected {}, found {} more", broken.expected(), count(more, "row")));
         }
         self.deny |= invariant.severity == Severity::Error;
     }
@@ -246,20 +244,19 @@ impl Findings {
         let decision = if errors.is_empty() {
             let steps = match plan.steps.len() {
                 0 => "no step, so nothing can break".to_owned(),
-                1 => "1 step".to_owned(),
-                count => format!("{count} steps"),
+                steps => count(steps, "step"),
             };
             let warnings = match self.found.len() {
                 0 => "nothing stands against it".to_owned(),
-                count => format!("{count} warnings"),
+                warnings => count(warnings, "warning"),
             };
-            let checked =
-                format!("checked against graph, {chronicles} chronicles and {invariants} invariants");
+            let (chronicles, invariants) = (count(chronicles, "chronicle"), count(invariants, "invariant"));
+            let checked = format!("checked against graph, {chronicles} and {invariants}");
             Decision::Approve { justification: format!("{steps}; {checked}: {warnings}") }
         } else {
             let said = errors.iter().take(MAX_REASONS).map(|finding| match finding.step {
-                Some(step) => format!("step {step}: {}", finding.reason),
-                None => format!("plan: {}", finding.reason),
+                Some(step) => format!("step {step}: {}: {}", finding.fact, finding.reason),
+                None => format!("plan: {}: {}", finding.fact, finding.reason),
             });
             let mut reason = said.collect::<Vec<_>>().join("; ");
             if let Some(more) = errors.len().checked_sub(MAX_REASONS).filter(|more| *more > 0) {

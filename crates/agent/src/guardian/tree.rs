@@ -106,7 +106,7 @@ impl Tree {
                 let content = self.state(path).clone();
                 if let State::Unread(why) = content {
                     let fact = format!("`{path}` cannot be read: {why}");
-                    let reason = format!("`{path}` cannot be renamed: {why}");
+                    let reason = "what cannot be read cannot be renamed".to_owned();
                     return Err(Obstacle { path: path.clone(), fact, reason });
                 }
                 self.remove(step, path);
@@ -133,12 +133,12 @@ impl Tree {
             return Ok(());
         }
         let is_own = self.first.get(path) == Some(&State::Absent);
-        let since = if is_own { "an earlier step makes it" } else { "it exists" };
-        Err(Obstacle {
-            path: path.clone(),
-            fact: format!("`{path}`: {since}"),
-            reason: format!("`{path}` cannot be made: {since} already"),
-        })
+        let fact = if is_own {
+            format!("an earlier step makes `{path}` already")
+        } else {
+            format!("`{path}` exists already")
+        };
+        Err(Obstacle { path: path.clone(), fact, reason: "it cannot be made anew".to_owned() })
     }
 
     fn not_blocked(&self, path: &RelativePath) -> Result<(), Obstacle> {
@@ -149,7 +149,7 @@ impl Tree {
             (State::Absent | State::Text(_) | State::Unread(_), None) => return Ok(()),
         };
         let fact = format!("`{path}`: {why}");
-        Err(Obstacle { path: path.clone(), reason: format!("no step can be about {fact}"), fact })
+        Err(Obstacle { path: path.clone(), reason: "no file can be there".to_owned(), fact })
     }
 
     fn there(&self, path: &RelativePath, what: &str) -> Result<(), Obstacle> {
@@ -163,14 +163,14 @@ impl Tree {
                 format!("`{path}` is neither in graph nor in the work tree, and no earlier step makes it")
             }
         };
-        Err(Obstacle { path: path.clone(), reason: format!("`{path}` cannot be {what}: {fact}"), fact })
+        Err(Obstacle { path: path.clone(), reason: format!("it cannot be {what}"), fact })
     }
 
     fn edited(&self, path: &RelativePath, edits: &[Replacement]) -> Result<Vec<u8>, Obstacle> {
         self.there(path, "edited")?;
         let obstacle = |fact: String| Obstacle {
             path: path.clone(),
-            reason: format!("`{path}` cannot be edited so: {fact}"),
+            reason: format!("`{path}` cannot be edited so"),
             fact,
         };
         let mut text = match self.state(path) {

@@ -190,6 +190,11 @@ fn verify(kernel: &Kernel, path: Option<&str>, printer: &Printer) -> Result<(), 
             count(reports.len(), "chronicle"),
             if torn == 0 { String::new() } else { format!(", {torn} with a torn last line") }
         ));
+        let repeated: u64 = reports.iter().map(|report| report.repeated).sum();
+        if repeated > 0 {
+            let repeated = count(usize::try_from(repeated).unwrap_or(usize::MAX), "line");
+            printer.note(&format!("{repeated} say again what one before says, as merges leave them"));
+        }
     }
     if intact { Ok(()) } else { Err(Failure::Silent(Code::Integrity)) }
 }

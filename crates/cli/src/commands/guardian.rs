@@ -1,5 +1,6 @@
 //! `tgp guardian`: what may not be broken, and who says so.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -106,17 +107,23 @@ fn within(global: &Global, file: &Path) -> PathBuf {
 
 fn read_plan(file: &Path) -> Result<Plan, Failure> {
     let shown = file.display().to_string();
-    let size = std::fs::metadata(file).map(|found| found.len());
-    let text = match size {
-        Ok(size) if size > MAX_PLAN_BYTES => {
-            let message = format!("the plan has {size} bytes, more than the {MAX_PLAN_BYTES} allowed");
-            return Err(ToolError::new(Code::Validation, message).help("split it into several plans").into());
-        }
-        _ => std::fs::read_to_string(file).map_err(|error| {
-            ToolError::new(Code::Validation, format!("the plan `{shown}` cannot be read: {error}"))
-                .help("name a JSON file, such as plan.json")
-        })?,
+    let unreadable = |why: &str| {
+        ToolError::new(Code::Validation, format!("the plan `{shown}` cannot be read: {why}"))
+            .help("name a JSON file, such as plan.json")
     };
+    // A pipe that nobody writes to would be waited for, for ever.
+    let found = std::fs::metadata(file).map_err(|error| unreadable(&error.to_string()))?;
+    if !found.is_file() {
+        return Err(unreadable("it is no file").into());
+    }
+    if found.len() > MAX_PLAN_BYTES {
+        let message = format!("it has {} bytes, more than the {MAX_PLAN_BYTES} allowed", found.len());
+        return Err(unreadable(&message).into());
+    }
+    let mut text = String::new();
+    std::fs::File::open(file)
+        .and_then(|file| file.take(MAX_PLAN_BYTES).read_to_string(&mut text))
+        .map_err(|error| unreadable(&error.to_string()))?;
     serde_json::from_str(&text).map_err(|error| {
         let (line, column) = (error.line(), error.column());
         let place = tgp::contract::Place {
@@ -168,15 +175,23 @@ async fn carry_out(kernel: &Kernel, plan: &Plan, yes: bool, printer: &Printer) -
         context.consent = tgp::contract::Consent::Ask;
     }
     let report = kernel.carry_out(plan, context).await?;
-    if printer.json() {
-        printer.document(&done(serde_json::to_value(&report).unwrap_or_default()));
-    } else {
+    let whole = serde_json::to_value(&report).unwrap_or_default();
+    let failed = match (report.outcome, &report.error) {
+        (PlanOutcome::Completed | PlanOutcome::Approved, _) => None,
+        (_, Some(error)) => Some(error.clone()),
+        (_, None) => Some(ToolError::new(Code::Runtime, "the plan was not completed")),
+    };
+    if !printer.json() {
         show_report(&report, printer);
+        return failed.map_or(Ok(()), |error| Err(Failure::Silent(error.code)));
     }
-    match (report.outcome, report.error) {
-        (PlanOutcome::Completed | PlanOutcome::Approved, _) => Ok(()),
-        (_, Some(error)) => Err(Failure::Silent(error.code)),
-        (_, None) => Err(Failure::Silent(Code::Runtime)),
+    match failed {
+        // What was done before stands in the report.
+        Some(error) => Err(error.detail("report", whole).into()),
+        None => {
+            printer.document(&done(whole));
+            Ok(())
+        }
     }
 }
 
@@ -249,8 +264,9 @@ async fn reconcile(kernel: &Kernel, mut arguments: Value, printer: &Printer) -> 
     }
     let data = session::call(kernel, "reconcile", arguments, session::typed(false)).await?;
     if printer.json() {
+        let is_broken = data.get("stillBroken").is_some_and(|error| !error.is_null());
         printer.document(&done(data));
-        return Ok(());
+        return if is_broken { Err(Failure::Silent(Code::Halt)) } else { Ok(()) };
     }
     printer.line(&text_of(&data, "eventId"));
     let appended = data.get("appended").and_then(Value::as_bool).unwrap_or_default();
@@ -261,8 +277,13 @@ async fn reconcile(kernel: &Kernel, mut arguments: Value, printer: &Printer) -> 
         format!("{chronicle} has this reconciliation already")
     });
     match data.get("stillBroken").filter(|error| !error.is_null()) {
-        Some(error) => printer.warn(&format!("work is still halted: {}", text_of(error, "message"))),
-        None => printer.note("work can go on"),
+        Some(error) => {
+            printer.warn(&format!("work is still halted: {}", text_of(error, "message")));
+            Err(Failure::Silent(Code::Halt))
+        }
+        None => {
+            printer.note("work can go on");
+            Ok(())
+        }
     }
-    Ok(())
 }

@@ -350,3 +350,74 @@ fn whoever_is_asked_sees_who_uses_what_is_about_to_change() {
         assert!(screen.contains(fact), "{fact} is not in\n{screen}");
     }
 }
+
+#[test]
+fn an_agent_writes_no_event_of_the_kernel_and_none_as_somebody_else() {
+    let project = shop();
+    let append = |kind: &str, agent: &str| {
+        let event = json!({ "type": kind, "timestamp": "2026-11-15T12:00:00Z", "actor": { "agent": agent, "id": "x" } });
+        let call = json!({ "path": "src/app.ts", "event": event }).to_string();
+        let ran = project.run(&["call", "chronicle_append", &call, "--yes"]);
+        (ran.code, error_code(&ran))
+    };
+    for (kind, agent) in [
+        ("RECONCILIATION", "agent"),
+        ("halt_lifted", "agent"),
+        ("EDIT", "agent"),
+        ("NOTE", "guardian"),
+        ("NOTE", "Person"),
+    ] {
+        assert_eq!(append(kind, agent), (Some(3), "EPERMISSION".to_owned()), "{kind} {agent}");
+    }
+    assert!(!project.file("src/app.ts.sage").exists());
+    let note = json!({ "type": "NOTE", "timestamp": "2026-11-15T12:00:00Z", "actor": { "agent": "agent", "id": "x" } });
+    let call = json!({ "path": "src/app.ts", "event": note }).to_string();
+    project.run(&["call", "chronicle_append", &call, "--yes"]).expect_code(0);
+}
+
+#[test]
+fn commands_move_and_remove_folders_with_chronicles_which_stay_as_they_are() {
+    let project = shop();
+    let write = json!({ "path": "src/feat/a.md", "content": "a" }).to_string();
+    project.run(&["call", "fs_write", &write, "--yes"]).expect_code(0);
+    let events = project.read("src/feat/a.md.sage");
+    for command in [
+        "echo '{}' >> src/feat/a.md.sage",
+        "rm src/feat/a.md.sage",
+        "cp -r src/feat src/copy",
+        "rm -rf src/feat",
+    ] {
+        let call = json!({ "command": command }).to_string();
+        let ran = project.run(&["call", "shell_exec", &call, "--yes"]).expect_code(0);
+        assert_eq!(ran.document()["data"]["exitCode"], json!(0), "{command}: {ran:?}");
+        assert!(project.read("src/feat/a.md.sage").starts_with(&events), "{command}");
+    }
+    assert!(!project.file("src/feat/a.md").exists() && project.file("src/copy/a.md").exists());
+    assert!(!project.file("src/copy/a.md.sage").exists() || project.read("src/copy/a.md.sage") != events);
+    project.run(&["chronicle", "verify"]).expect_code(0);
+    let forbidden = json!({ "command": "echo 'version: 1' > .sage/invariants.yml" }).to_string();
+    let refused = project.run(&["call", "shell_exec", &forbidden, "--yes"]);
+    assert_eq!((refused.code, error_code(&refused).as_str()), (Some(3), "EPOLICY"), "{refused:?}");
+}
+
+#[test]
+fn branches_that_were_merged_keep_every_event_of_both() {
+    let project = Project::initialised();
+    git(&project, &["init", "--quiet"]);
+    commit(&project, "A project");
+    for (branch, file) in [("one", "one.md"), ("two", "two.md")] {
+        git(&project, &["checkout", "--quiet", "-b", branch, "main"]);
+        let write = json!({ "path": file, "content": "x" }).to_string();
+        project.run(&["call", "fs_write", &write, "--yes"]).expect_code(0);
+        commit(&project, branch);
+    }
+    git(&project, &["merge", "--quiet", "-m", "Both", "one"]);
+    let verified = project.run(&["chronicle", "verify"]).expect_code(0);
+    assert!(verified.stdout.contains("intact: 2 events in 1 chronicle"), "{verified:?}");
+    project.run(&["guardian", "assert"]).expect_code(0);
+    // A line that is taken out is missed, because the audit names it.
+    let kept = project.read(".sage/project.sage").lines().next().unwrap().to_owned() + "\n";
+    project.write(".sage/project.sage", &kept);
+    let found = project.run(&["guardian", "inquire"]).expect_code(0);
+    assert!(found.stdout.contains("that no chronicle has"), "{found:?}");
+}

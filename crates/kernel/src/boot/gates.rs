@@ -95,7 +95,7 @@ pub(crate) fn policy_settings(
     options: &BootOptions,
     workspace: &Workspace,
 ) -> PolicySettings {
-    let own = ground.config.policy.files.iter().cloned();
+    let own = ground.config.policy.files.iter().chain([&ground.config.guardian.invariants]).cloned();
     let named = options.config_file.as_ref().and_then(|file| Some(file.to_str()?.to_owned()));
     PolicySettings {
         tool_roots: tools_in_project(ground).map(|path| (Root::Project, path)).into_iter().collect(),

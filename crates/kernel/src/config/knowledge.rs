@@ -29,33 +29,31 @@ impl Default for ChronicleConfig {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct GraphConfig {
     /// Commits of the history that are read, the newest ones.
     pub history: usize,
     pub max_rows: usize,
     pub timeout: Duration,
-    /// A server that speaks Bolt, instead of the embedded store.
-    pub server: Option<GraphServer>,
+    /// A server that speaks Bolt, with its user and password, that is asked instead of the embedded store.
+    pub url: Option<String>,
+}
+
+impl std::fmt::Debug for GraphConfig {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // A URL holds a password, which must not reach a log.
+        let url = self.url.as_ref().map(|_| "[redacted]");
+        formatter
+            .debug_struct("GraphConfig")
+            .field("history", &self.history)
+            .field("url", &url)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Default for GraphConfig {
     fn default() -> Self {
-        Self { history: 20_000, max_rows: 1_000, timeout: Duration::from_secs(5), server: None }
-    }
-}
-
-#[derive(Clone, PartialEq, Eq)]
-pub struct GraphServer {
-    pub url: String,
-    pub user: String,
-    pub password: String,
-    pub database: Option<String>,
-}
-
-impl std::fmt::Debug for GraphServer {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("GraphServer").field("user", &self.user).finish_non_exhaustive()
+        Self { history: 20_000, max_rows: 1_000, timeout: Duration::from_secs(5), url: None }
     }
 }
 
@@ -90,32 +88,14 @@ pub(super) fn read_graph(mut graph: Fields<'_>) -> GraphConfig {
     let size = |number: Option<u64>, default: usize| {
         number.and_then(|number| usize::try_from(number).ok()).unwrap_or(default)
     };
-    let mut config = GraphConfig {
+    let config = GraphConfig {
         history: size(graph.number("history", (1, 1_000_000)), defaults.history),
         max_rows: size(graph.number("maxRows", (1, 100_000)), defaults.max_rows),
         timeout: graph.number("timeoutMs", (1, 600_000)).map_or(defaults.timeout, Duration::from_millis),
-        server: None,
+        url: graph.text("url").filter(|url| !url.is_empty()),
     };
-    if let Some(server) = graph.section("server") {
-        config.server = read_server(server);
-    }
     graph.done();
     config
-}
-
-fn read_server(mut server: Fields<'_>) -> Option<GraphServer> {
-    let url = server.text("url").filter(|url| !url.is_empty());
-    if url.is_none() {
-        server.problem("url", "is missing, such as 'bolt://localhost:7687'");
-    }
-    let found = url.map(|url| GraphServer {
-        url,
-        user: server.text("user").unwrap_or_default(),
-        password: server.text("password").unwrap_or_default(),
-        database: server.text("database").filter(|name| !name.is_empty()),
-    });
-    server.done();
-    found
 }
 
 pub(super) fn read_guardian(mut guardian: Fields<'_>) -> GuardianConfig {

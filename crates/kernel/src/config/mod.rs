@@ -20,7 +20,7 @@ use fields::Fields;
 pub use gates::{AuditConfig, AuditDurability, PolicyConfig, TddConfig};
 pub use git::{GitAuth, GitConfig, GitProvider, WriteStrategy};
 pub use jail::JailConfig;
-pub use knowledge::{ChronicleConfig, ChronicleDurability, GraphConfig, GraphServer, GuardianConfig};
+pub use knowledge::{ChronicleConfig, ChronicleDurability, GraphConfig, GuardianConfig};
 pub use llm::{LlmConfig, LlmPatience};
 pub(crate) use load::{ConfigSource, find, kept_files};
 pub use registry::{EmbeddingsConfig, OnDuplicate, RegistryConfig};

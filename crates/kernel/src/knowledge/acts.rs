@@ -67,7 +67,7 @@ impl Kernel {
     /// When an inquiry could not be made at all.
     pub async fn inquire(&self) -> Result<Vec<Finding>, ToolError> {
         let (library, audit) = self.inquiry_parts();
-        let sources = inspect::sources(library, audit, self.root());
+        let sources = inspect::sources(library, audit, &self.knowledge().chronicle, self.root());
         self.knowledge().guardian().self_inquiry(&sources).await
     }
 }

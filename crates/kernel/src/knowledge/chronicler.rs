@@ -16,6 +16,9 @@ use time::format_description::well_known::Rfc3339;
 /// tells of all that remain, with the hash of their list.
 const MAX_EVENTS: usize = 200;
 
+/// Bytes of paths that this one event names; an event has room for a megabyte.
+const MAX_LISTED_BYTES: usize = 256 << 10;
+
 /// A recorder that tells the chronicle first. The event names the call, the record names the event.
 pub(crate) struct Chronicler {
     pub(crate) chronicle: Arc<dyn Chronicle>,
@@ -52,11 +55,13 @@ impl Chronicler {
 
     async fn tell_files(&self, record: &CallRecord, files: &mut [FileEffect]) -> Result<(), ToolError> {
         let changed = |file: &&mut FileEffect| file.root == Root::Project && file.before != file.after;
-        let mut changes = files.iter_mut().filter(changed);
-        for file in changes.by_ref().take(MAX_EVENTS) {
+        let mut changes: Vec<&mut FileEffect> = files.iter_mut().filter(changed).collect();
+        // What is gone comes first: an event that says otherwise may be the last word on it.
+        changes.sort_by_key(|file| (file.after.is_some(), file.before.is_none()));
+        let rest = changes.split_off(changes.len().min(MAX_EVENTS));
+        for file in changes {
             file.event = Some(self.append(&file.path, edit(record, file)).await?);
         }
-        let rest: Vec<&mut FileEffect> = changes.collect();
         if rest.is_empty() {
             return Ok(());
         }
@@ -83,14 +88,17 @@ fn project_chronicle() -> Result<RelativePath, ToolError> {
     Ok(RelativePath::new(PROJECT_CHRONICLE)?)
 }
 
-fn edit(record: &CallRecord, file: &FileEffect) -> ChronicleEvent {
-    let change = match (&file.before, &file.after) {
+fn change_of(file: &FileEffect) -> &'static str {
+    match (&file.before, &file.after) {
         (_, None) => "deleted",
         (None, Some(_)) => "created",
         (Some(_), Some(_)) => "changed",
-    };
-    let fields =
-        json!({ "change": change, "before": file.before, "after": file.after, "diffRef": file.diff });
+    }
+}
+
+fn edit(record: &CallRecord, file: &FileEffect) -> ChronicleEvent {
+    let FileEffect { before, after, diff, .. } = file;
+    let fields = json!({ "change": change_of(file), "before": before, "after": after, "diffRef": diff });
     event(record, "EDIT", Some(file.path.to_string()), fields)
 }
 
@@ -102,7 +110,18 @@ fn batch(record: &CallRecord, files: &[&mut FileEffect]) -> Result<ChronicleEven
     let count = list.len();
     let hash = canonical::hash(&Value::Array(list))
         .map_err(|error| ToolError::new(Code::Internal, error.to_string()))?;
-    Ok(event(record, "EDITS", None, json!({ "count": count, "listRef": hash })))
+    let mut bytes = 0;
+    let named: Vec<Value> = files
+        .iter()
+        .take_while(|file| {
+            bytes += file.path.as_str().len();
+            bytes < MAX_LISTED_BYTES
+        })
+        .map(|file| json!({ "path": file.path, "change": change_of(file) }))
+        .collect();
+    let omitted = named.len() < count;
+    let fields = json!({ "count": count, "listRef": hash, "paths": named, "pathsOmitted": omitted });
+    Ok(event(record, "EDITS", None, fields))
 }
 
 /// An event of a call. Its time is the call's, so that telling it twice is telling it once.

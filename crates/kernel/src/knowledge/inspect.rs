@@ -1,23 +1,34 @@
 //! What an inquiry looks at besides graph and chronicle: the registry of tools, and the audit.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
-use tgp_agent::{AuditIndex, Finding, Gravity, InquirySources, Inspect};
+use tgp_agent::{AuditIndex, Finding, Gravity, InquirySources, Inspect, PROJECT_CHRONICLE};
 use tgp_audit::{Audit, AuditReader, Filter, MAX_TAIL};
-use tgp_contract::{Code, ToolError, ToolMetadata};
+use tgp_chronicle::FileChronicle;
+use tgp_contract::{Code, RelativePath, ToolError, ToolMetadata};
 use tgp_tools::Library;
 
 use crate::records::{audit_anchor, audit_file};
 
+/// Lost events that are told one by one.
+const MAX_LOST: usize = 20;
+/// Events of a chronicle that are compared with the audit, the newest ones.
+const MAX_EVENTS: usize = 20_000;
 /// Tools that are compared one by one.
 const MAX_TOOLS: usize = 100_000;
 
-pub(super) fn sources(library: &Arc<Library>, audit: &Arc<Audit>, root: &Path) -> InquirySources {
-    let records = Arc::new(Records { audit: Arc::clone(audit), root: root.to_owned() });
+pub(super) fn sources(
+    library: &Arc<Library>,
+    audit: &Arc<Audit>,
+    chronicle: &Arc<FileChronicle>,
+    root: &Path,
+) -> InquirySources {
+    let (audit, chronicle) = (Arc::clone(audit), Arc::clone(chronicle));
+    let records = Arc::new(Records { audit, chronicle, root: root.to_owned() });
     InquirySources {
         inspectors: vec![
             Arc::new(Registry { library: Arc::clone(library), root: root.to_owned() }),
@@ -80,6 +91,7 @@ impl Inspect for Registry {
 
 struct Records {
     audit: Arc<Audit>,
+    chronicle: Arc<FileChronicle>,
     root: PathBuf,
 }
 
@@ -93,6 +105,43 @@ impl Records {
     }
 }
 
+impl Records {
+    /// Events that the newest entries of the audit name, and that no chronicle has any more.
+    fn lost_events(&self, entries: &[Value]) -> Vec<Finding> {
+        let mut known: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        let mut lost = Vec::new();
+        for file in entries.iter().filter_map(|entry| entry.pointer("/outcome/files")?.as_array()).flatten() {
+            let (Some(path), Some(event)) =
+                (file.get("path").and_then(Value::as_str), file.get("event").and_then(Value::as_str))
+            else {
+                continue;
+            };
+            let chronicles = [format!("{path}.sage"), PROJECT_CHRONICLE.to_owned()];
+            let has = chronicles.iter().any(|chronicle| {
+                known.entry(chronicle.clone()).or_insert_with(|| self.events(chronicle)).contains(event)
+            });
+            if !has && lost.len() < MAX_LOST {
+                let message = format!("the audit names an event about {path} that no chronicle has");
+                lost.push(
+                    Finding::new("chronicle", Gravity::Error, message)
+                        .evidence(json!({ "path": path, "eventId": event }))
+                        .remedy(
+                            "bring the chronicle back from git, or from whoever has taken lines out of it",
+                        ),
+                );
+            }
+        }
+        lost
+    }
+
+    /// The ids of a chronicle's newest events; none where it cannot be read, which is told elsewhere.
+    fn events(&self, chronicle: &str) -> BTreeSet<String> {
+        let path = RelativePath::new(chronicle).ok();
+        let events = path.and_then(|path| self.chronicle.tail_blocking(&path, MAX_EVENTS).ok());
+        events.unwrap_or_default().into_iter().filter_map(|event| event.event_id).collect()
+    }
+}
+
 #[async_trait]
 impl Inspect for Records {
     fn area(&self) -> &str {
@@ -101,15 +150,20 @@ impl Inspect for Records {
 
     async fn inspect(&self) -> Vec<Finding> {
         let verified = match self.reader().await {
-            Ok(Some(reader)) => reader.verify().map(|_| ()),
-            Ok(None) => Ok(()),
+            Ok(Some(reader)) => {
+                reader.verify().and_then(|_| reader.tail(&Filter::default(), MAX_TAIL)).map(|entries| {
+                    let bodies: Vec<Value> = entries.into_iter().map(|entry| entry.body).collect();
+                    self.lost_events(&bodies)
+                })
+            }
+            Ok(None) => Ok(Vec::new()),
             Err(error) => Err(error),
         };
         let broken = |error: ToolError| {
             Finding::new("audit", Gravity::Error, format!("the audit does not hold: {error}"))
                 .remedy("look at it with `tgp audit verify`; `tgp audit restart` sets a broken one aside")
         };
-        verified.err().map(broken).into_iter().collect()
+        verified.unwrap_or_else(|error| vec![broken(error)])
     }
 }
 

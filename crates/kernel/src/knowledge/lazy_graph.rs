@@ -5,10 +5,13 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use tgp_contract::{Change, Graph, GraphAnswer, GraphQuestion, Ingested, ToolError, ToolMetadata};
-use tgp_graph::{GraphOptions, GraphStore, ToolFact};
+use tgp_graph::{BoltGraph, BoltOptions, GraphOptions, GraphStore, ToolFact};
 use tokio::sync::OnceCell;
 
 use super::inspect::known_tools;
+
+/// The name of the files as they are.
+const WORKTREE: &str = "WORKTREE";
 
 /// A store that is opened once.
 pub(crate) struct LazyGraph {
@@ -16,17 +19,27 @@ pub(crate) struct LazyGraph {
     /// The tool repository, whose tools are part of the graph.
     root: PathBuf,
     store: OnceCell<Arc<GraphStore>>,
+    /// Where the graph is kept besides, and asked.
+    server: Option<BoltOptions>,
+    remote: OnceCell<BoltGraph>,
 }
 
 impl LazyGraph {
-    pub(crate) fn new(options: GraphOptions, root: PathBuf) -> Self {
-        Self { options, root, store: OnceCell::new() }
+    pub(crate) fn new(options: GraphOptions, root: PathBuf, server: Option<BoltOptions>) -> Self {
+        Self { options, root, store: OnceCell::new(), server, remote: OnceCell::new() }
     }
 
     /// The embedded store.
     pub(crate) async fn store(&self) -> Result<&Arc<GraphStore>, ToolError> {
         let open = async || GraphStore::open(self.options.clone()).await.map(Arc::new);
         self.store.get_or_try_init(open).await
+    }
+
+    /// The server, where there is one.
+    async fn remote(&self) -> Result<Option<&BoltGraph>, ToolError> {
+        let Some(server) = &self.server else { return Ok(None) };
+        let open = async || BoltGraph::open(self.options.clone(), server.clone()).await;
+        self.remote.get_or_try_init(open).await.map(Some)
     }
 }
 
@@ -41,11 +54,18 @@ impl Graph for LazyGraph {
             description: tool.description,
         };
         store.set_tools(known_tools(&self.root).into_iter().map(tool).collect()).await?;
-        Ok(ingested)
+        match self.remote().await? {
+            Some(remote) if commit != WORKTREE => remote.ingest(commit).await,
+            _ => Ok(ingested),
+        }
     }
 
     async fn query(&self, question: GraphQuestion) -> Result<GraphAnswer, ToolError> {
-        self.store().await?.query(question).await
+        match self.remote().await? {
+            // Nobody else has the files as they are on this machine.
+            Some(remote) if question.commit.as_deref() != Some(WORKTREE) => remote.query(question).await,
+            _ => self.store().await?.query(question).await,
+        }
     }
 
     async fn propose(

@@ -14,7 +14,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use tgp_agent::{Guardian, GuardianGate, GuardianParts, Invariants, Vigilance};
 use tgp_chronicle::{ChronicleOptions, Durability, FileChronicle, Report, Start};
 use tgp_contract::{Chronicle, Code, FileSystem, Gate, Graph, Recorder, RelativePath, ToolError};
-use tgp_graph::{Export, GraphOptions, Stats};
+use tgp_graph::{BoltOptions, Export, GraphOptions, Stats};
 use tgp_tools::{Tool, knowledge_tools};
 use tgp_vfs::DiskFs;
 
@@ -57,7 +57,11 @@ impl Knowledge {
             ChronicleDurability::Event => Durability::Event,
         };
         let chronicle = Arc::new(FileChronicle::open(&options)?);
-        let graph = Arc::new(LazyGraph::new(graph_options(config, project, root), root.to_owned()));
+        let graph = Arc::new(LazyGraph::new(
+            graph_options(config, project, root),
+            root.to_owned(),
+            config.graph.url.as_deref().map(|url| graph_server(url, config)).transpose()?,
+        ));
         let files = DiskFs::open(project).map_err(|error| {
             ToolError::new(Code::Config, format!("the project cannot be opened: {error}"))
         })?;
@@ -113,11 +117,18 @@ impl Knowledge {
     pub fn read_chronicle(&self, path: &str, mut show: impl FnMut(&str)) -> Result<(), ToolError> {
         let path = chronicle_path(path)?;
         let events = self.chronicle.read(&path, Start::Beginning)?;
+        let mut found = false;
         for entry in events {
             let value = serde_json::to_value(entry?.event).unwrap_or_default();
             let line = tgp_contract::canonical::to_string(&value)
                 .map_err(|error| ToolError::new(Code::Integrity, error.to_string()))?;
             show(&line);
+            found = true;
+        }
+        if !found {
+            let message = format!("there is no chronicle `{path}` yet");
+            return Err(ToolError::new(Code::NotFound, message)
+                .help("`tgp chronicle append` makes it; `tgp chronicle verify` lists those there are"));
         }
         Ok(())
     }
@@ -159,6 +170,13 @@ fn graph_options(config: &Config, project: &Path, root: &Path) -> GraphOptions {
         options.test_patterns.clone_from(tests);
     }
     options
+}
+
+fn graph_server(url: &str, config: &Config) -> Result<BoltOptions, ToolError> {
+    let mut server = BoltOptions::parse(url)?;
+    server.max_rows = config.graph.max_rows;
+    server.time = config.graph.timeout;
+    Ok(server)
 }
 
 /// The chronicle of a file, or one that is named itself.

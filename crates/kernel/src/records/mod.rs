@@ -44,7 +44,7 @@ pub(crate) fn audit_options(ground: &Ground, options: &BootOptions) -> AuditOpti
 fn secrets(config: &Config) -> impl Iterator<Item = String> {
     let token = config.git.as_ref().and_then(|git| git.auth.token.clone());
     let key = config.registry.embeddings.as_ref().and_then(|embeddings| embeddings.api_key.clone());
-    token.into_iter().chain(key)
+    token.into_iter().chain(key).chain(config.graph.url.clone())
 }
 
 /// Opens the audit of a project to read and verify it.

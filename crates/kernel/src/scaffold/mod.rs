@@ -63,6 +63,7 @@ pub fn initialise(project: &Path) -> Result<Scaffolded, ScaffoldError> {
     work.file(".tgp/tsconfig.json", TOOL_TSCONFIG)?;
     work.repository(".tgp")?;
     work.gitignore()?;
+    work.gitattributes()?;
     if let Some(package) = package {
         work.package_json(package)?;
     }
@@ -138,15 +139,30 @@ impl Work<'_> {
     }
 
     fn gitignore(&mut self) -> Result<(), ScaffoldError> {
-        let name = ".gitignore";
+        let is_there = |line: &str| matches!(line, ".tgp" | ".tgp/" | "/.tgp" | "/.tgp/");
+        self.lines(".gitignore", is_there, "# The tool repository has a history of its own.\n/.tgp/\n")
+    }
+
+    /// Chronicles of two branches are merged line by line, and no line's end is ever changed.
+    fn gitattributes(&mut self) -> Result<(), ScaffoldError> {
+        let is_there = |line: &str| line.split_whitespace().next() == Some("*.sage");
+        self.lines(".gitattributes", is_there, "*.sage merge=union -text\n")
+    }
+
+    /// Adds lines to a file of the project, unless it has one that says the same.
+    fn lines(
+        &mut self,
+        name: &str,
+        is_there: impl Fn(&str) -> bool,
+        lines: &str,
+    ) -> Result<(), ScaffoldError> {
         let path = self.path(name);
         let old = match fs::read_to_string(&path) {
             Ok(text) => Some(text),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(self.wrong(name)(error)),
         };
-        let ignored = old.as_deref().unwrap_or_default().lines().map(str::trim);
-        if ignored.into_iter().any(|line| matches!(line, ".tgp" | ".tgp/" | "/.tgp" | "/.tgp/")) {
+        if old.as_deref().unwrap_or_default().lines().map(str::trim).any(is_there) {
             self.done.kept.push(name.to_owned());
             return Ok(());
         }
@@ -156,8 +172,7 @@ impl Work<'_> {
         };
         let mut file =
             fs::OpenOptions::new().create(true).append(true).open(&path).map_err(self.wrong(name))?;
-        write!(file, "{gap}# The tool repository has a history of its own.\n/.tgp/\n")
-            .map_err(self.wrong(name))?;
+        write!(file, "{gap}{lines}").map_err(self.wrong(name))?;
         let list = if old.is_some() { &mut self.done.updated } else { &mut self.done.created };
         list.push(name.to_owned());
         Ok(())

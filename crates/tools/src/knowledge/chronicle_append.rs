@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tgp_contract::{
-    Access, Chronicle, ChronicleEvent, Code, Effect, ExecutionPath, Target, ToolDefinition, ToolError,
+    Access, Actor, Chronicle, ChronicleEvent, Code, Effect, ExecutionPath, Target, ToolDefinition, ToolError,
 };
 
 use super::{chronicle_file, chronicle_path};
@@ -75,6 +75,7 @@ impl Tool for ChronicleAppend {
         let path = chronicle_path(&arguments.path)?;
         let event: ChronicleEvent = serde_json::from_value(arguments.event)
             .map_err(|error| ToolError::new(Code::Validation, format!("the event: {error}")))?;
+        refuse_impostors(&event, &invocation.context.actor)?;
         if invocation.context.dry_run {
             let id = event
                 .compute_id()
@@ -85,4 +86,32 @@ impl Tool for ChronicleAppend {
         let appended = self.chronicle.append(&path, event).await?;
         Ok(json!({ "path": path, "eventId": appended.event_id, "appended": appended.appended }).into())
     }
+}
+
+/// Events that only the kernel and the Guardian write, because others are decided by them.
+const RESERVED_TYPES: [&str; 7] =
+    ["EDIT", "EDITS", "HALT", "HALT_LIFTED", "RECONCILIATION", "RECONCILING", "VALVE_PERSONA_TRIGGER"];
+/// Who an agent is not.
+const RESERVED_AGENTS: [&str; 5] = ["person", "kernel", "guardian", "valve", "tool"];
+
+/// What a person tells is their word; a program does not speak for others.
+fn refuse_impostors(event: &ChronicleEvent, actor: &Actor) -> Result<(), ToolError> {
+    if matches!(actor, Actor::Person(_)) {
+        return Ok(());
+    }
+    let is =
+        |list: &[&str], word: &str| list.iter().any(|reserved| reserved.eq_ignore_ascii_case(word.trim()));
+    if is(&RESERVED_TYPES, &event.kind) {
+        let message = format!("events of type `{}` are written by the kernel alone", event.kind);
+        return Err(ToolError::new(Code::Permission, message)
+            .detail("field", "event.type")
+            .help("tell it under a type of its own, such as DECISION or NOTE"));
+    }
+    if is(&RESERVED_AGENTS, &event.actor.agent) {
+        let message = format!("an agent does not write as `{}`", event.actor.agent);
+        return Err(ToolError::new(Code::Permission, message)
+            .detail("field", "event.actor.agent")
+            .help("write as {\"agent\": \"agent\", \"id\": your name}"));
+    }
+    Ok(())
 }

@@ -10,6 +10,7 @@ use tgp_contract::{
 };
 use tgp_jail::{ChangeKind, Layer, LayerChange};
 
+use super::protected_paths::CHRONICLE_RULE;
 use super::yard::Yard;
 use crate::files::{ProjectFiles, difference};
 use crate::router::{Agreement, Invocation, Preview, ShownChange};
@@ -22,6 +23,8 @@ pub(super) struct Changes {
     pub(super) files: Vec<FileChange>,
     made: Vec<RelativePath>,
     removed: Vec<RelativePath>,
+    /// Chronicles that the command has touched; they stay as they are.
+    left_out: Vec<RelativePath>,
 }
 
 #[derive(Clone)]
@@ -38,7 +41,8 @@ impl Changes {
             ToolError::new(Code::Runtime, format!("the command's changes cannot be read: {error}"))
                 .help("write build output to a directory of jail.direct in the configuration")
         })?;
-        let mut changes = Self { files: Vec::new(), made: Vec::new(), removed: Vec::new() };
+        let mut changes =
+            Self { files: Vec::new(), made: Vec::new(), removed: Vec::new(), left_out: Vec::new() };
         for change in found {
             changes.add(change, yard, files)?;
         }
@@ -47,6 +51,17 @@ impl Changes {
 
     fn add(&mut self, change: LayerChange, yard: &Yard, files: &ProjectFiles) -> Result<(), ToolError> {
         let path = name(&change.path)?;
+        // Chronicles only grow, by events: copies, moves and removals of them do not count.
+        let is_chronicle = path.name().is_some_and(|name| name.ends_with(".sage"))
+            && yard
+                .options
+                .protections
+                .of(Root::Project, &path)
+                .is_some_and(|found| found.rule == CHRONICLE_RULE);
+        if is_chronicle {
+            self.left_out.push(path);
+            return Ok(());
+        }
         match change.kind {
             ChangeKind::MakeDirectory => {
                 if let Some(protection) = yard.options.protections.of(Root::Project, &path) {
@@ -164,9 +179,11 @@ impl Changes {
         let files = self.files.iter().map(|file| (file.change.path(), word(file)));
         let made = self.made.iter().map(|path| (path, "directory made"));
         let removed = self.removed.iter().map(|path| (path, "directory removed"));
+        let left_out = self.left_out.iter().map(|path| (path, "left as it is: a chronicle"));
         files
             .chain(made)
             .chain(removed)
+            .chain(left_out)
             .map(|(path, change)| json!({ "path": path, "change": change }))
             .collect()
     }

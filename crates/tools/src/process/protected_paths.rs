@@ -15,6 +15,9 @@ const NOT_SEARCHED: [&str; 6] = ["node_modules", "target", ".venv", "venv", "__p
 /// written, only not hidden from being read.
 const MAX_ENTRIES: usize = 200_000;
 
+/// The rule that protects chronicles.
+pub(super) const CHRONICLE_RULE: &str = "builtin/chronicle";
+
 /// Paths of the project, relative to it.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct ProtectedPaths {
@@ -48,7 +51,10 @@ pub(super) fn find(options: &ProcessOptions, filter: Option<&FileFilter>) -> Pro
         }
         let Some(relative) = name_of(path) else { continue };
         let is_denied = filter.is_some_and(|filter| !filter(Root::Project, &relative, Access::Read));
-        let protection = options.protections.of(Root::Project, &relative);
+        // What a command does to a chronicle is left out of its changes; a mount over it would keep the command from
+        // moving or removing the directory it stands in.
+        let protection =
+            options.protections.of(Root::Project, &relative).filter(|found| found.rule != CHRONICLE_RULE);
         // Git needs its directory to say anything about the project at all, and only writing to it is a way out.
         let is_hidden =
             is_denied || protection.is_some_and(|found| found.reads && found.rule != "builtin/git");
