@@ -38,7 +38,7 @@ pub async fn measure(section: &mut Section) -> Result<()> {
     let folder = tempfile::tempdir().context("no temporary folder")?;
     let project = folder.path().join("project");
     let files = fill(&package.path, &project)?;
-    let store = GraphStore::open(GraphOptions::new(folder.path().join("graph.sqlite"), &project))?;
+    let store = GraphStore::open(GraphOptions::new(folder.path().join("graph.sqlite"), &project)).await?;
     let before = peak_megabytes()?;
     let started = Instant::now();
     let ingested = store.ingest("HEAD").await?;

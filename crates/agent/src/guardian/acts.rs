@@ -157,10 +157,9 @@ impl Act {
                 }
                 Ok(Self::Call { tool: "shell_exec".to_owned(), arguments: fields.only(COMMAND_FIELDS) })
             }
-            "RUN_TESTS" => Ok(Self::Call {
-                tool: "test_run".to_owned(),
-                arguments: fields.only(TEST_FIELDS),
-            }),
+            "RUN_TESTS" => {
+                Ok(Self::Call { tool: "test_run".to_owned(), arguments: fields.only(TEST_FIELDS) })
+            }
             "CALL_TOOL" => {
                 let tool = fields.text("tool")?;
                 let arguments = step.fields.get("arguments").cloned().unwrap_or_else(|| json!({}));
@@ -233,7 +232,8 @@ impl Fields<'_> {
         let Some(name) = self.0.keys().find(|name| !known.contains(&name.as_str())) else { return Ok(()) };
         let is_meant = |meant: &&str| known.contains(meant) || *meant == "filePath";
         let other = OTHER_NAMES.iter().find(|(other, _)| other == name).map(|(_, meant)| *meant);
-        let near = other.filter(is_meant).or_else(|| nearest(name, known.iter().copied().chain(["filePath"])));
+        let near =
+            other.filter(is_meant).or_else(|| nearest(name, known.iter().copied().chain(["filePath"])));
         let help = match near {
             Some(near) => format!("did you mean `{near}`?"),
             None if known.is_empty() => "it has none".to_owned(),

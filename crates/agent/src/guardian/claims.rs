@@ -134,7 +134,11 @@ impl Guardian {
             }
         };
         if files.len() > MAX_CHRONICLES {
-            let message = format!("there are {} chronicles, more than {}", thousands(files.len()), thousands(MAX_CHRONICLES));
+            let message = format!(
+                "there are {} chronicles, more than {}",
+                thousands(files.len()),
+                thousands(MAX_CHRONICLES)
+            );
             return Err(ToolError::new(Code::Budget, message)
                 .help("narrow the scope of the chronicle in the configuration"));
         }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use tgp_contract::{
-    Access, Actor, Change, Code, Effect, Gate, GateRequest, RelativePath, Root, Severity, Stage, Target, ToolError,
-    Verdict,
+    Access, Actor, Change, Code, Effect, Gate, GateRequest, RelativePath, Root, Severity, Stage, Target,
+    ToolError, Verdict,
 };
 
 use super::claims::{Claim, Scope};
@@ -42,7 +42,7 @@ impl GuardianGate {
     /// Nothing against it, or the rule that is broken.
     async fn judged(&self, request: GateRequest<'_>) -> Result<(), Verdict> {
         if EXEMPT_TOOLS.contains(&request.definition.name.as_str()) {
-            return reconciled_by(&request.context.actor);
+            return objection(&request.context.actor).map_or(Ok(()), Err);
         }
         if writes(request).any(|path| path.as_str() == GUARDIAN_CHRONICLE) {
             let message = format!("`{GUARDIAN_CHRONICLE}` has the Guardian's own events, and nobody else's");
@@ -178,11 +178,11 @@ fn changed<'a>(request: GateRequest<'a>) -> impl Iterator<Item = &'a RelativePat
 
 /// Who may end a halt: a person, and an agent that somebody has allowed to. No rule of the policy stands in for that, or
 /// an agent whose writes are allowed would end its own halt; and a forged tool has nobody that could be asked.
-fn reconciled_by(actor: &Actor) -> Result<(), Verdict> {
+fn objection(actor: &Actor) -> Option<Verdict> {
     const RULE: &str = "guardian/reconcile";
     match actor {
-        Actor::Person(_) => Ok(()),
-        Actor::Agent(_) => Err(Verdict::Ask {
+        Actor::Person(_) => None,
+        Actor::Agent(_) => Some(Verdict::Ask {
             rule: RULE.to_owned(),
             reason: "it accepts what is broken as it is, and may end a halt".to_owned(),
         }),
@@ -190,7 +190,7 @@ fn reconciled_by(actor: &Actor) -> Result<(), Verdict> {
             let message = format!("the forged tool `{path}` cannot accept what is broken");
             let error = ToolError::new(Code::Permission, message)
                 .help("call `reconcile` itself, so that somebody is asked, or run `tgp guardian reconcile`");
-            Err(deny(RULE, error))
+            Some(deny(RULE, error))
         }
     }
 }

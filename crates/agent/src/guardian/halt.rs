@@ -160,7 +160,8 @@ impl Break {
     }
 
     pub(super) fn error(&self) -> ToolError {
-        let error = halted(self.said.clone(), &self.invariant, &self.expected, &self.actual, self.file.as_deref());
+        let error =
+            halted(self.said.clone(), &self.invariant, &self.expected, &self.actual, self.file.as_deref());
         if self.rows.is_empty() { error } else { error.detail("rows", self.rows.clone()) }
     }
 }

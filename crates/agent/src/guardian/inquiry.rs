@@ -1,21 +1,19 @@
 //! Looking at oneself: whether graph, chronicle, registry, audit and work tree tell the same story.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde::Serialize;
 use serde_json::{Value, json};
-use tgp_contract::{ChronicleEvent, Code, GraphQuestion, RelativePath, Severity, ToolError};
+use tgp_contract::{Code, GraphQuestion, RelativePath, Severity, ToolError};
 
 use super::Guardian;
-use super::claims::{MAX_SHARED_EVENTS, Scope};
+use super::claims::Scope;
 use super::questions::{Asked, rows};
+use super::wording::count;
 
 /// Findings of one kind that are told one by one.
-const MAX_OF_A_KIND: usize = 20;
-/// References to the audit that are looked up.
-const MAX_REFERENCES: usize = 10_000;
+pub(super) const MAX_OF_A_KIND: usize = 20;
 /// The field of an edit event that names its entry in the audit.
 pub const AUDIT_FIELD: &str = "audit";
 
@@ -61,7 +59,7 @@ impl Finding {
         Self { remedy: remedy.into(), ..self }
     }
 
-    fn of_error(area: &str, what: &str, error: &ToolError) -> Self {
+    pub(super) fn of_error(area: &str, what: &str, error: &ToolError) -> Self {
         Self::new(area, Gravity::Error, format!("{what}: {}", error.message))
             .evidence(json!({ "code": error.code, "details": error.details }))
             .remedy(error.help_of().unwrap_or("make it readable, and ask again").to_owned())
@@ -104,14 +102,17 @@ impl Guardian {
         let mut looked = vec!["graph".to_owned(), "worktree".to_owned()];
         self.inquire_graph(&mut findings).await;
         let chronicles = self.inquire_chronicle(sources, &mut findings).await;
-        looked.push(format!("chronicle ({chronicles} files)"));
+        looked.push(format!("chronicle ({})", count(chronicles, "file")));
         if sources.audit.is_some() {
             looked.push("audit".to_owned());
         }
         self.inquire_invariants(&mut findings).await;
         looked.push("invariants".to_owned());
         for inspector in &sources.inspectors {
-            looked.push(inspector.area().to_owned());
+            // Two may look at the same thing from two sides.
+            if !looked.iter().any(|area| area == inspector.area()) {
+                looked.push(inspector.area().to_owned());
+            }
             findings.extend(inspector.inspect().await);
         }
         if findings.is_empty() {
@@ -164,9 +165,20 @@ impl Guardian {
         if !broken.is_empty() {
             let shown: Vec<&String> = broken.iter().take(MAX_OF_A_KIND).collect();
             findings.push(
-                Finding::new("graph", Gravity::Info, format!("{} files do not parse whole", broken.len()))
+                Finding::new("graph", Gravity::Info, broken_message(broken.len()))
                     .evidence(json!({ "files": shown, "total": broken.len() }))
                     .remedy("what is around the errors is known; correct the files where they are source"),
+            );
+        }
+        if let Some(cut) = answers.get(1).filter(|answer| answer.truncated) {
+            let message = format!(
+                "the work tree was compared with {} of the graph only",
+                count(cut.rows.len(), "file")
+            );
+            findings.push(
+                Finding::new("worktree", Gravity::Info, message)
+                    .evidence(json!({ "compared": cut.rows.len() }))
+                    .remedy("nothing to do; the others were not looked at"),
             );
         }
         let is_there = |path: &String| RelativePath::new(path).is_ok_and(|path| self.is_on_disk(&path));
@@ -177,7 +189,7 @@ impl Guardian {
                 Finding::new(
                     "worktree",
                     Gravity::Error,
-                    format!("the graph has {} files that the work tree has not", gone.len()),
+                    format!("the graph has {} that the work tree has not", count(gone.len(), "file")),
                 )
                 .evidence(json!({ "files": shown, "total": gone.len() }))
                 .remedy("run `tgp graph ingest --commit WORKTREE`"),
@@ -212,24 +224,20 @@ impl Guardian {
                 for contradiction in contradictions.iter().take(MAX_OF_A_KIND) {
                     let path = contradiction.path.as_str();
                     findings.push(
-                        Finding::new(
-                            "chronicle",
-                            Gravity::Error,
-                            format!("chronicle and graph disagree on `{path}`"),
-                        )
-                        .evidence(json!({
-                            "file": path,
-                            "expected": contradiction.expected(),
-                            "actual": contradiction.actual(),
-                            "event": contradiction.claim.event_id,
-                        }))
-                        .remedy(format!(
-                            "restore the file, or accept it with `tgp guardian reconcile {path}`"
-                        )),
+                        Finding::new("chronicle", Gravity::Error, contradiction.sentence())
+                            .evidence(json!({
+                                "file": path,
+                                "expected": contradiction.expected(),
+                                "actual": contradiction.actual(),
+                                "event": contradiction.claim.event_id,
+                            }))
+                            .remedy(format!(
+                                "restore the file, or accept it with `tgp guardian reconcile {path}`"
+                            )),
                     );
                 }
                 if let Some(more) = contradictions.len().checked_sub(MAX_OF_A_KIND).filter(|more| *more > 0) {
-                    let message = format!("chronicle and graph disagree on {more} more files");
+                    let message = format!("chronicle and graph disagree on {} more", count(more, "file"));
                     findings.push(
                         Finding::new("chronicle", Gravity::Error, message).remedy("settle the others first"),
                     );
@@ -239,66 +247,11 @@ impl Guardian {
                 findings.push(Finding::of_error("chronicle", "the chronicle cannot be compared", &error));
             }
         }
+        self.inquire_contents(&memory, findings).await;
         if let Some(audit) = &sources.audit {
             self.inquire_references(audit.as_ref(), findings).await;
         }
         memory.read
-    }
-
-    /// Events of edits that name an entry of the audit, against the audit.
-    async fn inquire_references(&self, audit: &dyn AuditIndex, findings: &mut Vec<Finding>) {
-        let Ok(files) = self.parts.chronicle.files().await else { return };
-        let mut wanted: BTreeMap<String, String> = BTreeMap::new();
-        let mut without = 0_usize;
-        for file in &files {
-            // A chronicle that cannot be read is a finding already.
-            let Ok(events) = self.parts.chronicle.tail(file, MAX_SHARED_EVENTS).await else { continue };
-            for event in events.iter().filter(|event| event.fields.contains_key("change")) {
-                if wanted.len() >= MAX_REFERENCES {
-                    break;
-                }
-                match reference(event) {
-                    Some(reference) => {
-                        wanted.insert(
-                            reference,
-                            format!("{file}: {}", event.event_id.as_deref().unwrap_or("?")),
-                        );
-                    }
-                    None if without >= MAX_OF_A_KIND => {}
-                    None => {
-                        without += 1;
-                        findings.push(
-                            Finding::new(
-                                "audit",
-                                Gravity::Warning,
-                                format!("an edit in `{file}` names no audit entry"),
-                            )
-                            .evidence(json!({ "event": event.event_id, "chronicle": file }))
-                            .remedy("find out who appended it; the kernel's own edits name one"),
-                        );
-                    }
-                }
-            }
-        }
-        let references: Vec<String> = wanted.keys().cloned().collect();
-        match audit.missing(&references).await {
-            Ok(missing) => {
-                let missing: BTreeSet<String> = missing.into_iter().collect();
-                for reference in missing.iter().take(MAX_OF_A_KIND) {
-                    let event = wanted.get(reference);
-                    findings.push(
-                        Finding::new(
-                            "audit",
-                            Gravity::Error,
-                            "the audit has no entry for an edit of the chronicle",
-                        )
-                        .evidence(json!({ "reference": reference, "event": event, "total": missing.len() }))
-                        .remedy("run `tgp audit verify`; entries are never removed"),
-                    );
-                }
-            }
-            Err(error) => findings.push(Finding::of_error("audit", "the audit cannot be asked", &error)),
-        }
     }
 
     async fn inquire_invariants(&self, findings: &mut Vec<Finding>) {
@@ -332,10 +285,7 @@ impl Guardian {
     }
 }
 
-fn reference(event: &ChronicleEvent) -> Option<String> {
-    match event.fields.get(AUDIT_FIELD)? {
-        Value::Null => None,
-        Value::String(text) => Some(text.clone()),
-        other => Some(other.to_string()),
-    }
+fn broken_message(files: usize) -> String {
+    let verb = if files == 1 { "does" } else { "do" };
+    format!("{} {verb} not parse whole", count(files, "file"))
 }

@@ -77,20 +77,25 @@ impl QueryPlace {
     fn new(file: &str, text: &str, location: Location) -> Self {
         let (line, column) = (narrow(location.line()), narrow(location.column()));
         let place = Self { file: file.to_owned(), line, column, is_block: false, is_plain: false };
-        let at = |line: u32| text.lines().nth(usize::try_from(line).unwrap_or(usize::MAX).saturating_sub(1));
-        let before = usize::try_from(column).unwrap_or(usize::MAX).saturating_sub(1);
-        match at(line).and_then(|line| line.chars().nth(before)) {
-            // The lines of a literal block are kept; the first one that is not empty says how far they are moved in.
-            Some('|') => {
-                let mut lines = text.lines().skip(usize::try_from(line).unwrap_or(usize::MAX));
-                let indent = lines.find(|line| !line.trim().is_empty()).map_or(0, |line| {
-                    line.chars().take_while(|letter| *letter == ' ').count()
-                });
-                let column = narrow(indent as u64 + 1);
-                Self { line: line.saturating_add(1), column, is_block: true, is_plain: true, ..place }
+        let above = usize::try_from(line - 1).unwrap_or(usize::MAX);
+        // The text of a block begins below the line that opens it, after empty lines that are part of the query.
+        let opening = text.lines().take(above).enumerate().filter(|(_, line)| !line.trim().is_empty()).last();
+        let opens = opening.and_then(|(at, line)| Some((at, line.trim_start().split_once("query:")?.1)));
+        let opens = opens.map(|(at, rest)| (at, rest.trim_start().chars().next()));
+        match opens {
+            Some((at, Some('|'))) => {
+                // The parser's column is where the block is moved in to.
+                let line = narrow(at as u64 + 2);
+                return Self { line, is_block: true, is_plain: true, ..place };
             }
-            // How folded lines and escapes were joined is not known any more.
-            Some('>' | '"') | None => place,
+            // How folded lines were joined is not known any more.
+            Some((_, Some('>'))) => return place,
+            Some(_) | None => {}
+        }
+        let before = usize::try_from(column - 1).unwrap_or(usize::MAX);
+        match text.lines().nth(above).and_then(|line| line.chars().nth(before)) {
+            // Nor are escapes.
+            Some('"') | None => place,
             Some('\'') => Self { column: column.saturating_add(1), is_plain: true, ..place },
             Some(_) => Self { is_plain: true, ..place },
         }

@@ -154,7 +154,9 @@ impl Guardian {
                     }
                     Vec::new()
                 }
-                Expect::None => beyond(&whole_rows(after, &invariant.name)?, &whole_rows(before, &invariant.name)?),
+                Expect::None => {
+                    beyond(&whole_rows(after, &invariant.name)?, &whole_rows(before, &invariant.name)?)
+                }
                 Expect::Kept => {
                     let mut missing =
                         beyond(&whole_rows(before, &invariant.name)?, &whole_rows(after, &invariant.name)?);

@@ -3,6 +3,7 @@
 
 mod acts;
 mod claims;
+mod evidence;
 mod gate;
 mod halt;
 mod inquiry;

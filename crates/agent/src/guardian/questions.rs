@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use tgp_contract::{Change, Code, GraphAnswer, GraphQuestion, RelativePath, ToolError};
 
 use super::invariants::QueryPlace;
-use super::wording::thousands;
+use super::wording::count;
 use super::{Guardian, Invariant};
 use crate::routing::hash;
 
@@ -74,8 +74,8 @@ pub(super) fn whole(answer: &GraphAnswer, label: &str) -> Result<(), ToolError> 
     if !answer.truncated {
         return Ok(());
     }
-    let most = thousands(answer.rows.len());
-    let message = format!("the answer to `{label}` has more than the {most} rows that the graph gives");
+    let most = count(answer.rows.len(), "row");
+    let message = format!("the answer to `{label}` has more than {most}, and the graph gives no more");
     Err(ToolError::new(Code::Budget, message)
         .detail("invariant", label)
         .help("narrow the query, so that it finds fewer rows"))

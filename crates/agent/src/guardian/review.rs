@@ -12,8 +12,8 @@ use super::acts::{Act, MAX_STEPS};
 use super::claims::{Memory, Scope};
 use super::judge::Broken;
 use super::questions::Row;
-use super::wording::count;
 use super::tree::{MAX_PLAN_BYTES, Tree};
+use super::wording::count;
 
 /// Findings that a reason names; the others are counted, and stand in the review.
 const MAX_REASONS: usize = 5;
@@ -170,11 +170,10 @@ impl Guardian {
                 (Act::Rename { to, .. }, Some(_)) => {
                     format!("the plan renames it to {to} and leaves these imports as they are")
                 }
-                (Act::Delete { .. }, Some(_)) => {
-                    "they would import what is not there any more".to_owned()
-                }
+                (Act::Delete { .. }, Some(_)) => "they would import what is not there any more".to_owned(),
                 (Act::Delete { acknowledged: false, .. }, None) => {
-                    "nothing would import it any more, so the step may say `\"acknowledged\": true`".to_owned()
+                    "nothing would import it any more, so the step may say `\"acknowledged\": true`"
+                        .to_owned()
                 }
                 _ => continue,
             };

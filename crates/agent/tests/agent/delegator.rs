@@ -115,7 +115,7 @@ async fn an_approved_plan_is_carried_out_in_order() {
         { "type": "EDIT_FILE", "filePath": "src/a.ts", "search": "src/b.ts", "replace": "src/lib/b.ts" },
         { "type": "DELETE_FILE", "filePath": "src/c.ts", "acknowledged": true },
         { "type": "WRITE_FILE", "filePath": "src/a.ts", "content": "import src/lib/b.ts\n" },
-        { "type": "RUN_COMMAND", "command": "make", "timeout_ms": 5, "why": "to see" },
+        { "type": "RUN_COMMAND", "command": "make", "timeout_ms": 5 },
         { "type": "RUN_TESTS", "only": "b" },
         { "type": "CALL_TOOL", "tool": "search", "arguments": { "query": "x" } },
     ]);

@@ -123,3 +123,42 @@ async fn the_blast_radius_has_importers_callers_and_tests_that_reach() {
     let many = vec!["src/a.ts".to_owned(); 1_001];
     assert_eq!(world.guardian.blast_radius(&many).await.unwrap_err().code, Code::Validation);
 }
+
+#[tokio::test]
+async fn an_old_violation_does_not_stand_in_the_way_of_its_own_repair() {
+    let lines = "MATCH (f:File)-[:DEFINES]->(s:Symbol) WHERE s.name STARTS WITH 'bad' RETURN f.path AS path, s.line AS line";
+    let numbers =
+        "MATCH (f:File)-[:DEFINES]->(s:Symbol) WHERE s.name STARTS WITH 'bad' RETURN s.line AS line";
+    let counted = "MATCH (s:Symbol) WHERE s.name STARTS WITH 'bad' RETURN count(*) AS bad";
+    // Query, the new text of a file with two violations on lines 1 and 2, and whether that is no worse.
+    let cases = [
+        (lines, "fn good\nfn bad1\nfn good2\nfn bad2\n", true),
+        (lines, "fn good\nfn good2\nfn bad2\n", true),
+        (lines, "fn bad1\nfn good\nfn bad2\nfn bad3\n", false),
+        (numbers, "fn good\nfn good2\nfn bad1\nfn bad2\n", true),
+        (numbers, "fn bad1\nfn bad2\nfn bad3\n", false),
+        (counted, "fn bad1\n", true),
+        (counted, "fn bad1\nfn bad3\n", true),
+        (counted, "fn bad1\nfn bad2\nfn bad3\n", false),
+    ];
+    for (query, text, is_fine) in cases {
+        let world = World::new(&[("src/a.ts", "fn bad1\nfn bad2\n"), ("src/b.ts", "")]);
+        world.rules(&format!("version: 1\ninvariants:\n{}", rule("no-bad", query, "expect: none")));
+        let found = world.guardian.judge_changes(&[write("src/a.ts", text)]).await.unwrap();
+        assert_eq!(found.is_empty(), is_fine, "{query}: {text:?}: {found:?}");
+    }
+    // Repaired here and broken there is broken; so is one more of the same texts, and the row that is named is new.
+    let world = World::new(&[("src/a.ts", "fn bad1\nfn bad2\n"), ("src/b.ts", "")]);
+    world.rules(&format!("version: 1\ninvariants:\n{}", rule("no-bad", lines, "expect: none")));
+    let changes = [write("src/a.ts", ""), write("src/b.ts", "fn bad1\n")];
+    let found = world.guardian.judge_changes(&changes).await.unwrap();
+    assert_eq!(found[0].rows, vec![json!({ "path": "src/b.ts", "line": 1 })]);
+    let found =
+        world.guardian.judge_changes(&[write("src/a.ts", "fn bad1\nfn bad2\nfn bad3\n")]).await.unwrap();
+    assert_eq!(found[0].rows, vec![json!({ "path": "src/a.ts", "line": 3 })]);
+    // What is kept is kept on another line, too.
+    world.rules(&format!("version: 1\ninvariants:\n{}", rule("kept", lines, "expect: kept")));
+    let found = world.guardian.judge_changes(&[write("src/a.ts", "\nfn bad1\n\nfn bad2\n")]).await.unwrap();
+    assert_eq!(found, vec![]);
+    assert_eq!(world.guardian.judge_changes(&[write("src/a.ts", "fn bad2\n")]).await.unwrap()[0].total, 1);
+}

@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering;
 use serde_json::{Value, json};
 use tgp_agent::{Assertion, EXEMPT_TOOLS, GuardianGate, Vigilance};
 use tgp_contract::{
-    Access, Change, Code, Effect, ExecutionPath, Gate, GateRequest, Root, Stage, Target, ToolCall,
-    ToolDefinition, ToolError, ToolName, Verdict,
+    Access, Actor, CallContext, Change, Code, Effect, ExecutionPath, Gate, GateRequest, Root, Stage, Target,
+    ToolCall, ToolDefinition, ToolError, ToolName, Verdict,
 };
 
 use crate::guardian_world::{World, context, path};
@@ -121,8 +121,34 @@ async fn t3_stretch_a_halt_in_force_prevents_every_call_but_reads_and_its_remedy
     let read = Asked { tool: "fs_read", effect: Effect::Read, targets: Vec::new(), proposed: None };
     assert!(judge(&world, &read).await.is_ok());
     assert_eq!(EXEMPT_TOOLS, ["reconcile"]);
-    let exempt = Asked { tool: "reconcile", effect: Effect::Write, targets: Vec::new(), proposed: None };
-    assert!(judge(&world, &exempt).await.is_ok());
+}
+
+#[tokio::test]
+async fn no_allow_rule_lets_an_agent_end_its_own_halt() {
+    let world = project();
+    let assertion = Assertion::new("MATCH (f:Symbol) RETURN f.name AS name", true);
+    world.guardian.bullet_wound_check(&[assertion]).await.unwrap_err();
+    let gate = GuardianGate::new(Arc::clone(&world.guardian), Vigilance::Touched);
+    let asked = Asked { tool: "reconcile", effect: Effect::Write, targets: Vec::new(), proposed: None };
+    let verdict = async |actor: Actor| {
+        with(&asked, async |request| {
+            let context = CallContext { actor, ..request.context.clone() };
+            gate.judge(GateRequest { context: &context, ..request }).await
+        })
+        .await
+    };
+    // A rule that does not begin with `default` is not overridden by one that allows.
+    let Verdict::Ask { rule, reason } = verdict(Actor::Agent("a".to_owned())).await else {
+        panic!("not asked")
+    };
+    assert_eq!(rule, "guardian/reconcile");
+    assert!(reason.contains("end a halt"), "{reason}");
+    // What a forged tool calls counts as agreed to, so nobody would be asked.
+    let Verdict::Deny { error, .. } = verdict(Actor::Tool(path("tools/x.ts"))).await else {
+        panic!("let pass")
+    };
+    assert_eq!(error.code, Code::Permission);
+    assert!(matches!(verdict(Actor::Person("ann".to_owned())).await, Verdict::Allow { .. }));
 }
 
 #[tokio::test]

@@ -111,12 +111,12 @@ async fn every_rule_names_step_fact_and_reason() {
         (
             json!([{ "type": "RENAME_FILE", "filePath": "src/b.ts", "to": "src/d.ts" }]),
             1,
-            "imported by src/a.ts, src/c.ts: the plan renames it to src/d.ts",
+            "exists in graph, imported by src/a.ts, src/c.ts: the plan renames it to src/d.ts",
         ),
         (
             json!([{ "type": "RENAME_FILE", "filePath": "src/b.ts", "to": "src/a.ts" }]),
             1,
-            "it exists already",
+            "`src/a.ts` exists already: it cannot be made anew",
         ),
         (
             json!([{ "type": "RENAME_FILE", "filePath": "src/b.ts", "to": "./src/b.ts" }]),
@@ -146,14 +146,18 @@ async fn every_rule_names_step_fact_and_reason() {
             2,
             "step 1 removes `src/alone.ts`",
         ),
-        (json!([{ "type": "CREATE_FILE", "filePath": "src/a.ts", "content": "" }]), 1, "it exists already"),
+        (
+            json!([{ "type": "CREATE_FILE", "filePath": "src/a.ts", "content": "" }]),
+            1,
+            "`src/a.ts` exists already",
+        ),
         (
             json!([
                 { "type": "WRITE_FILE", "filePath": "src/x.ts", "content": "" },
                 { "type": "CREATE_FILE", "filePath": "src/x.ts", "content": "" },
             ]),
             2,
-            "an earlier step makes it",
+            "an earlier step makes `src/x.ts` already",
         ),
         (json!([{ "type": "CREATE_FILE", "filePath": "src/x.ts" }]), 1, "`content` is missing"),
         (json!([{ "type": "CREATE_FILE", "content": "" }]), 1, "`filePath` is missing"),
@@ -196,19 +200,25 @@ async fn every_rule_names_step_fact_and_reason() {
         (
             json!([{ "type": "EDIT_FILE", "filePath": "src/api.ts", "oldText": "fn two\n", "newText": "" }]),
             0,
-            "breaks `api`: The API stays. (expected every row that was there before, found {\"name\":\"two\"})",
+            "expected every row that was there before, found {\"name\":\"two\"}: breaks `api`: The API stays.",
         ),
     ];
     for (steps, step, text) in cases {
         let world = project();
         world.rules(LAYERS);
         let denied = review(&world, steps.clone()).await;
-        let finding = denied.findings.iter().find(|finding| finding.reason.contains(text));
+        let whole = |finding: &StepFinding| format!("{}: {}", finding.fact, finding.reason);
+        let finding = denied.findings.iter().find(|finding| whole(finding).contains(text));
         let finding = finding.unwrap_or_else(|| panic!("{steps}: {denied:?}"));
         assert_eq!(finding.step, (step > 0).then_some(step), "{steps}: {denied:?}");
         assert_eq!(finding.severity, Severity::Error);
         assert!(!finding.fact.is_empty());
-        assert!(reason(&denied).contains(&finding.reason), "{denied:?}");
+        assert!(reason(&denied).contains(&whole(finding)), "{denied:?}");
+        // The two say different things.
+        assert!(
+            !finding.reason.contains(&finding.fact) && !finding.fact.contains(&finding.reason),
+            "{denied:?}"
+        );
     }
 }
 
@@ -277,7 +287,10 @@ async fn an_invariant_on_rows_is_broken_by_the_plan_that_empties_it() {
     world.rules(LAYERS);
     let steps = json!([{ "type": "DELETE_FILE", "filePath": "src/main.ts", "acknowledged": true }]);
     let denied = review(&world, steps).await;
-    assert!(reason(&denied).contains("plan: breaks `has-an-entry`"), "{denied:?}");
+    assert!(
+        reason(&denied).contains("plan: expected rows, found no rows: breaks `has-an-entry`"),
+        "{denied:?}"
+    );
 }
 
 #[tokio::test]
@@ -288,11 +301,11 @@ async fn a_plan_on_a_file_whose_chronicle_is_not_true_is_denied() {
     for (file, text) in [
         (
             "src/a.ts",
-            "src/a.ts: the chronicle says absent (FILE_DELETED in src/a.ts.sage), it is present in graph",
+            "the chronicle says that src/a.ts was deleted (FILE_DELETED of 2026-01-01T00:00:00Z), but it is there",
         ),
         (
             "src/ghost.ts",
-            "the chronicle says present (FILE_CREATED in .sage/project.sage), it is absent in graph",
+            "the chronicle says that src/ghost.ts was created (FILE_CREATED of 2026-01-01T00:00:01Z), but there is no such file",
         ),
     ] {
         let denied = review(
@@ -374,5 +387,90 @@ proptest! {
             assert_eq!(world.files.list(&path("")).unwrap(), before);
             assert_eq!(first.is_approved(), first.findings.iter().all(|one| one.severity == Severity::Warning));
         });
+    }
+}
+
+#[tokio::test]
+async fn importers_that_were_cut_off_never_approve() {
+    let world = project();
+    world.graph.cap.store(1, Ordering::SeqCst);
+    // Two files import it, and the graph names one of them.
+    let steps = json!([{ "type": "DELETE_FILE", "filePath": "src/b.ts", "acknowledged": true }]);
+    let error = world.guardian.review_plan(&plan(steps)).await.unwrap_err();
+    assert_eq!(error.code, Code::Budget);
+    assert!(error.message.contains("`importers` has more than 1 row,"), "{error}");
+    assert!(error.help_of().unwrap().contains("fewer files"), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_field_of_a_step_that_nobody_reads_is_refused() {
+    let world = project();
+    for (step, text) in [
+        (
+            json!({ "type": "WRITE_FILE", "filePath": "src/x.ts", "contents": "" }),
+            "`contents` is no field of a step of this type; did you mean `content`?",
+        ),
+        (json!({ "type": "WRITE_FILE", "path": "src/x.ts", "content": "" }), "did you mean `filePath`?"),
+        (json!({ "type": "RUN_COMMAND", "cmd": "make" }), "did you mean `command`?"),
+        (json!({ "type": "RUN_COMMAND", "command": "make", "why": "x" }), "the known ones are command, cwd"),
+        (
+            json!({ "type": "DELETE_FILE", "filePath": "src/alone.ts", "acknowleged": true }),
+            "did you mean `acknowledged`?",
+        ),
+        (
+            json!({ "type": "EDIT_FILE", "filePath": "src/a.ts", "old_string": "a", "new_string": "b" }),
+            "Text`?",
+        ),
+        (
+            json!({ "type": "EDIT_FILE", "filePath": "src/a.ts", "edits": [{ "oldText": "a", "newTxt": "b" }] }),
+            "`newTxt` is no field of an edit; did you mean `newText`?",
+        ),
+    ] {
+        let denied = review(&world, json!([step])).await;
+        assert!(denied.findings[0].fact.contains(text), "{denied:?}");
+    }
+}
+
+#[tokio::test]
+async fn numbers_of_one_are_said_as_one() {
+    let world = project();
+    world.rules(LAYERS.split("  - name: protected").next().unwrap());
+    world.event("src/a.ts.sage", "NOTE", None, json!({})).await;
+    let approved = review(&world, json!([{ "type": "RUN_TESTS" }])).await;
+    let Decision::Approve { justification } = approved.decision else { panic!("{approved:?}") };
+    assert_eq!(
+        justification,
+        "1 step; checked against graph, 1 chronicle and 1 invariant: nothing stands against it"
+    );
+}
+
+#[tokio::test]
+async fn an_error_in_a_query_is_at_its_line_of_the_file() {
+    let rule = |query: &str| {
+        format!(
+            "version: 1\ninvariants:\n  - name: misspelt\n    message: m\n    expect: none\n    query: {query}\n"
+        )
+    };
+    for (query, line, column) in [
+        ("|\n      MATCH (f:File)\n      WHERE g.path = 'x' RETURN f.path AS path", 8, 13),
+        ("MATCH (f:File) WHERE g.path = 'x' RETURN f.path AS path", 6, 33),
+        ("'MATCH (f:File) WHERE g.path = ''x'' RETURN f.path AS path'", 6, 34),
+        (">\n      MATCH (f:File)\n      WHERE g.path = 'x' RETURN f.path AS path", 7, 7),
+        ("|-\n\n      MATCH (f:File)\n      WHERE g.path = 'x' RETURN f.path AS path", 9, 13),
+        ("\"MATCH (f:File) WHERE g.path = 'x' RETURN f.path AS path\"", 6, 12),
+    ] {
+        let world = project();
+        world.rules(&rule(query));
+        let error = world.guardian.bullet_wound_check(&[]).await.unwrap_err();
+        assert_eq!((error.code, &error.details["invariant"]), (Code::Validation, &json!("misspelt")));
+        let place = error.place_of().unwrap();
+        assert_eq!(
+            (place.file.as_str(), place.line, place.column),
+            (".sage/invariants.yml", line, column),
+            "{query}"
+        );
+        let begin =
+            format!(".sage/invariants.yml:{line}:{column}: `misspelt` cannot be asked: `g` is not defined");
+        assert!(error.message.starts_with(&begin), "{error}");
     }
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tgp_agent::{Guardian, GuardianParts, Invariants};
 use tgp_contract::{
     Actor, Appended, CallContext, CallRecord, Cancellation, Change, Chronicle, ChronicleEvent, Code, Consent,
-    EventActor, FileSystem, Graph, GraphAnswer, GraphQuestion, Ingested, Plan, PlanStep, RelativePath,
+    EventActor, FileSystem, Graph, GraphAnswer, GraphQuestion, Ingested, Place, Plan, PlanStep, RelativePath,
     Standing, ToolCall, ToolCaller, ToolDefinition, ToolError, ToolResult, canonical,
 };
 use tgp_vfs::MemoryFs;
@@ -40,9 +40,9 @@ impl LineGraph {
             let is_broken = content.lines().any(|line| line == "broken");
             let node = json!({ "_labels": ["File"], "path": path, "test": path.starts_with("tests/"), "broken": is_broken });
             facts.nodes.insert(path.clone(), node);
-            for name in content.lines().filter_map(|line| line.strip_prefix("fn ")) {
-                let node =
-                    json!({ "_labels": ["Symbol"], "path": path, "name": name, "qualifiedName": name });
+            for (line, text) in (1..).zip(content.lines()) {
+                let Some(name) = text.strip_prefix("fn ") else { continue };
+                let node = json!({ "_labels": ["Symbol"], "path": path, "name": name, "qualifiedName": name, "line": line });
                 facts.nodes.insert(format!("{path}#{name}"), node);
                 facts.edges.push(("DEFINES".to_owned(), path.clone(), format!("{path}#{name}")));
             }
@@ -69,7 +69,7 @@ impl LineGraph {
             return Err(error);
         }
         let (columns, mut rows) = answer(&Self::facts(files), &question.query, &question.params)
-            .map_err(|problem| ToolError::new(Code::Validation, problem))?;
+            .map_err(|problem| refusal(&question.query, problem))?;
         if !rows.is_empty() {
             let turn = self.order.load(Ordering::SeqCst) % rows.len();
             rows.rotate_left(turn);
@@ -81,6 +81,22 @@ impl LineGraph {
         }
         let behind = *self.behind.lock().unwrap();
         Ok(GraphAnswer { columns, rows, truncated, standing: Standing { behind, ..Standing::default() } })
+    }
+}
+
+/// What cannot be asked, at the place of the name that it is about.
+fn refusal(query: &str, problem: String) -> ToolError {
+    let name = problem.split('`').nth(1).unwrap_or_default();
+    let place = query.find(&format!(" {name}.")).map(|at| {
+        let before = &query[..=at];
+        let (line, column) =
+            (before.matches('\n').count() + 1, before.rsplit('\n').next().unwrap().len() + 1);
+        Place { file: "query".to_owned(), line: line.try_into().unwrap(), column: column.try_into().unwrap() }
+    });
+    let error = ToolError::new(Code::Validation, problem);
+    match place {
+        Some(place) => error.place(&place),
+        None => error,
     }
 }
 

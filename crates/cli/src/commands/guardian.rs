@@ -57,7 +57,11 @@ enum GuardianCommand {
     /// Accept things as they are, so that work can go on.
     Reconcile {
         /// The file that chronicle and graph disagree about.
-        file: String,
+        #[arg(required_unless_present = "all", conflicts_with = "all")]
+        file: Option<String>,
+        /// Every file that they disagree about now.
+        #[arg(long)]
+        all: bool,
         /// The hash of the change that is accepted.
         #[arg(long, value_name = "HASH", default_value = "worktree")]
         diff_ref: String,
@@ -90,10 +94,9 @@ pub async fn run(arguments: GuardianArgs, global: &Global, printer: &Printer) ->
         (GuardianCommand::Review { .. }, Some(plan)) => review(&kernel, &plan, printer).await,
         (GuardianCommand::Run { yes, .. }, Some(plan)) => carry_out(&kernel, &plan, yes, printer).await,
         (GuardianCommand::Assert { cypher, expect }, _) => assert(&kernel, cypher, expect, printer).await,
-        (GuardianCommand::Reconcile { file, diff_ref, invariant, reason }, _) => {
-            let arguments =
-                json!({ "path": file, "diff_ref": diff_ref, "invariant": invariant, "reason": reason });
-            reconcile(&kernel, arguments, printer).await
+        (GuardianCommand::Reconcile { file, diff_ref, invariant, reason, .. }, _) => {
+            let accepted = json!({ "diff_ref": diff_ref, "invariant": invariant, "reason": reason });
+            reconcile(&kernel, file, &accepted, printer).await
         }
         _ => inquire(&kernel, printer).await,
     };
@@ -258,32 +261,53 @@ async fn inquire(kernel: &Kernel, printer: &Printer) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn reconcile(kernel: &Kernel, mut arguments: Value, printer: &Printer) -> Result<(), Failure> {
-    if let Some(fields) = arguments.as_object_mut() {
-        fields.retain(|_, value| !value.is_null());
+/// Accepts one file as it is, or all that are disagreed about.
+async fn reconcile(
+    kernel: &Kernel,
+    file: Option<String>,
+    accepted: &Value,
+    printer: &Printer,
+) -> Result<(), Failure> {
+    let files = match file {
+        Some(file) => vec![file],
+        None => kernel.knowledge().guardian().contradictions_now().await?,
+    };
+    let mut answers = Vec::new();
+    for file in &files {
+        let mut arguments = accepted.as_object().cloned().unwrap_or_default();
+        arguments.retain(|_, value| !value.is_null());
+        arguments.insert("path".to_owned(), json!(file));
+        let call = session::call(kernel, "reconcile", Value::Object(arguments), session::typed(false));
+        answers.push(call.await?);
     }
-    let data = session::call(kernel, "reconcile", arguments, session::typed(false)).await?;
+    let still_broken = answers.last().and_then(|data| data.get("stillBroken")).cloned().unwrap_or_default();
     if printer.json() {
-        let is_broken = data.get("stillBroken").is_some_and(|error| !error.is_null());
-        printer.document(&done(data));
-        return if is_broken { Err(Failure::Silent(Code::Halt)) } else { Ok(()) };
-    }
-    printer.line(&text_of(&data, "eventId"));
-    let appended = data.get("appended").and_then(Value::as_bool).unwrap_or_default();
-    let chronicle = text_of(&data, "chronicle");
-    printer.note(&if appended {
-        format!("one RECONCILIATION event in {chronicle}")
+        printer.document(&done(match <[Value; 1]>::try_from(answers) {
+            Ok([one]) => one,
+            Err(many) => json!({ "reconciled": many }),
+        }));
     } else {
-        format!("{chronicle} has this reconciliation already")
-    });
-    match data.get("stillBroken").filter(|error| !error.is_null()) {
-        Some(error) => {
-            printer.warn(&format!("work is still halted: {}", text_of(error, "message")));
-            Err(Failure::Silent(Code::Halt))
-        }
-        None => {
+        answers.iter().for_each(|data| say_reconciled(data, printer));
+        if files.is_empty() {
+            printer.note("chronicle and files agree about everything, so nothing was done");
+        } else if still_broken.is_null() {
             printer.note("work can go on");
-            Ok(())
+        } else {
+            printer.warn(&format!("work is still halted: {}", text_of(&still_broken, "message")));
         }
     }
+    if still_broken.is_null() { Ok(()) } else { Err(Failure::Silent(Code::Halt)) }
+}
+
+fn say_reconciled(data: &Value, printer: &Printer) {
+    let flag = |name: &str| data.get(name).and_then(Value::as_bool).unwrap_or_default();
+    let chronicle = text_of(data, "chronicle");
+    printer.line(&text_of(data, "eventId"));
+    printer.note(&match (flag("appended"), flag("settled")) {
+        (true, true) => format!("one RECONCILIATION event in {chronicle}"),
+        (true, false) => {
+            format!("one RECONCILIATION event in {chronicle}, though there was nothing to settle")
+        }
+        (false, _) => format!("{chronicle} has this reconciliation already"),
+    });
 }

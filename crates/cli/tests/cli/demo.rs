@@ -86,6 +86,8 @@ fn timeless_line(line: &str) -> String {
     };
     let hidden = |(index, word): (usize, &&str)| match *word {
         _ if is_time(index) => "TIME".to_owned(),
+        // A loaded machine needs seconds where others need milliseconds.
+        word if index > 0 && is_time(index - 1) => word.replace("ms", "s"),
         word if is_name(word) => "NAME".to_owned(),
         // How much there is room for depends on the width of the time behind it.
         word if word.starts_with('{') => "ARGUMENTS".to_owned(),

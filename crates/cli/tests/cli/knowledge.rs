@@ -30,7 +30,10 @@ pub fn shop() -> Project {
     // What is asked here is what the Guardian says, not whether a test came first.
     project.write("tgp.config.ts", "export default { tdd: { mode: 'explore' } };\n");
     git(&project, &["init", "--quiet"]);
-    project.write(".git/info/exclude", "/tgp.config.ts\n/.gitignore\n/.sage\n/plan.json\n*.sage\n");
+    project.write(
+        ".git/info/exclude",
+        "/tgp.config.ts\n/.gitignore\n/.gitattributes\n/.sage\n/plan.json\n*.sage\n",
+    );
     project.write("src/price.ts", "export function price(items: number): number {\n  return items * 3;\n}\n");
     project.write(
         "src/app.ts",
@@ -395,7 +398,8 @@ fn commands_move_and_remove_folders_with_chronicles_which_stay_as_they_are() {
     assert!(!project.file("src/feat/a.md").exists() && project.file("src/copy/a.md").exists());
     assert!(!project.file("src/copy/a.md.sage").exists() || project.read("src/copy/a.md.sage") != events);
     project.run(&["chronicle", "verify"]).expect_code(0);
-    let forbidden = json!({ "command": "echo 'version: 1' > .sage/invariants.yml" }).to_string();
+    let forbidden =
+        json!({ "command": "mkdir -p .sage; echo version: 1 > .sage/invariants.yml" }).to_string();
     let refused = project.run(&["call", "shell_exec", &forbidden, "--yes"]);
     assert_eq!((refused.code, error_code(&refused).as_str()), (Some(3), "EPOLICY"), "{refused:?}");
 }
@@ -420,4 +424,22 @@ fn branches_that_were_merged_keep_every_event_of_both() {
     project.write(".sage/project.sage", &kept);
     let found = project.run(&["guardian", "inquire"]).expect_code(0);
     assert!(found.stdout.contains("that no chronicle has"), "{found:?}");
+}
+
+#[test]
+fn files_that_were_removed_by_hand_are_reconciled_together_and_again() {
+    let project = shop();
+    for round in ["first", "second"] {
+        for name in ["one", "two", "three"] {
+            let write = json!({ "path": format!("src/{name}.md"), "content": round }).to_string();
+            project.run(&["call", "fs_write", &write, "--yes"]).expect_code(0);
+            std::fs::remove_file(project.file(&format!("src/{name}.md"))).unwrap();
+        }
+        project.run(&["guardian", "assert"]).expect_code(4);
+        let all = project.run(&["guardian", "reconcile", "--all"]).expect_code(0);
+        assert_eq!(all.stdout.lines().count(), 3, "{round}: {all:?}");
+        project.run(&["guardian", "assert"]).expect_code(0);
+    }
+    let nothing = project.run(&["guardian", "reconcile", "--all"]).expect_code(0);
+    assert!(nothing.stderr.contains("agree"), "{nothing:?}");
 }

@@ -158,7 +158,7 @@ impl Graph for BoltGraph {
     }
 
     async fn query(&self, question: GraphQuestion) -> Result<GraphAnswer, ToolError> {
-        let query = rewritten(question.query.clone()).await?;
+        let query = rewritten(question.query.clone(), !self.options.any_names).await?;
         let (project, commit) = (self.project.clone(), question.commit.clone());
         let named = blocking(move || named(&project, commit)).await?;
         let time = self.options.time;
@@ -187,10 +187,10 @@ async fn blocking<T: Send + 'static>(
     tokio::task::spawn_blocking(work).await.map_err(cut_off)?
 }
 
-async fn rewritten(query: String) -> Result<Rewritten, ToolError> {
+async fn rewritten(query: String, vocabulary: bool) -> Result<Rewritten, ToolError> {
     blocking(move || {
         let work = || {
-            let limits = cypher::Limits::default();
+            let limits = cypher::Limits { vocabulary, ..cypher::Limits::default() };
             let tree = cypher::accepted(&query, &limits)?;
             rewrite::rewrite(&query, &tree, limits.hops)
                 .map_err(|refusal| refusal.into_error(&query, Phase::Compile))

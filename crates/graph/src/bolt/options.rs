@@ -36,6 +36,8 @@ pub struct BoltOptions {
     pub time: Duration,
     /// How long one batch of an ingest may take.
     pub write_time: Duration,
+    /// Whether labels, types and properties that the code graph has not are taken: a server may hold more than it.
+    pub any_names: bool,
 }
 
 impl BoltOptions {
@@ -91,6 +93,7 @@ impl BoltOptions {
             max_rows: ROWS,
             max_bytes: BYTES,
             time: TIME,
+            any_names: false,
             write_time: WRITE_TIME,
         })
     }

@@ -44,11 +44,13 @@ pub(crate) struct Limits {
     pub time: Duration,
     /// The longest path that a variable length may walk.
     pub hops: u32,
+    /// Whether the names of labels, types and properties are those of the code graph, and others are refused.
+    pub vocabulary: bool,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { rows: 10_000, bytes: 16 << 20, time: Duration::from_secs(10), hops: 64 }
+        Self { rows: 10_000, bytes: 16 << 20, time: Duration::from_secs(10), hops: 64, vocabulary: false }
     }
 }
 

@@ -138,7 +138,7 @@ impl Content {
 fn read_one(language: Language, content: &Content) -> Parse {
     match content {
         Content::Bytes(bytes) => Parse::read(language, bytes),
-        Content::TooLarge(size) => Parse::unread(*size),
+        Content::TooLarge(size) => Parse::unread(language, *size),
     }
 }
 
@@ -181,7 +181,8 @@ fn read_all(contents: &[(Language, Content)]) -> Vec<Parse> {
         .into_iter()
         .zip(contents)
         .map(|(parse, (_, content))| {
-            parse.unwrap_or_else(|| Parse { broken: true, ..read_one(Language::Plain, content) })
+            let unread = || Parse { broken: true, unparsed: true, ..read_one(Language::Plain, content) };
+            parse.unwrap_or_else(unread)
         })
         .collect()
 }

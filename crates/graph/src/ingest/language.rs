@@ -20,6 +20,8 @@ pub(crate) enum Language {
     PyProject = 11,
     GoMod = 12,
     Pom = 13,
+    /// Script in the elements of a page's template: Vue and Svelte.
+    Component = 14,
 }
 
 /// Where packages of a language come from.
@@ -58,7 +60,7 @@ impl Language {
             _ if name.starts_with("tsconfig") && name.ends_with(".json") => return Self::TsConfig,
             _ => {}
         }
-        match extension(name) {
+        match extension(name).to_ascii_lowercase().as_str() {
             "ts" | "mts" | "cts" => Self::TypeScript,
             "tsx" => Self::Tsx,
             "js" | "mjs" | "cjs" | "jsx" => Self::JavaScript,
@@ -66,6 +68,7 @@ impl Language {
             "py" | "pyi" => Self::Python,
             "go" => Self::Go,
             "java" => Self::Java,
+            "vue" | "svelte" => Self::Component,
             _ => Self::Plain,
         }
     }
@@ -79,9 +82,12 @@ impl Language {
 
     pub(crate) fn ecosystem(self) -> Option<Ecosystem> {
         Some(match self {
-            Self::TypeScript | Self::Tsx | Self::JavaScript | Self::PackageJson | Self::TsConfig => {
-                Ecosystem::Npm
-            }
+            Self::TypeScript
+            | Self::Tsx
+            | Self::JavaScript
+            | Self::Component
+            | Self::PackageJson
+            | Self::TsConfig => Ecosystem::Npm,
             Self::Rust | Self::CargoToml => Ecosystem::Cargo,
             Self::Python | Self::PyProject => Ecosystem::Pypi,
             Self::Go | Self::GoMod => Ecosystem::Go,
@@ -93,13 +99,15 @@ impl Language {
 
 /// The language's name as it stands in the graph; none for what has no well-known one.
 pub(crate) fn language_name(path: &str) -> Option<&'static str> {
-    Some(match extension(file_name(path)) {
+    Some(match extension(file_name(path)).to_ascii_lowercase().as_str() {
         "ts" | "mts" | "cts" | "tsx" => "typescript",
         "js" | "mjs" | "cjs" | "jsx" => "javascript",
         "rs" => "rust",
         "py" | "pyi" => "python",
         "go" => "go",
         "java" => "java",
+        "vue" => "vue",
+        "svelte" => "svelte",
         "json" => "json",
         "md" => "markdown",
         "toml" => "toml",
@@ -117,6 +125,11 @@ pub(crate) fn language_name(path: &str) -> Option<&'static str> {
 
 pub(crate) fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
+}
+
+/// Chronicles tell of the code and are no part of it.
+pub(crate) fn is_chronicle(path: &str) -> bool {
+    path.ends_with(".sage")
 }
 
 /// What follows the last dot of a name; empty where there is none, and for a name that begins with its only dot.

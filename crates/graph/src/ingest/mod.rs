@@ -4,6 +4,7 @@ pub(crate) mod advance;
 pub(crate) mod blobs;
 pub(crate) mod commits;
 pub(crate) mod history;
+pub(crate) mod ignores;
 pub(crate) mod language;
 pub(crate) mod link;
 mod manifest;

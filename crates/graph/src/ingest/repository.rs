@@ -1,12 +1,13 @@
 //! The project's git repository: names of commits, their order, their trees. Nothing here reaches the network.
 
-use std::collections::HashSet;
-use std::path::Path;
+use std::collections::{BTreeSet, HashSet};
+use std::path::{Path, PathBuf};
 
 use git2::{Delta, Diff, DiffFindOptions, DiffOptions, FileMode, ObjectType, Oid, Repository, Sort, Tree};
 use tgp_contract::{Code, ToolError};
 
 use super::blobs::Content;
+use super::language::{is_chronicle, join};
 use super::parse::MAX_BLOB_BYTES;
 use super::state::Blob;
 use crate::store::failure::GraphError;
@@ -70,6 +71,11 @@ impl Repo {
 
     pub(crate) fn root(&self) -> Option<&Path> {
         self.git.workdir()
+    }
+
+    /// The ignore rules that are no part of any tree.
+    pub(crate) fn exclude_file(&self) -> PathBuf {
+        self.git.commondir().join("info/exclude")
     }
 
     /// The commit that a name stands for.
@@ -200,6 +206,52 @@ impl Repo {
         self.changed(None, tree.as_ref())
     }
 
+    /// All files of the project that git knows: of the head's commit and of the index.
+    pub(crate) fn tracked(&self) -> Result<BTreeSet<String>, GraphError> {
+        let mut tracked = BTreeSet::new();
+        if let Some((_, head)) = self.head() {
+            tracked.extend(self.files(head)?.into_iter().map(|file| file.path));
+        }
+        let below = if self.prefix.is_empty() { String::new() } else { format!("{}/", self.prefix) };
+        for entry in self.index()?.iter().filter(|entry| is_file_mode(entry.mode)) {
+            let path = std::str::from_utf8(&entry.path).ok().and_then(|path| path.strip_prefix(&below));
+            tracked.extend(path.filter(|path| !is_chronicle(path)).map(str::to_owned));
+        }
+        Ok(tracked)
+    }
+
+    /// The index as it is now: this repository may have been open for long.
+    fn index(&self) -> Result<git2::Index, GraphError> {
+        let mut index = self.git.index()?;
+        if !self.git.is_bare() {
+            index.read(false)?;
+        }
+        Ok(index)
+    }
+
+    /// Whether git knows a file of the project, or one in this directory of it.
+    pub(crate) fn is_tracked(&self, path: &str) -> Result<bool, GraphError> {
+        let path = if self.prefix.is_empty() { path.to_owned() } else { join(&self.prefix, path) };
+        let index = self.index()?;
+        let in_index = (0..=3).any(|stage| index.get_path(Path::new(&path), stage).is_some())
+            || index.find_prefix(format!("{path}/")).is_ok();
+        if in_index {
+            return Ok(true);
+        }
+        let Some((_, head)) = self.head() else { return Ok(false) };
+        Ok(self.commit(head)?.tree()?.get_path(Path::new(&path)).is_ok())
+    }
+
+    /// How many files of the project at a commit have a path that is no UTF-8, and so are not in the graph.
+    pub(crate) fn skipped(&self, id: Oid) -> Result<u64, GraphError> {
+        let tree = self.tree(id)?;
+        let diff = self.diff(None, tree.as_ref())?;
+        let is_skipped = |file: git2::DiffFile<'_>| {
+            is_file(file.mode()) && file.path_bytes().is_some_and(|path| std::str::from_utf8(path).is_err())
+        };
+        Ok(diff.deltas().filter(|delta| is_skipped(delta.new_file())).count() as u64)
+    }
+
     /// What a commit did to the files of the project: against its parent, or for a merge what none of its parents has.
     pub(crate) fn touched(&self, id: Oid) -> Result<Vec<Touched>, GraphError> {
         if self.shallow.contains(&id) {
@@ -256,9 +308,15 @@ fn is_file(mode: FileMode) -> bool {
     matches!(mode, FileMode::Blob | FileMode::BlobExecutable | FileMode::BlobGroupWritable)
 }
 
-/// A path that is no UTF-8 is nothing.
+/// The same for the mode of an entry of the index.
+fn is_file_mode(mode: u32) -> bool {
+    mode & 0o170_000 == 0o100_000
+}
+
+/// A path that is no UTF-8 is nothing, and a chronicle is no part of the code.
 fn path_of(file: &git2::DiffFile<'_>) -> Option<String> {
-    std::str::from_utf8(file.path_bytes()?).ok().map(str::to_owned)
+    let path = std::str::from_utf8(file.path_bytes()?).ok()?;
+    (!is_chronicle(path)).then(|| path.to_owned())
 }
 
 pub(crate) fn blob_of(id: Oid) -> Blob {

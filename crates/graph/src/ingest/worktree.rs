@@ -1,26 +1,22 @@
 //! The files as they are: which ones count, and what they hold.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use git2::{ObjectType, Oid};
-use ignore::WalkBuilder;
-use ignore::gitignore::GitignoreBuilder;
 use rusqlite::{Connection, params};
 use tgp_contract::{Code, ToolError};
 
 use super::blobs::{Content, Parses};
-use super::language::Language;
+use super::ignores::Ignores;
+use super::language::{Language, is_chronicle, join};
 use super::parse::MAX_BLOB_BYTES;
 use super::repository::{Changed, blob_of};
 use super::state::{Blob, State};
 use crate::store::failure::GraphError;
-
-/// Directories that are never part of a project's own code, whatever is ignored.
-const NEVER: [&str; 4] = [".git", ".tgp", "node_modules", "target"];
 
 /// More files than any project has; beyond, the walk has gone astray.
 const MAX_FILES: usize = 500_000;
@@ -34,46 +30,60 @@ const SETTLED: Duration = Duration::from_secs(2);
 /// The project's files, as they are on the disk.
 pub(crate) struct WorkTree<'p> {
     pub(crate) project: &'p Path,
-    /// Files of the commit below: they count though they are ignored.
-    pub(crate) committed: HashSet<String>,
+    /// Files that git knows: they count though they are ignored.
+    pub(crate) tracked: BTreeSet<String>,
+    pub(crate) ignores: Ignores<'p>,
 }
 
 /// A file that was met on the walk.
-struct Met {
-    path: String,
+pub(crate) struct Met {
+    pub(crate) path: String,
     place: PathBuf,
     metadata: Metadata,
 }
 
+/// What differs from a state of the tree.
+pub(crate) struct Differences {
+    pub(crate) changes: Vec<Changed>,
+    /// Blobs that were read.
+    pub(crate) parsed: u64,
+    /// Files and directories whose name is no UTF-8.
+    pub(crate) skipped: u64,
+}
+
 impl WorkTree<'_> {
-    fn walk(&self) -> Result<Vec<Met>, GraphError> {
-        let mut met = Vec::new();
-        let mut seen = HashSet::new();
-        let walk = WalkBuilder::new(self.project)
-            .hidden(false)
-            .git_global(false)
-            .require_git(false)
-            .follow_links(false)
-            .filter_entry(|entry| {
-                let directory = entry.file_type().is_some_and(|kind| kind.is_dir());
-                let never = entry.file_name().to_str().is_some_and(|name| NEVER.contains(&name));
-                entry.depth() == 0 || !(never && (directory || entry.file_name() == ".git"))
-            })
-            .build();
-        for entry in walk {
+    fn has_tracked(&self, directory: &str) -> bool {
+        let below = format!("{directory}/");
+        self.tracked.range(below.clone()..).next().is_some_and(|path| path.starts_with(&below))
+    }
+
+    /// The files that count, by their paths, and how many have a path that cannot be told.
+    pub(crate) fn walk(&self) -> Result<(Vec<Met>, u64), GraphError> {
+        let mut met: BTreeMap<String, Met> = BTreeMap::new();
+        let mut skipped = 0;
+        let mut directories = vec![String::new()];
+        let is_tracked = |directory: &str| self.has_tracked(directory);
+        while let Some(directory) = directories.pop() {
             // What cannot be read is not there for git either.
-            let Ok(entry) = entry else { continue };
-            if !entry.file_type().is_some_and(|kind| kind.is_file()) {
-                continue;
+            let Ok(entries) = std::fs::read_dir(self.project.join(&directory)) else { continue };
+            for entry in entries.flatten() {
+                let Ok(kind) = entry.file_type() else { continue };
+                let name = entry.file_name();
+                let Some(name) = name.to_str() else {
+                    skipped += u64::from(kind.is_file() || kind.is_dir());
+                    continue;
+                };
+                let path = join(&directory, name);
+                if kind.is_dir() {
+                    if !self.ignores.leaves_out_directory(&path, &is_tracked) {
+                        directories.push(path);
+                    }
+                } else if kind.is_file() && !is_chronicle(&path) && !self.ignores.leaves_out_file(&path) {
+                    let Ok(metadata) = entry.metadata() else { continue };
+                    met.insert(path.clone(), Met { path, place: entry.path(), metadata });
+                }
             }
-            let Ok(metadata) = entry.metadata() else { continue };
-            let place = entry.into_path();
-            let path = place.strip_prefix(self.project).ok().and_then(Path::to_str).map(str::to_owned);
-            if let Some(path) = path {
-                seen.insert(path.clone());
-                met.push(Met { path, place, metadata });
-            }
-            if met.len() > MAX_FILES {
+            if met.len().max(directories.len()) > MAX_FILES {
                 return Err(ToolError::new(
                     Code::Validation,
                     format!("the project has more than {MAX_FILES} files"),
@@ -82,25 +92,26 @@ impl WorkTree<'_> {
                 .into());
             }
         }
-        for path in self.committed.iter().filter(|path| !seen.contains(*path)) {
+        for path in &self.tracked {
             let place = self.project.join(path);
-            if let Some(metadata) = plain_file(self.project, &place) {
-                met.push(Met { path: path.clone(), place, metadata });
+            if !met.contains_key(path)
+                && let Some(metadata) = plain_file(self.project, &place)
+            {
+                met.insert(path.clone(), Met { path: path.clone(), place, metadata });
             }
         }
-        met.sort_by(|left, right| left.path.cmp(&right.path));
-        Ok(met)
+        Ok((met.into_values().collect(), skipped))
     }
 
-    /// What differs from `state`; blobs that were never read are read. Answers also how many those were.
+    /// What differs from `state`; blobs that were never read are read.
     pub(crate) fn changes(
         &self,
         connection: &Connection,
         state: &State,
         parses: &mut Parses,
-    ) -> Result<(Vec<Changed>, u64), GraphError> {
+    ) -> Result<Differences, GraphError> {
         let known = known(connection)?;
-        let met = self.walk()?;
+        let (met, skipped) = self.walk()?;
         let mut blobs: BTreeMap<String, Blob> = BTreeMap::new();
         let mut unsure: Vec<&Met> = Vec::new();
         for file in &met {
@@ -111,10 +122,7 @@ impl WorkTree<'_> {
                 _ => unsure.push(file),
             }
         }
-        let mut parsed = 0;
-        for chunk in unsure.chunks(MAX_AT_ONCE) {
-            parsed += read_chunk(connection, parses, chunk, &mut blobs)?;
-        }
+        let parsed = read(connection, parses, &unsure, &mut blobs)?;
         // A settled file whose parse was thrown away with an old form is read once more.
         let mut changes: Vec<Changed> = Vec::new();
         for (path, blob) in &blobs {
@@ -130,7 +138,7 @@ impl WorkTree<'_> {
             connection.prepare_cached("DELETE FROM stat WHERE path = ?1")?.execute([path])?;
         }
         changes.sort_by(|left, right| left.path.cmp(&right.path));
-        Ok((changes, parsed))
+        Ok(Differences { changes, parsed, skipped })
     }
 }
 
@@ -166,6 +174,20 @@ fn known(connection: &Connection) -> Result<HashMap<String, (String, Blob)>, Gra
     let mut statement = connection.prepare_cached("SELECT path, seen, blob FROM stat")?;
     let rows = statement.query_map([], |row| Ok((row.get(0)?, (row.get(1)?, row.get(2)?))))?;
     Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// Reads files, a bounded number at once. Answers how many of their blobs were never read before.
+pub(crate) fn read(
+    connection: &Connection,
+    parses: &mut Parses,
+    files: &[&Met],
+    blobs: &mut BTreeMap<String, Blob>,
+) -> Result<u64, GraphError> {
+    let mut parsed = 0;
+    for chunk in files.chunks(MAX_AT_ONCE) {
+        parsed += read_chunk(connection, parses, chunk, blobs)?;
+    }
+    Ok(parsed)
 }
 
 /// Hashes and parses the same bytes, so that no other content can get into the memory of a blob.
@@ -213,41 +235,4 @@ fn read_file(file: &Met) -> Result<Option<(Blob, Content)>, GraphError> {
 
 pub(crate) fn hash(bytes: &[u8]) -> Result<Blob, GraphError> {
     Ok(blob_of(Oid::hash_object(ObjectType::Blob, bytes)?))
-}
-
-/// Whether a file that is not there yet would be passed over: by its directory's name, or by an ignore file.
-pub(crate) fn is_ignored(project: &Path, root: Option<&Path>, path: &str) -> bool {
-    if path.split('/').any(|name| name == ".git") {
-        return true;
-    }
-    let directories: Vec<&str> = path.split('/').collect();
-    let directories = directories.split_last().map_or(&[][..], |(_, directories)| directories);
-    if directories.iter().any(|name| NEVER.contains(name)) {
-        return true;
-    }
-    let place = project.join(path);
-    let top = root.filter(|root| project.starts_with(root)).unwrap_or(project);
-    let mut directory = place.parent();
-    while let Some(here) = directory.filter(|here| here.starts_with(top)) {
-        // The more particular file is asked first, and within a directory `.ignore`.
-        for name in [".ignore", ".gitignore", ".git/info/exclude"] {
-            let file = here.join(name);
-            if !file.is_file() {
-                continue;
-            }
-            let mut builder = GitignoreBuilder::new(here);
-            builder.add(&file);
-            if let Ok(rules) = builder.build() {
-                let verdict = rules.matched_path_or_any_parents(&place, false);
-                if verdict.is_ignore() {
-                    return true;
-                }
-                if verdict.is_whitelist() {
-                    return false;
-                }
-            }
-        }
-        directory = here.parent();
-    }
-    false
 }

@@ -1,14 +1,15 @@
 //! The work tree as the last moment, and changes that are only tried.
 
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 
 use globset::GlobSet;
 use rusqlite::hooks::{AuthContext, Authorization};
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, params};
-use tgp_contract::{Change, GraphAnswer, GraphQuestion, Ingested, ToolError};
+use tgp_contract::{Change, GraphAnswer, GraphQuestion, Ingested, RelativePath, ToolError};
 
-use super::connect::meta;
+use super::connect::{meta, set_meta};
 use super::face::Inner;
 use super::failure::GraphError;
 use super::moments::{self, WORKTREE};
@@ -20,14 +21,24 @@ use crate::ingest::advance::advance;
 use crate::ingest::blobs::{Content, Parses};
 use crate::ingest::commits;
 use crate::ingest::history;
-use crate::ingest::language::Language;
+use crate::ingest::ignores::{IGNORE_FILE, Ignores, is_at_or_below};
+use crate::ingest::language::{Language, file_name, is_chronicle};
 use crate::ingest::repository::{Changed, Repo};
-use crate::ingest::state::State;
-use crate::ingest::worktree::{self, WorkTree};
+use crate::ingest::state::{Blob, State};
+use crate::ingest::worktree::{self, Differences, Met, WorkTree};
 use crate::store::identity::Identities;
 
 /// How often a proposal begins anew because another process wrote in between.
 const MAX_TRIES: usize = 5;
+
+/// Where it is kept how many files the work tree has whose path is no UTF-8.
+pub(crate) const SKIPPED: &str = "skipped";
+
+/// Rows of an answer about a proposal. It is judged, not read: what is cut off could be what forbids it.
+const PROPOSAL_ROWS: usize = 100_000;
+
+/// Bytes of such an answer.
+const PROPOSAL_BYTES: usize = 64 << 20;
 
 /// SQLite's own limit of a row, which questions lower.
 const MAX_ROW_BYTES: i32 = 1_000_000_000;
@@ -57,12 +68,10 @@ impl Writing {
                     *state = State::load(connection, parses)?;
                 }
             }
-            let mut committed = std::collections::HashSet::new();
-            if let (Some(repo), Some(head)) = (repo, head) {
-                committed = repo.files(head)?.into_iter().map(|file| file.path).collect();
-            }
-            let tree = WorkTree { project, committed };
-            let (changes, parsed) = tree.changes(connection, state, parses)?;
+            let tracked = repo.map_or(Ok(BTreeSet::new()), Repo::tracked)?;
+            let tree = WorkTree { project, tracked, ignores: Ignores::new(project, repo) };
+            let Differences { changes, parsed, skipped } = tree.changes(connection, state, parses)?;
+            set_meta(connection, SKIPPED, &skipped.to_string())?;
             let last = commits::last(connection)?;
             let mut ids = Identities::load(connection)?;
             let moment = number.unwrap_or(last.number + 1);
@@ -124,7 +133,12 @@ impl Writing {
         let mut proposed = state.clone();
         cypher::prepare(&mut self.connection)?;
         let moment = moments::find(&self.connection, repo, Some(WORKTREE))?;
-        let limits = inner.limits();
+        let usual = inner.limits();
+        let limits = cypher::Limits {
+            rows: usual.rows.max(PROPOSAL_ROWS),
+            bytes: usual.bytes.max(PROPOSAL_BYTES),
+            ..usual
+        };
         let ask = |connection: &Connection| -> Result<Vec<GraphAnswer>, GraphError> {
             questions
                 .iter()
@@ -164,17 +178,16 @@ impl Place<'_> {
         parses: &mut Parses,
         changes: &[Change],
     ) -> Result<(), GraphError> {
-        let mut contents = std::collections::HashMap::new();
+        let project = &self.inner.options.project;
+        let mut contents = HashMap::new();
         let mut wanted = Vec::new();
-        let mut files: std::collections::BTreeMap<String, Option<crate::ingest::state::Blob>> =
-            std::collections::BTreeMap::new();
-        for change in changes {
+        let mut files: BTreeMap<String, Option<Blob>> = BTreeMap::new();
+        let (ignores, rules_change) = self.proposed_ignores(state, changes);
+        for change in changes.iter().filter(|change| !is_chronicle(change.path().as_str())) {
             let path = change.path().as_str().to_owned();
             match change {
                 Change::Write { content, .. } => {
-                    let known = state.file(&path).is_some();
-                    let root = self.repo.and_then(Repo::root);
-                    if !known && worktree::is_ignored(&self.inner.options.project, root, &path) {
+                    if state.file(&path).is_none() && self.is_left_out(&ignores, &path)? {
                         continue;
                     }
                     let blob = worktree::hash(content)?;
@@ -184,17 +197,26 @@ impl Place<'_> {
                     files.insert(path, Some(blob));
                 }
                 Change::Remove { .. } => {
-                    let below = format!("{path}/");
                     let all: Vec<String> = state
                         .files()
                         .keys()
                         .chain(files.keys())
-                        .filter(|file| **file == path || file.starts_with(&below))
+                        .filter(|file| is_at_or_below(file, &path))
                         .cloned()
                         .collect();
                     files.extend(all.into_iter().map(|file| (file, None)));
                 }
             }
+        }
+        if rules_change {
+            let tracked = self.repo.map_or(Ok(BTreeSet::new()), Repo::tracked)?;
+            let tree = WorkTree { project, tracked, ignores };
+            let removed: Vec<&str> = changes
+                .iter()
+                .filter(|change| matches!(change, Change::Remove { .. }))
+                .map(|change| change.path().as_str())
+                .collect();
+            uncover(connection, state, parses, &tree, &removed, &mut files)?;
         }
         parses.read(connection, wanted, |blob| {
             Ok(contents.get(&blob).map_or(Content::TooLarge(0), Content::share))
@@ -208,9 +230,72 @@ impl Place<'_> {
         let mut writer = Writer { connection, moment, draft: true, ids: &mut ids };
         advance(&mut writer, state, parses, &self.inner.tests, &changes)
     }
+
+    /// The ignore rules as the changes would have them, and whether they are others than before.
+    fn proposed_ignores(&self, state: &State, changes: &[Change]) -> (Ignores<'_>, bool) {
+        let mut ignores = Ignores::new(&self.inner.options.project, self.repo);
+        let mut are_others = false;
+        for change in changes {
+            let path = change.path().as_str();
+            match change {
+                Change::Write { content, .. } => are_others |= ignores.write(path, content),
+                Change::Remove { .. } => {
+                    ignores.remove(path);
+                    are_others |= state
+                        .files()
+                        .keys()
+                        .any(|file| file_name(file) == IGNORE_FILE && is_at_or_below(file, path));
+                }
+            }
+        }
+        (ignores, are_others)
+    }
+
+    /// Whether a file is no part of the repository.
+    fn is_left_out(&self, ignores: &Ignores<'_>, path: &str) -> Result<bool, GraphError> {
+        let Some(repo) = self.repo else { return Ok(ignores.leaves_out(path, &|_| false)) };
+        let is_tracked = |directory: &str| repo.is_tracked(directory).unwrap_or(true);
+        Ok(ignores.leaves_out(path, &is_tracked) && !repo.is_tracked(path)?)
+    }
+}
+
+/// What other ignore rules bring to light, and what they hide, beside what the changes name themselves.
+fn uncover(
+    connection: &Connection,
+    state: &State,
+    parses: &mut Parses,
+    tree: &WorkTree<'_>,
+    removed: &[&str],
+    files: &mut BTreeMap<String, Option<Blob>>,
+) -> Result<(), GraphError> {
+    let (met, _) = tree.walk()?;
+    let is_removed = |path: &str| removed.iter().any(|removed| is_at_or_below(path, removed));
+    let new: Vec<&Met> = met
+        .iter()
+        .filter(|file| state.file(&file.path).is_none() && !files.contains_key(&file.path))
+        .filter(|file| !is_removed(&file.path))
+        .collect();
+    let mut blobs = BTreeMap::new();
+    worktree::read(connection, parses, &new, &mut blobs)?;
+    let seen: HashSet<&str> = met.iter().map(|file| file.path.as_str()).collect();
+    let hidden = state.files().keys().filter(|path| !seen.contains(path.as_str()));
+    let hidden: Vec<String> = hidden.filter(|path| !files.contains_key(*path)).cloned().collect();
+    files.extend(hidden.into_iter().map(|path| (path, None)));
+    files.extend(blobs.into_iter().map(|(path, blob)| (path, Some(blob))));
+    Ok(())
 }
 
 impl Inner {
+    /// Whether each file is no part of the repository because of an ignore rule; nothing is without git.
+    pub(crate) fn ignored(&self, paths: &[RelativePath]) -> Result<Vec<bool>, GraphError> {
+        self.repository(|repo| {
+            let Some(repo) = repo else { return Ok(vec![false; paths.len()]) };
+            let place = Place { inner: self, repo: Some(repo) };
+            let ignores = Ignores::new(&self.options.project, Some(repo));
+            paths.iter().map(|path| place.is_left_out(&ignores, path.as_str())).collect()
+        })
+    }
+
     pub(crate) fn propose(
         &self,
         changes: &[Change],

@@ -74,6 +74,7 @@ impl Facts {
             bytes: limits.bytes.unwrap_or(usual.bytes),
             time: limits.time.unwrap_or(usual.time),
             hops: limits.hops.unwrap_or(usual.hops),
+            ..usual
         };
     }
 

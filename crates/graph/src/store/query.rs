@@ -61,6 +61,6 @@ impl Inner {
 
     pub(crate) fn limits(&self) -> cypher::Limits {
         let GraphOptions { max_rows, patience, .. } = self.options;
-        cypher::Limits { rows: max_rows, time: patience, ..cypher::Limits::default() }
+        cypher::Limits { rows: max_rows, time: patience, vocabulary: true, ..cypher::Limits::default() }
     }
 }

@@ -7,6 +7,7 @@ use serde::Serialize;
 use tgp_contract::{Standing, ToolError};
 
 use super::connect::meta;
+use super::draft::SKIPPED;
 use super::face::{GraphStore, Inner};
 use super::failure::GraphError;
 use super::moments;
@@ -25,6 +26,8 @@ pub struct Stats {
     pub relationships: BTreeMap<String, u64>,
     /// Files in which the parser met an error.
     pub broken: u64,
+    /// Files that are left out because their path is no UTF-8.
+    pub skipped: u64,
     /// Commits that were ingested.
     pub commits: u64,
     /// Whether the store has a draft of the work tree.
@@ -54,6 +57,14 @@ impl Inner {
             self.reader(|connection| {
                 let moment = moments::find(connection, repo, commit)?;
                 let (_, broken) = count_files(connection, moment.number)?;
+                let skipped = match (repo, git2::Oid::from_str(&moment.standing.commit)) {
+                    _ if moment.standing.draft => {
+                        meta(connection, SKIPPED)?.and_then(|text| text.parse().ok()).unwrap_or_default()
+                    }
+                    // A commit that git has dropped since cannot be asked any more.
+                    (Some(repo), Ok(id)) => repo.skipped(id).unwrap_or_default(),
+                    _ => 0,
+                };
                 let number = |sql: &str| -> Result<u64, GraphError> {
                     let count: i64 = connection.query_row(sql, [], |row| row.get(0))?;
                     Ok(u64::try_from(count).unwrap_or_default())
@@ -63,6 +74,7 @@ impl Inner {
                     nodes: labels(connection, moment.number)?,
                     relationships: types(connection, moment.number)?,
                     broken,
+                    skipped,
                     commits: number("SELECT count(*) FROM moment WHERE commit_id IS NOT NULL")?,
                     has_draft: moments::draft(connection)?.is_some(),
                     cut: meta(connection, "cut")?.is_some(),

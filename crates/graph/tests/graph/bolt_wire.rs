@@ -47,6 +47,7 @@ fn open(peer: &Peer, time: Duration) -> (Project, BoltGraph) {
     let mut options = BoltOptions::parse(&peer.address).unwrap();
     options.time = time;
     options.max_rows = 1000;
+    options.any_names = true;
     let graph = run(BoltGraph::open(project.options(), options)).unwrap();
     (project, graph)
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tgp_contract::GraphQuestion;
 use tgp_graph::{Facts, Stretch};
 
-fn page() -> String {
+pub fn page() -> String {
     let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/cypher.md");
     std::fs::read_to_string(file).unwrap()
 }
@@ -49,7 +49,7 @@ fn graph(page: &str) -> Facts {
 }
 
 /// The rows of all tables with this header.
-fn tables(page: &str, header: &[&str]) -> Vec<Vec<String>> {
+pub fn tables(page: &str, header: &[&str]) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
     let mut inside = false;
     for line in page.lines() {
@@ -72,7 +72,7 @@ fn tables(page: &str, header: &[&str]) -> Vec<Vec<String>> {
     rows
 }
 
-fn code(cell: &str) -> &str {
+pub fn code(cell: &str) -> &str {
     cell.strip_prefix('`')
         .and_then(|cell| cell.strip_suffix('`'))
         .unwrap_or_else(|| panic!("no code: {cell}"))

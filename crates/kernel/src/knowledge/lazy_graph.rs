@@ -54,10 +54,12 @@ impl Graph for LazyGraph {
             description: tool.description,
         };
         store.set_tools(known_tools(&self.root).into_iter().map(tool).collect()).await?;
-        match self.remote().await? {
-            Some(remote) if commit != WORKTREE => remote.ingest(commit).await,
-            _ => Ok(ingested),
+        if commit != WORKTREE
+            && let Some(remote) = self.remote().await?
+        {
+            remote.ingest(commit).await?;
         }
+        Ok(ingested)
     }
 
     async fn query(&self, question: GraphQuestion) -> Result<GraphAnswer, ToolError> {

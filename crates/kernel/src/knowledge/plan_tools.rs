@@ -68,7 +68,7 @@ fn reconcile_definition() -> Result<ToolDefinition, ToolError> {
     Ok(ToolDefinition {
         name: name("reconcile")?,
         aliases: vec!["guardian.reconcile".to_owned()],
-        description: "Accept things as they are where the chronicle and the code disagree about a file, or where an invariant is broken, so that halted work can go on. Appends one RECONCILIATION event, however often it is called. Answers {eventId, appended, chronicle, halted}.".to_owned(),
+        description: "Accept things as they are where the chronicle and the code disagree about a file, or where an invariant is broken, so that halted work can go on. Appends one RECONCILIATION event, however often it is called. Answers {eventId, appended, settled, lifted, chronicle, stillBroken}.".to_owned(),
         input_schema: json!({
             "type": "object",
             "properties": {

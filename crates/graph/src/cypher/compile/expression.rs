@@ -131,6 +131,7 @@ impl Compiler<'_> {
             }
             ExprKind::Property { expression, key } => {
                 let subject = self.expression(expression, inner)?;
+                self.check_access(expression, &subject.kind, key, inner)?;
                 self.property(subject, &key.kind.text, span)
             }
             ExprKind::Index { expression, index } | ExprKind::DynamicProperty { expression, key: index } => {
@@ -248,6 +249,7 @@ impl Compiler<'_> {
             let part = match &item.kind {
                 MapProjectionItemKind::AllProperties => self.properties(base.clone(), span)?.text,
                 MapProjectionItemKind::Property(name) => {
+                    self.check_access(&projection.base, &base.kind, name, scope)?;
                     let value = self.property(base.clone(), &name.kind.text, span)?;
                     let value = self.as_value(value);
                     mapped(&[format!("{}, {value}", self.text(&name.kind.text))])

@@ -10,6 +10,7 @@ use crate::cypher::value::kind;
 use super::calls::counted;
 use super::expression::{Form, Sql, by_kind};
 use super::scope::Scope;
+use super::vocabulary::Sort;
 use super::{Bind, Compiler, visible};
 
 /// Their names, for suggestions.
@@ -174,6 +175,12 @@ impl Compiler<'_> {
     /// Whether something has labels, or a type.
     pub(super) fn labelled(&mut self, subject: Sql, labels: &LabelExpression, span: Span) -> Outcome<String> {
         suits_span(&subject.kind, &[Type::Node, Type::Relationship], "a label test", span)?;
+        let sort = match subject.kind {
+            Type::Node => Sort::Node,
+            Type::Relationship => Sort::Relationship,
+            _ => Sort::Either,
+        };
+        self.check_labels(labels, sort)?;
         let of_node = |compiler: &mut Self, id: &str| {
             let id = id.to_owned();
             compiler.labels(labels, &move |compiler, name| {

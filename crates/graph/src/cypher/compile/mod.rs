@@ -18,6 +18,7 @@ mod scope;
 mod steps;
 mod suggest;
 mod visible;
+mod vocabulary;
 mod walk;
 
 use std::collections::VecDeque;
@@ -61,6 +62,7 @@ pub(crate) struct Program {
 struct Kept {
     query: String,
     hops: u32,
+    vocabulary: bool,
     program: Arc<Program>,
 }
 
@@ -68,10 +70,12 @@ static PROGRAMS: LazyLock<Mutex<VecDeque<Kept>>> = LazyLock::new(Mutex::default)
 
 /// Compiles a query, or takes it from those that were compiled before.
 pub(crate) fn program(query: &str, limits: &Limits) -> Result<Arc<Program>, ToolError> {
-    let hops = limits.hops;
+    let Limits { hops, vocabulary, .. } = *limits;
     {
         let mut kept = PROGRAMS.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(at) = kept.iter().position(|known| known.hops == hops && known.query == query)
+        let is_same =
+            |known: &Kept| known.hops == hops && known.vocabulary == vocabulary && known.query == query;
+        if let Some(at) = kept.iter().position(is_same)
             && let Some(known) = kept.remove(at)
         {
             let program = Arc::clone(&known.program);
@@ -82,7 +86,7 @@ pub(crate) fn program(query: &str, limits: &Limits) -> Result<Arc<Program>, Tool
     let compiled = std::thread::scope(|scope| {
         std::thread::Builder::new()
             .stack_size(STACK)
-            .spawn_scoped(scope, || compiled(query, hops))
+            .spawn_scoped(scope, || compiled(query, hops, vocabulary))
             .map_err(|error| ToolError::new(Code::Runtime, format!("no thread for the compiler: {error}")))?
             .join()
             .map_err(|_| ToolError::new(Code::Runtime, "the query made the compiler fail"))
@@ -92,13 +96,14 @@ pub(crate) fn program(query: &str, limits: &Limits) -> Result<Arc<Program>, Tool
     if kept.len() >= KEPT {
         kept.pop_front();
     }
-    kept.push_back(Kept { query: query.to_owned(), hops, program: Arc::clone(&program) });
+    kept.push_back(Kept { query: query.to_owned(), hops, vocabulary, program: Arc::clone(&program) });
     Ok(program)
 }
 
-fn compiled(query: &str, hops: u32) -> Outcome<Program> {
+fn compiled(query: &str, hops: u32, vocabulary: bool) -> Outcome<Program> {
     let parsed = syntax::parse(query)?;
-    let mut compiler = Compiler { source: query, hops, binds: vec![Bind::Moment], names: 0, rows: Rows::Bag };
+    let mut compiler =
+        Compiler { source: query, hops, vocabulary, binds: vec![Bind::Moment], names: 0, rows: Rows::Bag };
     let answer = compiler.regular(&parsed, &scope::Scope::default())?;
     Ok(Program { sql: answer.sql, binds: compiler.binds, columns: answer.columns })
 }
@@ -108,6 +113,8 @@ pub(super) struct Compiler<'q> {
     source: &'q str,
     /// The cap of variable lengths.
     hops: u32,
+    /// Whether only the names of the code graph are taken.
+    vocabulary: bool,
     binds: Vec<Bind>,
     /// How many names were given, so that none is given twice.
     names: usize,

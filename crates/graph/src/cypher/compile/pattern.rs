@@ -11,6 +11,7 @@ use crate::cypher::types::Type;
 
 use super::Compiler;
 use super::scope::{HIDDEN, Kind, Scope, Variable};
+use super::vocabulary::{Sort, said};
 
 /// The most relationships of one pattern: SQLite joins 64 tables, and each relationship needs two.
 const MAX_LINKS: usize = 24;
@@ -22,6 +23,28 @@ pub(super) struct Node<'a> {
     pub labels: Vec<&'a LabelExpression>,
     pub properties: Vec<&'a MapEntry>,
     pub wheres: Vec<&'a Expr>,
+}
+
+impl Node<'_> {
+    /// Labels of which it has one: the pattern's, or those that it was bound with.
+    pub fn said(&self) -> Vec<String> {
+        let labels: Vec<String> = self.labels.iter().filter_map(|labels| said(labels)).flatten().collect();
+        match &self.bound {
+            Some(bound) if labels.is_empty() => bound.labels.clone(),
+            _ => labels,
+        }
+    }
+}
+
+impl Link<'_> {
+    /// Types of which it has one.
+    pub fn said(&self) -> Vec<String> {
+        match (&self.types, &self.bound) {
+            (Some(types), _) => types.clone(),
+            (None, Some(bound)) => bound.labels.clone(),
+            (None, None) => Vec::new(),
+        }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -197,6 +220,10 @@ impl Compiler<'_> {
             node.labels.extend(&pattern.labels);
             node.properties.extend(entries(pattern.properties.as_deref(), span)?);
             node.wheres.extend(pattern.where_clause.as_deref());
+            if let Some(labels) = &pattern.labels {
+                self.check_labels(labels, Sort::Node)?;
+            }
+            self.check_entries(&node.properties, &node.said(), Sort::Node)?;
         }
         Ok(at)
     }
@@ -246,7 +273,10 @@ impl Compiler<'_> {
                 text.clone()
             }
         };
-        graph.links.push(Link {
+        if let Some(types) = &pattern.labels {
+            self.check_labels(types, Sort::Relationship)?;
+        }
+        let link = Link {
             key,
             bound,
             types: pattern.labels.as_ref().map(types).transpose()?,
@@ -260,7 +290,9 @@ impl Compiler<'_> {
             length,
             properties: entries(pattern.properties.as_deref(), span)?,
             wheres: pattern.where_clause.as_deref().into_iter().collect(),
-        });
+        };
+        self.check_entries(&link.properties, &link.said(), Sort::Relationship)?;
+        graph.links.push(link);
         Ok(graph.links.len() - 1)
     }
 }

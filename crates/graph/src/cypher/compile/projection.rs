@@ -409,6 +409,7 @@ fn variable(name: &str, compiler: &Compiler<'_>, sql: Sql) -> Variable {
             value: sql.text,
             id,
             props,
+            labels: Vec::new(),
             outer: false,
         },
         _ => Variable::value(name, sql.kind.clone(), compiler.as_value(sql)),

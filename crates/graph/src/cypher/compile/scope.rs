@@ -23,6 +23,8 @@ pub(super) struct Variable {
     pub value: String,
     pub id: String,
     pub props: String,
+    /// Labels or types of which it has one, where the pattern says so.
+    pub labels: Vec<String>,
     /// Whether it belongs to a query around this one, and so needs no column in it.
     pub outer: bool,
 }
@@ -35,6 +37,7 @@ impl Variable {
             value: sql.into(),
             id: String::new(),
             props: String::new(),
+            labels: Vec::new(),
             outer: false,
         }
     }
@@ -89,7 +92,8 @@ impl Variable {
             Kind::Value(_) => String::new(),
         };
         let id = if self.is_entity() { format!("{table}.{column}i") } else { String::new() };
-        Self { name: self.name.clone(), kind: self.kind.clone(), value, id, props, outer: false }
+        let (name, kind, labels) = (self.name.clone(), self.kind.clone(), self.labels.clone());
+        Self { name, kind, value, id, props, labels, outer: false }
     }
 
     /// What makes two of its values one, for GROUP BY.

@@ -229,6 +229,7 @@ impl Compiler<'_> {
             value: format!("{alias}.row_id"),
             id: format!("{alias}.id"),
             props: format!("{alias}.props"),
+            labels: node.said(),
             outer: false,
         });
         building.local.push((node.key.clone(), alias.to_owned()));
@@ -325,6 +326,7 @@ impl Compiler<'_> {
             value: format!("{edge}.row_id"),
             id: format!("{edge}.id"),
             props: format!("{edge}.props"),
+            labels: link.said(),
             outer: false,
         });
         if let Some(done) = building.placed_links.get_mut(at) {

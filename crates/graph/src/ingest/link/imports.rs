@@ -35,7 +35,7 @@ pub(super) struct Resolved {
 
 pub(super) fn resolve(link: &Link<'_>, file: &str, import: &Import) -> Result<Resolved, GraphError> {
     match link.language(file) {
-        Language::TypeScript | Language::Tsx | Language::JavaScript => {
+        Language::TypeScript | Language::Tsx | Language::JavaScript | Language::Component => {
             Ok(javascript::resolve(link, file, import))
         }
         Language::Rust => rust::resolve(link, file, import),

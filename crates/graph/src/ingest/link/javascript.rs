@@ -7,7 +7,8 @@ use crate::ingest::parse::Import;
 use crate::ingest::state::Package;
 
 /// Extensions in the order in which they are tried.
-const EXTENSIONS: [&str; 11] = ["ts", "tsx", "d.ts", "js", "jsx", "mjs", "cjs", "mts", "cts", "vue", "json"];
+const EXTENSIONS: [&str; 12] =
+    ["ts", "tsx", "d.ts", "js", "jsx", "mjs", "cjs", "mts", "cts", "vue", "svelte", "json"];
 
 /// What a written extension may mean, when such a file is not there.
 const MEANINGS: [(&str, &[&str]); 4] = [

@@ -177,7 +177,7 @@ pub(crate) fn path_props(path: &str) -> Map<String, Value> {
     let mut props = Map::new();
     props.insert("path".to_owned(), path.into());
     props.insert("name".to_owned(), file_name(path).into());
-    props.insert("extension".to_owned(), extension(file_name(path)).into());
+    props.insert("extension".to_owned(), extension(file_name(path)).to_ascii_lowercase().into());
     if let Some(language) = language_name(path) {
         props.insert("language".to_owned(), language.into());
     }
@@ -193,6 +193,9 @@ fn file_props(world: &World<'_>, path: &str, file: &FileNow, parse: &Parse) -> S
     }
     props.insert("test".to_owned(), world.tests.is_match(path).into());
     props.insert("broken".to_owned(), parse.broken.into());
+    if parse.unparsed {
+        props.insert("unparsed".to_owned(), true.into());
+    }
     Value::Object(props).to_string()
 }
 

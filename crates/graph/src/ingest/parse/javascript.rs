@@ -29,7 +29,8 @@ pub(super) fn node<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope) -
                 let name = reader.field(node, "name").unwrap_or_default();
                 reader.symbol(Kind::Type, &name, node, scope, scope.exported);
             }
-            Next::Stop
+            // A type can be taken from another file: `typeof import("x")`.
+            Next::Descend(scope.hidden())
         }
         "method_definition" | "method_signature" | "abstract_method_signature" if scope.members => {
             define_method(reader, node, scope, "name")
@@ -48,6 +49,10 @@ pub(super) fn node<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope) -
             Next::Descend(scope.clone())
         }
         "call_expression" => call(reader, node, scope),
+        "comment" => {
+            modules::reference(reader, node);
+            Next::Stop
+        }
         "new_expression" => {
             if let Some(target) = node.child_by_field_name("constructor") {
                 callee(reader, target, node, scope);

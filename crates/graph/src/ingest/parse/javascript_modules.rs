@@ -2,6 +2,7 @@
 
 use tree_sitter::Node;
 
+use super::javascript_strings::{constant, text};
 use super::reader::{Next, Reader, Scope};
 use super::{ImportKind, Kind, Name};
 
@@ -24,7 +25,7 @@ pub(super) fn import(reader: &mut Reader<'_>, node: Node<'_>) {
             }
         }
     }
-    let specifier = reader.unquoted(source);
+    let specifier = text(reader, source);
     reader.import(ImportKind::Bind, specifier, names, module, node);
 }
 
@@ -34,7 +35,7 @@ fn import_equals(reader: &mut Reader<'_>, node: Node<'_>) {
     for clause in node.named_children(&mut cursor).filter(|child| child.kind() == "import_require_clause") {
         let Some(source) = clause.child_by_field_name("source") else { continue };
         let module = clause.named_child(0).map(|name| reader.text(name));
-        let specifier = reader.unquoted(source);
+        let specifier = text(reader, source);
         reader.import(ImportKind::Bind, specifier, Vec::new(), module, node);
     }
 }
@@ -58,7 +59,7 @@ pub(super) fn export<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope)
     let children: Vec<Node<'t>> = node.children(&mut cursor).collect();
     let clause = children.iter().find(|child| child.kind() == "export_clause");
     if let Some(source) = node.child_by_field_name("source") {
-        let specifier = reader.unquoted(source);
+        let specifier = text(reader, source);
         let namespace = children.iter().find(|child| child.kind() == "namespace_export");
         let names = match (clause, namespace) {
             (Some(clause), _) => specifiers(reader, *clause),
@@ -121,13 +122,42 @@ fn default_body(reader: &Reader<'_>, kind: Kind, symbol: Option<u32>, name: &str
     if kind == Kind::Class { reader.inside(symbol, name, scope, true) } else { scope.body(symbol) }
 }
 
+/// What `require` is called where it is not a function of one's own.
+const REQUIRES: [&str; 3] = ["require", "require.resolve", "module.require"];
+
 /// The specifier, when the node is `require("x")`.
 pub(super) fn required(reader: &Reader<'_>, node: Node<'_>) -> Option<String> {
-    if node.kind() != "call_expression" || reader.field(node, "function")? != "require" {
+    let is_call = node.kind() == "call_expression";
+    if !is_call || !REQUIRES.contains(&reader.field(node, "function")?.as_str()) {
         return None;
     }
-    let argument = node.child_by_field_name("arguments")?.named_child(0)?;
-    (argument.kind() == "string").then(|| reader.unquoted(argument))
+    first_argument(reader, node)
+}
+
+/// The first argument of a call, where it is known before the code runs.
+fn first_argument(reader: &Reader<'_>, call: Node<'_>) -> Option<String> {
+    let arguments = call.child_by_field_name("arguments")?;
+    let mut cursor = arguments.walk();
+    let first = arguments.named_children(&mut cursor).find(|child| child.kind() != "comment")?;
+    constant(reader, first)
+}
+
+/// `/// <reference path="x" />`: a path from the directory of the file, with or without a dot before it.
+pub(super) fn reference(reader: &mut Reader<'_>, comment: Node<'_>) {
+    let content = reader.text(comment);
+    let Some(content) = content.strip_prefix("///").map(str::trim_start) else { return };
+    // Letters of ASCII alone are changed, so that every place stays where it is.
+    let lower = content.to_ascii_lowercase();
+    if !lower.starts_with("<reference") {
+        return;
+    }
+    let Some(after) = lower.find("path").and_then(|at| content.get(at + "path".len()..)) else { return };
+    let Some(after) = after.trim_start().strip_prefix('=').map(str::trim_start) else { return };
+    let Some(quote) = after.chars().next().filter(|quote| matches!(quote, '"' | '\'')) else { return };
+    let Some(path) = after.split(quote).nth(1) else { return };
+    let is_relative = path.starts_with("./") || path.starts_with("../") || path.starts_with('/');
+    let specifier = if is_relative { path.to_owned() } else { format!("./{path}") };
+    reader.import(ImportKind::Bind, specifier, Vec::new(), None, comment);
 }
 
 /// `const {a, b: c} = require("x")` and `const x = require("x")`.
@@ -176,9 +206,7 @@ pub(super) fn bare_require(reader: &mut Reader<'_>, node: Node<'_>) {
 
 /// `import("x")`.
 pub(super) fn dynamic_import(reader: &mut Reader<'_>, node: Node<'_>) {
-    let argument = node.child_by_field_name("arguments").and_then(|arguments| arguments.named_child(0));
-    if let Some(argument) = argument.filter(|argument| argument.kind() == "string") {
-        let specifier = reader.unquoted(argument);
+    if let Some(specifier) = first_argument(reader, node) {
         reader.import(ImportKind::Bind, specifier, Vec::new(), None, node);
     }
 }

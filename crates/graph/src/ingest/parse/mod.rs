@@ -1,14 +1,17 @@
 //! From the bytes of one file to what it defines, imports and calls. Nothing here knows of any other file.
 
+mod component;
 mod go;
 mod java;
 mod javascript;
 mod javascript_modules;
+mod javascript_strings;
 mod python;
 mod reader;
 mod rust;
 mod rust_use;
 
+use std::borrow::Cow;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
@@ -19,9 +22,9 @@ use super::manifest::Manifest;
 use reader::Reader;
 
 /// The form of [`Parse`] in the store; results of another one are read again.
-pub(crate) const FORMAT: i64 = 1;
+pub(crate) const FORMAT: i64 = 2;
 
-/// A larger blob is a file without symbols: no one writes two megabytes of code by hand.
+/// A larger blob is not parsed, and marked so: no one writes two megabytes of code by hand.
 pub(crate) const MAX_BLOB_BYTES: usize = 2 << 20;
 
 /// The parser is stopped after this; the file is then marked as broken. A megabyte takes a tenth of it.
@@ -134,6 +137,8 @@ pub(crate) struct Parse {
     /// None for a binary, and for what is too large to be read.
     pub(crate) lines: Option<u32>,
     pub(crate) broken: bool,
+    /// Whether the file may hold more than was read of it, as it is too large, too deep, or took too long.
+    pub(crate) unparsed: bool,
     pub(crate) symbols: Vec<Symbol>,
     pub(crate) imports: Vec<Import>,
     pub(crate) calls: Vec<Call>,
@@ -145,17 +150,24 @@ pub(crate) struct Parse {
 }
 
 impl Parse {
-    /// A blob that is too large to be read.
-    pub(crate) fn unread(bytes: u64) -> Self {
-        Self { bytes, ..Self::default() }
+    /// A blob that is too large to be read. What could be code must not pass for code that imports nothing.
+    pub(crate) fn unread(language: Language, bytes: u64) -> Self {
+        let hides = language != Language::Plain;
+        Self { bytes, broken: hides, unparsed: hides, ..Self::default() }
     }
 
     pub(crate) fn read(language: Language, content: &[u8]) -> Self {
-        let mut parse = Self { bytes: content.len() as u64, ..Self::default() };
-        // Git's own rule: a NUL among the first 8,000 bytes.
-        if content.iter().take(8000).any(|byte| *byte == 0) || content.len() > MAX_BLOB_BYTES {
+        let bytes = content.len() as u64;
+        if content.len() > MAX_BLOB_BYTES {
+            return Self::unread(language, bytes);
+        }
+        let mut parse = Self { bytes, ..Self::default() };
+        // Git's own rule: a NUL among the first 8,000 bytes. It holds for what is not code alone, as a compiler may
+        // well take code with a NUL in it.
+        if language == Language::Plain && content.iter().take(8000).any(|byte| *byte == 0) {
             return parse;
         }
+        let content = &*readable(content);
         let breaks = content.iter().filter(|byte| **byte == b'\n').count();
         let unended = usize::from(content.last().is_some_and(|byte| *byte != b'\n'));
         parse.lines = Some(u32::try_from(breaks + unended).unwrap_or(u32::MAX));
@@ -174,6 +186,29 @@ impl Parse {
     }
 }
 
+/// Code as the grammars can read it: they take a NUL for the end of the file, and know no UTF-16, which compilers of
+/// TypeScript do.
+fn readable(content: &[u8]) -> Cow<'_, [u8]> {
+    let unit: Option<fn([u8; 2]) -> u16> = match content {
+        [0xFF, 0xFE, ..] => Some(u16::from_le_bytes),
+        [0xFE, 0xFF, ..] => Some(u16::from_be_bytes),
+        _ => None,
+    };
+    let text = match unit {
+        Some(unit) => {
+            let (pairs, _) = content.as_chunks::<2>();
+            let units = pairs.iter().skip(1).map(|pair| unit(*pair));
+            let text = char::decode_utf16(units).map(|letter| letter.unwrap_or(char::REPLACEMENT_CHARACTER));
+            Cow::Owned(text.collect::<String>().into_bytes())
+        }
+        None => Cow::Borrowed(content),
+    };
+    if text.contains(&0) {
+        return Cow::Owned(text.iter().map(|byte| if *byte == 0 { b' ' } else { *byte }).collect());
+    }
+    text
+}
+
 fn read_code(language: Language, content: &[u8], parse: &mut Parse) {
     let grammar: tree_sitter::Language = match language {
         Language::TypeScript => tree_sitter_typescript::LANGUAGE_TYPESCRIPT.into(),
@@ -183,11 +218,17 @@ fn read_code(language: Language, content: &[u8], parse: &mut Parse) {
         Language::Python => tree_sitter_python::LANGUAGE.into(),
         Language::Go => tree_sitter_go::LANGUAGE.into(),
         Language::Java => tree_sitter_java::LANGUAGE.into(),
+        Language::Component => {
+            let (language, script) = component::script(content);
+            read_code(language, &script, parse);
+            parse.imports.extend(component::sources(content));
+            return;
+        }
         _ => return,
     };
     let mut parser = tree_sitter::Parser::new();
     if parser.set_language(&grammar).is_err() {
-        parse.broken = true;
+        (parse.broken, parse.unparsed) = (true, true);
         return;
     }
     let started = Instant::now();
@@ -197,7 +238,7 @@ fn read_code(language: Language, content: &[u8], parse: &mut Parse) {
     let options = tree_sitter::ParseOptions::new().progress_callback(&mut watch);
     let mut source = |offset: usize, _: tree_sitter::Point| content.get(offset..).unwrap_or_default();
     let Some(tree) = parser.parse_with_options(&mut source, None, Some(options)) else {
-        parse.broken = true;
+        (parse.broken, parse.unparsed) = (true, true);
         return;
     };
     parse.broken = tree.root_node().has_error();

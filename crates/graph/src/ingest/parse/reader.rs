@@ -74,6 +74,7 @@ impl<'s> Reader<'s> {
 
     fn visit(&mut self, node: Node<'s>, look: Look, scope: &Scope) {
         if scope.depth > MAX_DEPTH {
+            self.out.unparsed = true;
             return;
         }
         if let Next::Descend(mut inner) = look(self, node, scope) {
@@ -83,6 +84,12 @@ impl<'s> Reader<'s> {
                 self.visit(child, look, &inner);
             }
         }
+    }
+
+    /// Whether one more item can be kept; where it cannot, the file is marked.
+    fn has_room(&mut self, items: usize) -> bool {
+        self.out.unparsed |= items >= MAX_ITEMS;
+        items < MAX_ITEMS
     }
 
     pub(super) fn text(&self, node: Node<'_>) -> String {
@@ -121,7 +128,7 @@ impl<'s> Reader<'s> {
         scope: &Scope,
         exported: bool,
     ) -> Option<u32> {
-        if name.is_empty() || self.out.symbols.len() >= MAX_ITEMS {
+        if name.is_empty() || !self.has_room(self.out.symbols.len()) {
             return None;
         }
         let qualified = if scope.prefix.is_empty() {
@@ -158,7 +165,7 @@ impl<'s> Reader<'s> {
     }
 
     pub(super) fn call(&mut self, name: String, receiver: Option<String>, node: Node<'_>, scope: &Scope) {
-        if !name.is_empty() && self.out.calls.len() < MAX_ITEMS {
+        if !name.is_empty() && self.has_room(self.out.calls.len()) {
             let enclosing = scope.function.or(scope.container);
             self.out.calls.push(Call { name, receiver, line: Self::line(node), enclosing });
         }
@@ -184,14 +191,18 @@ impl<'s> Reader<'s> {
         node: Node<'_>,
         scope: &Scope,
     ) {
-        if !specifier.is_empty() && self.out.imports.len() < MAX_ITEMS {
+        if !specifier.is_empty() && self.has_room(self.out.imports.len()) {
+            // A name that was cut leads elsewhere.
+            self.out.unparsed |= specifier.len() >= MAX_TEXT_BYTES;
             let (line, scope) = (Self::line(node), scope.prefix.clone());
             self.out.imports.push(Import { kind, specifier, names, module, line, scope });
         }
     }
 
     pub(super) fn finish(self, parse: &mut Parse) {
-        let Parse { symbols, imports, calls, exports, package, .. } = self.out;
+        let Parse { symbols, imports, calls, exports, package, unparsed, .. } = self.out;
+        parse.unparsed |= unparsed;
+        parse.broken |= unparsed;
         *parse = Parse { symbols, imports, calls, exports, package, ..std::mem::take(parse) };
         // What is exported by a later statement.
         for (_, ours) in &parse.exports {

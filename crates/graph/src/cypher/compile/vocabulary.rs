@@ -1,0 +1,162 @@
+//! The names that the code graph has. A query that uses another one is refused: it would be empty, and look like an
+//! answer.
+
+use open_cypher::ast::{Expr, ExprKind, LabelExpression, LabelExpressionKind, MapEntry, Name};
+
+use crate::cypher::refusal::{Outcome, Refusal};
+use crate::cypher::types::Type;
+
+use super::Compiler;
+use super::scope::Scope;
+use super::suggest;
+
+/// A label or a type, and the properties of what has it. What ingest writes stands here.
+type Entry = (&'static str, &'static [&'static str]);
+
+const NODES: [Entry; 5] = [
+    (
+        "File",
+        &["path", "name", "extension", "language", "blob", "bytes", "lines", "test", "broken", "unparsed"],
+    ),
+    ("Symbol", &["name", "qualifiedName", "kind", "path", "line", "column", "endLine", "exported"]),
+    ("Package", &["name", "version", "ecosystem", "path", "external"]),
+    ("Commit", &["sha", "short", "author", "time", "message"]),
+    ("Tool", &["path", "name", "description"]),
+];
+
+const RELATIONSHIPS: [Entry; 7] = [
+    ("DEFINES", &[]),
+    ("CONTAINS", &[]),
+    ("IMPORTS", &["specifier", "names", "line"]),
+    ("CALLS", &["line", "count", "bestEffort", "how"]),
+    ("CHANGED_IN", &["change"]),
+    ("PARENT", &["order"]),
+    ("WAS_RENAMED_FROM", &["commit"]),
+];
+
+/// What a name belongs to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sort {
+    Node,
+    Relationship,
+    /// One of both.
+    Either,
+}
+
+impl Sort {
+    fn entries(self) -> impl Iterator<Item = &'static Entry> {
+        let nodes = NODES.iter().filter(move |_| self != Self::Relationship);
+        nodes.chain(RELATIONSHIPS.iter().filter(move |_| self != Self::Node))
+    }
+
+    fn of(kind: &Type) -> Option<Self> {
+        match kind {
+            Type::Node => Some(Self::Node),
+            Type::Relationship => Some(Self::Relationship),
+            _ => None,
+        }
+    }
+}
+
+/// The labels of which something has at least one; none where that is not said.
+pub(super) fn said(labels: &LabelExpression) -> Option<Vec<String>> {
+    match &labels.kind {
+        LabelExpressionKind::Name(name) => Some(vec![name.kind.text.clone()]),
+        LabelExpressionKind::Parenthesized(inner) => said(inner),
+        LabelExpressionKind::And(parts) => {
+            let all: Vec<String> = parts.iter().filter_map(said).flatten().collect();
+            (!all.is_empty()).then_some(all)
+        }
+        LabelExpressionKind::Or(parts) => {
+            parts.iter().map(said).collect::<Option<Vec<_>>>().map(|all| all.concat())
+        }
+        _ => None,
+    }
+}
+
+impl Compiler<'_> {
+    /// Refuses labels and types that nothing has.
+    pub(super) fn check_labels(&self, labels: &LabelExpression, sort: Sort) -> Outcome<()> {
+        if !self.vocabulary {
+            return Ok(());
+        }
+        match &labels.kind {
+            LabelExpressionKind::Name(name) => check_label(name, sort),
+            LabelExpressionKind::Parenthesized(inner) | LabelExpressionKind::Not(inner) => {
+                self.check_labels(inner, sort)
+            }
+            LabelExpressionKind::And(parts) | LabelExpressionKind::Or(parts) => {
+                parts.iter().try_for_each(|part| self.check_labels(part, sort))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses the names in the map of a pattern that what it describes cannot have.
+    pub(super) fn check_entries(&self, entries: &[&MapEntry], labels: &[String], sort: Sort) -> Outcome<()> {
+        if !self.vocabulary {
+            return Ok(());
+        }
+        entries.iter().try_for_each(|entry| check_property(&entry.key, labels, sort))
+    }
+
+    /// Refuses `subject.key` where the subject is a node or a relationship that cannot have it. Of a map, and of what
+    /// only turns out to be something when the query runs, nothing is known.
+    pub(super) fn check_access(&self, subject: &Expr, kind: &Type, key: &Name, scope: &Scope) -> Outcome<()> {
+        let Some(sort) = Sort::of(kind).filter(|_| self.vocabulary) else { return Ok(()) };
+        let labels = match variable(subject).and_then(|name| scope.find(&name.kind.text)) {
+            Some(variable) => variable.labels.as_slice(),
+            None => &[],
+        };
+        check_property(key, labels, sort)
+    }
+}
+
+fn variable(expression: &Expr) -> Option<&Name> {
+    match &expression.kind {
+        ExprKind::Variable(name) => Some(name),
+        ExprKind::Parenthesized(inner) => variable(inner),
+        _ => None,
+    }
+}
+
+fn check_label(name: &Name, sort: Sort) -> Outcome<()> {
+    let wanted = &name.kind.text;
+    if sort.entries().any(|(known, _)| known == wanted) {
+        return Ok(());
+    }
+    let (kind, noun) = match sort {
+        Sort::Relationship => ("UnknownRelationshipType", "relationship type"),
+        _ => ("UnknownLabel", "label"),
+    };
+    let refusal = Refusal::new(kind, name.span, format!("the graph has no {noun} `{wanted}`"));
+    Err(helped(refusal, wanted, sort.entries().map(|(known, _)| *known).collect()))
+}
+
+fn check_property(key: &Name, labels: &[String], sort: Sort) -> Outcome<()> {
+    let wanted = &key.kind.text;
+    let of = |entry: &&Entry| labels.is_empty() || labels.iter().any(|label| label == entry.0);
+    let mut known: Vec<&str> =
+        sort.entries().filter(of).flat_map(|(_, properties)| *properties).copied().collect();
+    if known.contains(&wanted.as_str()) {
+        return Ok(());
+    }
+    known.sort_unstable();
+    known.dedup();
+    let owner = match (labels, sort) {
+        ([], Sort::Relationship) => "a relationship".to_owned(),
+        ([], _) => "a node".to_owned(),
+        (labels, _) => labels.join(" or "),
+    };
+    let refusal = Refusal::new("UnknownProperty", key.span, format!("{owner} has no property `{wanted}`"));
+    Err(helped(refusal, wanted, known))
+}
+
+/// The nearest name, or else all of them.
+fn helped(refusal: Box<Refusal>, wanted: &str, known: Vec<&'static str>) -> Box<Refusal> {
+    match suggest::nearest(wanted, known.iter().copied()) {
+        Some(near) => refusal.help(format!("did you mean `{near}`?")),
+        None if known.is_empty() => refusal.help("it has no properties"),
+        None => refusal.help(format!("there are: {}", known.join(", "))),
+    }
+}

@@ -1,0 +1,135 @@
+//! Names that the code graph does not have are refused, with a place and what may have been meant.
+
+use serde_json::json;
+use tgp_contract::{Code, Graph, GraphQuestion};
+use tgp_graph::{Facts, GraphStore};
+
+use crate::page;
+use crate::support::{Project, ingest, rows, run};
+
+fn store(project: &mut Project) -> GraphStore {
+    project.write("a.ts", "import { b } from './b';\nimport 'left-pad';\nexport class A { m() { b(); } }\n");
+    project.write("b.ts", "export function b() {}\n");
+    project.write("package.json", "{\"name\": \"own\", \"version\": \"1.0.0\"}\n");
+    project.commit("first");
+    project.rename("b.ts", "c.ts");
+    project.write("a.ts", "import { b } from './c';\nimport 'left-pad';\nexport class A { m() { b(); } }\n");
+    project.commit("second");
+    let store = project.open();
+    ingest(&store, "HEAD");
+    store
+}
+
+#[test]
+fn a_misspelt_name_is_refused_with_its_place() {
+    let mut project = Project::new();
+    let store = store(&mut project);
+    let table = [
+        ("MATCH (f:Fil) RETURN f.path", "UnknownLabel", 1, 10, "did you mean `File`?"),
+        ("MATCH (f:File)\n-[:IMPORT]->(g) RETURN g", "UnknownRelationshipType", 2, 4, "`IMPORTS`"),
+        ("MATCH (f:File) RETURN f.pth", "UnknownProperty", 1, 25, "did you mean `path`?"),
+        ("MATCH (f:File {pth: 'a'}) RETURN f", "UnknownProperty", 1, 16, "`path`"),
+        ("MATCH ({pth: 'a'}) RETURN 1", "UnknownProperty", 1, 9, "`path`"),
+        ("MATCH (f:File) RETURN f.qualifiedName", "UnknownProperty", 1, 25, "there are: blob, broken"),
+        ("MATCH (f) RETURN f.lnes", "UnknownProperty", 1, 20, "`lines`"),
+        ("MATCH ()-[c:CALLS]->() RETURN c.specifier", "UnknownProperty", 1, 33, "there are: bestEffort"),
+        ("MATCH ()-[c:DEFINES {line: 1}]->() RETURN 1", "UnknownProperty", 1, 22, "no properties"),
+        ("MATCH ()-[:CALLS* {lin: 1}]->() RETURN 1", "UnknownProperty", 1, 20, "`line`"),
+        ("MATCH (f:File|Symbo) RETURN f", "UnknownLabel", 1, 15, "`Symbol`"),
+        ("MATCH (f) WHERE f:Fil RETURN f", "UnknownLabel", 1, 19, "`File`"),
+        ("MATCH (f) WHERE NOT (f)-[:CALL]->() RETURN f", "UnknownRelationshipType", 1, 27, "`CALLS`"),
+        ("MATCH (f:File) WHERE EXISTS { (f)-->(g:Pckage) } RETURN f", "UnknownLabel", 1, 40, "`Package`"),
+        ("MATCH (f:File) RETURN [(f)-->(g:Symbol) | g.nme]", "UnknownProperty", 1, 45, "`name`"),
+        ("MATCH (f:File) WITH f AS g RETURN g.pth", "UnknownProperty", 1, 37, "`path`"),
+        ("MATCH (f:File) MATCH (f)-->(s) RETURN f.sha", "UnknownProperty", 1, 41, "there are"),
+        ("MATCH (f:File) RETURN f {.pth}", "UnknownProperty", 1, 27, "`path`"),
+        ("MATCH (f:File) RETURN f.path ORDER BY f.lnes", "UnknownProperty", 1, 41, "`lines`"),
+        ("MATCH (f:file) RETURN f", "UnknownLabel", 1, 10, "did you mean `File`?"),
+    ];
+    for (query, kind, line, column, help) in table {
+        let error = run(store.query(GraphQuestion::new(query))).unwrap_err();
+        assert_eq!(
+            (error.code, &error.details["kind"]),
+            (Code::Validation, &json!(kind)),
+            "{query}: {error}"
+        );
+        let place = error.place_of().unwrap();
+        assert_eq!((place.line, place.column), (line, column), "{query}: {error}");
+        assert!(error.help_of().unwrap().contains(help), "{query}: {:?}", error.help_of());
+    }
+    // A server is not even asked.
+    let server = tgp_graph::BoltOptions::parse("bolt://127.0.0.1:1/x").unwrap();
+    let bolt = run(tgp_graph::BoltGraph::open(project.options(), server)).unwrap();
+    for (query, kind, ..) in table {
+        let error = run(bolt.query(GraphQuestion::new(query))).unwrap_err();
+        assert_eq!(error.details["kind"], json!(kind), "{query}: {error}");
+    }
+    // A graph of facts has any names.
+    let facts = Facts::new().unwrap();
+    for (query, ..) in table {
+        facts.query(&GraphQuestion::new(query)).unwrap();
+    }
+}
+
+/// Everything that ingest writes can be asked for.
+#[test]
+fn what_is_there_is_known() {
+    let mut project = Project::new();
+    let store = store(&mut project);
+    run(store.set_tools(vec![tgp_graph::ToolFact {
+        path: "tools/t".to_owned(),
+        name: "t".to_owned(),
+        description: "a tool".to_owned(),
+    }]))
+    .unwrap();
+    let export = run(store.export(Some("HEAD"), 10_000)).unwrap();
+    let mut asked = 0;
+    for node in &export.nodes {
+        for (label, property) in
+            node.labels.iter().flat_map(|label| node.properties.keys().map(move |key| (label, key)))
+        {
+            let found =
+                rows(&store, "HEAD", &format!("MATCH (n:{label}) WHERE n.{property} IS NOT NULL RETURN 1"));
+            assert!(!found.is_empty(), "{label} {property}");
+            asked += 1;
+        }
+    }
+    for edge in &export.relationships {
+        let query = format!("MATCH (a)-[r:{}]->(b) RETURN count(r)", edge.kind);
+        assert!(rows(&store, "HEAD", &query)[0][0].as_u64() > Some(0), "{query}");
+        for property in edge.properties.keys() {
+            let query = format!("MATCH ()-[r:{}]->() WHERE r.{property} IS NOT NULL RETURN 1", edge.kind);
+            assert!(!rows(&store, "HEAD", &query).is_empty(), "{query}");
+            asked += 1;
+        }
+    }
+    assert!(asked > 40, "{asked}");
+    let types: std::collections::BTreeSet<&str> =
+        export.relationships.iter().map(|edge| edge.kind.as_str()).collect();
+    assert_eq!(types.len(), 7, "{types:?}");
+    // Maps and what is only known when the query runs are free.
+    let free = rows(&store, "HEAD", "WITH {pth: 1} AS m UNWIND [m] AS x RETURN m.pth, x.pth, {a: 2}.a");
+    assert_eq!(free, [[json!(1), json!(1), json!(2)]]);
+    let free = rows(&store, "HEAD", "MATCH (n) WHERE n:File OR n:Symbol RETURN count(n.qualifiedName) > 0");
+    assert_eq!(free, [[json!(true)]]);
+}
+
+#[test]
+fn every_name_that_the_page_refuses_is_refused() {
+    let mut project = Project::new();
+    let store = store(&mut project);
+    let page = page::page();
+    let refusals = page::tables(&page, &["query to a code graph", "code", "kind", "it says"]);
+    assert!(refusals.len() > 3, "{}", refusals.len());
+    for row in refusals {
+        let query = page::code(&row[0]);
+        let error = run(store.query(GraphQuestion::new(query))).unwrap_err();
+        assert_eq!(
+            (error.code.as_str(), error.details["kind"].as_str()),
+            (&*row[1], Some(&*row[2])),
+            "{query}"
+        );
+        let said = format!("{} {}", error.message, error.help_of().unwrap_or_default());
+        assert!(said.contains(&row[3]) && error.place_of().is_some(), "{query}: {said}");
+    }
+}
