@@ -238,7 +238,7 @@ fn a_proposal_that_changes_the_ignore_rules_is_judged_by_them() {
         assert_eq!(ask(&[write("src/domain/.gitignore", "!*\n")]), none);
         if below.is_empty() {
             // Where it is not tracked, a rule can hide it as well.
-            assert_eq!(ask(&[write(".gitignore", "/free.ts\n")]).1, [a.clone()]);
+            assert_eq!(ask(&[write(".gitignore", "/free.ts\n")]).1, vec![a.clone()]);
         } else {
             assert_eq!(ask(&[write(".gitignore", "/free.ts\n")]).1, [free.clone(), a.clone()]);
         }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tgp_contract::{Change, Graph, GraphAnswer, GraphQuestion, Ingested, ToolError, ToolMetadata};
+use tgp_contract::{Change, Code, Graph, GraphAnswer, GraphQuestion, Ingested, ToolError, ToolMetadata};
 use tgp_graph::{BoltGraph, BoltOptions, GraphOptions, GraphStore, ToolFact};
 use tokio::sync::OnceCell;
 
@@ -63,10 +63,15 @@ impl Graph for LazyGraph {
     }
 
     async fn query(&self, question: GraphQuestion) -> Result<GraphAnswer, ToolError> {
+        if question.commit.as_deref() == Some(WORKTREE) {
+            // The files as they are now, and not when they were last read; nobody but this machine has them.
+            let answers = self.store().await?.propose(&[], std::slice::from_ref(&question)).await?;
+            let answer = answers.into_iter().next().map(|(now, _)| now);
+            return answer.ok_or_else(|| ToolError::new(Code::Internal, "the graph did not answer"));
+        }
         match self.remote().await? {
-            // Nobody else has the files as they are on this machine.
-            Some(remote) if question.commit.as_deref() != Some(WORKTREE) => remote.query(question).await,
-            _ => self.store().await?.query(question).await,
+            Some(remote) => remote.query(question).await,
+            None => self.store().await?.query(question).await,
         }
     }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use tgp::contract::{Plan, PlanStep};
+use tgp::contract::{Decision, Plan, PlanStep};
 use tgp::{Kernel, PlanOutcome};
 
 use super::memory::{Places, git};
@@ -64,8 +64,8 @@ impl Demo<'_> {
         self.say("step 1: CREATE_FILE src/notes.md    step 2: DELETE_FILE src/cost.ts");
         let report = kernel.carry_out(&plan, session::typed(false)).await?;
         self.expect(report.outcome == PlanOutcome::Denied, "the veto of the plan")?;
-        for finding in &report.review.findings {
-            self.say(&format!("denied: {}", visible(&finding.reason)));
+        if let Decision::Deny { reason } = &report.review.decision {
+            self.say(&format!("denied: {}", visible(reason)));
         }
         let untouched = project.join("src/cost.ts").is_file() && !project.join("src/notes.md").exists();
         self.expect(untouched, "the files after the veto")?;

@@ -12,7 +12,7 @@ use crate::arguments::Global;
 use crate::exit::{Failure, ShownError};
 use crate::printer::Printer;
 use crate::session;
-use crate::text::{count, table};
+use crate::text::{count, single_line, table};
 use drawing::Drawing;
 
 #[derive(Debug, Args)]
@@ -118,6 +118,10 @@ async fn query(
     format: Format,
     printer: &Printer,
 ) -> Result<(), Failure> {
+    if cypher.trim().is_empty() {
+        let error = ToolError::new(Code::Validation, "there is no query");
+        return Err(error.help("write one, such as \"MATCH (f:File) RETURN f.path\"").into());
+    }
     let params = parse_json("--params", params)?;
     if !params.is_object() {
         let error = ToolError::new(Code::Validation, "--params is no JSON object");
@@ -210,7 +214,8 @@ async fn stats(kernel: &Kernel, commit: Option<String>, printer: &Printer) -> Re
 fn said_stats(stats: &Value, commits: u64, bytes: u64, printer: &Printer) {
     let short: String = text_of(stats, "commit").chars().take(12).collect();
     let commits = usize::try_from(commits).unwrap_or(usize::MAX);
-    printer.note(&format!("at {short}; {} ingested, {} KB on disk", count(commits, "commit"), bytes / 1024));
+    let at = if short.is_empty() { "no commit yet".to_owned() } else { format!("at {short}") };
+    printer.note(&format!("{at}; {} ingested, {} KB on disk", count(commits, "commit"), bytes / 1024));
     if stats.get("cut").and_then(Value::as_bool).unwrap_or_default() {
         printer.warn("older commits were left out; graph.history says how many are read");
     }
@@ -268,7 +273,7 @@ fn cell(value: &Value) -> String {
         Value::Null => "null".to_owned(),
         Value::String(text) => text.replace('\n', "\\n").replace('\t', "\\t"),
         Value::Object(fields) if fields.contains_key("_labels") => {
-            let shown = drawing::title(value);
+            let shown = single_line(&drawing::title(value));
             format!("(:{} {shown})", kind(value))
         }
         Value::Object(fields) if fields.contains_key("_type") => format!("[:{}]", kind(value)),

@@ -130,7 +130,7 @@ fn check_label(name: &Name, sort: Sort) -> Outcome<()> {
         _ => ("UnknownLabel", "label"),
     };
     let refusal = Refusal::new(kind, name.span, format!("the graph has no {noun} `{wanted}`"));
-    Err(helped(refusal, wanted, sort.entries().map(|(known, _)| *known).collect()))
+    Err(helped(refusal, wanted, &sort.entries().map(|(known, _)| *known).collect::<Vec<_>>()))
 }
 
 fn check_property(key: &Name, labels: &[String], sort: Sort) -> Outcome<()> {
@@ -149,11 +149,11 @@ fn check_property(key: &Name, labels: &[String], sort: Sort) -> Outcome<()> {
         (labels, _) => labels.join(" or "),
     };
     let refusal = Refusal::new("UnknownProperty", key.span, format!("{owner} has no property `{wanted}`"));
-    Err(helped(refusal, wanted, known))
+    Err(helped(refusal, wanted, &known))
 }
 
 /// The nearest name, or else all of them.
-fn helped(refusal: Box<Refusal>, wanted: &str, known: Vec<&'static str>) -> Box<Refusal> {
+fn helped(refusal: Box<Refusal>, wanted: &str, known: &[&str]) -> Box<Refusal> {
     match suggest::nearest(wanted, known.iter().copied()) {
         Some(near) => refusal.help(format!("did you mean `{near}`?")),
         None if known.is_empty() => refusal.help("it has no properties"),

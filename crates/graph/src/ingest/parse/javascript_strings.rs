@@ -9,7 +9,7 @@ const MAX_PARTS: usize = 32;
 
 /// The content of a string literal; escapes stand for what they mean.
 pub(super) fn text(reader: &Reader<'_>, literal: Node<'_>) -> String {
-    let written = reader.text(literal);
+    let written = reader.whole_text(literal);
     let quote = |letter: &char| matches!(letter, '"' | '\'' | '`');
     let mut letters = written.chars();
     let Some(opening) = letters.next().filter(quote) else { return written };

@@ -1,5 +1,6 @@
 //! The walk through a syntax tree that all languages share.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 
 use tree_sitter::Node;
@@ -61,11 +62,13 @@ pub(super) struct Reader<'s> {
     separator: &'static str,
     pub(super) out: Parse,
     seen: HashMap<(Kind, String), u32>,
+    /// Whether a specifier was longer than what is kept of it.
+    is_cut: Cell<bool>,
 }
 
 impl<'s> Reader<'s> {
     pub(super) fn new(source: &'s [u8], separator: &'static str) -> Self {
-        Self { source, separator, out: Parse::default(), seen: HashMap::new() }
+        Self { source, separator, out: Parse::default(), seen: HashMap::new(), is_cut: Cell::new(false) }
     }
 
     pub(super) fn walk(&mut self, root: Node<'s>, look: Look) {
@@ -96,6 +99,14 @@ impl<'s> Reader<'s> {
         let bytes = self.source.get(node.byte_range()).unwrap_or_default();
         let bytes = bytes.get(..MAX_TEXT_BYTES).unwrap_or(bytes);
         String::from_utf8_lossy(bytes).into_owned()
+    }
+
+    /// As [`Self::text`], for what leads elsewhere when it is cut: then the file is marked.
+    pub(super) fn whole_text(&self, node: Node<'_>) -> String {
+        if node.byte_range().len() > MAX_TEXT_BYTES {
+            self.is_cut.set(true);
+        }
+        self.text(node)
     }
 
     pub(super) fn field(&self, node: Node<'_>, name: &str) -> Option<String> {
@@ -192,8 +203,8 @@ impl<'s> Reader<'s> {
         scope: &Scope,
     ) {
         if !specifier.is_empty() && self.has_room(self.out.imports.len()) {
-            // A name that was cut leads elsewhere.
-            self.out.unparsed |= specifier.len() >= MAX_TEXT_BYTES;
+            // A name that was cut leads elsewhere; a quote may have been taken off it.
+            self.out.unparsed |= specifier.len() + 1 >= MAX_TEXT_BYTES;
             let (line, scope) = (Self::line(node), scope.prefix.clone());
             self.out.imports.push(Import { kind, specifier, names, module, line, scope });
         }
@@ -201,8 +212,8 @@ impl<'s> Reader<'s> {
 
     pub(super) fn finish(self, parse: &mut Parse) {
         let Parse { symbols, imports, calls, exports, package, unparsed, .. } = self.out;
-        parse.unparsed |= unparsed;
-        parse.broken |= unparsed;
+        parse.unparsed |= unparsed || self.is_cut.get();
+        parse.broken |= parse.unparsed;
         *parse = Parse { symbols, imports, calls, exports, package, ..std::mem::take(parse) };
         // What is exported by a later statement.
         for (_, ours) in &parse.exports {
