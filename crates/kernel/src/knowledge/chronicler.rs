@@ -12,6 +12,8 @@ use tgp_contract::{
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
+use super::lazy_graph::LazyGraph;
+
 /// Changes of one call that become an event each. A command that writes more has unpacked or built something: one event
 /// tells of all that remain, with the hash of their list.
 const MAX_EVENTS: usize = 200;
@@ -22,6 +24,8 @@ const MAX_LISTED_BYTES: usize = 256 << 10;
 /// A recorder that tells the chronicle first. The event names the call, the record names the event.
 pub(crate) struct Chronicler {
     pub(crate) chronicle: Arc<dyn Chronicle>,
+    /// Says which files git ignores: build output and the like have no story.
+    pub(crate) graph: Arc<LazyGraph>,
     pub(crate) records: Arc<dyn Recorder>,
 }
 
@@ -56,6 +60,13 @@ impl Chronicler {
     async fn tell_files(&self, record: &CallRecord, files: &mut [FileEffect]) -> Result<(), ToolError> {
         let changed = |file: &&mut FileEffect| file.root == Root::Project && file.before != file.after;
         let mut changes: Vec<&mut FileEffect> = files.iter_mut().filter(changed).collect();
+        if changes.is_empty() {
+            return Ok(());
+        }
+        let paths: Vec<RelativePath> = changes.iter().map(|file| file.path.clone()).collect();
+        // Where nobody can tell, every change is told.
+        let mut ignored = self.graph.ignored(&paths).await.unwrap_or_default().into_iter();
+        changes.retain(|_| !ignored.next().unwrap_or_default());
         // What is gone comes first: an event that says otherwise may be the last word on it.
         changes.sort_by_key(|file| (file.after.is_some(), file.before.is_none()));
         let rest = changes.split_off(changes.len().min(MAX_EVENTS));

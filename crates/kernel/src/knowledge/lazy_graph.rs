@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tgp_contract::{Change, Code, Graph, GraphAnswer, GraphQuestion, Ingested, ToolError, ToolMetadata};
+use tgp_contract::{
+    Change, Code, Graph, GraphAnswer, GraphQuestion, Ingested, RelativePath, ToolError, ToolMetadata,
+};
 use tgp_graph::{BoltGraph, BoltOptions, GraphOptions, GraphStore, ToolFact};
 use tokio::sync::OnceCell;
 
@@ -33,6 +35,11 @@ impl LazyGraph {
     pub(crate) async fn store(&self) -> Result<&Arc<GraphStore>, ToolError> {
         let open = async || GraphStore::open(self.options.clone()).await.map(Arc::new);
         self.store.get_or_try_init(open).await
+    }
+
+    /// Which of the files git ignores.
+    pub(crate) async fn ignored(&self, paths: &[RelativePath]) -> Result<Vec<bool>, ToolError> {
+        self.store().await?.ignored(paths).await
     }
 
     /// The server, where there is one.

@@ -107,7 +107,7 @@ impl Knowledge {
             return records;
         }
         let chronicle = Arc::clone(&self.chronicle) as Arc<dyn Chronicle>;
-        Arc::new(Chronicler { chronicle, records })
+        Arc::new(Chronicler { chronicle, graph: Arc::clone(&self.graph), records })
     }
 
     /// Gives every line of a chronicle to `show`, oldest first, one at a time.
