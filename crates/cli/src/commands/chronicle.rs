@@ -30,11 +30,9 @@ pub struct ChronicleArgs {
 enum ChronicleCommand {
     /// Add an event; the same event again changes nothing.
     Append {
-        /// The file it is about, such as src/a.ts, or a chronicle, such as
-        /// .sage/decisions.sage.
+        /// The file it is about, or a chronicle, such as .sage/decisions.sage.
         path: String,
-        /// The event as JSON, with type, timestamp and actor; - reads it from
-        /// standard input.
+        /// The event: type, timestamp, actor and more; - is standard input.
         #[arg(value_name = "JSON", allow_hyphen_values = true)]
         event: String,
         /// Say what would be added, and add nothing.

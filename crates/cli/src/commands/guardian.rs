@@ -33,8 +33,7 @@ enum GuardianCommand {
         /// A JSON file: {"id": "...", "steps": [{"type": "EDIT_FILE", ...}]}.
         plan: PathBuf,
     },
-    /// Review a plan, and carry it out step by step if nothing stands
-    /// against it.
+    /// Review a plan, and carry it out if nothing stands against it.
     Run {
         /// As for review.
         plan: PathBuf,
@@ -42,8 +41,7 @@ enum GuardianCommand {
         #[arg(long)]
         yes: bool,
     },
-    /// Check the invariants, and the chronicle against the graph; halts all
-    /// work when one is broken.
+    /// Check what must hold; what is broken halts all work.
     Assert {
         /// One more assertion, in Cypher.
         #[arg(long, value_name = "QUERY", requires = "expect")]
@@ -62,10 +60,10 @@ enum GuardianCommand {
         /// Every file that they disagree about now.
         #[arg(long)]
         all: bool,
-        /// The hash of the change that is accepted.
+        /// The hash of the accepted change.
         #[arg(long, value_name = "HASH", default_value = "worktree")]
         diff_ref: String,
-        /// The invariant whose violations are accepted as they are now.
+        /// The invariant whose violations of now are accepted.
         #[arg(long, value_name = "NAME")]
         invariant: Option<String>,
         /// Why.
@@ -167,7 +165,13 @@ fn show_review(review: &Review, printer: &Printer) {
         }
         Decision::Deny { reason } => {
             let word = printer.paint_out(&Style::new().red(), "denied");
-            printer.line(&format!("{word}: {}", visible(reason)));
+            // The reason is all findings in one line, which stand above.
+            let against = match review.findings.len() {
+                0 => visible(reason),
+                1 => "1 finding stands against it".to_owned(),
+                number => format!("{number} findings stand against it"),
+            };
+            printer.line(&format!("{word}: {against}"));
         }
     }
 }

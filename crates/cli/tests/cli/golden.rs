@@ -31,6 +31,7 @@ screens!(
     greeting,
     help,
     init,
+    knowledge,
     memory,
     tools,
 );

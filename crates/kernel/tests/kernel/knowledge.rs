@@ -34,7 +34,7 @@ fn shop() -> Project {
     project
 }
 
-fn plan(steps: Value) -> Plan {
+fn plan(steps: &Value) -> Plan {
     serde_json::from_value(json!({ "id": "p", "steps": steps })).unwrap()
 }
 
@@ -57,13 +57,13 @@ async fn write(kernel: &Kernel, path: &str, content: &str) -> tgp::contract::Too
 async fn t3_a_plan_that_violates_the_graph_is_denied_and_names_who_imports_it() {
     let project = shop();
     let kernel = project.boot().await.unwrap();
-    let delete = plan(json!([{ "type": "DELETE_FILE", "filePath": "src/price.ts" }]));
+    let delete = plan(&json!([{ "type": "DELETE_FILE", "filePath": "src/price.ts" }]));
     let review = kernel.knowledge().guardian().review_plan(&delete).await.unwrap();
     let Decision::Deny { reason } = &review.decision else { panic!("{review:?}") };
     assert!(reason.contains("exists in graph"), "{reason}");
     assert!(format!("{review:?}").contains("imported by src/app.ts"), "{review:?}");
     // Nothing else is planned, so the same plan with its importer changed is fine.
-    let both = plan(json!([
+    let both = plan(&json!([
         { "type": "WRITE_FILE", "filePath": "src/app.ts", "content": "export const total = (): number => 6;\n" },
         { "type": "DELETE_FILE", "filePath": "src/price.ts", "acknowledged": true },
     ]));

@@ -34,8 +34,7 @@ enum GraphCommand {
         /// Such as "MATCH (f:File) RETURN f.path".
         #[arg(allow_hyphen_values = true)]
         cypher: String,
-        /// Any revision, or WORKTREE for the files as they are; the latest
-        /// ingested commit where there is none.
+        /// Any revision, or WORKTREE for the files; else the head.
         #[arg(long, value_name = "REV")]
         commit: Option<String>,
         /// Values for $names in the query.
@@ -46,13 +45,13 @@ enum GraphCommand {
     },
     /// Count what the graph knows.
     Stats {
-        /// Any revision; the latest ingested commit where there is none.
+        /// Any revision; else the head.
         #[arg(long, value_name = "REV")]
         commit: Option<String>,
     },
-    /// Write all nodes and relationships of a commit to standard output.
+    /// Write all nodes and relationships of a commit.
     Export {
-        /// Any revision; the latest ingested commit where there is none.
+        /// Any revision; else the head.
         #[arg(long, value_name = "REV")]
         commit: Option<String>,
         #[arg(long, value_enum, default_value_t = Format::Json)]
