@@ -100,7 +100,7 @@ fn e2e_5_the_tool_repository_is_a_git_repository() {
     // The project's own repository does not see it.
     let outer =
         project.shell("git init --quiet . && git status --porcelain --untracked-files=all").expect_code(0);
-    assert_eq!(outer.stdout, "?? .gitignore\n?? tgp.config.ts\n");
+    assert_eq!(outer.stdout, "?? .gitattributes\n?? .gitignore\n?? tgp.config.ts\n");
 }
 
 #[test]

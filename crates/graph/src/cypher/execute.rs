@@ -135,7 +135,7 @@ pub(super) fn run(
 ) -> Result<Table, ToolError> {
     let values = bound(program, question, view)?;
     let _guard = Guard::set(limits.time);
-    let failed = |error: rusqlite::Error| failure(&error, &question.query, limits);
+    let failed = |error: rusqlite::Error| failure(&error, &question.query, program, limits);
     let mut statement = connection.prepare_cached(&program.sql).map_err(failed)?;
     for (at, value) in values.iter().enumerate().take(statement.parameter_count()) {
         statement.raw_bind_parameter(at + 1, value).map_err(failed)?;
@@ -167,40 +167,107 @@ pub(super) fn run(
 
 /// The values for the places of the SQL.
 fn bound(program: &Program, question: &GraphQuestion, view: &View<'_>) -> Result<Vec<Value>, ToolError> {
-    program
-        .binds
-        .iter()
-        .map(|bind| match bind {
-            Bind::Moment => Ok(Value::Int(view.at)),
-            Bind::Value(value) => Ok(value.clone()),
-            Bind::Parameter(name) => {
-                let value = parameter(question, name)?;
-                if depth(value) > usize::from(MAX_DEPTH) {
-                    let message = format!("parameter `{name}` is more than {MAX_DEPTH} lists or maps deep");
-                    return Err(ToolError::new(Code::Budget, message));
+    let mut values = Vec::with_capacity(program.binds.len());
+    for (at, bind) in program.binds.iter().enumerate() {
+        let value = bound_one(bind, question, view).map_err(|error| {
+            match program.places.get(at).copied().flatten() {
+                Some(span) if error.place_of().is_none() => {
+                    error.place(&refusal::place(&question.query, span.start))
                 }
-                Ok(from_json(value))
+                _ => error,
             }
-            Bind::Revision(name) => (view.moments)(name).map(Value::Int),
-            Bind::RevisionParameter(name) => match parameter(question, name)? {
-                serde_json::Value::String(revision) => (view.moments)(revision).map(Value::Int),
-                _ => Err(ToolError::new(
-                    Code::Validation,
-                    format!("parameter `{name}` is the name of a revision"),
+        })?;
+        values.push(value);
+    }
+    Ok(values)
+}
+
+fn bound_one(bind: &Bind, question: &GraphQuestion, view: &View<'_>) -> Result<Value, ToolError> {
+    match bind {
+        Bind::Moment => Ok(Value::Int(view.at)),
+        Bind::Value(value) => Ok(value.clone()),
+        Bind::Parameter(name) => {
+            let value = parameter(question, name)?;
+            if depth(value) > usize::from(MAX_DEPTH) {
+                let message = format!("parameter `{name}` is more than {MAX_DEPTH} lists or maps deep");
+                return Err(ToolError::new(Code::Budget, message).help("pass it in parts"));
+            }
+            within(value, name)?;
+            Ok(from_json(value))
+        }
+        Bind::Count { clause, name } => {
+            let value = parameter(question, name)?;
+            if value.is_number() {
+                within(value, name)?;
+            }
+            match count(value) {
+                Value::Int(number) if number >= 0 => Ok(Value::Int(number)),
+                Value::Int(number) => Err(unfit(
+                    "NegativeIntegerArgument",
+                    format!("{clause} needs an integer that is not negative, parameter `{name}` is {number}"),
+                )),
+                other => Err(unfit(
+                    "InvalidArgumentType",
+                    format!("{clause} needs an integer, parameter `{name}` is {}", other.noun()),
                 )
+                .help(format!("pass a number: {{\"{name}\": 10}}"))),
+            }
+        }
+        Bind::Revision(name) => (view.moments)(name).map(Value::Int),
+        Bind::RevisionParameter(name) => match parameter(question, name)? {
+            serde_json::Value::String(revision) => (view.moments)(revision).map(Value::Int),
+            _ => Err(unfit("InvalidArgumentType", format!("parameter `{name}` is the name of a revision"))
                 .help("pass a string")),
-            },
-        })
-        .collect()
+        },
+    }
+}
+
+/// What SKIP or LIMIT are given. What is inside lists and maps does not matter: they are refused.
+fn count(value: &serde_json::Value) -> Value {
+    match value {
+        serde_json::Value::Array(_) => Value::List(Vec::new()),
+        serde_json::Value::Object(_) => Value::Map(Vec::new()),
+        plain => from_json(plain),
+    }
+}
+
+/// A parameter that the query cannot use.
+fn unfit(kind: &str, message: String) -> ToolError {
+    ToolError::new(Code::Validation, message).detail("kind", kind).detail("phase", "run")
 }
 
 fn parameter<'a>(question: &'a GraphQuestion, name: &str) -> Result<&'a serde_json::Value, ToolError> {
     question.params.get(name).ok_or_else(|| {
-        ToolError::new(Code::Validation, format!("the query needs the parameter `{name}`"))
+        unfit("MissingParameter", format!("the query needs the parameter `{name}`"))
             .help(format!("pass it: {{\"{name}\": ...}}"))
-            .detail("kind", "MissingParameter")
-            .detail("phase", "run")
     })
+}
+
+/// From here on a float is no integer of 64 bits.
+const BEYOND: f64 = 9_223_372_036_854_775_808.0;
+
+/// Refuses a number that is, or may have been, an integer beyond 64 bits. What JSON has without a fraction and is too
+/// large for an integer was made a float when it was parsed, and is another number now.
+fn within(value: &serde_json::Value, name: &str) -> Result<(), ToolError> {
+    let Some(path) = beyond(value) else { return Ok(()) };
+    Err(unfit("IntegerOverflow", format!("the number of `params.{name}{path}` is beyond 64 bits"))
+        .help("pass it as a string; a float of this size is written in the query: 1e300"))
+}
+
+/// The path of such a number.
+fn beyond(value: &serde_json::Value) -> Option<String> {
+    match value {
+        serde_json::Value::Number(number) if number.as_i64().is_none() => {
+            number.as_f64().is_none_or(|float| float.abs() >= BEYOND).then(String::new)
+        }
+        serde_json::Value::Array(items) => {
+            items.iter().enumerate().find_map(|(at, item)| beyond(item).map(|path| format!("[{at}]{path}")))
+        }
+        serde_json::Value::Object(entries) => {
+            entries.iter().find_map(|(key, item)| beyond(item).map(|path| format!(".{key}{path}")))
+        }
+        _ => None,
+    }
 }
 
 /// How deep a parameter is. What comes over a wire was parsed with a cap of its own, so this may recurse.
@@ -213,9 +280,9 @@ fn depth(value: &serde_json::Value) -> usize {
 }
 
 /// What a failed statement means.
-fn failure(error: &rusqlite::Error, query: &str, limits: &Limits) -> ToolError {
+fn failure(error: &rusqlite::Error, query: &str, program: &Program, limits: &Limits) -> ToolError {
     if let rusqlite::Error::UserFunctionError(inner) = error
-        && let Some(refusal) = refusal::read(&inner.to_string())
+        && let Some(refusal) = refusal::read(&inner.to_string(), query, &program.sites)
     {
         return refusal.into_error(query, Phase::Run);
     }
@@ -226,7 +293,9 @@ fn failure(error: &rusqlite::Error, query: &str, limits: &Limits) -> ToolError {
         }
         return broken(error);
     };
-    if let Some(refusal) = message.as_deref().and_then(refusal::read) {
+    if let Some(refusal) =
+        message.as_deref().and_then(|message| refusal::read(message, query, &program.sites))
+    {
         return refusal.into_error(query, Phase::Run);
     }
     match code.code {

@@ -5,6 +5,7 @@
 //! `value`.
 
 mod compile;
+mod complaint;
 mod execute;
 mod functions;
 mod key;

@@ -9,6 +9,12 @@ const FILE: &str = "query";
 /// What stands before a refusal in the message of a failed SQL function, so that it is told from SQLite's own.
 const MARK: &str = "cypher\u{1}";
 
+/// What stands between the parts of such a message.
+const END: char = '\u{2}';
+
+/// How many places are named when a value may have been met at any of them. More would not be looked at.
+const MOST_PLACES: usize = 5;
+
 /// Whether a query was refused before it ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
@@ -89,8 +95,14 @@ impl Refusal {
     }
 }
 
+/// A place as it is said in a text.
+pub(crate) fn spot(source: &str, offset: usize) -> String {
+    let place = place(source, offset);
+    format!("{}:{}", place.line, place.column)
+}
+
 /// Line and column, both from 1, of a byte of the query.
-fn place(source: &str, offset: usize) -> Place {
+pub(crate) fn place(source: &str, offset: usize) -> Place {
     let before = source.get(..offset).unwrap_or(source);
     let line = before.matches('\n').count() + 1;
     let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
@@ -101,19 +113,48 @@ fn place(source: &str, offset: usize) -> Place {
 /// A refusal by a value that an SQL function met.
 pub(crate) fn met(kind: &'static str, message: impl AsRef<str>) -> rusqlite::Error {
     let index = RUNTIME.iter().position(|known| *known == kind).unwrap_or(0);
-    rusqlite::Error::UserFunctionError(format!("{MARK}{index}{}", message.as_ref()).into())
+    rusqlite::Error::UserFunctionError(format!("{MARK}{index}{END}{}", message.as_ref()).into())
+}
+
+/// Says in a refusal which SQL function met the value, for the place in the query.
+pub(crate) fn met_by(function: &str, error: rusqlite::Error) -> rusqlite::Error {
+    let rusqlite::Error::UserFunctionError(inner) = &error else { return error };
+    let text = inner.to_string();
+    let parts = text.strip_prefix(MARK).and_then(|text| text.split_once(END));
+    match parts {
+        Some((index, message)) if index.len() == 1 => {
+            rusqlite::Error::UserFunctionError(format!("{MARK}{index}{function}{END}{message}").into())
+        }
+        _ => error,
+    }
 }
 
 /// Reads what [`met`] wrote, from the message that SQLite gives on.
-pub(crate) fn read(message: &str) -> Option<Refusal> {
+///
+/// `sites` are the places in the query where each SQL function is used. Where there is one, the refusal has it; where
+/// there are several, the help names them.
+pub(crate) fn read(message: &str, source: &str, sites: &[(String, Span)]) -> Option<Refusal> {
     let text = message.strip_prefix(MARK)?;
-    let (index, message) = text.split_at_checked(1)?;
+    let (head, message) = text.split_once(END)?;
+    let (index, function) = head.split_at_checked(1)?;
     let kind = RUNTIME.get(index.parse::<usize>().ok()?)?;
-    let (code, help) = match *kind {
-        "LimitExceeded" => {
+    let places: Vec<Span> =
+        sites.iter().filter(|(known, _)| known == function).map(|(_, span)| *span).collect();
+    let (code, help) = match (*kind, places.as_slice()) {
+        ("LimitExceeded", _) => {
             (Code::Budget, Some("ask for less: LIMIT, a shorter list, an upper length for paths".to_owned()))
+        }
+        (_, [_, _, ..]) => {
+            let spots: Vec<String> =
+                places.iter().take(MOST_PLACES).map(|span| spot(source, span.start)).collect();
+            let more = if places.len() > MOST_PLACES { " and others" } else { "" };
+            (Code::Validation, Some(format!("look at {}{more}: it is one of them", spots.join(", "))))
         }
         _ => (Code::Validation, None),
     };
-    Some(Refusal { kind, code, message: message.to_owned(), help, span: None })
+    let span = match places.as_slice() {
+        [only] => Some(*only),
+        _ => None,
+    };
+    Some(Refusal { kind, code, message: message.to_owned(), help, span })
 }

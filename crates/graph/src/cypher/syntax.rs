@@ -1,8 +1,9 @@
 //! The caps that hold before anything is parsed, and the parser.
 
 use open_cypher::ast::{QueryKind, RegularQuery, StatementKind};
-use open_cypher::{Keyword, Span, Token, TokenKind};
+use open_cypher::{Keyword, Token, TokenKind};
 
+use super::complaint::refused;
 use super::refusal::{Outcome, Refusal};
 
 /// The longest query. A question a person or a program writes has a few hundred bytes.
@@ -13,10 +14,6 @@ const MAX_TOKENS: usize = 8_000;
 
 /// How deep the tree of a query may be. Parser, compiler and SQLite recurse over it.
 pub(crate) const MAX_NESTING: usize = 240;
-
-/// Clauses of other dialects, of which the parser only says that a name is not expected.
-const FOREIGN: [&str; 11] =
-    ["FOREACH", "LOAD CSV", "USE", "SHOW", "DROP", "START", "INSERT", "FILTER", "LET", "PROFILE", "EXPLAIN"];
 
 /// The query that a text holds.
 pub(crate) fn parse(source: &str) -> Outcome<RegularQuery> {
@@ -36,7 +33,7 @@ pub(crate) fn parse(source: &str) -> Outcome<RegularQuery> {
         return Err(Refusal::too_much(message, "use fewer brackets and operators in one expression"));
     }
     let spelled = with_closed_filters(with_plain_calls(source, &tokens), &tokens);
-    let parsed = open_cypher::parse(&spelled).map_err(|errors| refused(source, &errors))?;
+    let parsed = open_cypher::parse(&spelled).map_err(|errors| refused(source, &tokens, &errors))?;
     let whole = parsed.program.span;
     let Some(statement) = parsed.program.statements.into_iter().next() else {
         return Err(
@@ -117,31 +114,6 @@ fn with_closed_filters(mut text: String, tokens: &[Token]) -> String {
 /// The name of a function as the query has it.
 pub(crate) fn function_name(parsed: &str) -> &str {
     CALLS.iter().find(|(_, _, plain)| *plain == parsed).map_or(parsed, |(_, name, _)| name)
-}
-
-fn refused(source: &str, errors: &open_cypher::ParseErrors) -> Box<Refusal> {
-    let Some(first) = errors.diagnostics().iter().find(|diagnostic| diagnostic.is_error()) else {
-        return Refusal::new("UnexpectedSyntax", Span::empty(source.len()), "the query cannot be parsed");
-    };
-    // Clauses that the parser does not know either.
-    let word = first.primary_span.text(source).unwrap_or_default().to_uppercase();
-    let before = source.get(..first.primary_span.start).unwrap_or_default().trim_end().to_uppercase();
-    if word == "{" && before.ends_with("CALL") {
-        return Refusal::unsupported(first.primary_span, "CALL");
-    }
-    if let Some(clause) = FOREIGN.iter().find(|clause| clause.split(' ').next() == Some(word.as_str())) {
-        return Refusal::unsupported(first.primary_span, clause);
-    }
-    let kind = match first.code {
-        open_cypher::DiagnosticCode::InvalidNumber => "InvalidNumberLiteral",
-        open_cypher::DiagnosticCode::InvalidEscape => "InvalidUnicodeLiteral",
-        _ => "UnexpectedSyntax",
-    };
-    let refusal = Refusal::new(kind, first.primary_span, first.message.clone());
-    match &first.help {
-        Some(help) => refusal.help(help.clone()),
-        None => refusal,
-    }
 }
 
 /// One pair of brackets: operators of the expression that is read now, and the deepest thing inside it.

@@ -28,6 +28,7 @@ pub(crate) fn advance(
     let mut again: BTreeSet<String> = BTreeSet::new();
     let mut packages: BTreeSet<String> = BTreeSet::new();
     let mut manifests = false;
+    let java_roots: Vec<String> = state.java_roots().cloned().collect();
     for change in changes {
         let language = Language::of(&change.path);
         manifests |= language.is_manifest();
@@ -61,6 +62,10 @@ pub(crate) fn advance(
         again.extend(state.files().keys().cloned());
     } else {
         again.extend(concerned(writer, &touched)?);
+    }
+    if !state.java_roots().eq(&java_roots) {
+        let sources = state.files().iter().filter(|(_, file)| file.language == Language::Java);
+        again.extend(sources.map(|(path, _)| path.clone()));
     }
     relink(writer, state, parses, tests, &again, &mut packages)?;
     settle_packages(writer, &packages)

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use git2::Oid;
+use git2::{Oid, Tree};
 use globset::GlobSet;
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -63,9 +63,8 @@ pub(crate) fn ingest(
     let mut last = last(connection)?;
     let mut parsed = 0;
     for id in commits {
-        let old = repo.find_tree(&last.tree)?;
         let new = repo.tree(*id)?;
-        let changes = repo.changed(old.as_ref(), new.as_ref())?;
+        let changes = changes(repo, state, &last.tree, new.as_ref())?;
         parsed += read(connection, repo, parses, &changes)?;
         let number = last.number + 1;
         let mut writer = Writer { connection, moment: number, draft: false, ids: &mut ids };
@@ -79,6 +78,27 @@ pub(crate) fn ingest(
         last = Last { number, commit: Some(*id), tree };
     }
     Ok(parsed)
+}
+
+/// What is other than at the last moment. Where git has dropped that tree since, the state knows what was in it.
+fn changes(
+    repo: &Repo,
+    state: &State,
+    last: &str,
+    new: Option<&Tree<'_>>,
+) -> Result<Vec<Changed>, GraphError> {
+    match repo.find_tree(last).and_then(|old| repo.changed(old.as_ref(), new)) {
+        Err(error) if error.is_missing_object() => {}
+        told => return told,
+    }
+    let files = repo.changed(None, new)?;
+    let paths: HashSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
+    let gone = state.files().keys().filter(|path| !paths.contains(path.as_str()));
+    let mut changes: Vec<Changed> = gone.map(|path| Changed { path: path.clone(), blob: None }).collect();
+    let is_other = |file: &Changed| state.file(&file.path).map(|held| held.blob) != file.blob;
+    changes.extend(files.into_iter().filter(is_other));
+    changes.sort_by(|left, right| left.path.cmp(&right.path));
+    Ok(changes)
 }
 
 fn read(

@@ -1,5 +1,7 @@
 //! Commits as nodes: what they say of themselves once for all, and from which moments they are seen.
 
+use std::collections::{BTreeSet, HashSet};
+
 use git2::Oid;
 use rusqlite::{OptionalExtension, params};
 use serde::{Deserialize, Serialize};
@@ -24,6 +26,8 @@ struct Note {
     props: String,
     /// Ids of files: the new name's, the old name's.
     renames: Vec<(i64, i64)>,
+    /// Ids of files.
+    deleted: Vec<i64>,
 }
 
 /// Writes down what a commit says of itself. What hangs on both its own node and another one needs no stretch: it is
@@ -39,11 +43,14 @@ pub(crate) fn record(writer: &mut Writer<'_>, repo: &Repo, id: Oid) -> Result<()
         let parent = writer.ids.claim(writer.connection, "Commit", &[&parent.to_string()])?;
         for_ever(writer, Fact::edge("PARENT", node, parent, 0, json!({ "order": order }).to_string()))?;
     }
-    let mut renames = Vec::new();
+    let (mut renames, mut deleted) = (Vec::new(), Vec::new());
     for touched in repo.touched(id)? {
         let file = writer.ids.claim(writer.connection, "File", &[&touched.path])?;
         let props = json!({ "change": touched.change }).to_string();
         for_ever(writer, Fact::edge("CHANGED_IN", file, node, 0, props))?;
+        if touched.change == "deleted" {
+            deleted.push(file);
+        }
         if let Some(from) = touched.from {
             let older = writer.ids.claim(writer.connection, "File", &[&from])?;
             renames.push((file, older));
@@ -51,7 +58,7 @@ pub(crate) fn record(writer: &mut Writer<'_>, repo: &Repo, id: Oid) -> Result<()
             ghost(writer, older, &from)?;
         }
     }
-    let note = Note { id: node, props: props(repo, id)?, renames };
+    let note = Note { id: node, props: props(repo, id)?, renames, deleted };
     writer
         .connection
         .prepare_cached("INSERT INTO change (sha, data) VALUES (?1, ?2)")?
@@ -105,28 +112,100 @@ pub(crate) fn show(
     from: Option<Oid>,
     to: Option<Oid>,
 ) -> Result<(), GraphError> {
-    for id in repo.reached(from, to)? {
-        writer.clear(Owner::Commit, &id.to_string())?;
-    }
-    for id in repo.reached(to, from)? {
+    let (gone, come) = moved(writer, repo, from, to)?;
+    let mut files = BTreeSet::new();
+    let mut renaming = BTreeSet::new();
+    for id in gone {
         let sha = id.to_string();
-        let data: Option<Vec<u8>> = writer
-            .connection
-            .prepare_cached("SELECT data FROM change WHERE sha = ?1")?
-            .query_row([&sha], |row| row.get(0))
-            .optional()?;
-        // A history that was cut off has commits that were never looked at.
-        let Some(data) = data else { continue };
-        let note: Note = postcard::from_bytes(&data)?;
-        let mut facts = vec![Fact::Node { id: note.id, props: note.props }];
-        for (file, older) in note.renames {
-            // The same rename in two commits is two facts.
-            let digest = identity::digest(&[RENAME, &sha, &file.to_string(), &older.to_string()]);
-            let id = (identity::number(&digest) >> 12).cast_signed();
-            let props = json!({ "commit": sha }).to_string();
-            facts.push(Fact::Edge { id, kind: RENAME, source: file, target: older, props });
+        if let Some(note) = note(writer, &sha)? {
+            files.extend(note.deleted);
         }
-        writer.set(Owner::Commit, &sha, Holding { facts, ..Holding::default() })?;
+        writer.clear(Owner::Commit, &sha)?;
     }
+    for id in come {
+        let sha = id.to_string();
+        // A history that was cut off has commits that were never looked at.
+        let Some(note) = note(writer, &sha)? else { continue };
+        let facts = vec![Fact::Node { id: note.id, props: note.props }];
+        writer.set(Owner::Commit, &sha, Holding { facts, ..Holding::default() })?;
+        files.extend(note.deleted);
+        if !note.renames.is_empty() {
+            renaming.insert(sha);
+        }
+    }
+    for file in files {
+        renaming.extend(shown(writer, file, "renamed")?);
+    }
+    for sha in renaming {
+        show_renames(writer, repo, &sha)?;
+    }
+    Ok(())
+}
+
+/// Which commits are no longer seen, and which are from now on. Where git has dropped what was last, the store knows
+/// what it has shown.
+fn moved(
+    writer: &Writer<'_>,
+    repo: &Repo,
+    from: Option<Oid>,
+    to: Option<Oid>,
+) -> Result<(Vec<Oid>, Vec<Oid>), GraphError> {
+    match repo.reached(from, to).and_then(|gone| Ok((gone, repo.reached(to, from)?))) {
+        Err(error) if error.is_missing_object() => {}
+        told => return told,
+    }
+    let mut come = repo.reached(to, None)?;
+    let ancestors: HashSet<Oid> = come.iter().copied().collect();
+    let mut statement = writer.connection.prepare_cached("SELECT name FROM now WHERE owner = ?1")?;
+    let rows = statement.query_map([Owner::Commit as i64], |row| row.get::<_, String>(0))?;
+    let mut seen = HashSet::new();
+    for row in rows {
+        seen.insert(Oid::from_str(&row?)?);
+    }
+    come.retain(|id| !seen.contains(id));
+    Ok((seen.difference(&ancestors).copied().collect(), come))
+}
+
+fn note(writer: &Writer<'_>, sha: &str) -> Result<Option<Note>, GraphError> {
+    let data: Option<Vec<u8>> = writer
+        .connection
+        .prepare_cached("SELECT data FROM change WHERE sha = ?1")?
+        .query_row([sha], |row| row.get(0))
+        .optional()?;
+    Ok(data.map(|data| postcard::from_bytes(&data)).transpose()?)
+}
+
+/// The commits that are seen now and that did this to a file.
+fn shown(writer: &Writer<'_>, file: i64, change: &str) -> Result<Vec<String>, GraphError> {
+    let mut statement = writer.connection.prepare_cached(
+        "SELECT json_extract(n.props, '$.sha') FROM edge AS e \
+         JOIN node AS n ON n.id = e.target AND n.until = ?3 AND n.ghost = 0 \
+         WHERE e.source = ?1 AND e.type = 'CHANGED_IN' AND json_extract(e.props, '$.change') = ?2",
+    )?;
+    let rows = statement.query_map(params![file, change, OPEN], |row| row.get(0))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// Shows the renames of a commit, but for those whose newer file was deleted since: a later file of that name is
+/// another one.
+fn show_renames(writer: &mut Writer<'_>, repo: &Repo, sha: &str) -> Result<(), GraphError> {
+    let Some(note) = note(writer, sha)? else { return Ok(()) };
+    let own = Oid::from_str(sha)?;
+    let mut facts = vec![Fact::Node { id: note.id, props: note.props }];
+    for (file, older) in note.renames {
+        let mut is_over = false;
+        for deleting in shown(writer, file, "deleted")? {
+            is_over = is_over || repo.is_ancestor(own, Oid::from_str(&deleting)?)?;
+        }
+        if is_over {
+            continue;
+        }
+        // The same rename in two commits is two facts.
+        let digest = identity::digest(&[RENAME, sha, &file.to_string(), &older.to_string()]);
+        let id = (identity::number(&digest) >> 12).cast_signed();
+        let props = json!({ "commit": sha }).to_string();
+        facts.push(Fact::Edge { id, kind: RENAME, source: file, target: older, props });
+    }
+    writer.set(Owner::Commit, sha, Holding { facts, ..Holding::default() })?;
     Ok(())
 }

@@ -28,7 +28,10 @@ pub(crate) struct Ignores<'p> {
     top: PathBuf,
     /// Where the project is below `top`.
     prefix: String,
-    exclude: Option<Gitignore>,
+    /// Whether git is asked at all.
+    has_git: bool,
+    /// The repository's own rules outside the tree, then somebody's for all repositories.
+    excludes: Vec<Gitignore>,
     /// Rules by their directory, as seen from `top`.
     held: RefCell<HashMap<String, Option<Rc<Gitignore>>>>,
     /// Ignore files that a proposal writes, as seen from the project.
@@ -41,12 +44,15 @@ impl<'p> Ignores<'p> {
     pub(crate) fn new(project: &'p Path, repo: Option<&Repo>) -> Self {
         let root = repo.and_then(Repo::root).map(Path::to_owned);
         let prefix = repo.map_or("", Repo::prefix).to_owned();
-        let exclude = repo.and_then(|repo| read(&repo.exclude_file())).map(|text| rules(&text));
+        let own = repo.and_then(|repo| read(&repo.exclude_file()));
+        let shared = repo.and_then(Repo::shared_exclude_file).and_then(|file| read_through_links(&file));
+        let excludes = own.iter().chain(&shared).map(|text| rules(text)).collect();
         Self {
             project,
             top: root.unwrap_or_else(|| project.to_owned()),
             prefix,
-            exclude,
+            has_git: repo.is_some(),
+            excludes,
             held: RefCell::default(),
             written: HashMap::new(),
             removed: Vec::new(),
@@ -95,6 +101,10 @@ impl<'p> Ignores<'p> {
             ".tgp" if path == ".tgp" => return true,
             "node_modules" if !is_tracked(path) => return true,
             "target" if has_cache_tag(&self.project.join(path)) && !is_tracked(path) => return true,
+            // A submodule, or a repository that happens to be there: git commits nothing of either.
+            _ if self.has_git && self.project.join(path).join(".git").symlink_metadata().is_ok() => {
+                return true;
+            }
             _ => {}
         }
         self.is_ignored(path, true)
@@ -118,7 +128,14 @@ impl<'p> Ignores<'p> {
             }
             directory = parent(directory);
         }
-        self.exclude.as_ref().is_some_and(|rules| rules.matched(&path, is_directory).is_ignore())
+        for rules in &self.excludes {
+            match rules.matched(&path, is_directory) {
+                Match::Ignore(_) => return true,
+                Match::Whitelist(_) => return false,
+                Match::None => {}
+            }
+        }
+        false
     }
 
     fn rules(&self, directory: &str) -> Option<Rc<Gitignore>> {
@@ -156,6 +173,11 @@ fn join_paths(prefix: &str, path: &str) -> String {
 /// Whether `file` is `path`, or in it.
 pub(crate) fn is_at_or_below(file: &str, path: &str) -> bool {
     file.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// A file of rules outside the tree, which may well be a link to where somebody keeps such files.
+fn read_through_links(file: &Path) -> Option<Vec<u8>> {
+    read(&file.canonicalize().ok()?)
 }
 
 /// A file of rules. Git follows no link to one.

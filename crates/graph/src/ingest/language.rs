@@ -22,6 +22,8 @@ pub(crate) enum Language {
     Pom = 13,
     /// Script in the elements of a page's template: Vue and Svelte.
     Component = 14,
+    /// Which packages a workspace of pnpm has.
+    PnpmWorkspace = 15,
 }
 
 /// Where packages of a language come from.
@@ -51,6 +53,7 @@ impl Language {
         let name = file_name(path);
         match name {
             "package.json" => return Self::PackageJson,
+            "pnpm-workspace.yaml" => return Self::PnpmWorkspace,
             "jsconfig.json" => return Self::TsConfig,
             "Cargo.toml" => return Self::CargoToml,
             "pyproject.toml" => return Self::PyProject,
@@ -76,7 +79,13 @@ impl Language {
     pub(crate) fn is_manifest(self) -> bool {
         matches!(
             self,
-            Self::PackageJson | Self::TsConfig | Self::CargoToml | Self::PyProject | Self::GoMod | Self::Pom
+            Self::PackageJson
+                | Self::PnpmWorkspace
+                | Self::TsConfig
+                | Self::CargoToml
+                | Self::PyProject
+                | Self::GoMod
+                | Self::Pom
         )
     }
 
@@ -87,6 +96,7 @@ impl Language {
             | Self::JavaScript
             | Self::Component
             | Self::PackageJson
+            | Self::PnpmWorkspace
             | Self::TsConfig => Ecosystem::Npm,
             Self::Rust | Self::CargoToml => Ecosystem::Cargo,
             Self::Python | Self::PyProject => Ecosystem::Pypi,

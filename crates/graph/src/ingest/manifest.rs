@@ -8,6 +8,9 @@ use super::language::{Ecosystem, Language};
 /// Aliases and targets of one manifest; more were made by a machine.
 const MAX_ALIASES: usize = 500;
 
+/// The entries of a Cargo manifest that are programs.
+pub(crate) const PROGRAM: &str = "bin";
+
 /// What one manifest says. A file that says nothing we know is an empty one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Manifest {
@@ -24,6 +27,10 @@ pub(crate) struct Manifest {
     pub(crate) aliases: Vec<(String, Vec<String>)>,
     pub(crate) base_url: Option<String>,
     pub(crate) extends: Option<String>,
+    /// Patterns of the directories that are members of its workspace; `!` before those that are not, `.` for its own.
+    pub(crate) members: Vec<String>,
+    /// Dependencies that are in the tree, and where; the empty path for one that is a member of the workspace.
+    pub(crate) locals: Vec<(String, String)>,
 }
 
 impl Manifest {
@@ -31,6 +38,7 @@ impl Manifest {
     pub(crate) fn read(language: Language, text: &str) -> Option<Self> {
         match language {
             Language::PackageJson => package_json(text),
+            Language::PnpmWorkspace => Some(pnpm_workspace(text)),
             Language::TsConfig => tsconfig(text),
             Language::CargoToml => cargo_toml(text),
             Language::PyProject => pyproject(text),
@@ -72,8 +80,60 @@ fn package_json(text: &str) -> Option<Manifest> {
         name: text_of(value.get("name")),
         version: text_of(value.get("version")),
         entries,
+        members: npm_members(value.get("workspaces")),
+        locals: npm_locals(&value),
         ..Manifest::default()
     })
+}
+
+/// `"workspaces": [..]`, or with the list under `packages`.
+fn npm_members(workspaces: Option<&Value>) -> Vec<String> {
+    let list = workspaces.map(|list| list.get("packages").unwrap_or(list)).and_then(Value::as_array);
+    let members = list.into_iter().flatten().filter_map(Value::as_str);
+    members.take(MAX_ALIASES).map(str::to_owned).collect()
+}
+
+/// Dependencies on what is in the tree and not in a registry.
+fn npm_locals(value: &Value) -> Vec<(String, String)> {
+    let kinds = ["dependencies", "devDependencies", "peerDependencies", "optionalDependencies"];
+    let lists = kinds.iter().filter_map(|kind| value.get(*kind)).filter_map(Value::as_object);
+    let local = |(name, version): (&String, &Value)| {
+        let version = version.as_str()?;
+        if version.starts_with("workspace:") {
+            return Some((name.clone(), String::new()));
+        }
+        let path = ["file:", "link:", "portal:"].iter().find_map(|kind| version.strip_prefix(kind))?;
+        Some((name.clone(), path.to_owned()))
+    };
+    lists.flatten().filter_map(local).take(MAX_ALIASES).collect()
+}
+
+/// The list under `packages`: one item a line, as everybody writes it, or all of them in brackets.
+fn pnpm_workspace(text: &str) -> Manifest {
+    let mut members = vec![".".to_owned()];
+    let mut is_inside = false;
+    for line in text.lines() {
+        let content = line.trim();
+        let item = if is_inside { content.strip_prefix('-') } else { None };
+        if let Some(list) = line.strip_prefix("packages:") {
+            is_inside = true;
+            let list = list.trim().trim_matches(['[', ']']);
+            members.extend(list.split(',').map(plain_item));
+        } else if let Some(item) = item {
+            members.push(plain_item(item));
+        } else if !content.is_empty() && !content.starts_with('#') {
+            is_inside = false;
+        }
+    }
+    members.retain(|member| !member.is_empty());
+    members.truncate(MAX_ALIASES);
+    Manifest { ecosystem: Some(Ecosystem::Npm), members, ..Manifest::default() }
+}
+
+/// An item of a list without its quotes and what is said about it.
+fn plain_item(item: &str) -> String {
+    let item = item.split(" #").next().unwrap_or(item).trim();
+    item.trim_matches(['"', '\'']).to_owned()
 }
 
 /// The first plain path among the conditions of an export; sources before what is built from them.
@@ -159,20 +219,40 @@ fn cargo_toml(text: &str) -> Option<Manifest> {
     let field = |owner: Option<&toml::Value>, name: &str| {
         owner.and_then(|owner| owner.get(name)).and_then(toml::Value::as_str).map(str::to_owned)
     };
-    let mut aliases = Vec::new();
+    let (mut aliases, mut locals) = (Vec::new(), Vec::new());
     let mut dependencies: Vec<&toml::Value> = ["dependencies", "dev-dependencies", "build-dependencies"]
         .iter()
         .filter_map(|name| table.get(*name))
         .collect();
     dependencies.extend(workspace.and_then(|workspace| workspace.get("dependencies")));
+    let targets = table.get("target").and_then(toml::Value::as_table).into_iter().flatten();
+    dependencies.extend(targets.filter_map(|(_, target)| target.get("dependencies")));
+    let patches = table.get("patch").and_then(toml::Value::as_table).into_iter().flatten();
+    dependencies.extend(patches.map(|(_, patches)| patches));
     for list in dependencies.into_iter().filter_map(toml::Value::as_table) {
         for (name, dependency) in list.iter().take(MAX_ALIASES) {
             if let Some(package) = field(Some(dependency), "package") {
                 aliases.push((name.replace('-', "_"), vec![package.replace('-', "_")]));
             }
+            locals.extend(field(Some(dependency), "path").map(|path| (name.clone(), path)));
         }
     }
+    let mut members = Vec::new();
+    if let Some(workspace) = workspace {
+        members.push(".".to_owned());
+        let list = |name: &str| workspace.get(name).and_then(toml::Value::as_array);
+        let texts = |name: &str| list(name).into_iter().flatten().filter_map(toml::Value::as_str);
+        members.extend(texts("members").take(MAX_ALIASES).map(str::to_owned));
+        members.extend(texts("exclude").take(MAX_ALIASES).map(|path| format!("!{path}")));
+    }
     let mut entries = Vec::new();
+    let programs = table.get("bin").and_then(toml::Value::as_array).into_iter().flatten();
+    entries.extend(
+        programs
+            .filter_map(|program| field(Some(program), "path"))
+            .take(MAX_ALIASES)
+            .map(|path| (PROGRAM.to_owned(), path)),
+    );
     entries.extend(field(table.get("lib"), "path").map(|path| (".".to_owned(), path)));
     entries.extend(field(table.get("lib"), "name").map(|name| ("name".to_owned(), name)));
     let inherits = package
@@ -187,6 +267,8 @@ fn cargo_toml(text: &str) -> Option<Manifest> {
         inherits_version: inherits.unwrap_or(false),
         entries,
         aliases,
+        members,
+        locals,
         ..Manifest::default()
     })
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod advance;
 pub(crate) mod blobs;
+pub(crate) mod boundary;
 pub(crate) mod commits;
 pub(crate) mod history;
 pub(crate) mod ignores;

@@ -1,9 +1,12 @@
 //! The project's git repository: names of commits, their order, their trees. Nothing here reaches the network.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
-use git2::{Delta, Diff, DiffFindOptions, DiffOptions, FileMode, ObjectType, Oid, Repository, Sort, Tree};
+use git2::{
+    Delta, Diff, DiffFindOptions, DiffOptions, FileMode, IndexEntryExtendedFlag, ObjectType, Oid, Repository,
+    Sort, Tree,
+};
 use tgp_contract::{Code, ToolError};
 
 use super::blobs::Content;
@@ -49,6 +52,13 @@ impl Repo {
         let git = match Repository::discover(project) {
             Ok(git) => git,
             Err(error) if error.code() == git2::ErrorCode::NotFound => return Ok(None),
+            // The library knows no other way to say it.
+            Err(error) if error.message().contains("unknown object format") => {
+                return Err(ToolError::new(Code::Git, "repositories with SHA-256 ids are not supported")
+                    .detail("git", error.message())
+                    .help("`git init --object-format=sha1` makes one that is")
+                    .into());
+            }
             Err(error) => return Err(error.into()),
         };
         let canonical = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
@@ -78,6 +88,11 @@ impl Repo {
         self.git.commondir().join("info/exclude")
     }
 
+    /// The ignore rules that somebody has for all repositories.
+    pub(crate) fn shared_exclude_file(&self) -> Option<PathBuf> {
+        self.git.config().ok()?.get_path("core.excludesFile").ok()
+    }
+
     /// The commit that a name stands for.
     pub(crate) fn resolve(&self, name: &str) -> Result<Oid, GraphError> {
         check_name(name)?;
@@ -88,10 +103,19 @@ impl Repo {
                     .help("write more of the commit's id")
                     .into()
             }
+            _ if self.is_unborn() => ToolError::new(Code::NotFound, "there is no commit yet")
+                .help("`tgp graph ingest --commit WORKTREE` reads the files as they are")
+                .into(),
             _ => ToolError::new(Code::NotFound, format!("`{name}` is no commit of this repository"))
                 .help("`git log --oneline --all` lists the commits")
                 .into(),
         })
+    }
+
+    /// Whether no branch has a commit.
+    fn is_unborn(&self) -> bool {
+        self.git.head().is_err_and(|error| error.code() == git2::ErrorCode::UnbornBranch)
+            && self.git.references().is_ok_and(|mut references| references.next().is_none())
     }
 
     /// The checked-out branch (or `HEAD`) and its commit; none before the first commit.
@@ -103,6 +127,28 @@ impl Repo {
 
     pub(crate) fn commit(&self, id: Oid) -> Result<git2::Commit<'_>, GraphError> {
         Ok(self.git.find_commit(id)?)
+    }
+
+    /// Whether this clone was told not to have the commit's parents.
+    pub(crate) fn is_shallow(&self, id: Oid) -> bool {
+        self.shallow.contains(&id)
+    }
+
+    pub(crate) fn has_shallow(&self) -> bool {
+        !self.shallow.is_empty()
+    }
+
+    /// Whether the repository has a commit.
+    pub(crate) fn has(&self, id: Oid) -> bool {
+        self.git.find_commit(id).is_ok()
+    }
+
+    /// Whether one commit is among the ancestors of another; not where the line between them is cut off.
+    pub(crate) fn is_ancestor(&self, ancestor: Oid, of: Oid) -> Result<bool, GraphError> {
+        match self.git.graph_descendant_of(of, ancestor) {
+            Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(false),
+            told => Ok(told?),
+        }
     }
 
     /// Parents that this clone has.
@@ -218,6 +264,37 @@ impl Repo {
             tracked.extend(path.filter(|path| !is_chronicle(path)).map(str::to_owned));
         }
         Ok(tracked)
+    }
+
+    /// Files of the project that a sparse checkout leaves out of the work tree, and what they hold.
+    pub(crate) fn absent(&self) -> Result<BTreeMap<String, Blob>, GraphError> {
+        let below = if self.prefix.is_empty() { String::new() } else { format!("{}/", self.prefix) };
+        let mut absent = BTreeMap::new();
+        for entry in self.index()?.iter().filter(|entry| is_file_mode(entry.mode)) {
+            let flags = IndexEntryExtendedFlag::from_bits_truncate(entry.flags_extended);
+            let path = std::str::from_utf8(&entry.path).ok().and_then(|path| path.strip_prefix(&below));
+            let path = path.filter(|path| flags.is_skip_worktree() && !is_chronicle(path));
+            absent.extend(path.map(|path| (path.to_owned(), blob_of(entry.id))));
+        }
+        Ok(absent)
+    }
+
+    /// Whether objects may be missing that the remote repository has.
+    fn is_partial(&self) -> bool {
+        let Ok(config) = self.git.config() else { return false };
+        let Ok(mut entries) = config.entries(Some("^remote\\..*\\.promisor$")) else { return false };
+        matches!(entries.next(), Some(Ok(_)))
+    }
+
+    /// Says of an object that is missing in a partial clone how it can be had.
+    pub(crate) fn explain(&self, error: GraphError) -> GraphError {
+        if error.is_missing_object() && self.is_partial() {
+            let message = format!("this is a partial clone, which does not have all that is needed: {error}");
+            return ToolError::new(Code::Git, message)
+                .help("`git fetch --refetch --no-filter` brings what is missing")
+                .into();
+        }
+        error
     }
 
     /// The index as it is now: this repository may have been open for long.

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 
 use super::blobs::Parses;
-use super::language::{Ecosystem, Language, file_name, join, parent};
+use super::language::{Ecosystem, Language, file_name, join, normalise, parent};
 use super::manifest::Manifest;
 use super::parse::Parse;
 use crate::store::failure::GraphError;
@@ -24,11 +25,14 @@ pub(crate) struct FileNow {
     /// A hash of what other files can see of it.
     pub(crate) interface: u64,
     pub(crate) broken: bool,
+    /// The package clause of Java, which tells where the sources begin.
+    pub(crate) package: Option<String>,
 }
 
 impl FileNow {
     pub(crate) fn new(blob: Blob, language: Language, parse: &Parse) -> Result<Self, GraphError> {
-        Ok(Self { blob, language, interface: interface(parse)?, broken: parse.broken })
+        let package = parse.package.clone().filter(|_| language == Language::Java);
+        Ok(Self { blob, language, interface: interface(parse)?, broken: parse.broken, package })
     }
 }
 
@@ -62,7 +66,10 @@ pub(crate) struct Package {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Manifests {
     by_directory: BTreeMap<String, Vec<Package>>,
-    by_name: HashMap<(Ecosystem, String), String>,
+    /// Directories, those that are nearer to the root first.
+    by_name: HashMap<(Ecosystem, String), Vec<String>>,
+    /// Directories of workspaces, and of the members that they name.
+    members: BTreeSet<(Ecosystem, String, String)>,
 }
 
 impl Manifests {
@@ -76,12 +83,10 @@ impl Manifests {
         };
         if let (Some(ecosystem), Some(name)) = (manifest.ecosystem, &manifest.name) {
             let name = if ecosystem == Ecosystem::Cargo { name.replace('-', "_") } else { name.clone() };
+            let held = self.by_name.entry((ecosystem, name)).or_default();
+            held.push(directory.clone());
             // Of two with the same name the one that is nearer to the root, then the first by its path.
-            let depth = |directory: &str| (directory.matches('/').count(), directory.to_owned());
-            let held = self.by_name.entry((ecosystem, name)).or_insert_with(|| directory.clone());
-            if depth(&directory) < depth(held) {
-                held.clone_from(&directory);
-            }
+            held.sort_by_cached_key(|directory| (directory.matches('/').count(), directory.clone()));
         }
         let packages = self.by_directory.entry(directory).or_default();
         packages.push(package);
@@ -92,9 +97,65 @@ impl Manifests {
         self.by_directory.values().flatten()
     }
 
-    /// The directory of a package of the tree.
-    pub(crate) fn named(&self, ecosystem: Ecosystem, name: &str) -> Option<&str> {
-        self.by_name.get(&(ecosystem, name.to_owned())).map(String::as_str)
+    /// Finds the members of the workspaces, when all manifests are there.
+    fn find_members(&mut self) {
+        let mut members = BTreeSet::new();
+        for workspace in self.all().filter(|package| !package.manifest.members.is_empty()) {
+            let Some(ecosystem) = workspace.manifest.ecosystem else { continue };
+            let (wanted, unwanted) = member_patterns(&workspace.manifest.members);
+            let is_own = workspace.manifest.members.iter().any(|member| member == ".");
+            for package in self.all().filter(|package| package.manifest.ecosystem == Some(ecosystem)) {
+                let Some(inside) = inside(&package.directory, &workspace.directory) else { continue };
+                let is_member = if inside.is_empty() { is_own } else { wanted.is_match(inside) };
+                if is_member && !unwanted.is_match(inside) {
+                    members.insert((ecosystem, workspace.directory.clone(), package.directory.clone()));
+                }
+            }
+        }
+        self.members = members;
+    }
+
+    /// The directory of the package that a name means in a directory: one of the tree may share its name with what
+    /// comes from a registry.
+    pub(crate) fn named(&self, ecosystem: Ecosystem, name: &str, from: &str) -> Option<&str> {
+        let directories = self.by_name.get(&(ecosystem, name.to_owned()))?;
+        let meant = directories.iter().find(|directory| self.is_local(ecosystem, name, directory, from));
+        meant.map(String::as_str)
+    }
+
+    /// Whether what is in `from` sees the package in `directory` by its name: as its own, as a member of a workspace
+    /// around it, or because a manifest above it says so.
+    pub(crate) fn is_local(&self, ecosystem: Ecosystem, name: &str, directory: &str, from: &str) -> bool {
+        let mut above = from;
+        let mut is_nearest = true;
+        loop {
+            let key = (ecosystem, above.to_owned(), directory.to_owned());
+            if self.members.contains(&key) {
+                return true;
+            }
+            let here = self.by_directory.get(above).into_iter().flatten();
+            for package in here.filter(|package| package.manifest.ecosystem == Some(ecosystem)) {
+                let is_there = |path: &str| normalise(above, path).as_deref() == Some(directory);
+                let mut locals = package.manifest.locals.iter();
+                if locals.any(|(local, path)| {
+                    // A crate may have another name for those who depend on it.
+                    let is_meant = local == name || ecosystem == Ecosystem::Cargo;
+                    is_meant && (path.is_empty() || is_there(path))
+                }) {
+                    return true;
+                }
+                if package.manifest.name.is_some() {
+                    if is_nearest && above == directory {
+                        return true;
+                    }
+                    is_nearest = false;
+                }
+            }
+            if above.is_empty() {
+                return false;
+            }
+            above = parent(above);
+        }
     }
 
     pub(crate) fn at(&self, directory: &str, language: Language) -> Option<&Package> {
@@ -118,11 +179,39 @@ impl Manifests {
     }
 }
 
+/// A directory as seen from another one that it is in.
+fn inside<'d>(directory: &'d str, outer: &str) -> Option<&'d str> {
+    if outer.is_empty() || directory == outer {
+        return directory.strip_prefix(outer);
+    }
+    directory.strip_prefix(outer)?.strip_prefix('/')
+}
+
+/// Which directories are members of a workspace, and which of them are not all the same.
+fn member_patterns(patterns: &[String]) -> (GlobSet, GlobSet) {
+    let (mut wanted, mut unwanted) = (GlobSetBuilder::new(), GlobSetBuilder::new());
+    for pattern in patterns {
+        let (set, pattern) = match pattern.strip_prefix('!') {
+            Some(pattern) => (&mut unwanted, pattern),
+            None => (&mut wanted, pattern.as_str()),
+        };
+        let pattern = pattern.trim_start_matches("./").trim_end_matches('/');
+        // What is no pattern means nothing.
+        if let Ok(glob) = GlobBuilder::new(pattern).literal_separator(true).build() {
+            set.add(glob);
+        }
+    }
+    let built = |set: GlobSetBuilder| set.build().unwrap_or_else(|_| GlobSet::empty());
+    (built(wanted), built(unwanted))
+}
+
 #[derive(Clone, Default)]
 pub(crate) struct State {
     files: HashMap<String, FileNow>,
     directories: HashMap<String, BTreeSet<String>>,
     manifests: Manifests,
+    /// Directories in which packages of Java begin, and how many files say so.
+    java_roots: BTreeMap<String, usize>,
 }
 
 impl State {
@@ -140,12 +229,32 @@ impl State {
     }
 
     pub(crate) fn insert(&mut self, path: String, file: FileNow) {
+        self.forget_java_root(&path);
+        if let Some(root) = java_root(&path, &file) {
+            *self.java_roots.entry(root.to_owned()).or_default() += 1;
+        }
         let names = self.directories.entry(parent(&path).to_owned()).or_default();
         names.insert(file_name(&path).to_owned());
         self.files.insert(path, file);
     }
 
+    fn forget_java_root(&mut self, path: &str) {
+        let Some(root) = self.files.get(path).and_then(|file| java_root(path, file)) else { return };
+        if let Some(count) = self.java_roots.get_mut(root) {
+            *count -= 1;
+            if *count == 0 {
+                self.java_roots.remove(root);
+            }
+        }
+    }
+
+    /// Directories in which packages of Java begin, by path.
+    pub(crate) fn java_roots(&self) -> impl Iterator<Item = &String> {
+        self.java_roots.keys()
+    }
+
     pub(crate) fn remove(&mut self, path: &str) {
+        self.forget_java_root(path);
         if let Some(names) = self.directories.get_mut(parent(path)) {
             names.remove(file_name(path));
             if names.is_empty() {
@@ -188,8 +297,16 @@ impl State {
                 manifests.add(path, file.language, manifest);
             }
         }
+        manifests.find_members();
         let changed = manifests != self.manifests;
         self.manifests = manifests;
         Ok(changed)
     }
+}
+
+/// The directory above those that a file's package names.
+fn java_root<'p>(path: &'p str, file: &FileNow) -> Option<&'p str> {
+    let package = file.package.as_ref()?.replace('.', "/");
+    let root = parent(path).strip_suffix(&package)?;
+    if root.is_empty() { Some(root) } else { root.strip_suffix('/') }
 }

@@ -33,6 +33,8 @@ pub(crate) struct WorkTree<'p> {
     /// Files that git knows: they count though they are ignored.
     pub(crate) tracked: BTreeSet<String>,
     pub(crate) ignores: Ignores<'p>,
+    /// Files that a sparse checkout leaves out: they are not on the disk, and not deleted.
+    pub(crate) absent: BTreeMap<String, Blob>,
 }
 
 /// A file that was met on the walk.
@@ -123,6 +125,9 @@ impl WorkTree<'_> {
             }
         }
         let parsed = read(connection, parses, &unsure, &mut blobs)?;
+        for (path, blob) in &self.absent {
+            blobs.entry(path.clone()).or_insert(*blob);
+        }
         // A settled file whose parse was thrown away with an old form is read once more.
         let mut changes: Vec<Changed> = Vec::new();
         for (path, blob) in &blobs {

@@ -7,6 +7,7 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, TransactionBehavior, pa
 
 use super::failure::GraphError;
 use super::schema::{LEDGER, SCHEMA, VERSION};
+use super::tools;
 use crate::ingest::FORMAT;
 
 /// Another process may be writing a batch of commits.
@@ -18,6 +19,9 @@ const STATEMENTS: usize = 128;
 /// Tables whose rows say what holds when, as opposed to what was read from blobs.
 const FACTS: [&str; 11] =
     ["moment", "node", "label", "edge", "now", "now_key", "undo", "change", "stat", "alias", "meta"];
+
+/// What is known of the store itself.
+const KEPT: [&str; 3] = ["format", "about", "generation"];
 
 /// Opens the store for writing, and makes or remakes it where its form or what it is about (`about`) is another.
 pub(crate) fn writer(file: &Path, about: &str) -> Result<Connection, GraphError> {
@@ -70,6 +74,20 @@ fn forget(connection: &Connection) -> Result<(), GraphError> {
         connection.execute_batch(&format!("DELETE FROM {table}"))?;
     }
     Ok(())
+}
+
+/// Forgets what holds when, and nothing of the store itself. The tools stay: no commit says them.
+pub(crate) fn start_anew(connection: &Connection) -> Result<(), GraphError> {
+    let kept = KEPT.map(|name| Ok((name, meta(connection, name)?)));
+    let kept = kept.into_iter().collect::<Result<Vec<_>, GraphError>>()?;
+    let tools = tools::held(connection)?;
+    forget(connection)?;
+    for (name, value) in kept {
+        if let Some(value) = value {
+            set_meta(connection, name, &value)?;
+        }
+    }
+    tools::hold(connection, 0, &tools)
 }
 
 pub(crate) fn meta(connection: &Connection, name: &str) -> Result<Option<String>, GraphError> {

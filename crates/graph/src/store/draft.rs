@@ -69,8 +69,15 @@ impl Writing {
                 }
             }
             let tracked = repo.map_or(Ok(BTreeSet::new()), Repo::tracked)?;
-            let tree = WorkTree { project, tracked, ignores: Ignores::new(project, repo) };
+            let absent = repo.map_or(Ok(BTreeMap::new()), Repo::absent)?;
+            let mut unseen = 0;
+            if let Some(repo) = repo {
+                let wanted = absent.iter().map(|(path, blob)| (*blob, Language::of(path)));
+                unseen = parses.read(connection, wanted, |blob| repo.content(blob))?;
+            }
+            let tree = WorkTree { project, tracked, ignores: Ignores::new(project, repo), absent };
             let Differences { changes, parsed, skipped } = tree.changes(connection, state, parses)?;
+            let parsed = parsed + unseen;
             set_meta(connection, SKIPPED, &skipped.to_string())?;
             let last = commits::last(connection)?;
             let mut ids = Identities::load(connection)?;
@@ -210,7 +217,8 @@ impl Place<'_> {
         }
         if rules_change {
             let tracked = self.repo.map_or(Ok(BTreeSet::new()), Repo::tracked)?;
-            let tree = WorkTree { project, tracked, ignores };
+            let absent = self.repo.map_or(Ok(BTreeMap::new()), Repo::absent)?;
+            let tree = WorkTree { project, tracked, ignores, absent };
             let removed: Vec<&str> = changes
                 .iter()
                 .filter(|change| matches!(change, Change::Remove { .. }))
@@ -278,7 +286,8 @@ fn uncover(
     let mut blobs = BTreeMap::new();
     worktree::read(connection, parses, &new, &mut blobs)?;
     let seen: HashSet<&str> = met.iter().map(|file| file.path.as_str()).collect();
-    let hidden = state.files().keys().filter(|path| !seen.contains(path.as_str()));
+    let is_there = |path: &str| seen.contains(path) || tree.absent.contains_key(path);
+    let hidden = state.files().keys().filter(|path| !is_there(path));
     let hidden: Vec<String> = hidden.filter(|path| !files.contains_key(*path)).cloned().collect();
     files.extend(hidden.into_iter().map(|path| (path, None)));
     files.extend(blobs.into_iter().map(|(path, blob)| (path, Some(blob))));

@@ -150,7 +150,11 @@ impl Inner {
         let repo = Repo::open(&self.options.project)?;
         if name == WORKTREE {
             let (project, cap) = (&self.options.project, self.options.history);
-            return self.writing().draft(repo.as_ref(), project, cap, &self.tests);
+            let done = self.writing().draft(repo.as_ref(), project, cap, &self.tests);
+            return done.map_err(|error| match &repo {
+                Some(repo) => repo.explain(error),
+                None => error,
+            });
         }
         let Some(repo) = repo else {
             return Err(ToolError::new(Code::NotFound, "the project is in no git repository")
@@ -158,7 +162,8 @@ impl Inner {
                 .into());
         };
         let id = repo.resolve(name)?;
-        self.writing().ingest(&repo, id, self.options.history, &self.tests)
+        let done = self.writing().ingest(&repo, id, self.options.history, &self.tests);
+        done.map_err(|error| repo.explain(error))
     }
 }
 

@@ -16,6 +16,13 @@ pub(crate) enum GraphError {
     Told(Box<ToolError>),
 }
 
+impl GraphError {
+    /// Whether git does not have what was asked for.
+    pub(crate) fn is_missing_object(&self) -> bool {
+        matches!(self, Self::Git(error) if error.code() == git2::ErrorCode::NotFound)
+    }
+}
+
 impl From<ToolError> for GraphError {
     fn from(error: ToolError) -> Self {
         Self::Told(Box::new(error))

@@ -3,11 +3,15 @@
 use rusqlite::{Connection, OptionalExtension};
 use tgp_contract::{Code, Standing, ToolError};
 
+use super::connect::meta;
 use super::failure::GraphError;
 use crate::ingest::repository::{Repo, check_name};
 
 /// The name of the files as they are.
 pub(crate) const WORKTREE: &str = "WORKTREE";
+
+/// Where the commit is kept that an ingest was asked for last.
+pub(crate) const ASKED: &str = "asked";
 
 /// Fewer characters of a commit's id say nothing.
 const MIN_PREFIX: usize = 4;
@@ -31,7 +35,8 @@ fn number_of(connection: &Connection, commit: &str) -> Result<Option<i64>, Graph
     Ok(statement.query_row([commit], |row| row.get(0)).optional()?)
 }
 
-/// Finds the moment that `name` stands for; the last commit that was ingested where there is no name.
+/// Finds the moment that `name` stands for. Without a name it is the head, or the commit that an ingest was asked for
+/// last where the head was not ingested.
 pub(crate) fn find(
     connection: &Connection,
     repo: Option<&Repo>,
@@ -45,7 +50,7 @@ pub(crate) fn find(
     match name {
         Some(WORKTREE) => {
             let Some((number, base)) = draft(connection)? else { return Err(not_ingested(WORKTREE).into()) };
-            Ok(of_draft(number, base, behind))
+            Ok(of_draft(number, base, head.as_ref()))
         }
         Some(name) => {
             let commit = commit_of(connection, repo, name)?;
@@ -53,34 +58,44 @@ pub(crate) fn find(
             let standing = Standing { reference: name.to_owned(), commit, draft: false, behind };
             Ok(Moment { number, standing })
         }
-        None => latest(connection, head, behind),
+        None => latest(connection, head),
     }
 }
 
-fn of_draft(number: i64, base: Option<String>, behind: bool) -> Moment {
+/// A draft is behind when the head is no longer the commit that it stands on.
+fn of_draft(number: i64, base: Option<String>, head: Option<&(String, git2::Oid)>) -> Moment {
+    let behind = head.is_some_and(|(_, id)| Some(id.to_string()) != base);
     let commit = base.unwrap_or_default();
     Moment { number, standing: Standing { reference: WORKTREE.to_owned(), commit, draft: true, behind } }
 }
 
-fn latest(
-    connection: &Connection,
-    head: Option<(String, git2::Oid)>,
-    behind: bool,
-) -> Result<Moment, GraphError> {
-    let row: Option<(i64, String)> = connection
-        .prepare_cached(
-            "SELECT number, commit_id FROM moment WHERE commit_id IS NOT NULL ORDER BY number DESC LIMIT 1",
-        )?
-        .query_row([], |row| Ok((row.get(0)?, row.get(1)?)))
-        .optional()?;
+fn latest(connection: &Connection, head: Option<(String, git2::Oid)>) -> Result<Moment, GraphError> {
+    if let Some((branch, id)) = &head {
+        let commit = id.to_string();
+        if let Some(number) = number_of(connection, &commit)? {
+            let standing = Standing { reference: branch.clone(), commit, draft: false, behind: false };
+            return Ok(Moment { number, standing });
+        }
+    }
+    let asked = meta(connection, ASKED)?.unwrap_or_default();
+    let row = match number_of(connection, &asked)? {
+        Some(number) => Some((number, asked)),
+        // The first ingest was cut off before its end.
+        None => connection
+            .prepare_cached(
+                "SELECT number, commit_id FROM moment WHERE commit_id IS NOT NULL \
+                 ORDER BY number DESC LIMIT 1",
+            )?
+            .query_row([], |row| Ok((row.get(0)?, row.get(1)?)))
+            .optional()?,
+    };
     if let Some((number, commit)) = row {
-        let branch = head.filter(|(_, id)| id.to_string() == commit).map(|(branch, _)| branch);
-        let reference = branch.unwrap_or_else(|| commit.clone());
-        return Ok(Moment { number, standing: Standing { reference, commit, draft: false, behind } });
+        let standing = Standing { reference: commit.clone(), commit, draft: false, behind: head.is_some() };
+        return Ok(Moment { number, standing });
     }
     // Where no commit can be, the files as they are stand for themselves.
     match (head, draft(connection)?) {
-        (None, Some((number, base))) => Ok(of_draft(number, base, behind)),
+        (None, Some((number, base))) => Ok(of_draft(number, base, None)),
         _ => Err(ToolError::new(Code::NotFound, "nothing was ingested yet")
             .help("run `tgp graph ingest`")
             .into()),

@@ -7,12 +7,13 @@ use globset::GlobSet;
 use rusqlite::{Connection, TransactionBehavior};
 use tgp_contract::Ingested;
 
-use super::connect::{meta, set_meta};
+use super::connect::{meta, set_meta, start_anew};
 use super::failure::GraphError;
 use super::moments;
 use super::query;
 use super::write::take_back;
 use crate::ingest::blobs::Parses;
+use crate::ingest::boundary;
 use crate::ingest::commits;
 use crate::ingest::repository::Repo;
 use crate::ingest::state::State;
@@ -69,6 +70,16 @@ impl Writing {
         cap: usize,
         tests: &GlobSet,
     ) -> Result<Ingested, GraphError> {
+        if boundary::is_lifted(&self.connection, repo, cap)? {
+            self.transact(|connection, state, _| {
+                // Another process may have been faster.
+                if boundary::is_lifted(connection, repo, cap)? {
+                    start_anew(connection)?;
+                    *state = State::default();
+                }
+                Ok(())
+            })?;
+        }
         let known = commits::known(&self.connection)?;
         let (missing, cut) = repo.missing(id, &known, cap)?;
         let mut ingested = Ingested { commit: id.to_string(), ..Ingested::default() };
@@ -88,10 +99,17 @@ impl Writing {
                     set_meta(connection, "cut", "true")?;
                 }
                 let parsed = commits::ingest(connection, repo, state, parses, tests, &batch)?;
+                if cut || repo.has_shallow() {
+                    boundary::remember(connection, repo, &batch, cap)?;
+                }
                 Ok((batch.len() as u64, parsed))
             })?;
             ingested.commits += commits;
             ingested.parsed += parsed;
+        }
+        let asked = id.to_string();
+        if meta(&self.connection, moments::ASKED)?.as_ref() != Some(&asked) {
+            set_meta(&self.connection, moments::ASKED, &asked)?;
         }
         if ingested.parsed >= GROWN {
             // The planner's numbers are looked up again where the tables have grown.

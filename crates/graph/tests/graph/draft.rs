@@ -182,3 +182,91 @@ fn quick_changes_are_seen() {
         assert_eq!(defines, [format!("File a.ts -> Symbol a.ts#const a{number}")]);
     }
 }
+
+fn git(place: &std::path::Path, words: &[&str]) {
+    let mut command = std::process::Command::new("git");
+    let output = command.arg("-C").arg(place).args(words).output().unwrap();
+    assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn what_a_sparse_checkout_leaves_out_is_not_deleted() {
+    let mut project = Project::new();
+    project.write("in/a.ts", "import { b } from '../out/b';\nb();\n");
+    project.write("out/b.ts", "export function b() {}\n");
+    let first = project.commit("first");
+    project.write("out/b.ts", "export function b() {}\nexport function more() {}\n");
+    project.commit("second");
+    let store = project.open();
+    // The last moment is another commit than the one that the work tree stands on.
+    ingest(&store, "HEAD");
+    git(&project.root(), &["checkout", "--quiet", &first]);
+    git(&project.root(), &["sparse-checkout", "set", "in"]);
+    assert!(!project.root().join("out").exists());
+    ingest(&store, "WORKTREE");
+    assert_eq!(without_history(picture(&store, "WORKTREE")), without_history(picture(&store, &first)));
+    let question = GraphQuestion::new("MATCH (f:File) RETURN f.path AS path ORDER BY path");
+    let answers = run(store.propose(&[write(".gitignore", "x\n")], &[question])).unwrap();
+    let paths: Vec<&str> = answers[0].1.rows.iter().map(|row| row[0].as_str().unwrap()).collect();
+    assert_eq!(paths, [".gitignore", "in/a.ts", "out/b.ts"]);
+}
+
+#[test]
+fn nested_repositories_and_shared_ignore_rules() {
+    let mut project = Project::new();
+    project.write("a.ts", "");
+    project.commit("first");
+    git(&project.root(), &["init", "--quiet", "nested"]);
+    project.write("nested/b.ts", "");
+    project.write("module/.git", "gitdir: ../.git/modules/module\n");
+    project.write("module/c.ts", "");
+    project.write("notes.private", "");
+    project.write("kept.private", "");
+    let rules = project.home.path().join("rules");
+    std::fs::write(&rules, "*.private\n").unwrap();
+    git(&project.root(), &["config", "core.excludesFile", rules.to_str().unwrap()]);
+    std::fs::write(project.root().join(".git/info/exclude"), "!kept.private\n").unwrap();
+    let store = project.open();
+    ingest(&store, "WORKTREE");
+    assert_eq!(files(&store, "WORKTREE"), ["a.ts", "kept.private"]);
+    let question = GraphQuestion::new("MATCH (f:File) RETURN f.path AS path ORDER BY path");
+    let changes = [write("nested/d.ts", ""), write("new.private", ""), write("new.ts", "")];
+    let answers = run(store.propose(&changes, &[question])).unwrap();
+    let paths: Vec<&str> = answers[0].1.rows.iter().map(|row| row[0].as_str().unwrap()).collect();
+    assert_eq!(paths, ["a.ts", "kept.private", "new.ts"]);
+    // Without git all files are alike.
+    let bare = Project::without_git();
+    git(&bare.root(), &["init", "--quiet", "nested"]);
+    bare.write("nested/b.ts", "");
+    let store = bare.open();
+    ingest(&store, "WORKTREE");
+    assert_eq!(files(&store, "WORKTREE"), ["nested/b.ts"]);
+}
+
+#[test]
+fn what_cannot_be_read_says_what_helps() {
+    let mut project = Project::new();
+    let store = project.open();
+    let nothing = run(store.ingest("HEAD")).unwrap_err();
+    assert_eq!((nothing.code, nothing.message.as_str()), (Code::NotFound, "there is no commit yet"));
+    assert_eq!(nothing.help_of(), Some("`tgp graph ingest --commit WORKTREE` reads the files as they are"));
+    project.write("a.ts", "export const a = 1;\n");
+    project.commit("first");
+    project.write("a.ts", "export const a = 2;\n");
+    project.commit("second");
+    git(&project.root(), &["config", "uploadpack.allowFilter", "true"]);
+    let source = format!("file://{}", project.root().display());
+    git(project.home.path(), &["clone", "--quiet", "--filter=blob:none", &source, "partial"]);
+    let partial = project.home.path().join("partial");
+    let store = run(tgp_graph::GraphStore::open(project.options_at("partial.sqlite", &partial))).unwrap();
+    let missing = run(store.ingest("HEAD")).unwrap_err();
+    assert_eq!(missing.code, Code::Git);
+    assert!(missing.help_of().is_some_and(|help| help.contains("git fetch --refetch")), "{missing:?}");
+    git(&partial, &["fetch", "--quiet", "--refetch", "--no-filter"]);
+    assert_eq!(ingest(&store, "HEAD").commits, 2);
+
+    git(project.home.path(), &["init", "--quiet", "--object-format=sha256", "long"]);
+    let options = project.options_at("long.sqlite", &project.home.path().join("long"));
+    let refused = run(tgp_graph::GraphStore::open(options)).err().unwrap();
+    assert!(refused.message.contains("SHA-256"), "{refused:?}");
+}

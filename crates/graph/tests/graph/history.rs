@@ -89,7 +89,7 @@ fn renames_belong_to_their_line() {
         arrows(&store, &again, "WAS_RENAMED_FROM"),
         ["File b.ts -> File a.ts", "File c.ts -> File b.ts"]
     );
-    assert_eq!(arrows(&store, &deleted, "WAS_RENAMED_FROM"), ["File b.ts -> File a.ts"]);
+    assert!(arrows(&store, &deleted, "WAS_RENAMED_FROM").is_empty());
     assert!(files(&store, &deleted).is_empty());
 }
 
@@ -165,4 +165,197 @@ fn an_unchanged_file_has_one_row() {
     // The file and its function; each content of the other file, and its one constant from the second commit on.
     assert_eq!((rows("still.ts"), rows("busy.ts")), (2, 22));
     assert_eq!(run(store.ingest("HEAD")).unwrap().parsed, 0);
+}
+
+fn git(project: &Project, words: &[&str]) {
+    let mut command = std::process::Command::new("git");
+    command.arg("-C").arg(project.root()).args(["-c", "user.name=Ada", "-c", "user.email=ada@example.com"]);
+    let output = command.args(words).output().unwrap();
+    assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// What was ingested last may be gone from git for good.
+#[test]
+fn an_amended_commit_that_git_has_dropped_is_no_obstacle() {
+    let mut project = Project::new();
+    let body = "export function known() {\n  return 'a text that is long enough to be known again';\n}\n";
+    project.write("old.ts", body);
+    project.commit("base");
+    project.write("lib/a.ts", "export function a() {}\n");
+    project.rename("old.ts", "new.ts");
+    let dropped = project.commit("to be amended");
+    for with_draft in [false, true] {
+        let store = project.fresh(if with_draft { "draft.sqlite" } else { "commits.sqlite" });
+        ingest(&store, if with_draft { "WORKTREE" } else { "HEAD" });
+    }
+    project.remove("lib/a.ts");
+    project.write("lib/b.ts", "export function b() {}\n");
+    git(&project, &["add", "--all"]);
+    git(&project, &["commit", "--quiet", "--amend", "--message", "amended"]);
+    git(&project, &["reflog", "expire", "--expire=now", "--all"]);
+    git(&project, &["gc", "--quiet", "--prune=now"]);
+    assert!(git2::Repository::open(project.root()).unwrap().find_commit(id(&dropped)).is_err());
+    let rebuilt = project.fresh("rebuilt.sqlite");
+    ingest(&rebuilt, "HEAD");
+    for name in ["draft.sqlite", "commits.sqlite"] {
+        let store = project.fresh(name);
+        assert_eq!(ingest(&store, "HEAD").commits, 1);
+        ingest(&store, "WORKTREE");
+        assert_eq!(picture(&store, "HEAD"), picture(&rebuilt, "HEAD"));
+        assert_eq!(picture(&store, "WORKTREE"), picture(&rebuilt, "HEAD"));
+        // What git has dropped is still known here.
+        assert_eq!(files(&store, &dropped), ["lib/a.ts", "new.ts"]);
+        assert_eq!(arrows(&store, &dropped, "PARENT"), ["Commit to be amended -> Commit base"]);
+    }
+}
+
+/// A file of the same name that comes later is another one, on the line where the first was deleted.
+#[test]
+fn a_rename_ends_with_its_file() {
+    let mut project = Project::new();
+    let body = "export function known() {\n  return 'a text that is long enough to be known again';\n}\n";
+    project.write("a.ts", body);
+    project.commit("base");
+    project.rename("a.ts", "b.ts");
+    let renamed = project.commit("renamed");
+    project.write("other.ts", "");
+    let kept = project.commit("kept");
+    project.remove("b.ts");
+    let deleted = project.commit("deleted");
+    project.write("b.ts", "export const unrelated = 1;\n");
+    let another = project.commit("another");
+    let again = {
+        project.git().set_head_detached(id(&deleted)).unwrap();
+        project.remove("b.ts");
+        project.rename("other.ts", "more/other.ts");
+        project.commit("elsewhere")
+    };
+    let orders = [[&kept, &another, &again, &renamed], [&again, &kept, &renamed, &another]];
+    for (number, order) in orders.iter().enumerate() {
+        let store = project.fresh(&format!("{number}.sqlite"));
+        for commit in order {
+            ingest(&store, commit);
+        }
+        let past = |commit: &str| -> Vec<String> {
+            let all = arrows(&store, commit, "WAS_RENAMED_FROM");
+            all.into_iter().filter(|arrow| arrow.contains("b.ts")).collect()
+        };
+        assert_eq!(past(&renamed), ["File b.ts -> File a.ts"]);
+        assert_eq!(past(&kept), ["File b.ts -> File a.ts"]);
+        assert!(past(&deleted).is_empty() && past(&another).is_empty() && past(&again).is_empty());
+    }
+}
+
+/// A draft on a line that still has the file sees the rename, and takes it back.
+#[test]
+fn a_draft_sees_the_renames_of_its_own_line() {
+    let mut project = Project::new();
+    let body = "export function known() {\n  return 'a text that is long enough to be known again';\n}\n";
+    project.write("a.ts", body);
+    project.commit("base");
+    project.rename("a.ts", "b.ts");
+    let renamed = project.commit("renamed");
+    project.remove("b.ts");
+    let deleted = project.commit("deleted");
+    let store = project.open();
+    ingest(&store, &deleted);
+    project.git().set_head_detached(id(&renamed)).unwrap();
+    project.write("b.ts", body);
+    ingest(&store, "WORKTREE");
+    assert_eq!(arrows(&store, "WORKTREE", "WAS_RENAMED_FROM"), ["File b.ts -> File a.ts"]);
+    assert!(arrows(&store, &deleted, "WAS_RENAMED_FROM").is_empty());
+    project.git().set_head_detached(id(&deleted)).unwrap();
+    project.remove("b.ts");
+    project.write("c.ts", "");
+    let next = project.commit("next");
+    ingest(&store, "HEAD");
+    assert!(arrows(&store, &next, "WAS_RENAMED_FROM").is_empty());
+}
+
+/// Without a name a question is about the head, whatever was ingested since.
+#[test]
+fn a_question_without_a_commit_is_about_the_head() {
+    let mut project = Project::new();
+    project.write("a.ts", "");
+    let first = project.commit("first");
+    project.write("b.ts", "");
+    let second = project.commit("second");
+    project.git().set_head_detached(id(&first)).unwrap();
+    project.remove("b.ts");
+    project.write("c.ts", "");
+    let side = project.commit("side");
+    let store = project.open();
+    ingest(&store, &side);
+    ingest(&store, &second);
+    let standing = || run(store.stats(None)).unwrap().standing;
+    assert_eq!((standing().commit, standing().behind), (side.clone(), false));
+    project.git().set_head_detached(id(&first)).unwrap();
+    assert_eq!((standing().commit, standing().behind), (first.clone(), false));
+    project.write("d.ts", "");
+    project.commit("unknown to the graph");
+    assert_eq!((standing().commit, standing().behind), (second.clone(), true));
+    // One that was there already was asked for all the same.
+    assert_eq!(ingest(&store, &side).commits, 0);
+    assert_eq!((standing().commit, standing().behind), (side.clone(), true));
+}
+
+#[test]
+fn a_draft_on_another_commit_than_the_head_is_behind() {
+    let mut project = Project::new();
+    project.write("a.ts", "");
+    let first = project.commit("first");
+    project.write("b.ts", "");
+    project.commit("second");
+    let store = project.open();
+    ingest(&store, "WORKTREE");
+    let behind = || run(store.stats(Some("WORKTREE"))).unwrap().standing.behind;
+    assert!(!behind());
+    project.git().set_head_detached(id(&first)).unwrap();
+    assert!(behind());
+}
+
+/// What was cut off is read when it can be had.
+#[test]
+fn more_history_takes_effect() {
+    let mut project = Project::new();
+    for number in 0..5 {
+        project.write("a.ts", format!("export const a = {number};\n"));
+        project.commit(&format!("commit {number}"));
+    }
+    let rebuilt = project.fresh("rebuilt.sqlite");
+    ingest(&rebuilt, "HEAD");
+    let with_cap = |cap: usize| {
+        let mut options = project.options();
+        options.history = cap;
+        run(tgp_graph::GraphStore::open(options)).unwrap()
+    };
+    let store = with_cap(2);
+    assert_eq!(ingest(&store, "HEAD").commits, 2);
+    assert_eq!(ingest(&store, "HEAD").commits, 0);
+    let tool = tgp_graph::ToolFact { path: "t.ts".into(), name: "t".into(), description: String::new() };
+    run(store.set_tools(vec![tool])).unwrap();
+    let store = with_cap(9);
+    let again = ingest(&store, "HEAD");
+    assert_eq!((again.commits, again.parsed), (5, 3));
+    assert!(!run(store.stats(None)).unwrap().cut);
+    let lines = picture(&store, "HEAD");
+    let (tools, rest): (Vec<String>, Vec<String>) =
+        lines.into_iter().partition(|line| line.starts_with("Tool "));
+    assert_eq!((tools.len(), rest), (1, picture(&rebuilt, "HEAD")));
+    assert_eq!(ingest(&store, "HEAD").commits, 0);
+    assert_eq!(ingest(&with_cap(2), "HEAD").commits, 0);
+
+    let shallow = project.home.path().join("shallow");
+    let source = format!("file://{}", project.root().display());
+    let run_git = |words: &[&str]| {
+        let output = std::process::Command::new("git").args(words).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    };
+    let place = shallow.to_str().unwrap();
+    run_git(&["clone", "--quiet", "--depth", "2", &source, place]);
+    let store = run(tgp_graph::GraphStore::open(project.options_at("shallow.sqlite", &shallow))).unwrap();
+    assert_eq!((ingest(&store, "HEAD").commits, ingest(&store, "HEAD").commits), (2, 0));
+    run_git(&["-C", place, "fetch", "--quiet", "--unshallow"]);
+    assert_eq!((ingest(&store, "HEAD").commits, ingest(&store, "HEAD").commits), (5, 0));
+    assert_eq!(picture(&store, "HEAD"), picture(&rebuilt, "HEAD"));
 }

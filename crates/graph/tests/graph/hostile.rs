@@ -301,3 +301,136 @@ fn statements_of_every_shape_are_prepared_soon() {
         }
     }
 }
+
+/// What is said of a query: `line:column`, message and help.
+fn said(facts: &Facts, question: &GraphQuestion) -> (String, String) {
+    let error = match facts.query(question) {
+        Ok(answer) => panic!("{}: {:?}", question.query, answer.rows.first()),
+        Err(error) => error,
+    };
+    // A revision that git does not know is the store's to say, and has no name in openCypher.
+    let named = error.code == Code::Validation && error.details["kind"].is_string();
+    assert!(named || error.code == Code::NotFound, "{}: {error:?}", question.query);
+    let place =
+        error.place_of().map_or("none".to_owned(), |place| format!("{}:{}", place.line, place.column));
+    let said = format!("{} | {}", error.message, error.help_of().unwrap_or_default());
+    for internal in ["identifier", "token", "byte", "ALLSHORTESTPATHS", "hex integer", "(?:", "cy_"] {
+        assert!(!said.contains(internal), "{}: {said}", question.query);
+    }
+    assert!(said.len() < 300, "{}: {said}", question.query);
+    (place, said)
+}
+
+#[test]
+fn a_slip_is_shown_at_its_place_with_what_was_meant() {
+    let facts = clique(2);
+    let table: &[(&str, &str, &[&str])] = &[
+        (
+            "RETRUN 1",
+            "1:1",
+            &["`RETRUN`", "did you mean RETURN?", "MATCH, OPTIONAL MATCH, RETURN, UNWIND or WITH"],
+        ),
+        ("MTCH (f) RETURN f", "1:1", &["did you mean MATCH?"]),
+        ("MATCH (f)\nRETRUN f", "2:1", &["did you mean RETURN?", "a relationship such as `-[:TYPE]->`"]),
+        ("MATCH (f:N)\n  WERE f.v = 'a' RETURN f", "2:3", &["`WERE`", "did you mean WHERE?"]),
+        ("OPTIONAL MACH (f) RETURN f", "1:10", &["expected MATCH", "did you mean MATCH?"]),
+        ("MATCH (f) RETURN f ODER BY f", "1:20", &["did you mean ORDER BY?"]),
+        ("MATCH (f) RETURN f ORDERBY f", "1:20", &["did you mean ORDER BY?"]),
+        ("MATCH (f) RETURN f ORDER f", "1:26", &["`f`", "expected BY"]),
+        ("MATCH (f) RETURN f LIMT 3", "1:20", &["did you mean LIMIT?", "an operator"]),
+        ("MATCH (f) RETURN coutn(*)", "1:18", &["no function `coutn`", "did you mean `count`?"]),
+        ("MATCH (f) RETURN sum(*)", "1:22", &["`sum` does not take `*`", "count(*)"]),
+        ("MATCH (f) RETURN sizee(f.name)", "1:18", &["no function `sizee`", "did you mean `size`?"]),
+        ("MATCH (f) RETURN toUper(f.name)", "1:18", &["did you mean `toUpper`?"]),
+        ("MATCH (f) RETURN qwertz(f.name)", "1:18", &["no function `qwertz`", "docs/cypher.md"]),
+        ("MATCH (f) WHERE f.v == \"a\" RETURN f", "1:21", &["`==`", "use `=`"]),
+        ("MATCH (f) WHERE f.v = 1 && f.v = 2 RETURN f", "1:25", &["did you mean AND?"]),
+        ("MATCH (f) WHERE f.name LIKE 'a%' RETURN f", "1:24", &["`LIKE`", "CONTAINS", "STARTS WITH", "=~"]),
+        ("MATCH (f) WHERE f.name STARTSWITH 'a' RETURN f", "1:24", &["did you mean STARTS WITH?"]),
+        ("MATCH (f) WHERE f.name STARTS 'a' RETURN f", "1:31", &["`'a'`", "expected WITH"]),
+        ("MATCH (f) WHERE f.v IN (1, 2) RETURN f", "1:26", &["square brackets"]),
+        ("SELECT * FROM node", "1:1", &["`SELECT`", "MATCH (f:File) RETURN f.path"]),
+        ("MATCH (f) RETURN f.v, count(*) GROUP BY f.v", "1:32", &["no GROUP BY"]),
+        ("MATCH (f) RETURN f LIMIT 1 ORDER BY f.v", "1:28", &["ORDER BY stands before SKIP and LIMIT"]),
+        ("MATCH f RETURN f", "1:9", &["MATCH (f)"]),
+        ("MATCH (f)->(g) RETURN f", "1:10", &["`->`", "-->"]),
+        ("MATCH (f) WHERE RETURN f", "1:17", &["missing before `RETURN`"]),
+        ("RETURN 1; RETURN 2", "1:9", &["one query at a time"]),
+        ("RETURN 1 # x", "1:10", &["`#`", "//"]),
+        ("RETURN \u{2019}a\u{2019}", "1:8", &["around a string"]),
+        ("RETURN 'open", "1:8", &["`'open` is not closed", "add '"]),
+        ("RETURN\n \"open", "2:2", &["is not closed", "add \""]),
+        ("RETURN `open", "1:8", &["not closed", "backtick"]),
+        ("RETURN /* x", "1:8", &["comment is not closed", "*/"]),
+        ("RETURN 'a\\q'", "1:8", &["escape", "backslash"]),
+        ("MATCH (f:N\nRETURN f", "1:7", &["`(` is not closed", "add `)` before `RETURN` at 2:1"]),
+        ("RETURN [1, 2", "1:8", &["`[` is not closed", "add `]` at 1:13"]),
+        ("RETURN {a: 1", "1:8", &["`{` is not closed", "add `}` at 1:13"]),
+        ("RETURN (1]", "1:10", &["`]` does not close `(` of 1:8", "`)`"]),
+        ("RETURN 1)", "1:9", &["`)` closes nothing"]),
+        ("RETURN 1 +", "1:11", &["ends too early", "expected an expression"]),
+        ("RETURN CASE WHEN true THEN 1", "1:29", &["expected ELSE, END or WHEN"]),
+        ("MATCH (f) RETURN f.", "1:20", &["expected a name"]),
+        // Literals that cannot be right are refused although no row would meet them.
+        (
+            "MATCH (f:None) WHERE f.name =~ '(' RETURN f",
+            "1:32",
+            &["`(` is no regular expression", "unclosed group"],
+        ),
+        ("MATCH (f) WHERE f.name =~ 'a)(b' RETURN f", "1:27", &["unopened group"]),
+        ("MATCH (f) RETURN f LIMIT 'a'", "1:26", &["LIMIT needs an integer, this is a string"]),
+        ("RETURN 9223372036854775808", "1:8", &["beyond 64 bits"]),
+        // Values that are met only when it runs.
+        ("MATCH (f)\nRETURN length(f.name)", "2:8", &["`length` needs a path, this is a string"]),
+        ("MATCH (f) RETURN f.v + 9223372036854775807", "1:22", &["beyond 64 bits"]),
+        ("UNWIND [9223372036854775807, 1] AS x RETURN sum(x)", "1:45", &["beyond 64 bits"]),
+        ("MATCH (f) RETURN 1 / f.v", "1:20", &["divided by zero"]),
+        ("MATCH (f) WHERE f.name RETURN f", "1:17", &["a boolean is needed, this is a string"]),
+        ("MATCH (f) WHERE 1 IN f.name RETURN f", "1:19", &["IN needs a list"]),
+        ("MATCH (f) WITH f.name AS x UNWIND x AS y RETURN y", "1:35", &["a list is needed"]),
+        ("MATCH (f) WHERE f.name =~ '(' + '' RETURN f", "1:24", &["unclosed group"]),
+        ("MATCH (f) WHERE exists_at(f, \"nope\") RETURN f", "1:30", &["nope"]),
+        ("RETURN 1 + $missing", "1:12", &["the query needs the parameter `missing`"]),
+        ("MATCH (f) RETURN f.v / f.v, 1 / f.v", "none", &["divided by zero", "1:22, 1:31"]),
+    ];
+    for (query, place, words) in table {
+        let (at, said) = said(&facts, &GraphQuestion::new(*query));
+        assert_eq!(at, *place, "{query}: {said}");
+        for word in *words {
+            assert!(said.contains(word), "{query}: {said}");
+        }
+    }
+}
+
+#[test]
+fn a_parameter_that_cannot_be_used_is_named() {
+    let facts = clique(2);
+    let large: Value = serde_json::from_str("99999999999999999999").unwrap();
+    let table: Vec<(&str, Value, &str, &str)> = vec![
+        (
+            "MATCH (f) RETURN f LIMIT $n",
+            json!("3"),
+            "1:26",
+            "LIMIT needs an integer, parameter `n` is a string",
+        ),
+        ("MATCH (f) RETURN f SKIP $n", json!([1]), "1:25", "SKIP needs an integer, parameter `n` is a list"),
+        ("MATCH (f) RETURN f LIMIT $n", json!(-1), "1:26", "not negative, parameter `n` is -1"),
+        ("MATCH (f) RETURN f LIMIT $n", json!(1.5), "1:26", "parameter `n` is a float"),
+        ("MATCH (f) RETURN f LIMIT $n", large.clone(), "1:26", "`params.n` is beyond 64 bits"),
+        ("RETURN\n$n", json!(i64::MAX as u64 + 1), "2:1", "`params.n` is beyond 64 bits"),
+        ("RETURN $n", large.clone(), "1:8", "`params.n` is beyond 64 bits"),
+        ("RETURN $n", json!({"a": [1, large]}), "1:8", "`params.n.a[1]` is beyond 64 bits"),
+        ("MATCH (f) RETURN exists_at(f, $n)", json!(1), "1:31", "parameter `n` is the name of a revision"),
+        ("MATCH (f) RETURN exists_at(f, $n)", json!("nope"), "1:31", "nope"),
+        ("MATCH (f) WHERE f.name =~ $n RETURN f", json!("("), "1:24", "`(` is no regular expression"),
+    ];
+    for (query, value, place, words) in table {
+        let (at, said) = said(&facts, &GraphQuestion::new(query).param("n", value));
+        assert_eq!(at, place, "{query}: {said}");
+        assert!(said.contains(words), "{query}: {said}");
+    }
+    for value in [json!(i64::MAX), json!(i64::MIN), json!(1.5), json!(9.0e18)] {
+        let answer = facts.query(&GraphQuestion::new("RETURN $n").param("n", value.clone())).unwrap();
+        assert_eq!(answer.rows, [[value]]);
+    }
+}

@@ -253,7 +253,8 @@ async fn bug_a_writable_project_does_not_open_git_the_tools_or_the_configuration
     let source =
         "export default async () => { await tgp.write_file('notes.txt', 'x'); return tgp.list_files('.'); };";
     let listed = result(&run(&kernel, &project, source, json!({})).await);
-    assert_eq!(listed, json!([".gitignore", "notes.txt"]), "what is out of reach is not listed either");
+    let reachable = json!([".gitattributes", ".gitignore", "notes.txt"]);
+    assert_eq!(listed, reachable, "what is out of reach is not listed either");
     assert_eq!(project.text("notes.txt").as_deref(), Some("x"));
     kernel.shutdown().await;
 }

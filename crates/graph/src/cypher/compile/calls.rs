@@ -63,6 +63,7 @@ impl Compiler<'_> {
         scope: &Scope,
     ) -> Outcome<Sql> {
         counted(call, function.least, function.most, span)?;
+        self.site(&function.sql(), span);
         let mut arguments = Vec::new();
         for argument in &call.arguments {
             if let ExprKind::Pattern(_) = argument.kind {
@@ -151,11 +152,15 @@ pub(super) fn counted(call: &FunctionInvocation, least: usize, most: usize, span
     Err(Refusal::new("InvalidNumberOfArguments", span, message))
 }
 
-fn unknown(name: &str, span: Span) -> Box<Refusal> {
+/// The names of all functions, for suggestions.
+pub(crate) fn function_names() -> impl Iterator<Item = &'static str> {
     let known = functions::FUNCTIONS.iter().map(|function| function.name);
-    let known = known.chain(AGGREGATES.iter().map(|(name, _)| *name)).chain(GRAPH_CALLS);
+    known.chain(AGGREGATES.iter().map(|(name, _)| *name)).chain(GRAPH_CALLS)
+}
+
+fn unknown(name: &str, span: Span) -> Box<Refusal> {
     let refusal = Refusal::new("UnknownFunction", span, format!("there is no function `{name}`"));
-    match suggest::nearest(name, known) {
+    match suggest::nearest(name, function_names()) {
         Some(near) => refusal.help(format!("did you mean `{near}`?")),
         None => refusal.help("docs/cypher.md lists the functions"),
     }

@@ -79,14 +79,17 @@ impl Compiler<'_> {
         }
     }
 
-    pub(super) fn as_truth(&self, sql: Sql, span: Span) -> Outcome<String> {
+    pub(super) fn as_truth(&mut self, sql: Sql, span: Span) -> Outcome<String> {
         if !sql.kind.may_be_bool() {
             let message = format!("a boolean is needed, this is {}", sql.kind.noun());
             return Err(Refusal::new("InvalidArgumentType", span, message));
         }
         Ok(match sql.form {
             Form::Truth => sql.text,
-            _ => format!("cy_truth({})", self.as_value(sql)),
+            _ => {
+                self.site("cy_truth", span);
+                format!("cy_truth({})", self.as_value(sql))
+            }
         })
     }
 
@@ -109,7 +112,7 @@ impl Compiler<'_> {
             ExprKind::Variable(name) => self.named(name, scope),
             ExprKind::Parameter(parameter) => match &parameter.name {
                 ParameterName::Named(name) | ParameterName::Positional(name) => {
-                    Ok(Sql::value(Type::Any, self.bind(Bind::Parameter(name.clone()))))
+                    Ok(Sql::value(Type::Any, self.bind_at(Bind::Parameter(name.clone()), span)))
                 }
                 _ => Err(Refusal::unsupported(span, "this parameter")),
             },
@@ -144,6 +147,7 @@ impl Compiler<'_> {
                 let lower = lower.as_ref().map_or(Ok("0".to_owned()), |lower| self.value_of(lower, inner))?;
                 let upper =
                     upper.as_ref().map_or(Ok(i64::MAX.to_string()), |upper| self.value_of(upper, inner))?;
+                self.site("cy_slice", span);
                 Ok(Sql::value(kind, format!("cy_slice({subject}, {lower}, {upper})")))
             }
             ExprKind::Function(call) => self.call(call, span, scope),
@@ -206,6 +210,7 @@ impl Compiler<'_> {
             return Err(Refusal::new("InvalidArgumentType", span, message));
         }
         let kind = sql.kind.clone();
+        self.site("cy_neg", span);
         Ok(Sql::value(kind, format!("cy_neg({})", self.as_value(sql))))
     }
 
@@ -294,6 +299,7 @@ impl Compiler<'_> {
         let kind = subject.kind.clone();
         let text = self.as_value(subject);
         let bound = self.text(name);
+        self.site("cy_get", span);
         let sql = match kind {
             Type::Map => format!("cy_get({text}, {bound})"),
             _ => self.once(&text, |compiler, value| {
@@ -308,6 +314,7 @@ impl Compiler<'_> {
 
     fn index(&mut self, subject: &Expr, index: &Expr, scope: &Scope) -> Outcome<Sql> {
         let subject = self.expression(subject, scope)?;
+        self.site("cy_index", index.span);
         let index = self.value_of(index, scope)?;
         if let Form::Entity { props, .. } = &subject.form {
             return Ok(Sql::value(Type::Any, format!("cy_index(cy_json({props}), {index})")));

@@ -245,7 +245,7 @@ impl Compiler<'_> {
             return Err(Refusal::new("InvalidArgumentType", revision.span, message)
                 .help("write exists_at(n, 'v1') or exists_at(n, $revision)"));
         };
-        let moment = self.bind(bind);
+        let moment = self.bind_at(bind, revision.span);
         let subject = self.expression(thing, scope)?;
         suits(&subject.kind, &[Type::Node, Type::Relationship], "exists_at", thing)?;
         let (node, edge) = (self.name("n"), self.name("e"));

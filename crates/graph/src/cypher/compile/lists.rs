@@ -49,6 +49,7 @@ impl Compiler<'_> {
     }
 
     fn walk(&mut self, list: &Expr, variable: &Name, scope: &Scope) -> Outcome<Walk> {
+        self.site("cy_steps", list.span);
         let (list, item) = self.list_of(list, scope)?;
         let (table, items) = (self.name("t"), self.name("j"));
         let value = format!("cy_at({table}.v, {items}.key)");

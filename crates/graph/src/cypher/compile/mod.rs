@@ -21,6 +21,9 @@ mod visible;
 mod vocabulary;
 mod walk;
 
+pub(crate) use calls::function_names;
+pub(crate) use suggest::nearest;
+
 use std::collections::VecDeque;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
@@ -45,6 +48,11 @@ pub(crate) enum Bind {
     Moment,
     Value(Value),
     Parameter(String),
+    /// A parameter that SKIP or LIMIT takes.
+    Count {
+        clause: &'static str,
+        name: String,
+    },
     /// The moment of a revision that the query names.
     Revision(String),
     /// The same, named by a parameter.
@@ -57,6 +65,10 @@ pub(crate) struct Program {
     pub sql: String,
     pub binds: Vec<Bind>,
     pub columns: Vec<String>,
+    /// Where the query uses the SQL functions that may refuse a value.
+    pub sites: Vec<(String, Span)>,
+    /// For each of `binds` where the query first has it, if it has a place.
+    pub places: Vec<Option<Span>>,
 }
 
 struct Kept {
@@ -102,10 +114,19 @@ pub(crate) fn program(query: &str, limits: &Limits) -> Result<Arc<Program>, Tool
 
 fn compiled(query: &str, hops: u32, vocabulary: bool) -> Outcome<Program> {
     let parsed = syntax::parse(query)?;
-    let mut compiler =
-        Compiler { source: query, hops, vocabulary, binds: vec![Bind::Moment], names: 0, rows: Rows::Bag };
+    let mut compiler = Compiler {
+        source: query,
+        hops,
+        vocabulary,
+        binds: vec![Bind::Moment],
+        places: vec![None],
+        sites: Vec::new(),
+        names: 0,
+        rows: Rows::Bag,
+    };
     let answer = compiler.regular(&parsed, &scope::Scope::default())?;
-    Ok(Program { sql: answer.sql, binds: compiler.binds, columns: answer.columns })
+    let Compiler { binds, places, sites, .. } = compiler;
+    Ok(Program { sql: answer.sql, binds, columns: answer.columns, sites, places })
 }
 
 /// What one compilation knows.
@@ -116,6 +137,8 @@ pub(super) struct Compiler<'q> {
     /// Whether only the names of the code graph are taken.
     vocabulary: bool,
     binds: Vec<Bind>,
+    places: Vec<Option<Span>>,
+    sites: Vec<(String, Span)>,
     /// How many names were given, so that none is given twice.
     names: usize,
     /// What the pattern that is being compiled is for.
@@ -144,10 +167,30 @@ impl<'q> Compiler<'q> {
             Some(at) => at,
             None => {
                 self.binds.push(bind);
+                self.places.push(None);
                 self.binds.len() - 1
             }
         };
         format!("?{}", at + 1)
+    }
+
+    /// As `bind`, for something that may be refused when it is bound.
+    fn bind_at(&mut self, bind: Bind, span: Span) -> String {
+        let known = self.binds.len();
+        let text = self.bind(bind);
+        if self.binds.len() > known
+            && let Some(place) = self.places.last_mut()
+        {
+            *place = Some(span);
+        }
+        text
+    }
+
+    /// Remembers where the query uses an SQL function.
+    fn site(&mut self, function: &str, span: Span) {
+        if !self.sites.iter().any(|(known, at)| *at == span && known == function) {
+            self.sites.push((function.to_owned(), span));
+        }
     }
 
     /// Compiles a part for which other rows matter than for what is around it.

@@ -1,14 +1,19 @@
 //! Operators between two expressions.
 
 use open_cypher::Span;
-use open_cypher::ast::{BinaryOperator, Expr, ExprKind, Node};
+use open_cypher::ast::{BinaryOperator, Expr, ExprKind, LiteralKind, Node};
 
+use crate::cypher::functions;
 use crate::cypher::refusal::{Outcome, Refusal};
 use crate::cypher::types::Type;
 
 use super::Compiler;
 use super::expression::{Form, Sql};
 use super::scope::Scope;
+
+/// What to do about a pattern that is none.
+const PATTERN_HELP: &str =
+    "a sign that is meant as itself is written with two backslashes, '\\\\(', or use CONTAINS";
 
 impl Compiler<'_> {
     pub(super) fn binary(
@@ -20,6 +25,9 @@ impl Compiler<'_> {
         scope: &Scope,
     ) -> Outcome<Sql> {
         let inner = if scope.predicate { &scope.predicates(false) } else { scope };
+        if let Some(function) = may_refuse(operator.kind) {
+            self.site(function, operator.span);
+        }
         match operator.kind {
             BinaryOperator::And => self.logic(left, "AND", right, scope),
             BinaryOperator::Or => self.logic(left, "OR", right, scope),
@@ -34,7 +42,10 @@ impl Compiler<'_> {
                 let item = self.value_of(left, inner)?;
                 Ok(Sql::truth(format!("cy_in({item}, {})", self.as_value(list))))
             }
-            BinaryOperator::RegexMatch => self.test("cy_regex", left, right, inner),
+            BinaryOperator::RegexMatch => {
+                checked_pattern(right)?;
+                self.test("cy_regex", left, right, inner)
+            }
             BinaryOperator::StartsWith => self.test("cy_starts", left, right, inner),
             BinaryOperator::EndsWith => self.test("cy_ends", left, right, inner),
             BinaryOperator::Contains => self.test("cy_contains", left, right, inner),
@@ -124,6 +135,35 @@ impl Compiler<'_> {
             _ => format!("{function}({}, {})", self.as_value(one), self.as_value(other)),
         };
         if operator == BinaryOperator::NotEqual { format!("(NOT {same})") } else { same }
+    }
+}
+
+/// The SQL function of an operator that does not take all values.
+fn may_refuse(operator: BinaryOperator) -> Option<&'static str> {
+    Some(match operator {
+        BinaryOperator::In => "cy_in",
+        BinaryOperator::RegexMatch => "cy_regex",
+        BinaryOperator::Add | BinaryOperator::Concat => "cy_add",
+        BinaryOperator::Subtract => "cy_sub",
+        BinaryOperator::Multiply => "cy_mul",
+        BinaryOperator::Divide => "cy_div",
+        BinaryOperator::Remainder => "cy_mod",
+        BinaryOperator::Power => "cy_pow",
+        _ => return None,
+    })
+}
+
+/// Refuses a pattern that stands in the query and cannot be used.
+fn checked_pattern(pattern: &Expr) -> Outcome<()> {
+    match &pattern.kind {
+        ExprKind::Parenthesized(within) => checked_pattern(within),
+        ExprKind::Literal(literal) => match &literal.kind {
+            LiteralKind::String(text) => functions::regex(&text.value)
+                .map(|_| ())
+                .map_err(|message| Refusal::new("InvalidArgument", pattern.span, message).help(PATTERN_HELP)),
+            _ => Ok(()),
+        },
+        _ => Ok(()),
     }
 }
 

@@ -5,18 +5,18 @@ use std::collections::BTreeSet;
 use open_cypher::Span;
 use open_cypher::ast::visit::{Visitor, walk_expr};
 use open_cypher::ast::{
-    Expr, ExprKind, FunctionInvocation, OrderBy, ProjectionClause, ProjectionItemKind, SetQuantifier,
-    SortDirection,
+    Expr, ExprKind, FunctionInvocation, OrderBy, ParameterName, ProjectionClause, ProjectionItemKind,
+    SetQuantifier, SortDirection,
 };
 
 use crate::cypher::refusal::{Outcome, Refusal};
 use crate::cypher::types::Type;
 
-use super::Compiler;
 use super::aggregates::{self, aggregate, misplaced};
 use super::expression::{Form, Sql};
 use super::query::Answer;
 use super::scope::{Chain, HIDDEN, Kind, Scope, Stage, Variable, from_where};
+use super::{Bind, Compiler};
 
 /// A column of a projection.
 struct Item<'a> {
@@ -295,6 +295,7 @@ impl Compiler<'_> {
             };
             return Ok(Sql::value(Type::Int, text));
         }
+        self.site(function, span);
         let mut values = vec![self.as_value(sql)];
         for argument in call.arguments.iter().skip(1) {
             values.push(self.value_of(argument, scope)?);
@@ -373,10 +374,15 @@ impl Compiler<'_> {
     }
 
     /// The number of SKIP or LIMIT.
-    fn number(&mut self, expression: &Expr, clause: &str) -> Outcome<String> {
+    fn number(&mut self, expression: &Expr, clause: &'static str) -> Outcome<String> {
         if !aggregates::variables(expression).is_empty() {
             let message = format!("{clause} cannot depend on a row");
             return Err(Refusal::new("NonConstantExpression", expression.span, message));
+        }
+        if let ExprKind::Parameter(parameter) = &expression.kind
+            && let ParameterName::Named(name) | ParameterName::Positional(name) = &parameter.name
+        {
+            return Ok(self.bind_at(Bind::Count { clause, name: name.clone() }, expression.span));
         }
         let sql = self.expression(expression, &Scope::default())?;
         if !matches!(sql.kind, Type::Any | Type::Null | Type::Int | Type::Number) {
@@ -390,6 +396,7 @@ impl Compiler<'_> {
             let message = format!("{clause} needs a number that is not negative");
             return Err(Refusal::new("NegativeIntegerArgument", expression.span, message));
         }
+        self.site("cy_limit", expression.span);
         Ok(format!("cy_limit({})", self.as_value(sql)))
     }
 }

@@ -119,6 +119,7 @@ impl Compiler<'_> {
                 return Err(Refusal::new("InvalidArgumentType", unwind.expression.span, message));
             }
         };
+        self.site("cy_each", unwind.expression.span);
         let list = self.as_value(list);
         let items = self.name("j");
         let mut sources = chain.sources();

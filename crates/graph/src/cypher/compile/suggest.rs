@@ -4,7 +4,7 @@
 const LONGEST: usize = 64;
 
 /// The nearest of `names` to `wanted`, when it is near enough to be a slip of the hand.
-pub(super) fn nearest<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let lower: Vec<char> = wanted.to_lowercase().chars().take(LONGEST + 1).collect();
     let limit = (lower.len() / 3).max(1);
     names

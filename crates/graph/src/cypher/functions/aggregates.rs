@@ -10,7 +10,7 @@ use super::operators::{float, list, overflow};
 use super::{pure, truth};
 use crate::cypher::execute::made;
 use crate::cypher::key::key;
-use crate::cypher::refusal::met;
+use crate::cypher::refusal::{met, met_by};
 use crate::cypher::value::{MAX_ITEMS, Value};
 
 /// How many bytes the values that one aggregate keeps may have.
@@ -37,6 +37,7 @@ enum Kind {
 
 #[derive(Clone, Copy)]
 struct Over {
+    name: &'static str,
     kind: Kind,
     distinct: bool,
 }
@@ -64,19 +65,36 @@ pub(super) fn register(connection: &Connection) -> rusqlite::Result<()> {
         ("cy_percentiledisc", Kind::Discrete, 2),
     ];
     for (name, kind, arity) in all {
-        connection.create_aggregate_function(name, arity, pure(), Over { kind, distinct: false })?;
+        connection.create_aggregate_function(name, arity, pure(), Over { name, kind, distinct: false })?;
         let distinct = format!("{name}_d");
         connection.create_aggregate_function(
             distinct.as_str(),
             arity,
             pure(),
-            Over { kind, distinct: true },
+            Over { name, kind, distinct: true },
         )?;
     }
     connection.create_aggregate_function("cy_all", 2, pure(), Quantifier::All)?;
     connection.create_aggregate_function("cy_any", 2, pure(), Quantifier::Any)?;
     connection.create_aggregate_function("cy_none", 2, pure(), Quantifier::None)?;
     connection.create_aggregate_function("cy_single", 2, pure(), Quantifier::Single)
+}
+
+impl Over {
+    /// What a whole group gives.
+    fn value(&self, values: Vec<Value>, percentile: Option<Value>) -> rusqlite::Result<Value> {
+        Ok(match self.kind {
+            Kind::Collect | Kind::Gather => list(values)?,
+            Kind::Count => Value::Int(i64::try_from(values.len()).unwrap_or(i64::MAX)),
+            Kind::Sum => sum(&values)?,
+            Kind::Average => average(&values)?,
+            Kind::Least | Kind::Greatest => values.into_iter().next().unwrap_or(Value::Null),
+            Kind::Sample => deviation(&values, 1)?,
+            Kind::Population => deviation(&values, 0)?,
+            Kind::Continuous => continuous(&values, percentile)?,
+            Kind::Discrete => discrete(&values, percentile)?,
+        })
+    }
 }
 
 impl Aggregate<State, Sql> for Over {
@@ -110,17 +128,7 @@ impl Aggregate<State, Sql> for Over {
 
     fn finalize(&self, _: &mut Context<'_>, state: Option<State>) -> rusqlite::Result<Sql> {
         let State { values, percentile, .. } = state.unwrap_or_default();
-        let value = match self.kind {
-            Kind::Collect | Kind::Gather => list(values)?,
-            Kind::Count => Value::Int(i64::try_from(values.len()).unwrap_or(i64::MAX)),
-            Kind::Sum => sum(&values)?,
-            Kind::Average => average(&values)?,
-            Kind::Least | Kind::Greatest => values.into_iter().next().unwrap_or(Value::Null),
-            Kind::Sample => deviation(&values, 1)?,
-            Kind::Population => deviation(&values, 0)?,
-            Kind::Continuous => continuous(&values, percentile)?,
-            Kind::Discrete => discrete(&values, percentile)?,
-        };
+        let value = self.value(values, percentile).map_err(|error| met_by(self.name, error))?;
         made(value.into_sql()?)
     }
 }

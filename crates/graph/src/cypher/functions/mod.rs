@@ -14,9 +14,11 @@ use rusqlite::functions::{Context, FunctionFlags};
 use rusqlite::types::Value as Sql;
 
 use super::execute::made;
+use super::refusal::met_by;
 use super::value::Value;
 
 pub(crate) use named::{FUNCTIONS, Named, find};
+pub(crate) use operators::regex;
 
 /// What a function gets: as many values as it was registered with.
 type Run = fn(&[Value]) -> rusqlite::Result<Value>;
@@ -36,8 +38,10 @@ fn pure() -> FunctionFlags {
 
 /// Registers a function over whole values.
 fn over_values(connection: &Connection, name: &str, arity: i32, run: Run) -> rusqlite::Result<()> {
+    let function = name.to_owned();
     connection.create_scalar_function(name, arity, pure(), move |context| {
-        made(run(&arguments(context)?)?.into_sql()?)
+        let value = run(&arguments(context)?).map_err(|error| met_by(&function, error))?;
+        made(value.into_sql()?)
     })
 }
 
@@ -46,7 +50,10 @@ fn over_raw<F>(connection: &Connection, name: &str, arity: i32, run: F) -> rusql
 where
     F: Fn(&Context<'_>) -> rusqlite::Result<Sql> + Send + 'static,
 {
-    connection.create_scalar_function(name, arity, pure(), move |context| made(run(context)?))
+    let function = name.to_owned();
+    connection.create_scalar_function(name, arity, pure(), move |context| {
+        made(run(context).map_err(|error| met_by(&function, error))?)
+    })
 }
 
 fn arguments(context: &Context<'_>) -> rusqlite::Result<Vec<Value>> {

@@ -4,6 +4,7 @@ use rusqlite::Connection;
 
 use super::{Run, conversion, lists, numbers, over_values, text};
 use crate::cypher::execute::made;
+use crate::cypher::refusal::met_by;
 use crate::cypher::types::Type;
 use crate::cypher::value::Value;
 
@@ -99,7 +100,8 @@ pub(super) fn register(connection: &Connection) -> rusqlite::Result<()> {
             if values.contains(&Value::Null) {
                 return Ok(rusqlite::types::Value::Null);
             }
-            made(run(&values)?.into_sql()?)
+            let value = run(&values).map_err(|error| met_by(&function.sql(), error))?;
+            made(value.into_sql()?)
         })?;
     }
     over_values(connection, "cy_keys", 1, lists::keys)?;

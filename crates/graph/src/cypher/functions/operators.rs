@@ -18,6 +18,9 @@ const REGEX_BYTES: usize = 1 << 20;
 /// Patterns that are kept compiled on each thread: a query applies one pattern to many rows.
 const REGEX_KEPT: usize = 8;
 
+/// How many letters of a pattern are shown when it cannot be used.
+const SHOWN: usize = 80;
+
 pub(super) fn register(connection: &Connection) -> rusqlite::Result<()> {
     over_raw(connection, "cy_bool", 1, |context| match context.get_raw(0) {
         ValueRef::Null => Ok(Sql::Null),
@@ -195,20 +198,35 @@ thread_local! {
     static PATTERNS: RefCell<Vec<(String, Regex)>> = const { RefCell::new(Vec::new()) };
 }
 
+/// The regular expression of a text, for whole texts.
+///
+/// # Errors
+/// Why it cannot be used, in one line.
+pub(crate) fn regex(pattern: &str) -> Result<Regex, String> {
+    let built = |text: &str| RegexBuilder::new(text).size_limit(REGEX_BYTES).build();
+    // By itself first: what is said is about the text that was given, and `a)(b` does not become right between brackets.
+    built(pattern).and_then(|_| built(&format!("^(?:{pattern})$"))).map_err(|error| {
+        let why = match error {
+            regex::Error::CompiledTooBig(bytes) => format!("it takes more than {bytes} bytes"),
+            other => {
+                let text = other.to_string();
+                let last = text.lines().last().unwrap_or_default().trim();
+                last.strip_prefix("error: ").unwrap_or(last).to_owned()
+            }
+        };
+        let shown: String = pattern.chars().take(SHOWN).collect();
+        let more = if shown.len() < pattern.len() { "..." } else { "" };
+        format!("`{shown}{more}` is no regular expression that can be used: {why}")
+    })
+}
+
 fn matches(values: &[Value]) -> rusqlite::Result<Sql> {
     let [Value::Text(text), Value::Text(pattern)] = values else { return Ok(Sql::Null) };
     PATTERNS.with_borrow_mut(|kept| {
         if let Some((_, regex)) = kept.iter().find(|(source, _)| source == pattern) {
             return Ok(truth(Some(regex.is_match(text))));
         }
-        let regex = RegexBuilder::new(&format!("^(?:{pattern})$")).size_limit(REGEX_BYTES).build().map_err(
-            |error| {
-                met(
-                    "InvalidArgument",
-                    format!("`{pattern}` is no regular expression that can be used: {error}"),
-                )
-            },
-        )?;
+        let regex = regex(pattern).map_err(|message| met("InvalidArgument", message))?;
         let holds = regex.is_match(text);
         if kept.len() >= REGEX_KEPT {
             kept.remove(0);

@@ -16,6 +16,12 @@ use crate::store::write::Fact;
 /// Files whose methods are looked at by name alone.
 const MAX_METHOD_FILES: usize = 200;
 
+/// What stands before a name that is looked for in the class above.
+const SUPER: &str = "super";
+
+/// A method: its file, its number there, its name with that of its class.
+type Method = (String, u32, String);
+
 /// How the callee was found.
 #[derive(Clone, Copy)]
 enum How {
@@ -63,8 +69,14 @@ pub(super) fn calls(
         files.extend(found.iter().map(|(_, (path, _), _)| path.as_str()));
         let methods = finder.methods(&files)?;
         for call in values {
-            if let Some(Some(symbol)) = methods.get(&call.name) {
-                found.push((call, symbol.clone(), How::MethodName));
+            let own = format!("{}{}{}", finder.enclosing_container(call), finder.separator(), call.name);
+            let is_above = call.receiver.as_deref() == Some(SUPER);
+            let mut fitting = methods.get(&call.name).into_iter().flatten().filter(|(path, _, qualified)| {
+                // What is asked of the class above is never the own one's.
+                !(is_above && path == link.path && *qualified == own)
+            });
+            if let (Some((path, index, _)), None) = (fitting.next(), fitting.next()) {
+                found.push((call, (path.clone(), *index), How::MethodName));
             }
         }
     }
@@ -185,6 +197,8 @@ impl Finder<'_, '_> {
 
     fn received(&self, call: &Call, receiver: &str) -> Result<Outcome, GraphError> {
         let separator = self.separator();
+        // In Rust it is the module above.
+        let is_above = receiver == SUPER && separator == ".";
         let is_self = matches!(receiver, "this" | "self" | "cls" | "Self" | ".self");
         if is_self {
             let container = self.enclosing_container(call);
@@ -192,7 +206,7 @@ impl Finder<'_, '_> {
             if let Some(index) = found {
                 return Ok(Outcome::Found(self.here(index), How::SameFile));
             }
-        } else if !receiver.is_empty() && !receiver.starts_with('.') {
+        } else if !receiver.is_empty() && !receiver.starts_with('.') && !is_above {
             if let Some((symbol, how)) = self.through_path(call, receiver)? {
                 return Ok(Outcome::Found(symbol, how));
             }
@@ -216,7 +230,14 @@ impl Finder<'_, '_> {
             None => (receiver, name.clone()),
         };
         if let Some(module) = self.imports.modules.get(head) {
-            return Ok(lookup::find(self.link, module, &rest)?.map(|found| (found, How::Namespace)));
+            let mut found = lookup::find(self.link, module, &rest)?;
+            // What follows the first name may be modules in files of their own.
+            if found.is_none() && self.link.language(self.link.path) == Language::Rust {
+                let parts: Vec<&str> = receiver.split(separator).skip(1).collect();
+                let module = rust::descend(self.link, module.clone(), &parts)?;
+                found = lookup::find(self.link, &module, name)?;
+            }
+            return Ok(found.map(|found| (found, How::Namespace)));
         }
         if let Some((module, there)) = self.imports.names.get(head) {
             let wanted = format!("{there}{separator}{rest}");
@@ -261,14 +282,15 @@ impl Finder<'_, '_> {
         }
     }
 
-    /// Methods by name of this file and of `files`; none for a name that more than one has.
-    fn methods(&self, files: &BTreeSet<&str>) -> Result<BTreeMap<String, Option<Found>>, GraphError> {
-        let mut methods: BTreeMap<String, Option<Found>> = BTreeMap::new();
+    /// Methods by name of this file and of `files`.
+    fn methods(&self, files: &BTreeSet<&str>) -> Result<BTreeMap<String, Vec<Method>>, GraphError> {
+        let mut methods: BTreeMap<String, Vec<Method>> = BTreeMap::new();
         let mut add = |path: &str, parse: &Parse| {
             for (index, symbol) in parse.symbols.iter().enumerate() {
                 if symbol.kind == Kind::Method {
-                    let found = u32::try_from(index).ok().map(|index| (path.to_owned(), index));
-                    methods.entry(symbol.name.clone()).and_modify(|known| *known = None).or_insert(found);
+                    let index = u32::try_from(index).ok();
+                    let method = index.map(|index| (path.to_owned(), index, symbol.qualified.clone()));
+                    methods.entry(symbol.name.clone()).or_default().extend(method);
                 }
             }
         };

@@ -141,8 +141,10 @@ impl Imports {
             } else if resolved.module.files.is_empty() {
                 continue;
             } else if name.there == "*" {
-                // `export * as name` binds nothing here.
-                self.stars.push(resolved.module.clone());
+                // `import * as name` binds the module alone, `export * as name` nothing here.
+                if name.here.is_empty() {
+                    self.stars.push(resolved.module.clone());
+                }
             } else {
                 self.names.insert(name.here.clone(), (resolved.module.clone(), name.there.clone()));
             }

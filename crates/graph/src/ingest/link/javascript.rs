@@ -2,7 +2,7 @@
 
 use super::Link;
 use super::imports::{Module, Resolved};
-use crate::ingest::language::{Ecosystem, Language, normalise, parent};
+use crate::ingest::language::{Ecosystem, Language, join, normalise, parent};
 use crate::ingest::parse::Import;
 use crate::ingest::state::Package;
 
@@ -26,12 +26,15 @@ pub(super) fn resolve(link: &Link<'_>, file: &str, import: &Import) -> Resolved 
     let directory = parent(file);
     if specifier.starts_with("./") || specifier.starts_with("../") || matches!(specifier, "." | "..") {
         let base = normalise(directory, specifier);
-        return of_file(base.and_then(|base| candidate(link, &base)));
+        // What ends like a directory is one, though a file has the same name.
+        let is_directory = matches!(specifier.rsplit('/').next(), Some("" | "." | ".."));
+        let found = if is_directory { index } else { candidate };
+        return of_file(base.and_then(|base| found(link, &base)));
     }
     if specifier.is_empty() || specifier.contains("://") || specifier.starts_with(['/', '#']) {
         return Resolved::default();
     }
-    let found = aliased(link, directory, specifier).or_else(|| workspace(link, specifier));
+    let found = aliased(link, directory, specifier).or_else(|| workspace(link, directory, specifier));
     if found.is_some() {
         return of_file(found);
     }
@@ -61,10 +64,14 @@ fn candidate(link: &Link<'_>, base: &str) -> Option<String> {
             }
         }
     }
-    let named = EXTENSIONS.iter().map(|extension| format!("{base}.{extension}"));
-    let separator = if base.is_empty() { "" } else { "/" };
-    let index = EXTENSIONS.iter().map(|extension| format!("{base}{separator}index.{extension}"));
-    named.chain(index).find(|path| link.exists(path))
+    let mut named = EXTENSIONS.iter().map(|extension| format!("{base}.{extension}"));
+    named.find(|path| link.exists(path)).or_else(|| index(link, base))
+}
+
+/// The file that a directory stands for.
+fn index(link: &Link<'_>, base: &str) -> Option<String> {
+    let mut names = EXTENSIONS.iter().map(|extension| join(base, &format!("index.{extension}")));
+    names.find(|path| link.exists(path))
 }
 
 /// Path aliases and the base directory of the nearest `tsconfig.json`.
@@ -79,8 +86,12 @@ fn aliased(link: &Link<'_>, directory: &str, specifier: &str) -> Option<String> 
         let manifest = &config.manifest;
         let base = manifest.base_url.as_deref().unwrap_or(".");
         let base = normalise(&config.directory, base);
-        for (pattern, targets) in &manifest.aliases {
-            let Some(rest) = matched(pattern, specifier) else { continue };
+        let aliases = manifest.aliases.iter();
+        let fitting =
+            aliases.filter_map(|(pattern, targets)| Some((pattern, targets, matched(pattern, specifier)?)));
+        // A name without a star first, then the one with the most before its star; the others are not asked.
+        let best = fitting.max_by_key(|(pattern, ..)| pattern.find('*').unwrap_or(usize::MAX));
+        if let Some((_, targets, rest)) = best {
             for target in targets {
                 let path = base.as_deref().and_then(|base| normalise(base, &target.replacen('*', rest, 1)));
                 if let Some(found) = path.and_then(|path| candidate(link, &path)) {
@@ -110,10 +121,10 @@ fn matched<'s>(pattern: &str, specifier: &'s str) -> Option<&'s str> {
 }
 
 /// A package of the same tree: its entry, or a file of it.
-fn workspace(link: &Link<'_>, specifier: &str) -> Option<String> {
+fn workspace(link: &Link<'_>, from: &str, specifier: &str) -> Option<String> {
     let manifests = link.world.state.manifests();
     let name = package_name(specifier);
-    let directory = manifests.named(Ecosystem::Npm, &name)?;
+    let directory = manifests.named(Ecosystem::Npm, &name, from)?;
     let manifest = &manifests.at(directory, Language::PackageJson)?.manifest;
     let rest = specifier.get(name.len()..).unwrap_or_default();
     let sub_path = format!(".{rest}");

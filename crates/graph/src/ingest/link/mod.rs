@@ -1,8 +1,8 @@
 //! From parsed files to facts: a file's nodes, and its links to others.
 //!
 //! INVARIANT: what is made of a file depends on its own parse, on the tests for existence that were made on the way, on
-//! the parses that were looked at, and on the manifests. Each of them but the last leaves a key, and a file is linked
-//! again exactly when one of its keys is touched or a manifest changes.
+//! the parses that were looked at, on the manifests, and for Java on where packages begin. Each of them but the last two
+//! leaves a key, and a file is linked again exactly when one of its keys is touched or one of these two changes.
 
 mod calls;
 mod go;

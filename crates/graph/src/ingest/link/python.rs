@@ -69,7 +69,7 @@ fn module(link: &Link<'_>, base: &str) -> Option<String> {
     if base.is_empty() {
         return Some("__init__.py".to_owned()).filter(|path| link.exists(path));
     }
-    [format!("{base}.py"), format!("{base}/__init__.py"), format!("{base}.pyi")]
+    [format!("{base}/__init__.py"), format!("{base}.py"), format!("{base}.pyi")]
         .into_iter()
         .find(|path| link.exists(path))
 }

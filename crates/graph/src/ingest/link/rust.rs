@@ -3,6 +3,7 @@
 use super::Link;
 use super::imports::{Module, Resolved};
 use crate::ingest::language::{Ecosystem, Language, file_name, join, normalise, parent};
+use crate::ingest::manifest::PROGRAM;
 use crate::ingest::parse::{Import, ImportKind, Kind};
 use crate::store::failure::GraphError;
 
@@ -17,7 +18,7 @@ pub(super) fn resolve(link: &Link<'_>, file: &str, import: &Import) -> Result<Re
         let written = import.names.iter().find(|name| name.there == "path").map(|name| name.here.as_str());
         let path = match written {
             Some(path) => normalise(parent(file), path).filter(|path| link.exists(path)),
-            None => child(link, &children(file, &import.scope), &import.specifier),
+            None => child(link, &children(link, file, &import.scope), &import.specifier),
         };
         return Ok(Resolved { module: path.map(Module::file).unwrap_or_default(), ..Resolved::default() });
     }
@@ -87,10 +88,11 @@ fn named(link: &Link<'_>, file: &str, name: &str, rest: &[&str]) -> Result<Optio
     if BUILT_IN.contains(&name.as_str()) {
         return Ok(None);
     }
-    let named = manifests.named(Ecosystem::Cargo, &name).or_else(|| {
+    let named = manifests.named(Ecosystem::Cargo, &name, parent(file)).or_else(|| {
         let mut with_library = manifests.all().filter(|package| {
             package.language == Language::CargoToml
                 && package.manifest.entries.iter().any(|(entry, value)| entry == "name" && *value == name)
+                && manifests.is_local(Ecosystem::Cargo, &name, &package.directory, parent(file))
         });
         with_library.next().map(|package| package.directory.as_str())
     });
@@ -130,7 +132,9 @@ fn root(link: &Link<'_>, file: &str) -> Option<String> {
     let inside = file.strip_prefix(directory).unwrap_or(file).trim_start_matches('/');
     let parts: Vec<&str> = inside.split('/').collect();
     // Each test, example and further program is a crate of its own.
+    let programs = programs(link, directory);
     let own = match parts.as_slice() {
+        _ if programs.iter().any(|program| program == file) => Some(file.to_owned()),
         ["tests" | "examples" | "benches", name] => {
             Some(join(directory, &format!("{}/{name}", parts.first()?)))
         }
@@ -145,20 +149,45 @@ fn root(link: &Link<'_>, file: &str) -> Option<String> {
         _ => None,
     };
     let main = join(directory, "src/main.rs");
+    let library = library(link, directory);
+    // A program in a directory of its own has the modules there to itself.
+    let place_of_library = library.as_deref().map(parent);
+    let place_of_library = place_of_library.filter(|place| file.starts_with(&format!("{place}/")));
+    let depth = place_of_library.map_or(0, |place| place.len() + 1);
+    let around = programs.into_iter().filter(|program| {
+        let place = parent(program);
+        place.len() >= depth && place.len() > directory.len() && file.starts_with(&format!("{place}/"))
+    });
     own.filter(|path| link.exists(path))
-        .or_else(|| library(link, directory))
+        .or_else(|| around.max_by_key(|program| parent(program).len()))
+        .or(library)
         .or_else(|| Some(join(directory, "src/lib.rs")).filter(|path| link.exists(path)))
         .or_else(|| Some(main).filter(|path| link.exists(path)))
 }
 
-fn is_root(file: &str) -> bool {
+/// The root files of a package's programs that its manifest names.
+fn programs(link: &Link<'_>, directory: &str) -> Vec<String> {
+    let package = link.world.state.manifests().at(directory, Language::CargoToml);
+    let entries = package.into_iter().flat_map(|package| &package.manifest.entries);
+    let written = entries.filter(|(entry, _)| entry == PROGRAM);
+    let paths = written.filter_map(|(_, path)| normalise(directory, path));
+    paths.filter(|path| link.exists(path)).collect()
+}
+
+/// Whether the modules of a file are beside it.
+fn is_root(link: &Link<'_>, file: &str) -> bool {
+    is_usual_root(file) || root(link, file).is_some_and(|root| root == file)
+}
+
+fn is_usual_root(file: &str) -> bool {
     matches!(file_name(file), "lib.rs" | "main.rs" | "mod.rs" | "build.rs")
         || matches!(file_name(parent(file)), "tests" | "examples" | "benches" | "bin")
 }
 
 /// The directory in which the modules of a file are.
-fn children(file: &str, scope: &str) -> String {
-    let own = if is_root(file) { parent(file).to_owned() } else { file.trim_end_matches(".rs").to_owned() };
+fn children(link: &Link<'_>, file: &str, scope: &str) -> String {
+    let own =
+        if is_root(link, file) { parent(file).to_owned() } else { file.trim_end_matches(".rs").to_owned() };
     if scope.is_empty() { own } else { join(&own, &scope.replace("::", "/")) }
 }
 
@@ -180,6 +209,7 @@ fn above(link: &Link<'_>, file: &str, scope: &str) -> Option<Module> {
         .into_iter()
         .chain([format!("{directory}.rs")])
         .find(|path| path != file && link.exists(path))
+        .or_else(|| root(link, file).filter(|root| root != file && parent(root) == directory))
         .map(Module::file)
 }
 
@@ -207,7 +237,7 @@ fn below(link: &Link<'_>, module: &Module, name: &str) -> Result<Option<Module>,
 }
 
 /// Follows the parts of a path that are modules; the rest names what is in the last one.
-fn descend(link: &Link<'_>, module: Module, parts: &[&str]) -> Result<Module, GraphError> {
+pub(super) fn descend(link: &Link<'_>, module: Module, parts: &[&str]) -> Result<Module, GraphError> {
     let mut module = module;
     let mut parts = parts;
     while let Some((part, rest)) = parts.split_first() {

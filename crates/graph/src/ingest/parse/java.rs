@@ -24,6 +24,7 @@ pub(super) fn node<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope) -
             let name = reader.field(node, "name").unwrap_or_default();
             let exported = is_public(reader, node);
             let symbol = reader.symbol(Kind::Method, &name, node, scope, exported);
+            reader.stand_at_name(symbol, node);
             Next::Descend(scope.body(symbol))
         }
         "method_invocation" => {
@@ -69,6 +70,7 @@ fn define_type(reader: &mut Reader<'_>, node: Node<'_>, scope: &Scope, kind: Kin
     let name = reader.field(node, "name").unwrap_or_default();
     let exported = is_public(reader, node);
     let symbol = reader.symbol(kind, &name, node, scope, exported);
+    reader.stand_at_name(symbol, node);
     Next::Descend(reader.inside(symbol, &name, scope, true))
 }
 

@@ -19,7 +19,10 @@ pub(super) fn import(reader: &mut Reader<'_>, node: Node<'_>) {
         for part in clause.named_children(&mut inner) {
             match part.kind() {
                 "identifier" => names.push(Name::new("default", reader.text(part))),
-                "namespace_import" => module = part.named_child(0).map(|name| reader.text(name)),
+                "namespace_import" => {
+                    module = part.named_child(0).map(|name| reader.text(name));
+                    names.extend(module.iter().map(|name| Name::new("*", name.as_str())));
+                }
                 "named_imports" => names.extend(specifiers(reader, part)),
                 _ => {}
             }

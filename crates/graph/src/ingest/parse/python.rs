@@ -95,6 +95,10 @@ fn import_from(reader: &mut Reader<'_>, node: Node<'_>) {
     reader.import(ImportKind::Bind, specifier, names, None, node);
 }
 
+fn is_super(reader: &Reader<'_>, call: Node<'_>) -> bool {
+    reader.field(call, "function").is_some_and(|function| function == "super")
+}
+
 fn callee(reader: &mut Reader<'_>, target: Node<'_>, node: Node<'_>, scope: &Scope) {
     match target.kind() {
         "identifier" => {
@@ -106,6 +110,7 @@ fn callee(reader: &mut Reader<'_>, target: Node<'_>, node: Node<'_>, scope: &Sco
             let object = target.child_by_field_name("object");
             let receiver = match object.map(|object| object.kind()) {
                 Some("identifier" | "attribute") => reader.field(target, "object").unwrap_or_default(),
+                Some("call") if object.is_some_and(|object| is_super(reader, object)) => "super".to_owned(),
                 _ => String::new(),
             };
             let receiver = if receiver.contains('(') { String::new() } else { receiver };

@@ -165,6 +165,15 @@ impl<'s> Reader<'s> {
         Some(number)
     }
 
+    /// Moves a symbol from its modifiers and annotations, which may be lines above, to its name.
+    pub(super) fn stand_at_name(&mut self, symbol: Option<u32>, node: Node<'_>) {
+        let Some(name) = node.child_by_field_name("name") else { return };
+        let (line, column) = (Self::line(name), self.column(name));
+        if let Some(symbol) = symbol.and_then(|symbol| self.out.symbols.get_mut(symbol as usize)) {
+            (symbol.line, symbol.column) = (line, column);
+        }
+    }
+
     /// Where the members of a new container stand.
     pub(super) fn inside(&self, symbol: Option<u32>, name: &str, scope: &Scope, members: bool) -> Scope {
         let prefix = if scope.prefix.is_empty() {

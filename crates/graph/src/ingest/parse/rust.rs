@@ -27,7 +27,7 @@ pub(super) fn node<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope) -
         "static_item" => define(reader, node, scope, Kind::Variable),
         "trait_item" if scope.function.is_none() => {
             let name = reader.field(node, "name").unwrap_or_default();
-            let exported = is_public(node);
+            let exported = is_public(reader, node);
             let symbol = reader.symbol(Kind::Trait, &name, node, scope, exported);
             Next::Descend(reader.inside(symbol, &name, scope, true))
         }
@@ -61,9 +61,17 @@ pub(super) fn node<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope) -
     }
 }
 
-fn is_public(node: Node<'_>) -> bool {
+/// Only `pub` alone gives something to other crates; what `pub(crate)` and the like name stays at home.
+fn is_public(reader: &Reader<'_>, node: Node<'_>) -> bool {
     let mut cursor = node.walk();
-    node.named_children(&mut cursor).any(|child| child.kind() == "visibility_modifier")
+    node.named_children(&mut cursor)
+        .any(|child| child.kind() == "visibility_modifier" && reader.text(child) == "pub")
+}
+
+/// What a public trait has is as public as itself, without being said so.
+fn is_public_member(reader: &Reader<'_>, node: Node<'_>) -> bool {
+    let owner = node.parent().and_then(|list| list.parent()).filter(|owner| owner.kind() == "trait_item");
+    owner.is_some_and(|owner| is_public(reader, owner))
 }
 
 fn define(reader: &mut Reader<'_>, node: Node<'_>, scope: &Scope, kind: Kind) -> Next {
@@ -71,7 +79,8 @@ fn define(reader: &mut Reader<'_>, node: Node<'_>, scope: &Scope, kind: Kind) ->
     if scope.is_top() {
         let name = reader.field(node, "name").unwrap_or_default();
         if name != "_" {
-            reader.symbol(kind, &name, node, scope, is_public(node));
+            let exported = is_public(reader, node);
+            reader.symbol(kind, &name, node, scope, exported);
         }
     }
     Next::Descend(scope.clone())
@@ -88,7 +97,8 @@ fn define_module(reader: &mut Reader<'_>, node: Node<'_>, scope: &Scope) -> Next
         reader.scoped_import(ImportKind::Part, name.clone(), names, Some(name), node, scope);
         return Next::Stop;
     }
-    let symbol = reader.symbol(Kind::Module, &name, node, scope, is_public(node));
+    let exported = is_public(reader, node);
+    let symbol = reader.symbol(Kind::Module, &name, node, scope, exported);
     Next::Descend(reader.inside(symbol, &name, scope, false))
 }
 
@@ -125,7 +135,8 @@ fn define_function(reader: &mut Reader<'_>, node: Node<'_>, scope: &Scope) -> Ne
     }
     let name = reader.field(node, "name").unwrap_or_default();
     let kind = if scope.members { Kind::Method } else { Kind::Function };
-    let symbol = reader.symbol(kind, &name, node, scope, is_public(node));
+    let exported = is_public(reader, node) || is_public_member(reader, node);
+    let symbol = reader.symbol(kind, &name, node, scope, exported);
     Next::Descend(scope.body(symbol))
 }
 
