@@ -83,27 +83,28 @@ impl Router {
         Box::pin(self.ask_and_run(passed, &wishes, trail)).await
     }
 
+    /// A call that has passed the gates, as its tool sees it.
+    fn invocation<'a>(
+        self: &'a Arc<Self>,
+        passed: Passed<'a>,
+        context: &'a CallContext,
+        judged: &'a Mutex<Vec<GateVerdict>>,
+        agreement: Option<&'a Arc<Agreement>>,
+    ) -> Invocation<'a> {
+        let Passed { request: GateRequest { serial, call, definition, .. }, setting, .. } = passed;
+        let Setting { workspace, course } = setting;
+        Invocation { serial, call, definition, context, workspace, router: self, judged, agreement, course }
+    }
+
     async fn run_tool(
         self: &Arc<Self>,
         passed: Passed<'_>,
         agreement: Option<&Arc<Agreement>>,
         trail: &mut Trail,
     ) -> Result<Outcome, ToolError> {
-        let Passed { registered, request, setting } = passed;
-        let GateRequest { serial, call, definition, context, .. } = request;
         let judged = Mutex::default();
-        let invocation = Invocation {
-            serial,
-            call,
-            definition,
-            context,
-            workspace: setting.workspace,
-            router: self,
-            judged: &judged,
-            agreement,
-            course: setting.course,
-        };
-        let outcome = registered.tool.run(invocation).await;
+        let invocation = self.invocation(passed, passed.request.context, &judged, agreement);
+        let outcome = passed.registered.tool.run(invocation).await;
         trail.verdicts.append(&mut judged.lock().unwrap_or_else(PoisonError::into_inner));
         outcome
     }
@@ -166,21 +167,10 @@ impl Router {
         targets: &[Target],
     ) -> Result<Preview, ToolError> {
         let Passed { registered, request, setting } = passed;
-        let GateRequest { serial, call, definition, .. } = request;
         let context = CallContext { dry_run: true, ..request.context.clone() };
         let judged = Mutex::default();
-        let invocation = Invocation {
-            serial,
-            call,
-            definition,
-            context: &context,
-            workspace: setting.workspace,
-            router: self,
-            judged: &judged,
-            agreement: None,
-            course: setting.course,
-        };
-        if definition.effect == Effect::Write {
+        let invocation = self.invocation(passed, &context, &judged, None);
+        if request.definition.effect == Effect::Write {
             let by_rule = wishes.iter().any(|wish| !wish.is_default);
             match Trial::of(targets, setting.workspace) {
                 // Nothing that stays may happen before somebody has agreed to it.
@@ -278,7 +268,7 @@ impl Router {
         passed: Passed<'_>,
         trail: &mut Trail,
     ) -> Result<(), ToolError> {
-        let Passed { registered, request, setting } = passed;
+        let Passed { registered, request, .. } = passed;
         let changes = |target: &Target| {
             let changes = |access| matches!(access, Access::Write | Access::Delete);
             target.file().is_some_and(|(root, _, access)| root == Root::Project && changes(access))
@@ -287,20 +277,9 @@ impl Router {
         if !writes || !request.targets.iter().any(changes) || !self.wants_contents(request).await {
             return Ok(());
         }
-        let GateRequest { serial, call, definition, .. } = request;
         let context = CallContext { dry_run: true, ..request.context.clone() };
         let judged = Mutex::default();
-        let trial = Invocation {
-            serial,
-            call,
-            definition,
-            context: &context,
-            workspace: setting.workspace,
-            router: self,
-            judged: &judged,
-            agreement: None,
-            course: setting.course,
-        };
+        let trial = self.invocation(passed, &context, &judged, None);
         let outcome = registered.tool.run(trial).await?;
         let request = GateRequest { proposed: Some(&outcome.proposed), ..request };
         self.pass_gates(request, super::Question::Contents, &mut trail.verdicts).await.map(|_| ())

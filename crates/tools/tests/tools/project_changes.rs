@@ -12,9 +12,10 @@ fn hash(text: &str) -> String {
     canonical::sha256_hex(text.as_bytes())
 }
 
-fn effect(path: &str, before: Option<&str>, after: Option<&str>) -> FileEffect {
+fn effect(path: &str, before: Option<&str>, after: Option<&str>, diff: &str) -> FileEffect {
     let path = RelativePath::new(path).unwrap();
-    FileEffect::new(Root::Project, path, before.map(hash), after.map(hash))
+    let effect = FileEffect::new(Root::Project, path, before.map(hash), after.map(hash));
+    FileEffect { diff: Some(hash(diff)), ..effect }
 }
 
 #[tokio::test]
@@ -61,7 +62,9 @@ async fn a_dry_run_foretells_the_run_and_changes_nothing() {
         let real = desk.done(tool, arguments.clone()).await;
         assert_eq!(desk.text(path).as_deref(), after, "{tool}");
         let record = desk.last_record();
-        assert_eq!(record.files, [effect(path, before, after)], "{tool}");
+        // The record names the very difference that the dry run has shown.
+        let shown = first["diff"].as_str().unwrap();
+        assert_eq!(record.files, [effect(path, before, after, shown)], "{tool}");
         let access = if tool == "fs_delete" { Access::Delete } else { Access::Write };
         let target = Target::File { root: Root::Project, path: RelativePath::new(path).unwrap(), access };
         assert_eq!(record.targets, [target], "{tool}");
