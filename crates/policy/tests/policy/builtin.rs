@@ -63,6 +63,9 @@ const UNCHANGEABLE: &[(&str, Root, &str)] = &[
     ("builtin/config", Root::Project, "tgp.config.ts"),
     ("builtin/config", Root::Project, "sub/tgp.config.json"),
     ("builtin/config", Root::Project, "tgp.con\u{fb01}g.js"),
+    ("builtin/chronicle", Root::Project, "src/a.ts.sage"),
+    ("builtin/chronicle", Root::Project, ".sage/invariants.yml"),
+    ("builtin/chronicle", Root::Project, "SRC/A.ts.SAGE"),
 ];
 
 const FREE: &[(Root, &str)] = &[
@@ -157,4 +160,19 @@ fn the_strictest_protection_speaks_whatever_the_order_of_files() {
     assert_eq!(judged(&policy, &call("x", Effect::Write, targets.clone())), "deny builtin/git");
     targets.reverse();
     assert_eq!(judged(&policy, &call("x", Effect::Write, targets)), "deny builtin/git");
+}
+
+/// An event is the one thing that is added to a chronicle, and to nothing else that is protected.
+#[test]
+fn only_chronicles_are_appended_to() {
+    let appends =
+        |name: &str| protected(Root::Project, &path(name)).is_none_or(|found| !found.forbids(Access::Append));
+    for name in ["src/a.ts.sage", ".sage/project.sage"] {
+        assert!(appends(name), "{name}");
+    }
+    for name in
+        [".git/a.sage", ".tgp/.state/a.sage", ".ssh/a.sage", "tgp.config.ts", "tgp.policy.yaml", ".env"]
+    {
+        assert!(!appends(name), "{name}");
+    }
 }
