@@ -13,9 +13,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use tgp_agent::{Guardian, GuardianGate, GuardianParts, Invariants, Vigilance};
 use tgp_chronicle::{ChronicleOptions, Durability, FileChronicle, Report, Start};
-use tgp_contract::{Chronicle, Code, FileSystem, Gate, Graph, Recorder, RelativePath, ToolError};
+use tgp_contract::{Chronicle, Code, FileSystem, Gate, Graph, Recorder, ToolError};
 use tgp_graph::{BoltOptions, Export, GraphOptions, Stats};
-use tgp_tools::{Tool, knowledge_tools};
+use tgp_tools::{Tool, chronicle_path, knowledge_tools};
 use tgp_vfs::DiskFs;
 
 use crate::config::{ChronicleDurability, Config};
@@ -179,15 +179,6 @@ fn graph_server(url: &str, config: &Config) -> Result<BoltOptions, ToolError> {
     Ok(server)
 }
 
-/// The chronicle of a file, or one that is named itself.
-fn chronicle_path(text: &str) -> Result<RelativePath, ToolError> {
-    let path = RelativePath::new(text)?;
-    if path.as_str().ends_with(".sage") {
-        return Ok(path);
-    }
-    Ok(RelativePath::new(&format!("{path}.sage"))?)
-}
-
 fn read_invariants(file: &PathBuf, name: &str) -> Result<Invariants, ToolError> {
     let failed = |error: std::io::Error| {
         ToolError::new(Code::Config, format!("`{name}` cannot be read: {error}"))
@@ -196,6 +187,10 @@ fn read_invariants(file: &PathBuf, name: &str) -> Result<Invariants, ToolError> 
     match std::fs::metadata(file) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Invariants::default()),
         Err(error) => return Err(failed(error)),
+        // A pipe would be waited for, and with it every write.
+        Ok(found) if !found.is_file() => {
+            return Err(failed(std::io::Error::other("it is no file")));
+        }
         Ok(found) if found.len() > MAX_INVARIANTS_BYTES => {
             let message = format!("`{name}` has more than {MAX_INVARIANTS_BYTES} bytes");
             return Err(

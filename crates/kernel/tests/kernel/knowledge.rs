@@ -185,3 +185,21 @@ async fn files_that_people_delete_and_restore_halt_a_write_only_where_that_is_wi
         kernel.shutdown().await;
     }
 }
+
+/// Wherever the invariants stand, they are changed by people; and what is no file is not waited for.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn invariants_elsewhere_are_out_of_reach_and_a_pipe_in_their_place_is_refused() {
+    let project = shop();
+    project.put("rules/what-holds.yml", INVARIANTS);
+    let kernel = project.kernel(json!({ "guardian": { "invariants": "rules/what-holds.yml" } })).await;
+    assert_eq!(
+        code(&write(&kernel, "rules/what-holds.yml", "version: 1\ninvariants: []\n").await),
+        "EPOLICY"
+    );
+    assert_eq!(code(&write(&kernel, "docs/forbidden.md", "x").await), "EPOLICY");
+    std::fs::remove_file(project.file("rules/what-holds.yml")).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(project.file("rules/what-holds.yml")).status();
+    assert!(made.unwrap().success());
+    assert_eq!(code(&write(&kernel, "docs/fine.md", "x").await), "ECONFIG");
+    kernel.shutdown().await;
+}

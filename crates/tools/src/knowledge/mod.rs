@@ -35,7 +35,10 @@ fn chronicle_file(arguments: &Value, access: Access) -> Result<Vec<Target>, Tool
 }
 
 /// `src/a.ts.sage`, for itself and for `src/a.ts`.
-fn chronicle_path(text: &str) -> Result<RelativePath, ToolError> {
+///
+/// # Errors
+/// When it is no path below the project.
+pub fn chronicle_path(text: &str) -> Result<RelativePath, ToolError> {
     let path = RelativePath::new(text)?;
     if path.as_str().ends_with(".sage") {
         return Ok(path);
