@@ -65,7 +65,7 @@ fn code_and_help(failure: &Failure) -> (Code, &'static str) {
         }
         Failure::SecondName(_) => (Code::Security, "replace it by a copy of its own"),
         Failure::Directory(_) | Failure::NotDirectory(_) => (Code::Validation, "name another file"),
-        Failure::NotFound(_) => (Code::NotFound, "look for its name in the list of chronicles"),
+        Failure::NotFound(_) => (Code::NotFound, "`tgp chronicle verify --json` lists those there are"),
         Failure::Busy { .. } => (Code::Conflict, "wait for that process, or end it, and try again"),
         Failure::Restless(_) => (Code::Conflict, "find out which program replaces it, and try again"),
         Failure::Event(_) => (

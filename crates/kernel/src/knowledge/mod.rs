@@ -127,8 +127,9 @@ impl Knowledge {
         }
         if !found {
             let message = format!("there is no chronicle `{path}` yet");
-            return Err(ToolError::new(Code::NotFound, message)
-                .help("`tgp chronicle append` makes it; `tgp chronicle verify` lists those there are"));
+            return Err(ToolError::new(Code::NotFound, message).help(
+                "`tgp chronicle append` makes it; `tgp chronicle verify --json` lists those there are",
+            ));
         }
         Ok(())
     }
