@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 /// Each crate's folder and floor. A crate imports only from floors below its own.
-const FLOORS: [(&str, u32); 19] = [
+const FLOORS: [(&str, u32); 21] = [
     ("contract", 0),
     ("vfs", 1),
     ("compiler", 1),
@@ -26,6 +26,8 @@ const FLOORS: [(&str, u32); 19] = [
     ("graph", 1),
     ("tools", 2),
     ("agent", 3),
+    ("aql", 3),
+    ("valve", 3),
     ("kernel", 4),
     ("socket", 5),
     ("cli", 5),

@@ -24,6 +24,7 @@ mod target;
 mod tdd;
 mod token;
 mod tool;
+mod work;
 
 pub use call::{Actor, CallContext, Consent, ToolCall, ToolResult};
 pub use chronicle::{Appended, Chronicle, ChronicleEvent, EventActor};
@@ -44,3 +45,4 @@ pub use target::{Access, Root, Target};
 pub use tdd::{TddMode, TddState};
 pub use token::CapabilityToken;
 pub use tool::{Effect, ExecutionPath, ToolDefinition, ToolName, ToolNameError};
+pub use work::{AgentRunner, AgentTask, AgentWork};

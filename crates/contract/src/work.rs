@@ -1,0 +1,68 @@
+//! Work that one agent does for a step of something larger, and whoever can have it done.
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+
+use crate::{Cancellation, CapabilityToken, Consent, FileEffect, ToolError, Usage};
+
+/// What one agent is to do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentTask {
+    /// The session it is done in. One that exists is gone on with: after a kill, or with a correction.
+    pub session: String,
+    /// Who the agent is, for the gates and the record.
+    pub actor: String,
+    /// `NAME`, `PROVIDER/NAME` or `script:FILE`; the configured one where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Said to the model before everything else, besides what the loop always says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system: Option<String>,
+    pub prompt: String,
+    /// The only tools it is told of and may call.
+    pub tools: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f64>,
+    /// Turns of the model.
+    pub max_steps: u64,
+    /// Tokens in and out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u64>,
+    /// What was wrong with the last answer of this session, for the model to mend.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub correction: Option<String>,
+    pub consent: Consent,
+    /// What the agent may do at most. It is a secret, so it stands in no record.
+    #[serde(skip)]
+    pub token: Option<CapabilityToken>,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentWork {
+    /// What the model said last.
+    pub answer: String,
+    /// Turns of the model in this piece of work.
+    pub steps: u64,
+    /// Calls it has made.
+    pub calls: u64,
+    /// What this piece of work has used, not the whole session.
+    pub usage: Usage,
+    /// Files that its calls have changed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<FileEffect>,
+}
+
+/// Whoever can have an agent do something.
+#[async_trait]
+pub trait AgentRunner: Send + Sync {
+    /// Works until the model is done. When `cancelled` completes the work stops; it can be gone on with by another task
+    /// of the same session.
+    ///
+    /// # Errors
+    /// `EBUDGET` when a bound was reached, `EPROVIDER` and `ECONFIG` when no model answers, and the error of whatever
+    /// else has ended the work. What was used until then is in `details.usage`.
+    async fn work(&self, task: AgentTask, cancelled: Cancellation<'_>) -> Result<AgentWork, ToolError>;
+}
