@@ -1,0 +1,26 @@
+//! From a plan to outputs: steps run when what they need is there, as many at once as the budget allows.
+
+mod event;
+mod ports;
+
+pub use event::{How, RunEvent, RunReport};
+pub use ports::{Cache, Fate, Journal, Line, Ports, Scope, Tokens, World};
+
+use serde_json::{Map, Value};
+use tgp_contract::{Actor, Consent};
+
+/// What one run is told.
+#[derive(Clone, Debug)]
+pub struct RunOptions {
+    /// Names the run; the session of its calls, and how the sessions of its agents begin.
+    pub id: String,
+    pub actor: Actor,
+    pub consent: Consent,
+    pub inputs: Map<String, Value>,
+    /// Lines of the journal of the run that is gone on with; empty for a new one.
+    pub past: Vec<Line>,
+    /// Steps that may be made once more though nobody knows what became of them.
+    pub again: Vec<String>,
+    /// Takes the steps that are ready in an order drawn from this number instead of that of the query.
+    pub shuffle: Option<u64>,
+}

@@ -1,0 +1,100 @@
+//! What a run learns from outside, and where it is kept.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tgp_contract::{AgentRunner, CapabilityToken, ToolCaller, ToolError};
+
+/// What a run works with.
+#[derive(Clone)]
+pub struct Ports {
+    pub tools: Arc<dyn ToolCaller>,
+    pub agents: Arc<dyn AgentRunner>,
+    pub tokens: Arc<dyn Tokens>,
+    pub journal: Arc<dyn Journal>,
+    pub cache: Arc<dyn Cache>,
+    pub world: Arc<dyn World>,
+}
+
+/// What one step may do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scope {
+    /// The step, for people.
+    pub step: String,
+    /// Own names of the tools it may call.
+    pub tools: Vec<String>,
+    /// How many calls it can need, attempts included; `None` for agents, whose bound is that of the run.
+    pub calls: Option<u64>,
+    /// The session its calls are made in.
+    pub session: String,
+}
+
+/// Makes the token of one step from that of the run.
+pub trait Tokens: Send + Sync {
+    /// # Errors
+    /// When it cannot be made; the step fails then.
+    fn attenuated(&self, scope: &Scope) -> Result<Option<CapabilityToken>, ToolError>;
+}
+
+/// One line of a run's journal.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase", deny_unknown_fields)]
+pub enum Line {
+    /// An attempt at a step begins; nothing of it has happened. `session` is where an agent works.
+    Begun { step: String, attempt: u32, call: String },
+    /// A step has a value. Written before anybody uses it.
+    Done { step: String, value: Value, tokens: u64, calls: u64, cached: bool },
+    /// An attempt has failed; what it has used counts all the same.
+    Failed { step: String, attempt: u32, error: ToolError, tokens: u64, calls: u64 },
+    /// A step was given up, and its `on_error` has given this value instead.
+    Excused { step: String, value: Value, error: ToolError },
+}
+
+/// Keeps the lines of one run. It only ever grows.
+pub trait Journal: Send + Sync {
+    /// Returns when the line survives the end of this process.
+    ///
+    /// # Errors
+    /// When it cannot be kept; the run stops then.
+    fn append(&self, line: &Line) -> Result<(), ToolError>;
+}
+
+/// Values of steps that said `cache`, by the hash of everything that decides them.
+pub trait Cache: Send + Sync {
+    fn get(&self, key: &str) -> Option<Value>;
+    /// Whether it could be kept does not matter to the run.
+    fn put(&self, key: &str, value: &Value);
+}
+
+/// What became of a call that was begun in a run that was killed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It was carried out; its answer is not kept. `entry` is its entry of the audit.
+    CarriedOut { entry: u64 },
+    /// It ended without an effect: it was refused, or it failed.
+    NotCarriedOut,
+    /// It left no record.
+    Unknown,
+}
+
+/// What a run asks about the world besides calls.
+#[async_trait]
+pub trait World: Send + Sync {
+    /// Milliseconds since the epoch.
+    fn now_ms(&self) -> u64;
+
+    /// What tells two states of the forged tools apart, such as a commit; `None` when nobody knows, and then nothing of
+    /// them is cached.
+    async fn tools_version(&self) -> Option<String>;
+
+    /// The commit that the graph would answer about; `None` for changed files and when nobody knows.
+    async fn graph_version(&self, commit: Option<&str>) -> Option<String>;
+
+    /// What became of a call.
+    ///
+    /// # Errors
+    /// When the records cannot be read.
+    async fn fate(&self, session: &str, call: &str) -> Result<Fate, ToolError>;
+}

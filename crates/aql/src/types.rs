@@ -1,0 +1,36 @@
+//! What a value can be.
+
+use std::collections::BTreeMap;
+
+/// A type, with all names resolved.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Type {
+    /// Whatever it is; checked when it is used, at run time.
+    Any,
+    String,
+    Int,
+    Float,
+    Bool,
+    Null,
+    /// One of these texts, sorted.
+    Choice(Vec<String>),
+    List(Box<Type>),
+    Record(Record),
+    /// One of several; never nested, never with [`Type::Any`] inside. `T?` is `T` and null.
+    OneOf(Vec<Type>),
+}
+
+/// An object with these fields.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Record {
+    pub fields: BTreeMap<String, Field>,
+    /// Whether other fields may stand beside them, of any type.
+    pub open: bool,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Field {
+    pub ty: Type,
+    /// Whether it may be missing.
+    pub optional: bool,
+}
