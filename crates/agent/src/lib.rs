@@ -45,7 +45,7 @@ pub use guardian::{
 };
 pub use options::{AgentOptions, Budgets, Limits, Prices, ResumeOptions};
 pub use ports::{Clock, Fate, Journal, Ports, Recovery, Safety, Standing};
-pub use prompt::{ForgedTool, PromptFacts, system_prompt};
+pub use prompt::{ForgedTool, PromptFacts, step_prompt, system_prompt};
 pub use replay::{Replayed, replay};
 pub use run::{resume, run};
 pub use stop::{StopHandle, StopSignal, StopWish};

@@ -122,6 +122,23 @@ pub fn system_prompt(facts: &PromptFacts<'_>) -> String {
     parts.join("\n\n")
 }
 
+const STEP: &str = "\
+## One step
+You do one step of a larger piece of work. Your last message is the value of this step, and nobody reads anything else of it: \
+put the whole answer there, and no remarks about it.";
+
+/// What a model is told that does one step of something larger with these tools, and `wishes` of whoever wrote that.
+#[must_use]
+pub fn step_prompt(definitions: &[ToolDefinition], wishes: Option<&str>) -> String {
+    let mut parts = vec![STEP.to_owned(), DATA.to_owned()];
+    if !definitions.is_empty() {
+        parts.insert(0, WHO.to_owned());
+        parts.extend([HEALING.to_owned(), tools(definitions)]);
+    }
+    parts.extend(wishes.map(str::trim).filter(|wishes| !wishes.is_empty()).map(str::to_owned));
+    parts.join("\n\n")
+}
+
 fn place(facts: &PromptFacts<'_>) -> String {
     let word = |text: &str| one_line(text, MAX_WORD_BYTES).replace('`', "'");
     let (project, platform, date) = (word(facts.project), word(facts.platform), word(facts.date));

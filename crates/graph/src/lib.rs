@@ -7,6 +7,7 @@ mod ingest;
 mod store;
 
 pub use bolt::{BoltGraph, BoltOptions};
+pub use cypher::query_columns;
 pub use store::{
     Export, ExportNode, ExportRelationship, FactLimits, Facts, GraphOptions, GraphStore, Stats, Stretch,
     ToolFact,

@@ -26,7 +26,7 @@ const DATABASE_PATIENCE: Duration = Duration::from_secs(5);
 
 /// A running kernel.
 pub struct Kernel {
-    parts: Parts,
+    parts: Arc<Parts>,
 }
 
 /// What boot has put together.
@@ -56,7 +56,12 @@ impl std::fmt::Debug for Kernel {
 
 impl Kernel {
     pub(crate) fn new(parts: Parts) -> Self {
-        Self { parts }
+        Self { parts: Arc::new(parts) }
+    }
+
+    /// Another hold on the same kernel, for work that outlives a borrow. Workers end when the last one is gone.
+    pub(crate) fn share(&self) -> Self {
+        Self { parts: Arc::clone(&self.parts) }
     }
 
     #[must_use]

@@ -12,6 +12,8 @@
 
 mod boot;
 mod config;
+mod door;
+mod growing_file;
 mod kernel;
 mod knowledge;
 mod records;

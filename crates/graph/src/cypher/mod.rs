@@ -85,6 +85,15 @@ pub(crate) fn answer(
     execute::run(connection, &program, question, view, limits)
 }
 
+/// The names of the columns that a query answers with. Nothing is asked, and no graph is needed.
+///
+/// # Errors
+/// As [`answer`], as far as they can be known before a query runs.
+pub fn query_columns(query: &str) -> Result<Vec<String>, ToolError> {
+    let limits = Limits { vocabulary: true, ..Limits::default() };
+    Ok(compile::program(query, &limits)?.columns.clone())
+}
+
 /// The tree of a query that [`answer`] would take, for who asks it elsewhere.
 ///
 /// # Errors

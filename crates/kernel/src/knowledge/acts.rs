@@ -2,30 +2,12 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use serde_json::{Value, json};
 use tgp_agent::{Assertion, Delegator, Finding, PlanReport};
-use tgp_contract::{
-    CallContext, CallRecord, Cancellation, Plan, ToolCall, ToolCaller, ToolDefinition, ToolError, canonical,
-};
-use tgp_tools::Router;
+use tgp_contract::{CallContext, Plan, ToolError, canonical};
 
 use super::inspect;
 use crate::Kernel;
-
-/// The router, as the Delegator sees it.
-struct Door(Arc<Router>);
-
-#[async_trait]
-impl ToolCaller for Door {
-    fn definitions(&self) -> Vec<ToolDefinition> {
-        self.0.definitions().cloned().collect()
-    }
-
-    async fn call(&self, call: ToolCall, context: CallContext, cancelled: Cancellation<'_>) -> CallRecord {
-        self.0.call_cancellable(call, context, cancelled).await
-    }
-}
 
 impl Kernel {
     /// Has a plan reviewed, and carries it out step by step through the router if nothing stands against it.
@@ -33,8 +15,7 @@ impl Kernel {
     /// # Errors
     /// When the plan could not be judged; everything else is in the report.
     pub async fn carry_out(&self, plan: &Plan, context: CallContext) -> Result<PlanReport, ToolError> {
-        let (router, ..) = self.session_parts();
-        let delegator = Delegator::new(Arc::clone(self.knowledge().guardian()), Arc::new(Door(router)));
+        let delegator = Delegator::new(Arc::clone(self.knowledge().guardian()), self.tool_caller());
         let report = delegator.execute(plan, context, Box::pin(std::future::pending())).await;
         let whole = serde_json::to_value(plan).unwrap_or_default();
         let arguments = json!({ "plan": plan.id, "planHash": canonical::hash(&whole).ok() });

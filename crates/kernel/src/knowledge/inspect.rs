@@ -39,7 +39,7 @@ pub(super) fn sources(
 }
 
 /// The tools that `meta.json` knows.
-pub(super) fn known_tools(root: &Path) -> Vec<ToolMetadata> {
+pub(crate) fn known_tools(root: &Path) -> Vec<ToolMetadata> {
     let text = std::fs::read_to_string(root.join("meta.json")).unwrap_or_default();
     let meta: Value = serde_json::from_str(&text).unwrap_or_default();
     let tools = meta.get("tools").and_then(Value::as_array).cloned().unwrap_or_default();

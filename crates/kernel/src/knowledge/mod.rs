@@ -21,6 +21,7 @@ use tgp_vfs::DiskFs;
 use crate::config::{ChronicleDurability, Config};
 use crate::settings::state_directory;
 use chronicler::{Chronicler, moment};
+pub(crate) use inspect::known_tools;
 use lazy_graph::LazyGraph;
 
 /// Bytes of a file of invariants: people write it.
@@ -89,10 +90,18 @@ impl Knowledge {
         &self.guardian
     }
 
+    /// The code graph.
+    pub(crate) fn graph(&self) -> Arc<dyn Graph> {
+        Arc::clone(&self.graph) as Arc<dyn Graph>
+    }
+
+    /// The chronicle.
+    pub(crate) fn chronicle(&self) -> Arc<dyn Chronicle> {
+        Arc::clone(&self.chronicle) as Arc<dyn Chronicle>
+    }
+
     pub(crate) fn tools(&self) -> Result<Vec<Arc<dyn Tool>>, ToolError> {
-        let graph = Arc::clone(&self.graph) as Arc<dyn Graph>;
-        let chronicle = Arc::clone(&self.chronicle) as Arc<dyn Chronicle>;
-        let mut tools = knowledge_tools(&graph, &chronicle)?;
+        let mut tools = knowledge_tools(&self.graph(), &self.chronicle())?;
         tools.extend(plan_tools::plan_tools(&self.guardian)?);
         Ok(tools)
     }
@@ -106,7 +115,7 @@ impl Knowledge {
         if !self.tells_edits {
             return records;
         }
-        let chronicle = Arc::clone(&self.chronicle) as Arc<dyn Chronicle>;
+        let chronicle = self.chronicle();
         Arc::new(Chronicler { chronicle, graph: Arc::clone(&self.graph), records })
     }
 

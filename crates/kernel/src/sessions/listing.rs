@@ -10,8 +10,8 @@ use tgp_audit::{AuditReader, Entry, Filter};
 use tgp_contract::{Code, ToolError, canonical};
 
 use super::Sessions;
-use super::run::SEAL;
-use super::store::TranscriptFile;
+use super::work::SEAL;
+use crate::growing_file::GrowingFile;
 use crate::records::{audit_anchor, audit_file};
 
 /// The most of a transcript's end that is read to find its last line.
@@ -85,7 +85,7 @@ impl Sessions {
     pub fn info(&self, id: &str) -> Result<SessionInfo, ToolError> {
         let head = self.head(id)?;
         let path = self.transcript(id);
-        let state = if TranscriptFile::is_held(&path) {
+        let state = if GrowingFile::is_held(&path) {
             SessionState::Running
         } else {
             match last_line(&path).map(|line| line.kind) {

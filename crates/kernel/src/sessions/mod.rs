@@ -9,10 +9,15 @@ mod prompt;
 mod provider;
 mod recall;
 mod run;
+mod step;
 mod store;
+mod work;
 
 pub use listing::{Replay, Sealed, SessionInfo, SessionState};
+pub(crate) use ports::{AuditRecovery, SystemClock};
 pub use provider::ModelChoice;
 pub(crate) use recall::recall_tool;
+pub(crate) use run::new_id;
 pub use run::{Bounds, ResumeRequest, SessionRequest};
+pub(crate) use step::StepRunner;
 pub use store::Sessions;

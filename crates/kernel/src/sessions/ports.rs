@@ -1,5 +1,6 @@
 //! What the loop learns from this kernel: tools, time, the state of the work, the fate of calls.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -7,13 +8,14 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use tgp_agent::{AuditRange, Clock, Fate, Recovery, Standing};
-use tgp_audit::{Audit, AuditReader, Filter, MAX_TAIL};
+use tgp_audit::{AuditReader, Filter, MAX_TAIL};
 use tgp_contract::{
     CallContext, CallRecord, Cancellation, Code, Effect, Root, Target, TddState, ToolCall, ToolCaller,
-    ToolDefinition, ToolError, ToolResult,
+    ToolDefinition, ToolError,
 };
-use tgp_tools::{Router, StateGate, TddView};
+use tgp_tools::{StateGate, TddView};
 
+use crate::Kernel;
 use crate::records::{audit_anchor, audit_file};
 
 /// The tool whose runs are about the whole project.
@@ -21,7 +23,7 @@ const PROJECT_TESTS: &str = "test_run";
 
 /// The time as the system tells it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct SystemClock;
+pub(crate) struct SystemClock;
 
 impl Clock for SystemClock {
     fn now_ms(&self) -> u64 {
@@ -42,20 +44,19 @@ impl Clock for FrozenClock {
 
 /// The router as the loop sees it, and where the work stands that it was last called for.
 pub(super) struct SessionTools {
-    router: Arc<Router>,
+    door: Arc<dyn ToolCaller>,
     state: Arc<StateGate>,
-    audit: Arc<Audit>,
     /// Calls take no time when the clock stands still.
     timeless: bool,
+    /// The only tools that the model is told of, where not all are meant for it.
+    only: Option<BTreeSet<String>>,
     last: Mutex<Vec<Target>>,
 }
 
 impl SessionTools {
-    pub(super) fn new(
-        (router, state, audit): (Arc<Router>, Arc<StateGate>, Arc<Audit>),
-        timeless: bool,
-    ) -> Self {
-        Self { router, state, audit, timeless, last: Mutex::default() }
+    pub(super) fn new(kernel: &Kernel, timeless: bool, only: Option<BTreeSet<String>>) -> Self {
+        let (_, state, _) = kernel.session_parts();
+        Self { door: kernel.tool_caller(), state, timeless, only, last: Mutex::default() }
     }
 
     /// Reading a file does not make it what the work is about.
@@ -77,17 +78,15 @@ impl SessionTools {
 #[async_trait]
 impl ToolCaller for SessionTools {
     fn definitions(&self) -> Vec<ToolDefinition> {
-        self.router.definitions().cloned().collect()
+        let mut definitions = self.door.definitions();
+        if let Some(only) = &self.only {
+            definitions.retain(|definition| only.contains(definition.name.as_str()));
+        }
+        definitions
     }
 
     async fn call(&self, call: ToolCall, context: CallContext, cancelled: Cancellation<'_>) -> CallRecord {
-        let mut record = self.router.call_cancellable(call, context, cancelled).await;
-        // Whoever goes on after a crash asks the audit what became of a call, so its entry comes before its result.
-        if record.effect != Some(Effect::Read)
-            && let Err(error) = self.audit.settle().await
-        {
-            record.result = ToolResult::Failed(error);
-        }
+        let mut record = self.door.call(call, context, cancelled).await;
         if self.timeless {
             (record.duration_us, record.started_ms) = (0, 0);
         }
@@ -104,12 +103,12 @@ impl Standing for SessionTools {
 }
 
 /// The audit as the memory of calls whose process was killed.
-pub(super) struct AuditRecovery {
+pub(crate) struct AuditRecovery {
     root: PathBuf,
 }
 
 impl AuditRecovery {
-    pub(super) fn new(root: &Path) -> Self {
+    pub(crate) fn new(root: &Path) -> Self {
         Self { root: root.to_owned() }
     }
 

@@ -20,11 +20,11 @@ pub struct ModelChoice {
 }
 
 /// The providers that are known by a name.
-const NAMED: [(&str, Wire); 3] =
+pub(super) const NAMED: [(&str, Wire); 3] =
     [("openai", Wire::OpenAiResponses), ("openai-chat", Wire::OpenAiChat), ("anthropic", Wire::Anthropic)];
 
 /// How a scripted model is named.
-const SCRIPT: &str = "script:";
+pub(super) const SCRIPT: &str = "script:";
 /// What a script is called where a model's name is wanted.
 const SCRIPTED_MODEL: &str = "script";
 

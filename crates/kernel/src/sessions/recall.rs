@@ -12,7 +12,7 @@ use tgp_contract::{Code, Effect, ExecutionPath, Target, ToolDefinition, ToolErro
 use tgp_tools::{Invocation, Outcome, Tool};
 
 use super::Sessions;
-use super::store::at;
+use crate::growing_file::at;
 
 /// Bytes of a result that one call answers.
 const PAGE_BYTES: usize = 16 << 10;

@@ -2,21 +2,20 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
 use tgp_agent::{
-    AgentEvent, AgentOptions, Budgets, Clock, Journal, Limits, Line, LineKind, Ports, ResumeOptions,
-    StopSignal, Summary,
+    AgentEvent, AgentOptions, Budgets, Clock, Limits, Line, LineKind, ResumeOptions, StopSignal, Summary,
 };
-use tgp_contract::{CapabilityToken, Code, Consent, ToolError, ToolResult, canonical};
+use tgp_contract::{CapabilityToken, Code, Consent, ToolError, canonical};
 use tgp_llm::OnWait;
 use tgp_policy::Caveats;
 use time::OffsetDateTime;
 use tokio::sync::mpsc;
 
 use super::Sessions;
-use super::ports::{AuditRecovery, FrozenClock, SessionTools, SystemClock};
+use super::ports::SystemClock;
 use super::provider::{self, Chosen, ModelChoice};
-use super::store::{Head, TranscriptFile};
+use super::store::Head;
+use super::work::{Work, clock_of};
 use crate::Kernel;
 
 /// How long a session's token lives where no time was set: nobody watches an agent for longer.
@@ -132,7 +131,7 @@ impl Kernel {
             created_ms,
         };
         let (head, journal) = self.sessions().create(head)?;
-        let work = Work::new(self, &chosen, clock.as_ref(), journal);
+        let work = Work::new(self, &chosen, clock.as_ref(), journal, None);
         let terms = Terms { budgets, consent: request.consent, actor: request.actor };
         self.begin(&head, &work, terms, events, stop).await
     }
@@ -189,7 +188,7 @@ impl Kernel {
         let chosen = self.choose_model(&choice, Some(&events))?;
         let clock = clock_of(&chosen);
         let (journal, past, notice) = sessions.reopen(&id)?;
-        let work = Work::new(self, &chosen, clock.as_ref(), journal);
+        let work = Work::new(self, &chosen, clock.as_ref(), journal, None);
         if let Some(message) = notice {
             let _ = events.send(AgentEvent::Notice { message }).await;
         }
@@ -230,7 +229,7 @@ impl Kernel {
     }
 
     /// Whoever listens is told when a request has to wait.
-    fn choose_model(
+    pub(super) fn choose_model(
         &self,
         choice: &ModelChoice,
         listener: Option<&mpsc::Sender<AgentEvent>>,
@@ -245,7 +244,7 @@ impl Kernel {
     }
 
     /// What the configuration says now, also of a session that began under another.
-    fn limits(&self) -> Limits {
+    pub(super) fn limits(&self) -> Limits {
         let config = &self.config().llm;
         Limits {
             context_tokens: config.context_tokens,
@@ -265,7 +264,11 @@ impl Kernel {
     }
 
     /// A token that is good for this session only. The calls it makes carry it.
-    async fn session_token(&self, id: &str, budgets: &Budgets) -> Result<CapabilityToken, ToolError> {
+    pub(super) async fn session_token(
+        &self,
+        id: &str,
+        budgets: &Budgets,
+    ) -> Result<CapabilityToken, ToolError> {
         let seconds = budgets.max_seconds.map_or(TOKEN_SECONDS, |most| most + TOKEN_SLACK_SECONDS);
         let caveats = Caveats {
             session: Some(id.to_owned()),
@@ -274,71 +277,6 @@ impl Kernel {
             ..Caveats::default()
         };
         self.mint_token(&caveats).await
-    }
-
-    /// Has the audit keep the hash of the transcript, so that it cannot be changed without a trace.
-    async fn seal(&self, id: &str) -> Result<(), ToolError> {
-        let bytes = self.sessions().bytes(id)?;
-        let seal = json!({ "session": id, "bytes": bytes.len(), "sha256": canonical::sha256_hex(&bytes) });
-        self.record_act(SEAL, seal, ToolResult::Done(Value::Null)).await?;
-        self.flush().await
-    }
-
-    /// The record is on disk before the session is said to have ended.
-    async fn close_session(
-        &self,
-        id: &str,
-        run: Result<Summary, ToolError>,
-        events: &mpsc::Sender<AgentEvent>,
-    ) -> Result<Summary, ToolError> {
-        let sealed = self.seal(id).await;
-        let mut summary = run?;
-        sealed?;
-        summary.audit = AuditRecovery::new(self.root()).range(id)?;
-        let _ = events.send(AgentEvent::End { summary: Box::new(summary.clone()) }).await;
-        Ok(summary)
-    }
-}
-
-/// The act of the audit that holds the hash of a transcript.
-pub(super) const SEAL: &str = "session_seal";
-
-/// What one run holds.
-struct Work<'a> {
-    chosen: &'a Chosen,
-    clock: &'a dyn Clock,
-    tools: SessionTools,
-    journal: TranscriptFile,
-    recovery: AuditRecovery,
-}
-
-impl<'a> Work<'a> {
-    fn new(kernel: &Kernel, chosen: &'a Chosen, clock: &'a dyn Clock, journal: TranscriptFile) -> Self {
-        Self {
-            tools: SessionTools::new(kernel.session_parts(), chosen.frozen_ms.is_some()),
-            recovery: AuditRecovery::new(kernel.root()),
-            chosen,
-            clock,
-            journal,
-        }
-    }
-
-    fn ports(&self) -> Ports<'_> {
-        Ports {
-            provider: self.chosen.provider.as_ref(),
-            tools: &self.tools,
-            journal: &self.journal as &dyn Journal,
-            clock: self.clock,
-            standing: &self.tools,
-            recovery: &self.recovery,
-        }
-    }
-}
-
-fn clock_of(chosen: &Chosen) -> Arc<dyn Clock> {
-    match chosen.frozen_ms {
-        Some(moment) => Arc::new(FrozenClock(moment)),
-        None => Arc::new(SystemClock),
     }
 }
 
@@ -364,7 +302,7 @@ fn check_text(field: &str, text: &str) -> Result<(), ToolError> {
 }
 
 /// `20261115-120301-9f3c`: when it began, and something that tells it from another of the same second.
-fn new_id(now_ms: u64, seed: Option<u64>) -> Result<String, ToolError> {
+pub(crate) fn new_id(now_ms: u64, seed: Option<u64>) -> Result<String, ToolError> {
     let seconds = i64::try_from(now_ms / 1000).unwrap_or_default();
     let moment = OffsetDateTime::from_unix_timestamp(seconds).unwrap_or(OffsetDateTime::UNIX_EPOCH);
     let chance = match seed {

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use tgp_contract::{
     Approver, CallContext, CallRecord, Cancellation, Code, FileFilter, Gate, GateRequest, GateVerdict,
-    Recorder, Target, ToolCall, ToolDefinition, ToolError, ToolResult, Verdict,
+    Recorder, Stage, Target, ToolCall, ToolDefinition, ToolError, ToolResult, Verdict,
 };
 
 use crate::Workspace;
@@ -267,6 +267,47 @@ impl Router {
         let definition = registered.tool.definition();
         registered.schema.check(definition.name.as_str(), &call.arguments)?;
         Ok((definition, registered.tool.targets(&call.arguments)?))
+    }
+
+    /// What every gate would say of a call now, until one denies it. Nothing runs, and no record is left.
+    ///
+    /// # Errors
+    /// When there is no such tool or the arguments do not fit.
+    pub async fn foresee(
+        &self,
+        call: &ToolCall,
+        context: &CallContext,
+    ) -> Result<Vec<GateVerdict>, ToolError> {
+        let (definition, targets) = self.examine(call)?;
+        let serial = self.calls.fetch_add(1, Ordering::Relaxed);
+        let request = GateRequest { serial, call, definition, context, targets: &targets, proposed: None };
+        let mut verdicts = Vec::new();
+        // A denial is among the verdicts.
+        let _ = self.pass_gates(request, Question::Call, &mut verdicts).await;
+        // Gates that count calls have counted this one; it is given back as a call that nobody agreed to.
+        let refused = GateVerdict {
+            stage: Stage::Approval,
+            gate: "foresight".to_owned(),
+            verdict: "refused".to_owned(),
+            rule: "only asked about".to_owned(),
+        };
+        let record = CallRecord {
+            serial,
+            call: call.clone(),
+            tool: Some(definition.name.to_string()),
+            effect: Some(definition.effect),
+            context: context.clone(),
+            targets,
+            verdicts: verdicts.iter().cloned().chain([refused]).collect(),
+            files: Vec::new(),
+            rows_changed: None,
+            exit_code: None,
+            result: ToolResult::Failed(ToolError::new(Code::Runtime, "only asked about")),
+            started_ms: 0,
+            duration_us: 0,
+        };
+        self.gates.iter().for_each(|gate| gate.settled(&record));
+        Ok(verdicts)
     }
 
     /// What a running call may see and touch besides what its arguments name; `None` when that is everything.

@@ -1,0 +1,46 @@
+//! The router, as those above the tools see it.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tgp_contract::{
+    CallContext, CallRecord, Cancellation, Effect, ToolCall, ToolCaller, ToolDefinition, ToolResult,
+};
+
+use tgp_audit::Audit;
+use tgp_tools::Router;
+
+use crate::Kernel;
+
+/// One door for every call, with the record behind it.
+struct Door {
+    router: Arc<Router>,
+    audit: Arc<Audit>,
+}
+
+#[async_trait]
+impl ToolCaller for Door {
+    fn definitions(&self) -> Vec<ToolDefinition> {
+        self.router.definitions().cloned().collect()
+    }
+
+    async fn call(&self, call: ToolCall, context: CallContext, cancelled: Cancellation<'_>) -> CallRecord {
+        let mut record = self.router.call_cancellable(call, context, cancelled).await;
+        // Whoever goes on after a crash asks the audit what became of a call, so its entry comes before its result.
+        if record.effect != Some(Effect::Read)
+            && let Err(error) = self.audit.settle().await
+        {
+            record.result = ToolResult::Failed(error);
+        }
+        record
+    }
+}
+
+impl Kernel {
+    /// Takes calls through the router, for whoever makes many of them: a plan, a query, a relay.
+    #[must_use]
+    pub fn tool_caller(&self) -> Arc<dyn ToolCaller> {
+        let (router, _, audit) = self.session_parts();
+        Arc::new(Door { router, audit })
+    }
+}

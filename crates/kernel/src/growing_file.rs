@@ -1,0 +1,184 @@
+//! A file of lines that only ever grows, in the hands of the one who works on what it is about: the transcript of a
+//! session, the journal of a run.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use nix::fcntl::{Flock, FlockArg};
+use tgp_contract::{Code, ToolError};
+
+/// A longer file could not be read again within the memory of a small machine.
+const MAX_FILE_BYTES: u64 = 256 << 20;
+/// What one line may take; values have bounds of their own far below it.
+const MAX_LINE_BYTES: usize = 32 << 20;
+/// How often, and with which pauses, the lock is tried.
+const LOCK_ATTEMPTS: u32 = 6;
+const LOCK_PAUSE: Duration = Duration::from_millis(50);
+
+/// The file, locked.
+pub(crate) struct GrowingFile {
+    path: PathBuf,
+    file: Mutex<Flock<File>>,
+    /// What it belongs to, such as `session`.
+    what: &'static str,
+}
+
+/// Whole lines, and what stands behind the last of them.
+pub(crate) struct Rows {
+    pub(crate) lines: Vec<String>,
+    pub(crate) torn: Vec<u8>,
+}
+
+impl GrowingFile {
+    /// A new, empty one.
+    pub(crate) fn create(path: &Path) -> Result<File, ToolError> {
+        private_file().create_new(true).read(true).open(path).map_err(at(path))
+    }
+
+    /// Takes a file that was just made.
+    pub(crate) fn lock(path: PathBuf, mut file: File, what: &'static str) -> Result<Self, ToolError> {
+        for attempt in 1.. {
+            match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+                Ok(locked) => return Ok(Self { path, file: Mutex::new(locked), what }),
+                // A process that was just killed may take a moment to let go.
+                Err((again, nix::Error::EWOULDBLOCK)) if attempt < LOCK_ATTEMPTS => {
+                    file = again;
+                    std::thread::sleep(LOCK_PAUSE);
+                }
+                Err((_, nix::Error::EWOULDBLOCK)) => break,
+                Err((_, error)) => return Err(at(&path)(error.into())),
+            }
+        }
+        Err(ToolError::new(Code::Conflict, format!("another process works on this {what}"))
+            .help("wait until it has ended, or stop it with Ctrl-C there"))
+    }
+
+    /// Takes one up again. What a crash has left of a last line is set aside in a file of its own; the notice says so.
+    pub(crate) fn reopen(
+        path: PathBuf,
+        what: &'static str,
+    ) -> Result<(Self, Vec<String>, Option<String>), ToolError> {
+        let file = private_file().read(true).open(&path).map_err(at(&path))?;
+        let growing = Self::lock(path.clone(), file, what)?;
+        let locked = growing.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let Rows { lines, torn } = read_rows(&path, &locked)?;
+        let mut notice = None;
+        if !torn.is_empty() {
+            let aside = path.with_extension(format!("torn-{}", lines.len()));
+            let mut kept = private_file().create(true).open(&aside).map_err(at(&aside))?;
+            kept.write_all(&torn).and_then(|()| kept.sync_all()).map_err(at(&aside))?;
+            let whole = locked.metadata().map_err(at(&path))?.len() - torn.len() as u64;
+            locked.set_len(whole).and_then(|()| locked.sync_all()).map_err(at(&path))?;
+            notice = Some(format!(
+                "the last line of {} was cut off by a crash; its {} bytes are kept in {}",
+                path.file_name().unwrap_or_default().display(),
+                torn.len(),
+                aside.display()
+            ));
+        }
+        drop(locked);
+        Ok((growing, lines, notice))
+    }
+
+    /// Whether somebody works on it now.
+    pub(crate) fn is_held(path: &Path) -> bool {
+        let Ok(file) = File::open(path) else { return false };
+        matches!(Flock::lock(file, FlockArg::LockSharedNonblock), Err((_, nix::Error::EWOULDBLOCK)))
+    }
+
+    /// Adds one line. When `sync` it survives the end of the power, else that of the process.
+    pub(crate) fn append(&self, mut line: String, sync: bool) -> Result<(), ToolError> {
+        line.push('\n');
+        let file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let length = file.metadata().map_err(at(&self.path))?.len();
+        if line.len() > MAX_LINE_BYTES {
+            let message =
+                format!("a line of this {} has {} bytes, more than {MAX_LINE_BYTES}", self.what, line.len());
+            return Err(ToolError::new(Code::Internal, message)
+                .help("this is a fault of tgp; the audit has the call, and what was begun can be resumed"));
+        }
+        if length + line.len() as u64 > MAX_FILE_BYTES {
+            return Err(full(&self.path, self.what));
+        }
+        // The file is in append mode: one call writes the whole line behind everything else.
+        (&**file).write_all(line.as_bytes()).map_err(at(&self.path))?;
+        if sync { file.sync_data().map_err(at(&self.path)) } else { Ok(()) }
+    }
+}
+
+/// The whole lines of a file that nobody needs to hold.
+pub(crate) fn read(path: &Path) -> Result<Rows, ToolError> {
+    let file = File::open(path).map_err(at(path))?;
+    read_rows(path, &file)
+}
+
+fn read_rows(path: &Path, file: &File) -> Result<Rows, ToolError> {
+    let mut bytes = read_bytes(path, file)?;
+    let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    let torn = bytes.split_off(whole);
+    // The end of the last line would be the beginning of an empty one.
+    bytes.pop();
+    let rows = (!bytes.is_empty()).then(|| bytes.split(|byte| *byte == b'\n'));
+    let line = |(number, row): (usize, &[u8])| {
+        let text = std::str::from_utf8(row).map_err(|error| damaged(path, number, &error.to_string()))?;
+        Ok(text.to_owned())
+    };
+    let lines = rows.into_iter().flatten().enumerate().map(line).collect::<Result<_, ToolError>>()?;
+    Ok(Rows { lines, torn })
+}
+
+/// All bytes of such a file.
+pub(crate) fn read_bytes(path: &Path, mut file: &File) -> Result<Vec<u8>, ToolError> {
+    let mut bytes = Vec::new();
+    file.seek(SeekFrom::Start(0))
+        .and_then(|_| file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes))
+        .map_err(at(path))?;
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        return Err(full(path, "file"));
+    }
+    Ok(bytes)
+}
+
+/// A line that is not what it was.
+pub(crate) fn damaged(path: &Path, number: usize, reason: &str) -> ToolError {
+    let line = number + 1;
+    ToolError::new(Code::Integrity, format!("`{}` line {line} is damaged: {reason}", path.display()))
+        .detail("line", line)
+        .help("the file was changed by somebody; the audit still has every call")
+}
+
+fn full(path: &Path, what: &str) -> ToolError {
+    ToolError::new(Code::Budget, format!("`{}` has more than {MAX_FILE_BYTES} bytes", path.display()))
+        .help(format!("begin another {what}; this one can still be read"))
+}
+
+/// They hold what a model has read, so they are for their owner alone.
+fn private_file() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.append(true).mode(0o600);
+    options
+}
+
+pub(crate) fn private_directory() -> DirBuilder {
+    let mut builder = DirBuilder::new();
+    builder.mode(0o700);
+    builder
+}
+
+/// The error of a file of the kernel's own state.
+pub(crate) fn at(path: &Path) -> impl Fn(io::Error) -> ToolError {
+    let path = path.to_owned();
+    move |error| {
+        let code = match error.kind() {
+            io::ErrorKind::NotFound => Code::NotFound,
+            io::ErrorKind::PermissionDenied => Code::Permission,
+            _ => Code::Internal,
+        };
+        ToolError::new(code, format!("the kernel's file `{}`: {error}", path.display()))
+            .help("check the permissions of the directory and the free space of the disk")
+    }
+}

@@ -1,0 +1,250 @@
+//! An agent that does one step of a query, in a session of its own.
+
+use std::collections::BTreeSet;
+
+use async_trait::async_trait;
+use serde_json::json;
+use tgp_agent::{
+    AgentEvent, AgentOptions, Budgets, Ending, Limits, Line, LineKind, ResumeOptions, StopSignal, StopWish,
+    Summary, step_prompt,
+};
+use tgp_contract::{
+    AgentRunner, AgentTask, AgentWork, Cancellation, Code, FileEffect, ToolDefinition, ToolError, Usage,
+};
+use tokio::sync::mpsc;
+
+use super::ModelChoice;
+use super::provider::{Chosen, NAMED, SCRIPT};
+use super::store::Head;
+use super::work::{Work, clock_of};
+use crate::Kernel;
+
+/// Events that wait for whoever collects what a step has changed.
+const EVENTS: usize = 64;
+/// Files that a step's report names; the audit has all.
+const MAX_FILES: usize = 1000;
+
+/// Does steps with the models of one kernel.
+pub(crate) struct StepRunner {
+    kernel: Kernel,
+    /// What holds where a step names no model, or only the name of one.
+    usual: ModelChoice,
+}
+
+impl StepRunner {
+    pub(crate) fn new(kernel: &Kernel, usual: ModelChoice) -> Self {
+        Self { kernel: kernel.share(), usual }
+    }
+
+    /// `NAME`, `PROVIDER/NAME` or `script:FILE`. Names of models may hold a slash themselves.
+    fn choice(&self, model: Option<&str>) -> ModelChoice {
+        let Some(model) = model else { return self.usual.clone() };
+        if model.starts_with(SCRIPT) {
+            return ModelChoice { provider: Some(model.to_owned()), ..ModelChoice::default() };
+        }
+        match model.split_once('/') {
+            Some((provider, name)) if NAMED.iter().any(|(known, _)| *known == provider) => {
+                let is_usual = self.usual.provider.as_deref() == Some(provider);
+                ModelChoice {
+                    provider: Some(provider.to_owned()),
+                    model: Some(name.to_owned()),
+                    base_url: self.usual.base_url.clone().filter(|_| is_usual),
+                }
+            }
+            _ => ModelChoice { model: Some(model.to_owned()), ..self.usual.clone() },
+        }
+    }
+
+    async fn begin(
+        &self,
+        task: &AgentTask,
+        chosen: &Chosen,
+        events: mpsc::Sender<AgentEvent>,
+        stop: StopSignal,
+    ) -> Result<Summary, ToolError> {
+        let clock = clock_of(chosen);
+        let head = Head {
+            id: task.session.clone(),
+            task: task.prompt.clone(),
+            provider: chosen.name.clone(),
+            base_url: chosen.base_url.clone(),
+            model: chosen.model().await?,
+            created_ms: clock.now_ms(),
+        };
+        let (head, journal) = self.kernel.sessions().create(head)?;
+        let work = Work::new(&self.kernel, chosen, clock.as_ref(), journal, Some(tools_of(task)));
+        self.first_run(task, &head, &work, events, stop).await
+    }
+
+    async fn first_run(
+        &self,
+        task: &AgentTask,
+        head: &Head,
+        work: &Work<'_>,
+        events: mpsc::Sender<AgentEvent>,
+        stop: StopSignal,
+    ) -> Result<Summary, ToolError> {
+        let options = AgentOptions {
+            session: head.id.clone(),
+            actor: task.actor.clone(),
+            task: task.prompt.clone(),
+            model: head.model.clone(),
+            system: step_prompt(&self.definitions(task), task.system.as_deref()),
+            mode: self.kernel.state().tdd().mode(),
+            budgets: budgets(task, None),
+            limits: self.limits(task),
+            consent: task.consent,
+            token: task.token.clone(),
+        };
+        let run = tgp_agent::run(options, work.ports(), events.clone(), stop).await;
+        self.kernel.close_session(&head.id, run, &events).await
+    }
+
+    /// Goes on with what was begun before: after a kill, or with a correction.
+    async fn go_on(
+        &self,
+        task: &AgentTask,
+        chosen: &Chosen,
+        events: mpsc::Sender<AgentEvent>,
+        stop: StopSignal,
+    ) -> Result<(Summary, Usage), ToolError> {
+        let sessions = self.kernel.sessions();
+        let clock = clock_of(chosen);
+        let (journal, past, _) = sessions.reopen(&task.session)?;
+        let mut stops = past.iter().rev().filter_map(stop_of);
+        let last = stops.next().cloned();
+        let is_last = past.last().is_some_and(|line| stop_of(line).is_some());
+        if let Some(summary) = last.clone().filter(|summary| is_last && summary.ending == Ending::Done)
+            && task.correction.is_none()
+        {
+            // It was done when the run around it was killed; only its answer was not heard.
+            let before = stops.next().map(|earlier| earlier.usage).unwrap_or_default();
+            return Ok((summary, before));
+        }
+        let work = Work::new(&self.kernel, chosen, clock.as_ref(), journal, Some(tools_of(task)));
+        if past.is_empty() {
+            let head = sessions.head(&task.session)?;
+            return Ok((self.first_run(task, &head, &work, events, stop).await?, Usage::default()));
+        }
+        let options = ResumeOptions {
+            model: Some(chosen.model().await?),
+            budgets: budgets(task, last.as_ref()),
+            limits: self.limits(task),
+            message: task.correction.clone(),
+            consent: task.consent,
+            token: task.token.clone(),
+        };
+        let run = tgp_agent::resume(past, options, work.ports(), events.clone(), stop).await;
+        let summary = self.kernel.close_session(&task.session, run, &events).await?;
+        Ok((summary, last.map(|summary| summary.usage).unwrap_or_default()))
+    }
+
+    fn definitions(&self, task: &AgentTask) -> Vec<ToolDefinition> {
+        let tools = tools_of(task);
+        self.kernel.definitions().filter(|tool| tools.contains(tool.name.as_str())).cloned().collect()
+    }
+
+    fn limits(&self, task: &AgentTask) -> Limits {
+        let limits = self.kernel.limits();
+        Limits { temperature: task.temperature.or(limits.temperature), ..limits }
+    }
+}
+
+#[async_trait]
+impl AgentRunner for StepRunner {
+    async fn work(&self, task: AgentTask, cancelled: Cancellation<'_>) -> Result<AgentWork, ToolError> {
+        let choice = self.choice(task.model.as_deref());
+        let chosen = self.kernel.choose_model(&choice, None)?;
+        let (events, heard) = mpsc::channel(EVENTS);
+        let (handle, stop) = StopSignal::new();
+        let run = async {
+            if self.kernel.sessions().has(&task.session) {
+                self.go_on(&task, &chosen, events, stop).await
+            } else {
+                let summary = self.begin(&task, &chosen, events, stop).await?;
+                Ok((summary, Usage::default()))
+            }
+        };
+        let stopped = async {
+            cancelled.await;
+            handle.wish(StopWish::Now);
+            std::future::pending::<()>().await;
+        };
+        let run = async {
+            tokio::select! {
+                ended = run => ended,
+                () = stopped => Err(ToolError::new(Code::Internal, "a wish ended by itself")),
+            }
+        };
+        let (ended, collected) = tokio::join!(run, collect(heard));
+        let (summary, before) = ended?;
+        let usage = Usage {
+            input_tokens: summary.usage.input_tokens.saturating_sub(before.input_tokens),
+            output_tokens: summary.usage.output_tokens.saturating_sub(before.output_tokens),
+        };
+        let error = match summary.ending {
+            Ending::Done => {
+                return Ok(AgentWork {
+                    answer: summary.answer,
+                    steps: summary.steps,
+                    calls: collected.calls,
+                    usage,
+                    files: collected.files,
+                });
+            }
+            Ending::Interrupted => {
+                ToolError::new(Code::Runtime, "the agent was stopped").detail("cancelled", true)
+            }
+            Ending::Budget { error }
+            | Ending::Stuck { error }
+            | Ending::NeedsUser { error }
+            | Ending::Broken { error } => error,
+        };
+        Err(error
+            .detail("session", task.session)
+            .detail("usage", json!(usage))
+            .detail("calls", collected.calls))
+    }
+}
+
+/// What the events of a run tell about its calls.
+#[derive(Default)]
+struct Collected {
+    calls: u64,
+    files: Vec<FileEffect>,
+}
+
+async fn collect(mut events: mpsc::Receiver<AgentEvent>) -> Collected {
+    let mut collected = Collected::default();
+    while let Some(event) = events.recv().await {
+        if let AgentEvent::ToolResult { files, .. } = event {
+            collected.calls += 1;
+            let room = MAX_FILES.saturating_sub(collected.files.len());
+            collected.files.extend(files.into_iter().take(room));
+        }
+    }
+    collected
+}
+
+fn tools_of(task: &AgentTask) -> BTreeSet<String> {
+    task.tools.iter().cloned().collect()
+}
+
+fn stop_of(line: &Line) -> Option<&Summary> {
+    match &line.kind {
+        LineKind::Stop { summary } => Some(summary),
+        _ => None,
+    }
+}
+
+/// Bounds of a session are those of all its runs together.
+fn budgets(task: &AgentTask, before: Option<&Summary>) -> Budgets {
+    let steps = before.map_or(0, |summary| summary.steps);
+    let used = before.map_or(0, |summary| summary.usage.input_tokens + summary.usage.output_tokens);
+    Budgets {
+        max_steps: steps.saturating_add(task.max_steps),
+        max_tokens: task.max_tokens.map(|most| used.saturating_add(most)),
+        max_seconds: None,
+        max_cost: None,
+    }
+}

@@ -1,0 +1,88 @@
+//! What one run of a session holds, and how it is closed.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use tgp_agent::{AgentEvent, Clock, Journal, Ports, Summary};
+use tgp_contract::{ToolError, ToolResult, canonical};
+use tokio::sync::mpsc;
+
+use super::ports::{AuditRecovery, FrozenClock, SessionTools, SystemClock};
+use super::provider::Chosen;
+use super::store::TranscriptFile;
+use crate::Kernel;
+
+impl Kernel {
+    /// Has the audit keep the hash of the transcript, so that it cannot be changed without a trace.
+    async fn seal(&self, id: &str) -> Result<(), ToolError> {
+        let bytes = self.sessions().bytes(id)?;
+        let seal = json!({ "session": id, "bytes": bytes.len(), "sha256": canonical::sha256_hex(&bytes) });
+        self.record_act(SEAL, seal, ToolResult::Done(Value::Null)).await?;
+        self.flush().await
+    }
+
+    /// The record is on disk before the session is said to have ended.
+    pub(super) async fn close_session(
+        &self,
+        id: &str,
+        run: Result<Summary, ToolError>,
+        events: &mpsc::Sender<AgentEvent>,
+    ) -> Result<Summary, ToolError> {
+        let sealed = self.seal(id).await;
+        let mut summary = run?;
+        sealed?;
+        summary.audit = AuditRecovery::new(self.root()).range(id)?;
+        let _ = events.send(AgentEvent::End { summary: Box::new(summary.clone()) }).await;
+        Ok(summary)
+    }
+}
+
+/// The act of the audit that holds the hash of a transcript.
+pub(super) const SEAL: &str = "session_seal";
+
+/// What one run holds.
+pub(super) struct Work<'a> {
+    chosen: &'a Chosen,
+    pub(super) clock: &'a dyn Clock,
+    tools: SessionTools,
+    journal: TranscriptFile,
+    recovery: AuditRecovery,
+}
+
+impl<'a> Work<'a> {
+    /// The model is told of the tools of these names only, or of all.
+    pub(super) fn new(
+        kernel: &Kernel,
+        chosen: &'a Chosen,
+        clock: &'a dyn Clock,
+        journal: TranscriptFile,
+        only: Option<BTreeSet<String>>,
+    ) -> Self {
+        Self {
+            tools: SessionTools::new(kernel, chosen.frozen_ms.is_some(), only),
+            recovery: AuditRecovery::new(kernel.root()),
+            chosen,
+            clock,
+            journal,
+        }
+    }
+
+    pub(super) fn ports(&self) -> Ports<'_> {
+        Ports {
+            provider: self.chosen.provider.as_ref(),
+            tools: &self.tools,
+            journal: &self.journal as &dyn Journal,
+            clock: self.clock,
+            standing: &self.tools,
+            recovery: &self.recovery,
+        }
+    }
+}
+
+pub(super) fn clock_of(chosen: &Chosen) -> Arc<dyn Clock> {
+    match chosen.frozen_ms {
+        Some(moment) => Arc::new(FrozenClock(moment)),
+        None => Arc::new(SystemClock),
+    }
+}
