@@ -1,2 +1,22 @@
 //! The conformance kit: suites that are written once against the contracts and run for every combination of parts.
+//!
+//! [`Kit`] runs the matrix, [`serve`] shows a part of this product to somebody else's kit. Nothing here prints: a [`Row`]
+//! has all that a table needs. What another team needs to know stands in `relay/README.md`.
 #![forbid(unsafe_code)]
+
+mod fault;
+mod kit;
+mod matrix;
+mod program;
+mod protocol;
+mod reals;
+mod report;
+mod suites;
+mod valves;
+mod workspace;
+mod world;
+
+pub use fault::{Fault, FaultKind};
+pub use kit::{Against, DEFAULT_TIMEOUT, Externals, Kit, KitOptions, Listed};
+pub use protocol::{MAX_LINE, Origin, PROTOCOL, PartKind, ServeOptions, serve};
+pub use report::{Outcome, Report, Row};

@@ -6,16 +6,25 @@
 #![forbid(unsafe_code)]
 
 mod catalogue;
+mod check;
 mod execute;
+mod explain;
 mod plan;
+mod problem;
+mod suggest;
+mod syntax;
 mod types;
 
 pub use catalogue::{Catalogue, Forged};
+pub use check::{Compiled, compile};
 pub use execute::{
-    Cache, Fate, How, Journal, Line, Ports, RunEvent, RunOptions, RunReport, Scope, Tokens, World,
+    Cache, Fate, How, Journal, Line, Ports, RunEvent, RunOptions, RunReport, Scope, Tokens, World, run,
 };
+pub use explain::{Estimate, Explanation, Foreseen, PlannedCall, PlannedStep, explain};
 pub use plan::{
     Agent, Block, Budget, Comparison, Expression, Form, Input, Kind, Merge, OnError, Options, Part, Plan,
     Step,
 };
-pub use types::{Field, Record, Type};
+pub use problem::{Problem, Problems, Source};
+pub use syntax::format;
+pub use types::{Field, Mismatch, Record, Type};

@@ -1,6 +1,16 @@
 //! What a value can be.
 
+mod relation;
+mod value;
+mod written;
+
+pub use value::Mismatch;
+pub(crate) use value::{found, names, spell};
+
 use std::collections::BTreeMap;
+
+pub(crate) use relation::{FieldMisfit, MAX_SIZE, Misfit, fits, union};
+pub(crate) use written::{is_name, quoted};
 
 /// A type, with all names resolved.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,12 +4,17 @@ use std::io::{self, IsTerminal};
 
 use async_trait::async_trait;
 use tgp::contract::{ApprovalAnswer, ApprovalRequest, Approver};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, MutexGuard};
 
 use crate::conversation::{Answer, Asked, Offer, Sheet, StandardError, TerminalKeyboard, interview};
 
 /// There is one terminal, so whoever serves several callers asks about one call at a time.
 static TERMINAL: Mutex<()> = Mutex::const_new(());
+
+/// Waits until no question stands on the terminal, and keeps the next one away while something else is said.
+pub async fn silence() -> MutexGuard<'static, ()> {
+    TERMINAL.lock().await
+}
 
 /// Asks on the terminal when there is one, and refuses otherwise. There is no session, so each call is asked for.
 #[derive(Clone, Copy, Debug)]

@@ -123,6 +123,12 @@ pub enum Command {
     Graph(commands::graph::GraphArgs),
     /// Review plans, check invariants, and find contradictions.
     Guardian(commands::guardian::GuardianArgs),
+    /// Agents as queries: check, explain and run them.
+    Aql(commands::aql::AqlArgs),
+    /// Turn changes of files into events, and events into work.
+    Valve(commands::valve::ValveArgs),
+    /// Prove parts against the contracts, ours or any program's.
+    Relay(commands::relay::RelayArgs),
     /// Make and narrow capability tokens.
     Token(commands::token::TokenArgs),
     /// Serve the tools to local programs over a socket.

@@ -3,6 +3,7 @@
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Message, Renderer, Snippet};
 use serde_json::Value;
 use tgp::contract::{Finding, Place, Severity, ToolError};
+use tgp::{Problem, Source};
 
 use crate::conversation::was_answered;
 use crate::text::wrap;
@@ -86,6 +87,37 @@ pub fn finding(finding: &Finding, source: Option<&str>, look: Look) -> String {
         .element(note(look, Level::HELP, "help", &finding.fix));
     let screen = renderer(look).render(&[group]);
     if source.is_some() { screen } else { without_gutter(&screen) }
+}
+
+/// One problem of a query, at its line of one of the sources, with the places that belong to it.
+pub fn problem(problem: &Problem, sources: &[Source], look: Look) -> String {
+    let text =
+        |file: &str| sources.iter().find(|source| source.path == file).map(|source| source.text.as_str());
+    let source = text(&problem.place.file);
+    let mut group = Group::with_title(Level::ERROR.primary_title(problem.message.as_str()).id(problem.kind));
+    let mut shown = snippet(&problem.place, Some(&end_of(&problem.place, problem.end_column)), source);
+    for (place, end, label) in problem.labels.iter().filter(|(place, ..)| place.file == problem.place.file) {
+        let Some(source) = source else { break };
+        let span = offset(source, place.line, place.column)..offset(source, place.line, *end);
+        shown = shown.annotation(AnnotationKind::Context.span(span).label(label.clone()));
+    }
+    group = group.element(shown);
+    for (place, end, label) in problem.labels.iter().filter(|(place, ..)| place.file != problem.place.file) {
+        group = group.element(note(look, Level::NOTE, "note", label)).element(snippet(
+            place,
+            Some(&end_of(place, *end)),
+            text(&place.file),
+        ));
+    }
+    if let Some(help) = &problem.help {
+        group = group.element(note(look, Level::HELP, "help", help));
+    }
+    let screen = renderer(look).render(&[group]);
+    if source.is_some() { screen } else { without_gutter(&screen) }
+}
+
+fn end_of(place: &Place, column: u32) -> Place {
+    Place { column, ..place.clone() }
 }
 
 /// A line below the source, broken so that it stays inside the terminal.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use tgp::contract::{Actor, Approver, CallContext, Code, Consent, TddMode, ToolCall, ToolError};
-use tgp::{AuditReader, BootOptions, Kernel, RefuseAll, Restarted, Sessions};
+use tgp::{AuditReader, BootOptions, Kernel, RefuseAll, Restarted, Runs, Sessions};
 
 use crate::arguments::Global;
 use crate::exit::{Failure, ShownError};
@@ -107,6 +107,11 @@ pub async fn boot_for_session(
 /// The sessions of the command's directory, without booting on it.
 pub async fn sessions(global: &Global) -> Result<Sessions, Failure> {
     Ok(Sessions::open(&records_options(global)?).await.map_err(ToolError::from)?)
+}
+
+/// The runs of queries of the command's directory, without booting on it.
+pub async fn runs(global: &Global) -> Result<Runs, Failure> {
+    Ok(Runs::open(&records_options(global)?).await.map_err(ToolError::from)?)
 }
 
 /// The audit of the command's directory, without booting on it.

@@ -16,10 +16,12 @@ mod door;
 mod growing_file;
 mod kernel;
 mod knowledge;
+mod queries;
 mod records;
 mod scaffold;
 mod sessions;
 mod settings;
+mod valve;
 
 pub use boot::{BootError, BootOptions, Environment};
 pub use config::{
@@ -30,6 +32,7 @@ pub use config::{
 };
 pub use kernel::Kernel;
 pub use knowledge::Knowledge;
+pub use queries::{QueryRequest, ResumedQuery, RunInfo, RunState, Runs, choose_query};
 pub use records::{open_records, restart_records};
 pub use scaffold::{ScaffoldError, Scaffolded, initialise};
 pub use sessions::{
@@ -40,6 +43,10 @@ pub use tgp_agent::{
     PlanReport, Prices, Replayed, Review, StepStatus, StopHandle, StopSignal, StopWish, Summary, TestCount,
     TouchedFile,
 };
+pub use tgp_aql::{
+    Compiled, Estimate, Explanation as QueryExplanation, Foreseen, How, Plan, PlannedCall, PlannedStep,
+    Problem, Problems, RunEvent, RunReport, Source, Type as QueryType, format as format_queries,
+};
 pub use tgp_audit::{AuditReader, Entry, Filter, Format, Report, Restarted, VERDICTS};
 pub use tgp_chronicle::Report as ChronicleReport;
 pub use tgp_contract as contract;
@@ -49,6 +56,10 @@ pub use tgp_policy::{Caveats, Explanation, Finding, Grant, RuleEffect, attenuate
 pub use tgp_sandbox::WORKER_ARGUMENT;
 pub use tgp_tdd::{Scope, Standing};
 pub use tgp_tools::{RecentCalls, RefuseAll, StateGate, native_type_checker};
+pub use tgp_valve::{
+    Look, Persona, PersonaStatus, Personas, ScanReport, Status as ValveStatus, Valve, ValveEvent,
+};
+pub use valve::ValveRequest;
 
 /// Serves as a sandbox worker when the process was started as one; call it first thing in `main`.
 #[must_use]

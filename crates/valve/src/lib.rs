@@ -1,2 +1,36 @@
 //! Watches the workspace and turns what changed into events of the chronicle, by personas.
+//!
+//! Files are the truth, and what the system tells of them is only a hint where to look. A journal knows the content
+//! hash of every file; comparing it with the disk says what has changed, after a second as well as after a week in
+//! which nobody watched. A change, its number and its finished event are kept in one transaction, and the events then
+//! go to the chronicle one after the other. So a change is told once, whenever the process is killed.
 #![forbid(unsafe_code)]
+
+mod act;
+mod action;
+mod change;
+mod decide;
+mod deliver;
+mod engine;
+mod event;
+mod failure;
+mod hints;
+mod journal;
+mod lock;
+mod options;
+mod outlet;
+mod personas;
+mod reconcile;
+mod report;
+mod tree;
+mod valve;
+mod watch;
+mod watches;
+
+pub use action::{Action, ActionReport, Actions, AgentAction, Trigger};
+pub use change::ChangeKind;
+pub use event::{ACTION_EVENT, PROJECT_CHRONICLE, TRIGGER_EVENT, TriggerCause, TriggerType, ValveEvent};
+pub use options::{Clock, Look, ValveOptions};
+pub use personas::{Persona, Personas};
+pub use report::{ActionState, PersonaStatus, ScanReport, Skip, Status, UnfinishedAction, Watcher};
+pub use valve::{Rescanner, Valve};

@@ -47,7 +47,7 @@ pub struct RunReport {
     /// The step that `error` is of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<String>,
-    /// Steps that were done in this run, taken from the cache, and taken from the journal.
+    /// Steps with an effect that were done in this run, taken from the cache, and taken from the journal.
     pub ran: u64,
     pub cached: u64,
     pub kept: u64,

@@ -1,10 +1,25 @@
 //! From a plan to outputs: steps run when what they need is there, as many at once as the budget allows.
 
+mod block;
+mod bounds;
+mod compare;
+mod effect;
+mod evaluate;
 mod event;
+mod frame;
+mod meter;
+mod past;
+mod path;
 mod ports;
+mod request;
+mod run;
+mod scope;
+mod slots;
+mod work;
 
 pub use event::{How, RunEvent, RunReport};
 pub use ports::{Cache, Fate, Journal, Line, Ports, Scope, Tokens, World};
+pub use run::run;
 
 use serde_json::{Map, Value};
 use tgp_contract::{Actor, Consent};

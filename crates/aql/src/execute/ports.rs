@@ -18,35 +18,36 @@ pub struct Ports {
     pub world: Arc<dyn World>,
 }
 
-/// What one step may do.
+/// What one attempt at a step may do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scope {
     /// The step, for people.
     pub step: String,
     /// Own names of the tools it may call.
     pub tools: Vec<String>,
-    /// How many calls it can need, attempts included; `None` for agents, whose bound is that of the run.
+    /// How many calls it can need: one, or for an agent what is left of the budget. `None` without a bound.
     pub calls: Option<u64>,
-    /// The session its calls are made in.
+    /// The session its calls are made in: that of the run, or the agent's own.
     pub session: String,
 }
 
-/// Makes the token of one step from that of the run.
+/// Makes the token of one attempt at a step from that of the run.
 pub trait Tokens: Send + Sync {
     /// # Errors
     /// When it cannot be made; the step fails then.
     fn attenuated(&self, scope: &Scope) -> Result<Option<CapabilityToken>, ToolError>;
 }
 
-/// One line of a run's journal.
+/// One line of a run's journal. Steps that are made of others have none but [`Line::Excused`]: what is inside them has.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase", deny_unknown_fields)]
 pub enum Line {
-    /// An attempt at a step begins; nothing of it has happened. `session` is where an agent works.
+    /// An attempt at a step begins; nothing of it has happened. `call` is the id of its call, for an agent its session.
     Begun { step: String, attempt: u32, call: String },
     /// A step has a value. Written before anybody uses it.
     Done { step: String, value: Value, tokens: u64, calls: u64, cached: bool },
-    /// An attempt has failed; what it has used counts all the same.
+    /// An attempt has failed, or was taken back; what it has used counts all the same. There is none of an attempt whose
+    /// end nobody knows.
     Failed { step: String, attempt: u32, error: ToolError, tokens: u64, calls: u64 },
     /// A step was given up, and its `on_error` has given this value instead.
     Excused { step: String, value: Value, error: ToolError },

@@ -1,5 +1,6 @@
 //! One file a command.
 
+pub mod aql;
 pub mod audit;
 pub mod call;
 pub mod check;
@@ -17,6 +18,7 @@ pub mod models;
 pub mod patch;
 pub mod policy;
 pub mod read;
+pub mod relay;
 pub mod replay;
 pub mod run;
 pub mod search;
@@ -28,6 +30,7 @@ pub mod sync;
 pub mod test;
 pub mod token;
 pub mod tools;
+pub mod valve;
 pub mod write;
 
 use serde_json::Value;
@@ -73,6 +76,9 @@ pub async fn run(
         Command::Chronicle(arguments) => chronicle::run(arguments, global, printer).await,
         Command::Graph(arguments) => graph::run(arguments, global, printer).await,
         Command::Guardian(arguments) => guardian::run(arguments, global, printer).await,
+        Command::Aql(arguments) => aql::run(arguments, global, printer, interrupts).await,
+        Command::Valve(arguments) => valve::run(arguments, global, printer, interrupts).await,
+        Command::Relay(arguments) => relay::run(arguments, global, printer).await,
         Command::Token(arguments) => token::run(arguments, global, printer).await,
         Command::Serve(arguments) => serve::run(arguments, global, printer).await,
         Command::Doctor(arguments) => doctor::run(&arguments, global, printer).await,

@@ -4,6 +4,7 @@ mod agent;
 mod gates;
 mod knowledge;
 mod memory;
+mod query;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -111,6 +112,7 @@ impl Demo<'_> {
         self.keep_secrets(kernel, &places.first).await?;
         self.ask_the_code(kernel, places).await?;
         self.veto_a_plan(kernel, &places.first).await?;
+        self.run_a_query(kernel, &places.first).await?;
         self.verify_the_record(kernel).await
     }
 

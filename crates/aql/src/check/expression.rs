@@ -1,0 +1,351 @@
+//! Expressions: what they refer to, and what type they have.
+
+use serde_json::{Map, Value};
+
+use super::scope::Scope;
+use crate::plan::{Comparison, Form};
+use crate::suggest::{hint, nearest};
+use crate::syntax::text::Span;
+use crate::syntax::tree::{Expr, ExprForm, Name, Object, Text, TextPiece};
+use crate::types::union;
+use crate::{Expression, Type};
+
+/// Texts up to this length have a type of their own, so that one can be given where one of several is wanted.
+const LONGEST_CHOICE: usize = 64;
+
+const FUNCTIONS: [&str; 3] = ["length", "join", "contains"];
+
+/// An expression and its type.
+pub(super) struct Typed {
+    pub expression: Expression,
+    pub ty: Type,
+}
+
+impl Scope<'_> {
+    pub fn typed(&self, form: Form, span: Span, ty: Type) -> Typed {
+        Typed { expression: self.expression(form, span), ty: self.bounded(ty) }
+    }
+
+    /// Stands for something of which a problem was told.
+    pub fn wrong(&self, span: Span) -> Typed {
+        self.typed(Form::Value(Value::Null), span, Type::Any)
+    }
+
+    pub fn infer(&mut self, expr: &Expr) -> Typed {
+        let span = expr.span;
+        match &expr.form {
+            ExprForm::Wrong => self.wrong(span),
+            ExprForm::Null => self.typed(Form::Value(Value::Null), span, Type::Null),
+            ExprForm::Bool(value) => self.typed(Form::Value(Value::Bool(*value)), span, Type::Bool),
+            ExprForm::Int(value) => self.typed(Form::Value(Value::from(*value)), span, Type::Int),
+            ExprForm::Float(value) => self.typed(Form::Value(Value::from(*value)), span, Type::Float),
+            ExprForm::Duration(_) => {
+                self.tell(
+                    span,
+                    "wrong-type",
+                    "a duration is no value",
+                    "durations stand behind `timeout:` and `time:` only",
+                );
+                self.wrong(span)
+            }
+            ExprForm::Text(text) => self.text_value(text),
+            ExprForm::Input(name) => self.input(name, span),
+            ExprForm::Name(name) => self.name(name, span),
+            ExprForm::Field(of, name) => {
+                let of = self.infer(of);
+                self.field(of, name, span)
+            }
+            ExprForm::Element(of, index) => self.element(of, index, span),
+            ExprForm::List(items) => {
+                let items: Vec<Typed> = items.iter().map(|item| self.infer(item)).collect();
+                self.list(items, span)
+            }
+            ExprForm::Object(object) => {
+                let entries = self.entries(object, |scope, _, value| scope.infer(value));
+                self.record(entries, span)
+            }
+            ExprForm::Or(one, other) => {
+                let (one, other) = (self.infer(one), self.infer(other));
+                let ty = match &one.ty {
+                    Type::Null => other.ty,
+                    ty => union([ty.without_null(), other.ty]),
+                };
+                self.typed(Form::Or(Box::new(one.expression), Box::new(other.expression)), span, ty)
+            }
+            ExprForm::Compare(comparison, one, other) => self.comparison(*comparison, one, other, span),
+            ExprForm::All(parts) => {
+                let parts = self.conditions(parts, "and");
+                self.typed(Form::All(parts), span, Type::Bool)
+            }
+            ExprForm::Some(parts) => {
+                let parts = self.conditions(parts, "or");
+                self.typed(Form::Some(parts), span, Type::Bool)
+            }
+            ExprForm::Not(inner) => {
+                let inner = self.fitting(inner, &Type::Bool, "what stands behind `not`");
+                self.typed(Form::Not(Box::new(inner.expression)), span, Type::Bool)
+            }
+            ExprForm::Call(name, arguments) => self.call(name, arguments, span),
+        }
+    }
+
+    /// Fields of an object, each once.
+    pub fn entries(
+        &mut self,
+        object: &Object,
+        mut value: impl FnMut(&mut Self, &Name, &Expr) -> Typed,
+    ) -> Vec<(String, Typed)> {
+        let mut entries: Vec<(String, Typed)> = Vec::new();
+        let mut first: std::collections::HashMap<&str, Span> = std::collections::HashMap::new();
+        for entry in &object.entries {
+            if let Some(before) = first.get(entry.key.text.as_str()) {
+                let problem = self.problem(
+                    entry.key.span,
+                    "duplicate-name",
+                    format!("`{}` is there twice", entry.key.text),
+                );
+                let before = self.text.range(*before);
+                self.findings.add(problem.label(before, "the first one").help("leave one of them out"));
+                continue;
+            }
+            first.insert(&entry.key.text, entry.key.span);
+            let typed = value(self, &entry.key, &entry.value);
+            entries.push((entry.key.text.clone(), typed));
+        }
+        entries
+    }
+
+    /// An object of fields; a constant where all of them are.
+    pub fn record(&self, entries: Vec<(String, Typed)>, span: Span) -> Typed {
+        let mut left = crate::types::MAX_SIZE;
+        let mut fields = Vec::new();
+        let mut forms = Vec::new();
+        for (name, typed) in entries {
+            // Beyond the bound the whole is `Any`, so its parts need not be kept.
+            left = left.saturating_sub(typed.ty.size());
+            if left > 0 {
+                fields.push((name.clone(), typed.ty));
+            }
+            forms.push((name, typed.expression));
+        }
+        let ty = if left > 0 { Type::record(fields) } else { Type::Any };
+        self.typed(object_form(forms), span, ty)
+    }
+
+    pub fn list(&self, items: Vec<Typed>, span: Span) -> Typed {
+        let mut left = crate::types::MAX_SIZE;
+        let mut types = Vec::new();
+        let mut forms = Vec::new();
+        for item in items {
+            left = left.saturating_sub(item.ty.size());
+            if left > 0 && !types.contains(&item.ty) {
+                types.push(item.ty);
+            }
+            forms.push(item.expression);
+        }
+        let ty = if left > 0 { union(types) } else { Type::Any };
+        let constant: Option<Vec<Value>> = forms.iter().map(constant).collect();
+        let form = constant.map_or(Form::List(forms), |values| Form::Value(Value::Array(values)));
+        self.typed(form, span, Type::list(ty))
+    }
+
+    fn text_value(&mut self, text: &Text) -> Typed {
+        if let Some(cooked) = text.constant() {
+            let short = cooked.text.len() <= LONGEST_CHOICE;
+            let ty = if short { Type::Choice(vec![cooked.text.clone()]) } else { Type::String };
+            return self.typed(Form::Value(Value::String(cooked.text)), text.span, ty);
+        }
+        let mut pieces = Vec::new();
+        for piece in &text.pieces {
+            pieces.push(match piece {
+                TextPiece::Text(cooked) => {
+                    let span = Span::new(cooked.origin(0), cooked.origin(0));
+                    self.expression(Form::Value(Value::String(cooked.text.clone())), span)
+                }
+                TextPiece::Hole(expr, _) => self.infer(expr).expression,
+            });
+        }
+        self.typed(Form::Text(pieces), text.span, Type::String)
+    }
+
+    fn input(&mut self, name: &str, span: Span) -> Typed {
+        if let Some(at) = self.inputs.iter().position(|input| input.name == name) {
+            let ty = self.inputs.get(at).map_or(Type::Any, |input| input.ty.clone());
+            return self.typed(Form::Input(at), span, ty);
+        }
+        let names: Vec<&str> = self.inputs.iter().map(|input| input.name.as_str()).collect();
+        let near = nearest(name, names.iter().copied()).map(|near| format!("did you mean `${near}`?"));
+        let all = names.iter().map(|name| format!("`${name}`")).collect::<Vec<_>>().join(", ");
+        let help = near.unwrap_or_else(|| match names.is_empty() {
+            true => format!(
+                "this query has no inputs; write `query Name(${name}: String) {{ … }}` to give it one"
+            ),
+            false => format!("there is {all}"),
+        });
+        self.tell(span, "unknown-input", format!("there is no input `${name}`"), &help);
+        self.wrong(span)
+    }
+
+    fn name(&mut self, name: &str, span: Span) -> Typed {
+        if let Some(found) = self.find(name) {
+            return self.typed(found.form, span, found.ty);
+        }
+        let problem = self.unknown_step(name, span);
+        self.findings.add(problem);
+        self.wrong(span)
+    }
+
+    /// There is no step of this name; here is what was meant.
+    pub fn unknown_step(&self, name: &str, span: Span) -> crate::Problem {
+        let problem = self.problem(span, "unknown-step", format!("there is no step `{name}` here"));
+        let visible = self.visible();
+        let names = visible.iter().map(String::as_str);
+        if self.inputs.iter().any(|input| input.name == name) {
+            return problem.help(format!("did you mean the input `${name}`?"));
+        }
+        if nearest(name, names.clone()).is_none() && self.declarations.query(self.unit, name).is_some() {
+            return problem.help(format!("`{name}` is a query: give it a step, `name: query({name})`"));
+        }
+        problem.maybe_help(hint(name, names))
+    }
+
+    fn element(&mut self, of: &Expr, index: &Expr, span: Span) -> Typed {
+        let of_span = of.span;
+        let of = self.infer(of);
+        if let ExprForm::Text(text) = &index.form
+            && let Some(cooked) = text.constant()
+            && !matches!(of.ty, Type::List(_))
+        {
+            return self.field(of, &Name { text: cooked.text, span: index.span }, span);
+        }
+        let (wanted, ty) = match &of.ty {
+            Type::List(item) => (Type::Int, (**item).clone()),
+            Type::Record(_) => (Type::String, Type::Any),
+            Type::Any => (union([Type::Int, Type::String]), Type::Any),
+            ty if ty.may_be_null() => {
+                self.may_be_null(of_span, "this", ty);
+                return self.wrong(span);
+            }
+            ty => {
+                let message = format!("`{}` has no elements", ty.shown());
+                self.tell(
+                    of_span,
+                    "wrong-type",
+                    message,
+                    "`[…]` takes an element of a list or a field of an object",
+                );
+                return self.wrong(span);
+            }
+        };
+        let index = self.fitting(index, &wanted, "the index");
+        self.typed(Form::Element(Box::new(of.expression), Box::new(index.expression)), span, ty)
+    }
+
+    /// Tells that something may be null where it must not be.
+    pub fn may_be_null(&mut self, span: Span, what: &str, ty: &Type) {
+        let written = self.text.slice(span);
+        let written = if written.len() <= 40 && !written.contains('\n') { written } else { "…" };
+        let help = format!("say what to use then: `{written} ?? …`");
+        let message = format!("{what} may be null: it is `{}`", ty.shown());
+        self.findings.add(self.problem(span, "may-be-null", message).help(help));
+    }
+
+    fn conditions(&mut self, parts: &[Expr], word: &str) -> Vec<Expression> {
+        let what = format!("each side of `{word}`");
+        parts.iter().map(|part| self.fitting(part, &Type::Bool, &what).expression).collect()
+    }
+
+    fn comparison(&mut self, comparison: Comparison, one: &Expr, other: &Expr, span: Span) -> Typed {
+        let (one_span, other_span) = (one.span, other.span);
+        let (one, other) = (self.infer(one), self.infer(other));
+        match comparison {
+            Comparison::Equal | Comparison::Different => {}
+            Comparison::In => {
+                let list = Type::list(Type::Any);
+                self.compare_types(&other.ty, &list, other_span, "what stands behind `in`");
+            }
+            _ => {
+                let sides = [(&one.ty, one_span), (&other.ty, other_span)];
+                let null = sides.iter().find(|(ty, _)| ty.may_be_null());
+                if let Some((ty, span)) = null {
+                    let ty = (*ty).clone();
+                    self.may_be_null(*span, "what is compared", &ty);
+                } else if !ordered(&one.ty, &other.ty) {
+                    let message = format!("`{}` and `{}` have no order", one.ty.shown(), other.ty.shown());
+                    self.tell(
+                        span,
+                        "wrong-type",
+                        message,
+                        "numbers are compared with numbers, and texts with texts",
+                    );
+                }
+            }
+        }
+        let form = Form::Compare(comparison, Box::new(one.expression), Box::new(other.expression));
+        self.typed(form, span, Type::Bool)
+    }
+
+    fn call(&mut self, name: &Name, arguments: &[Expr], span: Span) -> Typed {
+        let wanted = match name.text.as_str() {
+            "length" => 1,
+            "join" | "contains" => 2,
+            other => {
+                let message = format!("there is no function `{other}`");
+                let problem = self.problem(name.span, "unknown-function", message);
+                self.findings.add(problem.maybe_help(hint(other, FUNCTIONS)));
+                return self.wrong(span);
+            }
+        };
+        if arguments.len() != wanted {
+            let message = format!(
+                "`{}` takes {wanted} argument{}, not {}",
+                name.text,
+                if wanted == 1 { "" } else { "s" },
+                arguments.len()
+            );
+            let help = "there are `length(x)`, `join(list, \", \")` and `contains(text_or_list, x)`";
+            self.tell(span, "wrong-arguments", message, help);
+            return self.wrong(span);
+        }
+        let one = |scope: &mut Self, at: usize, wanted: &Type, what: &str| match arguments.get(at) {
+            Some(argument) => Box::new(scope.fitting(argument, wanted, what).expression),
+            None => Box::new(scope.wrong(span).expression),
+        };
+        let several = union([Type::String, Type::list(Type::Any)]);
+        let (form, ty) = match wanted {
+            1 => (Form::Length(one(self, 0, &several, "what `length` counts")), Type::Int),
+            _ if name.text == "join" => {
+                let list = one(self, 0, &Type::list(Type::Any), "what `join` puts together");
+                (Form::Join(list, one(self, 1, &Type::String, "what stands between them")), Type::String)
+            }
+            _ => {
+                let of = one(self, 0, &several, "what `contains` looks into");
+                (Form::Contains(of, one(self, 1, &Type::Any, "what it looks for")), Type::Bool)
+            }
+        };
+        self.typed(form, span, ty)
+    }
+}
+
+/// Whether `<` means something for these.
+fn ordered(one: &Type, other: &Type) -> bool {
+    let number = union([Type::Int, Type::Float]);
+    let both =
+        |wanted: &Type| crate::types::fits(one, wanted).is_ok() && crate::types::fits(other, wanted).is_ok();
+    both(&number) || both(&Type::String)
+}
+
+/// The value of an expression that needs no run to have one.
+pub(crate) fn constant(expression: &Expression) -> Option<Value> {
+    match &expression.form {
+        Form::Value(value) => Some(value.clone()),
+        _ => None,
+    }
+}
+
+/// An object; a constant where all of it is.
+pub(super) fn object_form(entries: Vec<(String, Expression)>) -> Form {
+    let values: Option<Map<String, Value>> =
+        entries.iter().map(|(name, value)| Some((name.clone(), constant(value)?))).collect();
+    values.map_or(Form::Object(entries), |values| Form::Value(Value::Object(values)))
+}

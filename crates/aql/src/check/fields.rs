@@ -1,0 +1,234 @@
+//! Where a value meets a type: fields that are taken, and values that have to fit.
+
+use super::expression::Typed;
+use super::scope::Scope;
+use crate::plan::Form;
+use crate::suggest::hint;
+use crate::syntax::text::Span;
+use crate::syntax::tree::{Expr, ExprForm, Name, Object};
+use crate::types::{FieldMisfit, Misfit, fits, union};
+use crate::{Record, Type};
+
+/// What fields are called where they stand, in messages and in the kinds of problems.
+#[derive(Clone, Copy)]
+pub(super) struct Words {
+    pub one: &'static str,
+    pub unknown: &'static str,
+    pub missing: &'static str,
+}
+
+pub(super) const FIELDS: Words = Words { one: "field", unknown: "unknown-field", missing: "missing-field" };
+pub(super) const ARGUMENTS: Words =
+    Words { one: "argument", unknown: "unknown-argument", missing: "missing-argument" };
+pub(super) const INPUTS: Words = Words { one: "input", unknown: "unknown-input", missing: "missing-input" };
+
+impl Scope<'_> {
+    /// `of.name`
+    pub fn field(&mut self, of: Typed, name: &Name, span: Span) -> Typed {
+        let ty = self.field_type(&of.ty, name, span);
+        self.typed(Form::Field(Box::new(of.expression), name.text.clone()), span, ty)
+    }
+
+    fn field_type(&mut self, of: &Type, name: &Name, span: Span) -> Type {
+        let before = Span::new(span.start, name.span.start.saturating_sub(1).max(span.start + 1));
+        match of {
+            Type::Any => Type::Any,
+            Type::Record(record) => match taken(record, &name.text) {
+                Some(ty) => ty,
+                None => {
+                    let problem = self.problem(
+                        name.span,
+                        "unknown-field",
+                        format!("there is no field `{}` in `{}`", name.text, of.shown()),
+                    );
+                    let problem =
+                        problem.maybe_help(hint(&name.text, record.fields.keys().map(String::as_str)));
+                    self.findings.add(problem);
+                    Type::Any
+                }
+            },
+            Type::OneOf(members) if members.contains(&Type::Null) => {
+                self.may_be_null(before, "this", of);
+                Type::Any
+            }
+            Type::OneOf(members) => {
+                let types: Option<Vec<Type>> = members
+                    .iter()
+                    .map(|member| match member {
+                        Type::Record(record) => taken(record, &name.text),
+                        _ => None,
+                    })
+                    .collect();
+                let Some(types) = types else {
+                    let message = format!("not every one of `{}` has a field `{}`", of.shown(), name.text);
+                    self.tell(
+                        name.span,
+                        "unknown-field",
+                        message,
+                        "give all of them the field, or use one that all of them have",
+                    );
+                    return Type::Any;
+                };
+                union(types)
+            }
+            _ => {
+                let help = match of {
+                    Type::String | Type::Choice(_) => {
+                        "a step whose answer has fields says so with `as { field: Type }`"
+                    }
+                    Type::List(_) => {
+                        "take one of its elements, `list[0]`, or all of them with `map(item in list) { … }`"
+                    }
+                    _ => "only objects have fields",
+                };
+                self.tell(name.span, "unknown-field", format!("`{}` has no fields", of.shown()), help);
+                Type::Any
+            }
+        }
+    }
+
+    /// An expression that has to have a type. Where it is written as an object or a list, its parts are looked at one
+    /// by one, so that a problem is told where it is.
+    pub fn fitting(&mut self, expr: &Expr, wanted: &Type, what: &str) -> Typed {
+        match (&expr.form, wanted) {
+            (ExprForm::Object(object), _) => {
+                let records: Vec<&Record> = members(wanted)
+                    .iter()
+                    .filter_map(|ty| match ty {
+                        Type::Record(record) => Some(record),
+                        _ => None,
+                    })
+                    .collect();
+                if let [record] = records.as_slice() {
+                    return self.object(object, record, what, FIELDS);
+                }
+            }
+            (ExprForm::List(items), _) => {
+                let lists: Vec<&Type> = members(wanted)
+                    .iter()
+                    .filter_map(|ty| match ty {
+                        Type::List(item) => Some(&**item),
+                        _ => None,
+                    })
+                    .collect();
+                if let [item] = lists.as_slice() {
+                    let what = format!("each of {what}");
+                    let items: Vec<Typed> =
+                        items.iter().map(|value| self.fitting(value, item, &what)).collect();
+                    return self.list(items, expr.span);
+                }
+            }
+            _ => {}
+        }
+        let typed = self.infer(expr);
+        self.compare_types(&typed.ty, wanted, expr.span, what);
+        typed
+    }
+
+    /// An object whose fields are wanted.
+    pub fn object(&mut self, object: &Object, wanted: &Record, what: &str, words: Words) -> Typed {
+        let entries = self.entries(object, |scope, name, value| match wanted.fields.get(&name.text) {
+            Some(field) => scope.fitting(value, &field.ty, &format!("`{}`", name.text)),
+            None => {
+                if !wanted.open {
+                    let message = format!("{what} has no {} `{}`", words.one, name.text);
+                    let problem = scope.problem(name.span, words.unknown, message);
+                    let names = wanted.fields.keys().map(String::as_str);
+                    scope.findings.add(problem.maybe_help(hint(&name.text, names)));
+                }
+                scope.infer(value)
+            }
+        });
+        let span = object.span;
+        self.missing(&entries, span, wanted, what, words);
+        self.record(entries, span)
+    }
+
+    /// Tells which fields are missing.
+    pub fn missing(
+        &mut self,
+        given: &[(String, Typed)],
+        span: Span,
+        wanted: &Record,
+        what: &str,
+        words: Words,
+    ) {
+        let missing: Vec<(&String, &Type)> = wanted
+            .fields
+            .iter()
+            .filter(|(name, field)| !field.optional && !given.iter().any(|(given, _)| given == *name))
+            .map(|(name, field)| (name, &field.ty))
+            .collect();
+        let Some((first, ty)) = missing.first() else { return };
+        let names = missing.iter().map(|(name, _)| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        let plural = if missing.len() > 1 { "s" } else { "" };
+        let message = format!("{what} needs the {}{plural} {names}", words.one);
+        let help = format!("add `{first}: …`, of type `{}`", ty.shown());
+        self.tell(span, words.missing, message, &help);
+    }
+
+    /// Tells where a type does not fit.
+    pub fn compare_types(&mut self, found: &Type, wanted: &Type, span: Span, what: &str) {
+        let Err(misfit) = fits(found, wanted) else { return };
+        if found.may_be_null() && *found != Type::Null && fits(&found.without_null(), wanted).is_ok() {
+            self.may_be_null(span, what, found);
+            return;
+        }
+        let (message, help) = describe(&misfit, what, found, wanted);
+        let problem = self.problem(span, "wrong-type", message).maybe_help(help);
+        self.findings.add(problem);
+    }
+}
+
+/// What a type can be.
+fn members(ty: &Type) -> &[Type] {
+    match ty {
+        Type::OneOf(members) => members,
+        ty => std::slice::from_ref(ty),
+    }
+}
+
+/// The type of a field that is taken from a record.
+fn taken(record: &Record, name: &str) -> Option<Type> {
+    match record.fields.get(name) {
+        Some(field) if field.optional => Some(field.ty.clone().nullable()),
+        Some(field) => Some(field.ty.clone()),
+        None => record.open.then_some(Type::Any),
+    }
+}
+
+fn describe(misfit: &Misfit, what: &str, found: &Type, wanted: &Type) -> (String, Option<String>) {
+    let inside = match misfit.path.as_str() {
+        "" => what.to_owned(),
+        path => format!("`{path}` of {what}"),
+    };
+    if let Some((kind, field)) = &misfit.field {
+        let message = match kind {
+            FieldMisfit::Missing => format!("{inside} needs the field `{field}`"),
+            FieldMisfit::MayBeMissing => {
+                format!("{inside} needs the field `{field}`, which may be missing here")
+            }
+            FieldMisfit::Unknown => format!("{inside} has no field `{field}`"),
+        };
+        let help = format!("`{}` is wanted, this is `{}`", wanted.shown(), found.shown());
+        return (message, Some(help));
+    }
+    let message = format!("{inside} has to be `{}`, not `{}`", misfit.wanted.shown(), misfit.found.shown());
+    let help = match (&misfit.found, &misfit.wanted) {
+        (Type::Choice(given), Type::Choice(all)) => match given.as_slice() {
+            [only] => hint(only, all.iter().map(String::as_str)),
+            _ => None,
+        },
+        (Type::List(_) | Type::Record(_) | Type::Int | Type::Float | Type::Bool, Type::String) => {
+            Some("put it into a text: \"{{…}}\"".to_owned())
+        }
+        (Type::Choice(given), Type::Int | Type::Float | Type::Bool) if given.len() == 1 => {
+            Some("write it without quotes".to_owned())
+        }
+        (Type::Float, Type::Int) => Some("a whole number is wanted".to_owned()),
+        (Type::Null, _) => Some("give a value, or leave it out".to_owned()),
+        (_, Type::List(_)) => Some("write a list: `[…]`".to_owned()),
+        _ => None,
+    };
+    (message, help)
+}

@@ -1,0 +1,60 @@
+//! From trees to plans: names, types, and everything that can be wrong before anything runs.
+
+mod arguments;
+mod block;
+mod declarations;
+mod expression;
+mod fields;
+mod foreign;
+mod kinds;
+mod load;
+mod options;
+mod order;
+mod query;
+mod schema;
+mod scope;
+
+use std::sync::Arc;
+
+pub(crate) use self::expression::constant;
+
+use self::declarations::Declarations;
+use crate::problem::Findings;
+use crate::syntax::Unit;
+use crate::syntax::tree::Item;
+use crate::{Catalogue, Plan, Problems, Source};
+
+/// What a source and all it imports came to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Compiled {
+    /// Those of the main file, in its order.
+    pub queries: Vec<Arc<Plan>>,
+    /// The main file, then those it imports.
+    pub sources: Vec<Source>,
+}
+
+/// Parses, resolves, checks and plans all queries of a file.
+///
+/// # Errors
+/// Everything that is wrong, at once.
+pub fn compile(path: &str, text: &str, catalogue: &dyn Catalogue) -> Result<Compiled, Problems> {
+    let mut findings = Findings::default();
+    let units = load::all(path, text, catalogue, &mut findings);
+    let sources = units.iter().map(|unit| unit.text.to_source()).collect();
+    // A tree with holes in it would give problems that are none.
+    let plans = if findings.is_empty() { plans(&units, catalogue, &mut findings) } else { Vec::new() };
+    if findings.is_empty() {
+        return Ok(Compiled { queries: plans, sources });
+    }
+    Err(findings.into_problems(sources))
+}
+
+/// The plans of the main file.
+fn plans(units: &[Unit], catalogue: &dyn Catalogue, findings: &mut Findings) -> Vec<Arc<Plan>> {
+    let mut declarations = Declarations::new(units, findings);
+    declarations.types(findings);
+    let checked = query::all(units, &declarations, catalogue, findings);
+    let main = units.first().into_iter().flat_map(|unit| unit.file.items.iter().enumerate());
+    let queries = main.filter(|(_, item)| matches!(item, Item::Query(_)));
+    queries.filter_map(|(at, _)| checked.get(&(0, at)).cloned()).collect()
+}

@@ -1,0 +1,108 @@
+//! What can be referred to at a place: inputs, steps of the blocks around, and items of `map`.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::declarations::{Declarations, Id};
+use crate::plan::{Form, Input};
+use crate::problem::Findings;
+use crate::syntax::Unit;
+use crate::syntax::text::{Span, Text};
+use crate::types::MAX_SIZE;
+use crate::{Catalogue, Expression, Plan, Problem, Type};
+
+/// Types that are copied while one query is checked, in nodes; beyond it types are `Any`. Only a source that was made
+/// to be slow gets there.
+const MAX_WORK: usize = 4_000_000;
+
+/// One block, or the body of a query.
+#[derive(Default)]
+pub(super) struct Frame {
+    pub names: HashMap<String, usize>,
+    /// Of the steps; `None` while it is not known.
+    pub types: Vec<Option<Type>>,
+    pub item: Option<(String, Type)>,
+}
+
+/// What one query is checked with.
+pub(super) struct Scope<'a> {
+    pub text: &'a Text,
+    pub unit: usize,
+    pub declarations: &'a Declarations<'a>,
+    pub catalogue: &'a dyn Catalogue,
+    pub findings: &'a mut Findings,
+    /// Queries that were checked before this one.
+    pub plans: &'a HashMap<Id, Arc<Plan>>,
+    pub inputs: Vec<Input>,
+    /// The innermost last.
+    pub frames: Vec<Frame>,
+    pub work: usize,
+}
+
+/// What a name stands for.
+pub(super) struct Found {
+    pub form: Form,
+    pub ty: Type,
+}
+
+impl<'a> Scope<'a> {
+    pub fn new(
+        units: &'a [Unit],
+        id: Id,
+        declarations: &'a Declarations<'a>,
+        catalogue: &'a dyn Catalogue,
+        plans: &'a HashMap<Id, Arc<Plan>>,
+        findings: &'a mut Findings,
+    ) -> Option<Self> {
+        let text = &units.get(id.0)?.text;
+        let (unit, inputs, frames) = (id.0, Vec::new(), Vec::new());
+        Some(Self { text, unit, declarations, catalogue, findings, plans, inputs, frames, work: 0 })
+    }
+
+    pub fn problem(&self, span: Span, kind: &'static str, message: impl Into<String>) -> Problem {
+        self.text.problem(span, kind, message)
+    }
+
+    pub fn tell(&mut self, span: Span, kind: &'static str, message: impl Into<String>, help: &str) {
+        self.findings.add(self.text.problem(span, kind, message).help(help));
+    }
+
+    pub fn expression(&self, form: Form, span: Span) -> Expression {
+        Expression { form, place: self.text.place(span.start) }
+    }
+
+    /// A type that was put together, unless it has become too large to be of use.
+    pub fn bounded(&self, ty: Type) -> Type {
+        if ty.size() > MAX_SIZE { Type::Any } else { ty }
+    }
+
+    /// The innermost thing of this name.
+    pub fn find(&mut self, name: &str) -> Option<Found> {
+        for (up, frame) in self.frames.iter().rev().enumerate() {
+            let (form, ty) = match (frame.names.get(name), &frame.item) {
+                (Some(index), _) => {
+                    let ty = frame.types.get(*index).and_then(Option::as_ref);
+                    (Form::Step { up, index: *index }, ty.unwrap_or(&Type::Any))
+                }
+                (None, Some((item, ty))) if item == name => (Form::Item { up }, ty),
+                _ => continue,
+            };
+            self.work += ty.size();
+            let ty = if self.work > MAX_WORK { Type::Any } else { ty.clone() };
+            return Some(Found { form, ty });
+        }
+        None
+    }
+
+    /// Every name that could be referred to.
+    pub fn visible(&self) -> Vec<String> {
+        let mut names = Vec::new();
+        for frame in self.frames.iter().rev() {
+            let mut own: Vec<(&String, &usize)> = frame.names.iter().collect();
+            own.sort_by_key(|(_, index)| **index);
+            names.extend(own.into_iter().map(|(name, _)| name.clone()));
+            names.extend(frame.item.iter().map(|(name, _)| name.clone()));
+        }
+        names
+    }
+}

@@ -1,0 +1,315 @@
+//! A step with an effect: what is known of it, its attempts, and the lines that are kept of them.
+
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use serde_json::Value;
+use tgp_contract::{CapabilityToken, Code, ToolError};
+use tokio::sync::OwnedMutexGuard;
+
+use super::block::{Fault, Level};
+use super::meter::{Exhausted, Used};
+use super::path::{Here, kind_name};
+use super::request::Request;
+use super::run::{Run, finished};
+use super::scope::Failure;
+use super::slots::Slot;
+use super::{How, Line, RunEvent, Scope};
+use crate::{Kind, Step, Type};
+
+/// The pause before the second attempt; each further one is twice as long.
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+/// No pause is longer.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// Keys of cached values that are worked on, before those that nobody holds any more are thrown away.
+const MAX_IDLE_FLIGHTS: usize = 1_024;
+
+/// What an attempt has come to.
+pub(super) struct Came {
+    pub(super) result: Result<Value, Miss>,
+    /// What it has used; a tool's own call is counted when it is made, not here.
+    pub(super) used: Used,
+}
+
+/// Why an attempt gave no value.
+pub(super) struct Miss {
+    pub(super) error: ToolError,
+    pub(super) kind: MissKind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum MissKind {
+    /// The call failed by itself, and has changed nothing.
+    Failed,
+    /// There was a value, and it does not fit.
+    Misfit,
+    /// It took too long and was taken back.
+    TimedOut,
+    /// The run, or the part of it, was stopped.
+    Cancelled,
+    /// It was given up, and nobody knows what it has done.
+    Unknown,
+}
+
+impl<'p> Run<'p> {
+    pub(super) async fn effect(
+        &self,
+        level: &Level<'p>,
+        step: &'p Step,
+        here: &Here,
+    ) -> Result<Value, Fault> {
+        let earlier = self.past.of(&here.path);
+        if let Some(value) = earlier.and_then(|earlier| earlier.value(kept_type(step))) {
+            self.count_value(How::Kept);
+            self.tell(done(here, step, How::Kept, 0, Used::default())).await;
+            return Ok(value.clone());
+        }
+        let began = self.ports.world.now_ms();
+        let request = match self.request(level, step, here) {
+            Ok(request) => request,
+            Err(error) => return Err(self.never_begun(step, here, error).await),
+        };
+        let key = match step.options.cache {
+            true => tokio::select! {
+                biased;
+                () = level.scope.stopped() => return Err(Fault::Stopped),
+                key = self.cache_key(step, &request) => key,
+            },
+            false => None,
+        };
+        let flight = self.flight(level, key.as_deref()).await?;
+        if let Some(value) = key.as_deref().and_then(|key| self.cached(key, step)) {
+            let line = Line::Done {
+                step: here.path.clone(),
+                value: value.clone(),
+                tokens: 0,
+                calls: 0,
+                cached: true,
+            };
+            self.keep(&line, &here.path)?;
+            self.count_value(How::Cached);
+            self.tell(done(here, step, How::Cached, 0, Used::default())).await;
+            return Ok(value);
+        }
+        let (value, used) = self.attempts(level, step, here, &request).await?;
+        if let Some(key) = &key {
+            self.ports.cache.put(key, &value);
+        }
+        drop(flight);
+        self.count_value(How::Ran);
+        let duration = self.ports.world.now_ms().saturating_sub(began);
+        self.tell(done(here, step, How::Ran, duration, used)).await;
+        Ok(value)
+    }
+
+    /// Attempts until one gives a value, or none can.
+    async fn attempts(
+        &self,
+        level: &Level<'p>,
+        step: &'p Step,
+        here: &Here,
+        request: &Request,
+    ) -> Result<(Value, Used), Fault> {
+        let earlier = self.past.of(&here.path);
+        let mut attempt = earlier.map_or(0, |earlier| earlier.attempts);
+        let mut last =
+            earlier.and_then(|earlier| earlier.call.clone().map(|call| (call, earlier.has_misfit)));
+        let mut pauses = 0;
+        let mut all = Used::default();
+        loop {
+            attempt = attempt.saturating_add(1);
+            let slots = self.places(level, here).await?;
+            let call = request.call_id(&here.path, attempt, last.as_ref());
+            let token = match self.token(level, request, here, &call) {
+                Ok(token) => token,
+                Err(error) => return Err(self.never_begun(step, here, error).await),
+            };
+            let own = self.reserve(level, step, here, request)?;
+            let kind = kind_name(&step.kind).to_owned();
+            self.keep(&Line::Begun { step: here.path.clone(), attempt, call: call.clone() }, &here.path)?;
+            self.tell(RunEvent::Begun { step: here.path.clone(), kind: kind.clone(), attempt }).await;
+            let came = self.attempt(level, step, here, request, &call, token).await;
+            level.meter.count(came.used);
+            let used = Used { tokens: came.used.tokens, calls: came.used.calls.saturating_add(own.calls) };
+            all.tokens = all.tokens.saturating_add(used.tokens);
+            all.calls = all.calls.saturating_add(used.calls);
+            let miss = match came.result {
+                Ok(value) => {
+                    let line = Line::Done {
+                        step: here.path.clone(),
+                        value: value.clone(),
+                        tokens: used.tokens,
+                        calls: used.calls,
+                        cached: false,
+                    };
+                    self.keep(&line, &here.path)?;
+                    return Ok((value, all));
+                }
+                Err(miss) => miss,
+            };
+            let error = finished(miss.error, &here.path, step);
+            // Of a call whose end is not known the journal must not say that it has failed.
+            if miss.kind != MissKind::Unknown {
+                let (tokens, calls) = (used.tokens, used.calls);
+                let line =
+                    Line::Failed { step: here.path.clone(), attempt, error: error.clone(), tokens, calls };
+                self.keep(&line, &here.path)?;
+            }
+            let again = pauses < step.options.retry
+                && !level.scope.is_stopped()
+                && self.can_help(miss.kind, &error, step);
+            let failed =
+                RunEvent::Failed { step: here.path.clone(), kind, attempt, error: error.clone(), again };
+            self.tell(failed).await;
+            drop(slots);
+            if miss.kind == MissKind::Cancelled
+                || (miss.kind == MissKind::Unknown && level.scope.is_stopped())
+            {
+                return Err(Fault::Stopped);
+            }
+            if !again {
+                let (position, step) = (here.position.clone(), Some(here.path.clone()));
+                return Err(Fault::Failed(Failure { position, step, error }));
+            }
+            last = Some((call, miss.kind == MissKind::Misfit));
+            tokio::select! {
+                biased;
+                () = level.scope.stopped() => return Err(Fault::Stopped),
+                () = tokio::time::sleep(pause(pauses)) => {}
+            }
+            pauses += 1;
+        }
+    }
+
+    /// A place for one attempt, in the order of the query.
+    async fn places(&self, level: &Level<'p>, here: &Here) -> Result<Vec<Slot>, Fault> {
+        let all = async {
+            let mut places = Vec::with_capacity(level.slots.len());
+            for slots in &level.slots {
+                places.push(slots.take(self.rank(here.position.clone())).await);
+            }
+            places
+        };
+        let places = tokio::select! {
+            biased;
+            () = level.scope.stopped() => return Err(Fault::Stopped),
+            places = all => places,
+        };
+        Ok(places)
+    }
+
+    /// Counts the call of an attempt. An agent's are known when it has ended.
+    fn reserve(&self, level: &Level<'p>, step: &Step, here: &Here, request: &Request) -> Result<Used, Fault> {
+        let reserved = match request {
+            Request::Call { .. } => level.meter.reserve_call().map(|()| Used { tokens: 0, calls: 1 }),
+            Request::Agent(_) => level.meter.tokens_left().map(|_| Used::default()),
+        };
+        reserved.map_err(|Exhausted { scope, error }| {
+            scope.fail(here.failure(step, error));
+            Fault::Stopped
+        })
+    }
+
+    fn token(
+        &self,
+        level: &Level<'p>,
+        request: &Request,
+        here: &Here,
+        call: &str,
+    ) -> Result<Option<CapabilityToken>, ToolError> {
+        let (tools, calls, session) = match request {
+            Request::Call { tool, .. } => (vec![tool.clone()], Some(1), self.options.id.clone()),
+            Request::Agent(task) => (task.tools.clone(), level.meter.calls_left(), call.to_owned()),
+        };
+        self.ports.tokens.attenuated(&Scope { step: here.path.clone(), tools, calls, session })
+    }
+
+    /// A step that failed before anything of it has begun.
+    async fn never_begun(&self, step: &Step, here: &Here, error: ToolError) -> Fault {
+        let kind = kind_name(&step.kind).to_owned();
+        let attempt = self.past.of(&here.path).map_or(0, |earlier| earlier.attempts).saturating_add(1);
+        let failure = here.failure(step, error);
+        self.tell(RunEvent::Begun { step: here.path.clone(), kind: kind.clone(), attempt }).await;
+        let error = failure.error.clone();
+        self.tell(RunEvent::Failed { step: here.path.clone(), kind, attempt, error, again: false }).await;
+        Fault::Failed(failure)
+    }
+
+    /// Waits for whoever works on the same cached value: both must end with one value, however fast they are.
+    async fn flight(
+        &self,
+        level: &Level<'p>,
+        key: Option<&str>,
+    ) -> Result<Option<OwnedMutexGuard<()>>, Fault> {
+        let Some(key) = key else { return Ok(None) };
+        let flight = {
+            let mut flights = self.flights.lock().unwrap_or_else(PoisonError::into_inner);
+            match flights.get(key).and_then(std::sync::Weak::upgrade) {
+                Some(flight) => flight,
+                None => {
+                    if flights.len() >= MAX_IDLE_FLIGHTS {
+                        flights.retain(|_, flight| flight.strong_count() > 0);
+                    }
+                    let flight = Arc::new(tokio::sync::Mutex::new(()));
+                    flights.insert(key.to_owned(), Arc::downgrade(&flight));
+                    flight
+                }
+            }
+        };
+        tokio::select! {
+            biased;
+            () = level.scope.stopped() => Err(Fault::Stopped),
+            guard = flight.lock_owned() => Ok(Some(guard)),
+        }
+    }
+
+    fn cached(&self, key: &str, step: &Step) -> Option<Value> {
+        let fits = |value: &Value| {
+            super::bounds::check(value).is_ok() && kept_type(step).is_none_or(|ty| ty.check(value).is_ok())
+        };
+        self.ports.cache.get(key).filter(fits)
+    }
+
+    /// Whether another attempt can come to something else.
+    fn can_help(&self, kind: MissKind, error: &ToolError, step: &Step) -> bool {
+        match kind {
+            MissKind::Cancelled => false,
+            MissKind::Misfit | MissKind::TimedOut => true,
+            // What may have happened is not made twice.
+            MissKind::Unknown => self.only_reads(step),
+            MissKind::Failed => !matches!(
+                error.code,
+                Code::Validation
+                    | Code::Policy
+                    | Code::State
+                    | Code::Approval
+                    | Code::Halt
+                    | Code::Permission
+                    | Code::Security
+                    | Code::Config
+                    | Code::Budget
+                    | Code::Integrity
+                    | Code::NotFound
+                    | Code::Compile
+            ),
+        }
+    }
+}
+
+/// What a value of an earlier run is checked against.
+fn kept_type(step: &Step) -> Option<&Type> {
+    match (&step.checked, &step.kind) {
+        (Some(ty), _) => Some(ty),
+        (None, Kind::Agent(_)) => Some(&Type::String),
+        (None, _) => None,
+    }
+}
+
+fn done(here: &Here, step: &Step, how: How, duration_ms: u64, used: Used) -> RunEvent {
+    let (step, kind) = (here.path.clone(), kind_name(&step.kind).to_owned());
+    RunEvent::Done { step, kind, how, duration_ms, tokens: used.tokens, calls: used.calls }
+}
+
+fn pause(earlier: u32) -> Duration {
+    FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(earlier)).min(LONGEST_PAUSE)
+}

@@ -1,0 +1,178 @@
+//! What the journal says of a run that is gone on with.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use tgp_contract::{Code, ToolError};
+
+use super::Line;
+use super::meter::Used;
+use super::path::{has_effect, locate};
+use super::scope::Position;
+use crate::{Plan, Step, Type};
+
+/// The detail of an error that says that a value did not fit its type.
+pub(super) const MISMATCH: &str = "mismatch";
+
+/// All that is known, by the path of the step.
+pub(super) struct Past<'p> {
+    steps: BTreeMap<String, Earlier<'p>>,
+}
+
+/// What is known of one step.
+pub(super) struct Earlier<'p> {
+    step: &'p Step,
+    pub(super) position: Position,
+    /// Attempts that were begun.
+    pub(super) attempts: u32,
+    /// The call of the last attempt; for an agent its session.
+    pub(super) call: Option<String>,
+    /// Whether nobody knows how that attempt ended.
+    is_open: bool,
+    /// Whether it ended with a value that did not fit, after all corrections.
+    pub(super) has_misfit: bool,
+    value: Option<Value>,
+    is_excused: bool,
+    used: Used,
+}
+
+/// A step that was begun, and of which the journal has no end.
+pub(super) struct Open<'a> {
+    pub(super) path: &'a str,
+    pub(super) step: &'a Step,
+    pub(super) position: &'a Position,
+    pub(super) call: &'a str,
+}
+
+impl<'p> Past<'p> {
+    /// # Errors
+    /// `EINTEGRITY` when a line speaks of a step that the plan does not have.
+    pub(super) fn read(plan: &'p Plan, lines: &[Line]) -> Result<Self, ToolError> {
+        let mut past = Self { steps: BTreeMap::new() };
+        for (index, line) in lines.iter().enumerate() {
+            let foreign = |path: &str| {
+                let line = index + 1;
+                let message = format!(
+                    "line {line} of the run's journal speaks of the step `{path}`, which `{}` does not have",
+                    plan.name
+                );
+                ToolError::new(Code::Integrity, message)
+                    .detail("step", path)
+                    .detail("line", line)
+                    .help("go on with the sources that the run began with, or begin a new run")
+            };
+            let (Line::Begun { step: path, .. }
+            | Line::Done { step: path, .. }
+            | Line::Failed { step: path, .. }
+            | Line::Excused { step: path, .. }) = line;
+            if !past.steps.contains_key(path) {
+                let (step, here) = locate(plan, path).ok_or_else(|| foreign(path))?;
+                past.steps.insert(path.clone(), Earlier::new(step, here.position));
+            }
+            let Some(earlier) = past.steps.get_mut(path) else { continue };
+            if !has_effect(&earlier.step.kind) && !matches!(line, Line::Excused { .. }) {
+                return Err(foreign(path));
+            }
+            earlier.learn(line);
+        }
+        Ok(past)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+    }
+
+    pub(super) fn of(&self, path: &str) -> Option<&Earlier<'p>> {
+        self.steps.get(path)
+    }
+
+    /// What all steps have used.
+    pub(super) fn used(&self) -> Used {
+        sum(self.steps.values())
+    }
+
+    /// What the steps of one nested query have used.
+    pub(super) fn used_inside(&self, path: &str) -> Used {
+        // `/` comes right after `.`, so this is everything whose name begins with the path and a point.
+        sum(self.steps.range(format!("{path}.")..format!("{path}/")).map(|(_, earlier)| earlier))
+    }
+
+    /// Steps of which nobody knows the end, in the order of the query. What is inside a step that was given up will not
+    /// be needed any more.
+    pub(super) fn open(&self) -> Vec<Open<'_>> {
+        let is_given_up = |path: &str| {
+            let ends = path.char_indices().filter(|(_, letter)| matches!(letter, '.' | '['));
+            ends.filter_map(|(end, _)| self.steps.get(path.get(..end)?)).any(|outer| outer.is_excused)
+        };
+        let mut open: Vec<Open<'_>> = self
+            .steps
+            .iter()
+            .filter(|(path, earlier)| earlier.is_open && !is_given_up(path))
+            .filter_map(|(path, earlier)| {
+                let call = earlier.call.as_deref()?;
+                Some(Open { path, step: earlier.step, position: &earlier.position, call })
+            })
+            .collect();
+        open.sort_by(|left, right| left.position.cmp(right.position));
+        open
+    }
+}
+
+impl<'p> Earlier<'p> {
+    fn new(step: &'p Step, position: Position) -> Self {
+        Self {
+            step,
+            position,
+            attempts: 0,
+            call: None,
+            is_open: false,
+            has_misfit: false,
+            value: None,
+            is_excused: false,
+            used: Used::default(),
+        }
+    }
+
+    fn learn(&mut self, line: &Line) {
+        match line {
+            Line::Begun { attempt, call, .. } => {
+                self.attempts = self.attempts.max(*attempt);
+                self.call = Some(call.clone());
+                (self.is_open, self.has_misfit, self.value) = (true, false, None);
+            }
+            Line::Done { value, tokens, calls, .. } => {
+                (self.is_open, self.value) = (false, Some(value.clone()));
+                self.count(*tokens, *calls);
+            }
+            Line::Failed { error, tokens, calls, .. } => {
+                (self.is_open, self.has_misfit) = (false, error.details.contains_key(MISMATCH));
+                self.count(*tokens, *calls);
+            }
+            Line::Excused { value, .. } => {
+                (self.is_open, self.is_excused, self.value) = (false, true, Some(value.clone()));
+            }
+        }
+    }
+
+    fn count(&mut self, tokens: u64, calls: u64) {
+        self.used.tokens = self.used.tokens.saturating_add(tokens);
+        self.used.calls = self.used.calls.saturating_add(calls);
+    }
+
+    /// The value that the step has, if it still fits; what stood in for a failed step always does.
+    pub(super) fn value(&self, ty: Option<&Type>) -> Option<&Value> {
+        let fits = |value: &&Value| self.is_excused || ty.is_none_or(|ty| ty.check(value).is_ok());
+        self.value.as_ref().filter(fits)
+    }
+}
+
+fn sum<'a, 'p: 'a>(steps: impl Iterator<Item = &'a Earlier<'p>>) -> Used {
+    steps.fold(Used::default(), |all, earlier| {
+        // A call that was begun and has no end was made at least once.
+        let open = u64::from(earlier.is_open && !matches!(earlier.step.kind, crate::Kind::Agent(_)));
+        Used {
+            tokens: all.tokens.saturating_add(earlier.used.tokens),
+            calls: all.calls.saturating_add(earlier.used.calls).saturating_add(open),
+        }
+    })
+}

@@ -1,0 +1,339 @@
+//! A run from its beginning to its report.
+
+use std::collections::{BTreeMap, HashMap};
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use serde_json::Value;
+use tgp_contract::{Cancellation, Code, Effect, FileEffect, ToolDefinition, ToolError};
+use tokio::sync::{Semaphore, mpsc};
+
+use super::block::Level;
+use super::bounds::{self, MAX_LIVE_ITEMS, MAX_NESTING, MAX_PARALLEL, MAX_STEPS};
+use super::frame::{Frame, Inputs};
+use super::meter::Meter;
+use super::past::{Open, Past};
+use super::path::{Prefix, extent, locate};
+use super::scope::{Failure, Scope, Stopped};
+use super::slots::Slots;
+use super::{Fate, How, Line, Ports, RunEvent, RunOptions, RunReport};
+use crate::{Budget, Kind, Plan, Step};
+
+/// Calls through the router where the budget says nothing.
+const DEFAULT_CALLS: u64 = 1_000;
+/// From start to end where the budget says nothing.
+const DEFAULT_TIME: Duration = Duration::from_secs(3_600);
+/// Steps at the same time where the budget says nothing.
+const DEFAULT_PARALLEL: usize = 4;
+/// Files that a report names.
+const MAX_FILES: usize = 1_000;
+/// How long a run that was stopped waits for whoever does not take its events.
+const EVENT_PATIENCE: Duration = Duration::from_secs(5);
+
+/// Everything that the steps of one run share.
+pub(super) struct Run<'p> {
+    pub(super) ports: &'p Ports,
+    pub(super) options: &'p RunOptions,
+    pub(super) query: &'p str,
+    pub(super) past: Past<'p>,
+    pub(super) root: Arc<Scope>,
+    pub(super) definitions: BTreeMap<String, ToolDefinition>,
+    /// Bounds the items of maps inside maps.
+    pub(super) live_items: Semaphore,
+    /// Who works on a cached value at this moment, by its key.
+    pub(super) flights: Mutex<HashMap<String, Weak<tokio::sync::Mutex<()>>>>,
+    events: mpsc::Sender<RunEvent>,
+    nobody_listens: AtomicBool,
+    steps: AtomicU64,
+    tally: Mutex<Tally>,
+}
+
+#[derive(Default)]
+struct Tally {
+    ran: u64,
+    cached: u64,
+    kept: u64,
+    files: Vec<FileEffect>,
+}
+
+/// Runs a plan to its end. Nothing of it goes on when this returns, or when its future is dropped.
+///
+/// # Errors
+/// When the run could not begin: `EVALIDATION` with the field for inputs that do not fit, `EINTEGRITY` for lines of the
+/// past that are of another plan. All else is in the report.
+pub async fn run(
+    plan: &Plan,
+    options: RunOptions,
+    ports: &Ports,
+    events: mpsc::Sender<RunEvent>,
+    cancelled: Cancellation<'_>,
+) -> Result<RunReport, ToolError> {
+    let began = ports.world.now_ms();
+    let extent = extent(plan);
+    if extent.nesting > MAX_NESTING {
+        let message = format!(
+            "`{}` has {} blocks inside each other; at most {MAX_NESTING} can run",
+            plan.name, extent.nesting
+        );
+        return Err(ToolError::new(Code::Validation, message).help("put less into each other"));
+    }
+    let inputs = Inputs::new(plan, options.inputs.clone())?;
+    let past = Past::read(plan, &options.past)?;
+    for path in &options.again {
+        if locate(plan, path).is_none() {
+            let message = format!("`{}` has no step `{path}` that could be made again", plan.name);
+            return Err(ToolError::new(Code::Validation, message)
+                .detail("field", "again")
+                .help("name it as the error does that stopped the run, such as `each[3].note`"));
+        }
+    }
+    let definitions = ports.tools.definitions();
+    let root = Scope::root();
+    let budget = Budget { calls: Some(plan.budget.calls.unwrap_or(DEFAULT_CALLS)), ..plan.budget };
+    let meter = Meter::new(&plan.name, &budget, past.used(), &root, None);
+    let parallel = plan.budget.parallel.unwrap_or(DEFAULT_PARALLEL).clamp(1, MAX_PARALLEL);
+    let run = Run {
+        ports,
+        options: &options,
+        query: &plan.name,
+        past,
+        root: Arc::clone(&root),
+        definitions: definitions.into_iter().map(|one| (one.name.to_string(), one)).collect(),
+        live_items: Semaphore::new(MAX_LIVE_ITEMS),
+        flights: Mutex::default(),
+        events,
+        nobody_listens: AtomicBool::new(false),
+        steps: AtomicU64::new(0),
+        tally: Mutex::default(),
+    };
+    let (id, query) = (options.id.clone(), plan.name.clone());
+    let resumed = !run.past.is_empty();
+    run.tell(RunEvent::Run { id, query, steps: extent.steps, resumed }).await;
+    let level = Level {
+        frame: Frame::of_query(&plan.body, inputs),
+        prefix: Prefix::default(),
+        scope: Arc::clone(&root),
+        meter: Arc::clone(&meter),
+        slots: vec![Slots::new(parallel)],
+        parallel,
+    };
+    let outcome = run.watched(level, plan, cancelled).await;
+    let used = meter.used();
+    let (error, step, outputs) = match (outcome, root.failure()) {
+        (_, Some(Failure { error, step, .. })) => (Some(error), step, Value::Null),
+        (Err(Stopped), None) => (Some(was_cancelled()), None, Value::Null),
+        (Ok(value), None) => (None, None, value),
+    };
+    let tally = std::mem::take(&mut *run.tally.lock().unwrap_or_else(PoisonError::into_inner));
+    let report = RunReport {
+        run: options.id.clone(),
+        query: plan.name.clone(),
+        outputs,
+        error,
+        step,
+        ran: tally.ran,
+        cached: tally.cached,
+        kept: tally.kept,
+        tokens: used.tokens,
+        calls: used.calls,
+        duration_ms: ports.world.now_ms().saturating_sub(began),
+        files: tally.files,
+    };
+    run.tell(RunEvent::End { report: Box::new(report.clone()) }).await;
+    Ok(report)
+}
+
+impl<'p> Run<'p> {
+    /// The whole query, until it ends, its time is over or nobody wants it any more.
+    async fn watched(
+        &self,
+        level: Level<'p>,
+        plan: &Plan,
+        cancelled: Cancellation<'_>,
+    ) -> Result<Value, Stopped> {
+        let work = async {
+            self.settle_open().await?;
+            self.block(level).await
+        };
+        let time = plan.budget.time.unwrap_or(DEFAULT_TIME);
+        let watch = async {
+            tokio::select! {
+                biased;
+                () = cancelled => self.root.stop(),
+                () = tokio::time::sleep(time) => {
+                    let error = out_of_time(&plan.name, time);
+                    self.root.fail_first(Failure { position: Vec::new(), step: None, error });
+                }
+            }
+            std::future::pending::<()>().await;
+        };
+        let (mut work, mut watch) = (pin!(work), pin!(watch));
+        tokio::select! {
+            biased;
+            // A wish to stop that is there already comes before the first step.
+            () = &mut watch => Err(Stopped),
+            outcome = &mut work => outcome,
+        }
+    }
+
+    /// Looks at every step that was begun and has no end, before anything runs: one that may have happened is not made
+    /// twice.
+    async fn settle_open(&self) -> Result<(), Stopped> {
+        for open in self.past.open() {
+            if matches!(open.step.kind, Kind::Agent(_))
+                || self.options.again.iter().any(|path| path == open.path)
+            {
+                continue;
+            }
+            let fate = tokio::select! {
+                biased;
+                () = self.root.stopped() => return Err(Stopped),
+                fate = self.ports.world.fate(&self.options.id, open.call) => fate,
+            };
+            let error = match fate {
+                Ok(Fate::NotCarriedOut) => continue,
+                Ok(Fate::Unknown) if self.can_be_repeated(open.step) => continue,
+                Ok(Fate::Unknown) => may_have_happened(&open, None),
+                Ok(Fate::CarriedOut { entry }) => may_have_happened(&open, Some(entry)),
+                Err(error) => error,
+            };
+            let step = Some(open.path.to_owned());
+            let error = finished(error, open.path, open.step);
+            self.root.fail(Failure { position: open.position.clone(), step, error });
+            return Err(Stopped);
+        }
+        Ok(())
+    }
+
+    /// Whether a step can only have read something.
+    pub(super) fn only_reads(&self, step: &Step) -> bool {
+        match &step.kind {
+            Kind::Tool { tool, .. } => {
+                self.definitions.get(tool).is_some_and(|definition| definition.effect == Effect::Read)
+            }
+            Kind::Graph { .. } => true,
+            Kind::Sql { sql, .. } => only_selects(sql),
+            _ => false,
+        }
+    }
+
+    /// Whether a step has changed nothing when its call left no record: the run of a forged tool is a transaction whose
+    /// record is there when its changes are.
+    fn can_be_repeated(&self, step: &Step) -> bool {
+        matches!(step.kind, Kind::Exec { .. }) || self.only_reads(step)
+    }
+
+    /// Sends an event. Whoever does not listen any more misses nothing that matters; a run that was stopped does not
+    /// wait forever for one who does not take it.
+    pub(super) async fn tell(&self, event: RunEvent) {
+        if self.nobody_listens.load(Ordering::Relaxed) {
+            return;
+        }
+        let impatience = async {
+            self.root.stopped().await;
+            tokio::time::sleep(EVENT_PATIENCE).await;
+        };
+        let was_taken = tokio::select! {
+            biased;
+            sent = self.events.send(event) => sent.is_ok(),
+            () = impatience => false,
+        };
+        if !was_taken {
+            self.nobody_listens.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Keeps a line. When that is not possible the run ends, since nobody could go on with it.
+    pub(super) fn keep(&self, line: &Line, step: &str) -> Result<(), Stopped> {
+        self.ports.journal.append(line).map_err(|error| {
+            let error = error.detail("step", step);
+            self.root.fail(Failure { position: Vec::new(), step: Some(step.to_owned()), error });
+            Stopped
+        })
+    }
+
+    /// One more step, of any kind.
+    pub(super) fn count_step(&self) -> Result<(), ToolError> {
+        if self.steps.fetch_add(1, Ordering::Relaxed) < MAX_STEPS {
+            return Ok(());
+        }
+        Err(ToolError::new(Code::Budget, format!("the run has taken {MAX_STEPS} steps; it may take no more"))
+            .detail("budget", "steps")
+            .detail("limit", MAX_STEPS)
+            .help("let it work on fewer items, or divide it into several runs"))
+    }
+
+    pub(super) fn count_value(&self, how: How) {
+        let mut tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
+        match how {
+            How::Ran => tally.ran += 1,
+            How::Cached => tally.cached += 1,
+            How::Kept => tally.kept += 1,
+        }
+    }
+
+    pub(super) fn count_files(&self, files: Vec<FileEffect>) {
+        let mut tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
+        let room = MAX_FILES.saturating_sub(tally.files.len());
+        tally.files.extend(files.into_iter().take(room));
+    }
+}
+
+/// An error as the report has it: whose it is, and where that stands in the query.
+pub(super) fn finished(error: ToolError, path: &str, step: &Step) -> ToolError {
+    let error = bounds::fit_error(error).detail("step", path);
+    match error.place_of() {
+        None => error.place(&step.place),
+        Some(place) if place == step.place => error,
+        // A place in a tool's source or in the query's own expression says more; that of the step stands beside it.
+        Some(_) => {
+            let place = serde_json::to_value(&step.place).unwrap_or_default();
+            error.detail("stepPlace", place)
+        }
+    }
+}
+
+pub(super) fn was_cancelled() -> ToolError {
+    ToolError::new(Code::Runtime, "the run was cancelled before it ended")
+        .detail("cancelled", true)
+        .help("go on with it by `--resume`; steps that are done are not repeated")
+}
+
+pub(super) fn out_of_time(query: &str, time: Duration) -> ToolError {
+    let message = format!("the budget of `{query}` is used up: its time of {time:?} is over");
+    ToolError::new(Code::Budget, message)
+        .detail("budget", "time")
+        .detail("limit", u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
+        .help(format!("give `{query}` a larger `budget(time: …)`, and go on with the run by `--resume`"))
+}
+
+fn may_have_happened(open: &Open<'_>, entry: Option<u64>) -> ToolError {
+    let path = open.path;
+    let message = match entry {
+        Some(entry) => format!(
+            "step `{path}` was carried out before the run was interrupted (entry {entry} of the audit), and its value is not kept"
+        ),
+        None => format!(
+            "step `{path}` was begun before the run was interrupted, and nobody knows whether it happened"
+        ),
+    };
+    let error = ToolError::new(Code::Integrity, message).detail("call", open.call).help(format!(
+        "look at what it has changed, and allow it to be made once more with `--again {path}`"
+    ));
+    match entry {
+        Some(entry) => error.detail("entry", entry),
+        None => error,
+    }
+}
+
+/// Whether a statement surely reads only. One that begins otherwise, or writes into something, is not asked further.
+fn only_selects(sql: &str) -> bool {
+    let mut words =
+        sql.split(|letter: char| !letter.is_alphanumeric() && letter != '_').filter(|word| !word.is_empty());
+    let begins = words.next().is_some_and(|word| word.eq_ignore_ascii_case("select"));
+    begins
+        && !sql.trim_end().trim_end_matches(';').contains(';')
+        && !words.any(|word| word.eq_ignore_ascii_case("into"))
+}

@@ -1,0 +1,187 @@
+//! What a plan would do, before it does it: steps, waves, and how much they may use.
+
+mod diagram;
+mod estimate;
+mod shown;
+mod text;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use self::estimate::{Costs, items_of};
+use self::shown::Names;
+use crate::Plan;
+use crate::check::constant;
+use crate::plan::{Block, Kind};
+
+/// What one query would do.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Explanation {
+    pub query: String,
+    /// In the order of the source, those inside a step after it.
+    pub steps: Vec<PlannedStep>,
+    /// Calls through the router, those of agents included.
+    pub calls: Estimate,
+    pub tokens: Estimate,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PlannedStep {
+    /// `each[].note` inside a `map`, `sub.final` inside a query.
+    pub step: String,
+    pub kind: String,
+    /// The model, the tool, the path or the first line of what is asked.
+    pub what: String,
+    pub needs: Vec<String>,
+    /// The earliest wave it can run in, from 1.
+    pub stage: usize,
+    /// How often it is done in one run.
+    pub repeats: Estimate,
+    /// All repetitions together, and what is inside of it.
+    pub calls: Estimate,
+    pub tokens: Estimate,
+    pub planned: Vec<PlannedCall>,
+}
+
+/// A call that a step makes, or may make when it is an agent.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PlannedCall {
+    pub tool: String,
+    /// Where all of them are constant.
+    pub arguments: Option<Value>,
+    /// What the gates would say; whoever can ask them fills it.
+    pub gates: Vec<Foreseen>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Foreseen {
+    pub gate: String,
+    pub verdict: String,
+    pub rule: String,
+}
+
+/// From `least` to `most`; without `most` nobody knows before it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Estimate {
+    pub least: u64,
+    pub most: Option<u64>,
+}
+
+/// Steps that are listed. Queries inside of queries multiply, and nobody reads more; what is not listed is in the numbers
+/// of the step it is inside of.
+const MAX_LISTED: usize = 2_000;
+
+/// Says what a plan would do.
+#[must_use]
+pub fn explain(plan: &Plan) -> Explanation {
+    let mut list = List { steps: Vec::new(), costs: Costs::default() };
+    list.block(&plan.body, "", 1, Estimate::exactly(1), &mut Names::of(plan));
+    let cost = list.costs.plan(plan);
+    let mut steps = list.steps;
+    for step in &mut steps {
+        step.planned.truncate(MAX_PLANNED);
+    }
+    Explanation { query: plan.name.clone(), steps, calls: cost.calls, tokens: cost.tokens }
+}
+
+/// Calls that are named of one step: an agent may have any number of tools.
+const MAX_PLANNED: usize = 100;
+
+struct List {
+    steps: Vec<PlannedStep>,
+    costs: Costs,
+}
+
+impl List {
+    fn block(&mut self, block: &Block, prefix: &str, stage: usize, repeats: Estimate, names: &mut Names) {
+        names.enter(block);
+        let stages = self.costs.stages(block);
+        for (at, step) in block.steps.iter().enumerate() {
+            if self.steps.len() >= MAX_LISTED {
+                break;
+            }
+            let path = format!("{prefix}{}", step.name);
+            let first = stage + stages.get(at).copied().unwrap_or(0);
+            let cost = self.costs.step(step);
+            let needs = step.needs.iter().filter_map(|need| block.steps.get(*need));
+            self.steps.push(PlannedStep {
+                step: path.clone(),
+                kind: kind_of(&step.kind).to_owned(),
+                what: names.what(&step.kind),
+                needs: needs.map(|need| format!("{prefix}{}", need.name)).collect(),
+                stage: first,
+                repeats,
+                calls: cost.calls.times(repeats),
+                tokens: cost.tokens.times(repeats),
+                planned: planned(&step.kind),
+            });
+            match &step.kind {
+                Kind::Map { list, body, .. } => {
+                    let repeats = repeats.times(items_of(list));
+                    self.block(body, &format!("{path}[]."), first, repeats, names);
+                }
+                Kind::When { then, otherwise, .. } => {
+                    let repeats = Estimate { least: 0, ..repeats };
+                    self.block(then, &format!("{path}."), first, repeats, names);
+                    if let Some(otherwise) = otherwise {
+                        self.block(otherwise, &format!("{path}.else."), first, repeats, names);
+                    }
+                }
+                Kind::Query { query, .. } => {
+                    self.block(&query.body, &format!("{path}."), first, repeats, &mut Names::of(query));
+                }
+                _ => {}
+            }
+        }
+        names.leave();
+    }
+}
+
+pub(crate) fn kind_of(kind: &Kind) -> &'static str {
+    match kind {
+        Kind::Agent(_) => "agent",
+        Kind::Tool { .. } => "tool",
+        Kind::Exec { .. } => "exec",
+        Kind::Graph { .. } => "graph",
+        Kind::Sql { .. } => "sql",
+        Kind::Merge { .. } => "merge",
+        Kind::Map { .. } => "map",
+        Kind::When { .. } => "when",
+        Kind::Query { .. } => "query",
+    }
+}
+
+/// The calls that a step makes, as the router gets them.
+fn planned(kind: &Kind) -> Vec<PlannedCall> {
+    let call = |tool: &str, arguments: Option<Value>| PlannedCall {
+        tool: tool.to_owned(),
+        arguments,
+        gates: Vec::new(),
+    };
+    match kind {
+        Kind::Agent(agent) => agent.tools.iter().map(|tool| call(tool, None)).collect(),
+        Kind::Tool { tool, arguments } => vec![call(tool, constant(arguments))],
+        Kind::Exec { path, arguments } => {
+            let arguments = constant(arguments).map(|arguments| json!({ "path": path, "args": arguments }));
+            vec![call("exec_tool", arguments)]
+        }
+        Kind::Graph { cypher, commit, params } => {
+            let mut arguments = constant(params).map(|params| json!({ "query": cypher, "params": params }));
+            if let Some(commit) = commit {
+                let commit = constant(commit);
+                arguments = arguments.zip(commit).map(|(mut arguments, commit)| {
+                    if let Some(object) = arguments.as_object_mut() {
+                        object.insert("commit".to_owned(), commit);
+                    }
+                    arguments
+                });
+            }
+            vec![call("graph_query", arguments)]
+        }
+        Kind::Sql { sql, params } => {
+            let arguments = constant(params).map(|params| json!({ "sql": sql, "params": params }));
+            vec![call("exec_sql", arguments)]
+        }
+        Kind::Merge { .. } | Kind::Map { .. } | Kind::When { .. } | Kind::Query { .. } => Vec::new(),
+    }
+}

@@ -1,0 +1,107 @@
+//! What a step does, in a few words.
+
+use crate::plan::{Block, Comparison, Expression, Form, Kind, Merge, Plan};
+
+/// Where a few words end.
+const LONGEST: usize = 60;
+
+/// The names that plans do without, for people.
+pub(super) struct Names {
+    inputs: Vec<String>,
+    /// Of the steps of each block around, the innermost last.
+    blocks: Vec<Vec<String>>,
+}
+
+impl Names {
+    pub fn of(plan: &Plan) -> Self {
+        Self { inputs: plan.inputs.iter().map(|input| input.name.clone()).collect(), blocks: Vec::new() }
+    }
+
+    pub fn enter(&mut self, block: &Block) {
+        self.blocks.push(block.steps.iter().map(|step| step.name.clone()).collect());
+    }
+
+    pub fn leave(&mut self) {
+        self.blocks.pop();
+    }
+
+    pub fn what(&self, kind: &Kind) -> String {
+        let what = match kind {
+            Kind::Agent(agent) => agent.model.clone().unwrap_or_else(|| "the configured model".to_owned()),
+            Kind::Tool { tool, .. } => tool.clone(),
+            Kind::Exec { path, .. } => path.clone(),
+            Kind::Graph { cypher, .. } => first_line(cypher),
+            Kind::Sql { sql, .. } => first_line(sql),
+            Kind::Merge { how, parts } => {
+                let parts: Vec<String> = parts.iter().map(|part| self.shown(&part.value)).collect();
+                let how = match how {
+                    Merge::Same | Merge::Record => "",
+                    Merge::Text => "text of ",
+                    Merge::List => "list of ",
+                    Merge::Object => "object of ",
+                };
+                format!("{how}{}", parts.join(", "))
+            }
+            Kind::Map { list, concurrency, .. } => {
+                format!("each of {}, {concurrency} at a time", self.shown(list))
+            }
+            Kind::When { condition, .. } => format!("if {}", self.shown(condition)),
+            Kind::Query { query, .. } => query.name.clone(),
+        };
+        cut(what.lines().next().unwrap_or_default())
+    }
+
+    fn shown(&self, expression: &Expression) -> String {
+        let each = |parts: &[Expression], word: &str| {
+            parts.iter().map(|part| self.shown(part)).collect::<Vec<_>>().join(word)
+        };
+        let shown = match &expression.form {
+            Form::Value(value) => value.to_string(),
+            Form::Input(at) => format!("${}", self.inputs.get(*at).map_or("?", String::as_str)),
+            Form::Step { up, index } => {
+                let block = self.blocks.iter().rev().nth(*up);
+                block.and_then(|block| block.get(*index)).cloned().unwrap_or_default()
+            }
+            Form::Item { .. } => "item".to_owned(),
+            Form::Field(of, name) => format!("{}.{name}", self.shown(of)),
+            Form::Element(of, index) => format!("{}[{}]", self.shown(of), self.shown(index)),
+            Form::Text(_) => "a text".to_owned(),
+            Form::List(items) => format!("[{}]", each(items, ", ")),
+            Form::Object(_) => "an object".to_owned(),
+            Form::Or(one, other) => format!("{} ?? {}", self.shown(one), self.shown(other)),
+            Form::Compare(comparison, one, other) => {
+                let sign = match comparison {
+                    Comparison::Equal => "==",
+                    Comparison::Different => "!=",
+                    Comparison::Less => "<",
+                    Comparison::LessOrEqual => "<=",
+                    Comparison::Greater => ">",
+                    Comparison::GreaterOrEqual => ">=",
+                    Comparison::In => "in",
+                };
+                format!("{} {sign} {}", self.shown(one), self.shown(other))
+            }
+            Form::All(parts) => each(parts, " and "),
+            Form::Some(parts) => each(parts, " or "),
+            Form::Not(inner) => format!("not {}", self.shown(inner)),
+            Form::Length(of) => format!("length({})", self.shown(of)),
+            Form::Join(list, between) => format!("join({}, {})", self.shown(list), self.shown(between)),
+            Form::Contains(of, wanted) => format!("contains({}, {})", self.shown(of), self.shown(wanted)),
+        };
+        cut(&shown)
+    }
+}
+
+fn first_line(text: &str) -> String {
+    text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().to_owned()
+}
+
+/// Control characters would reach the terminal of whoever reads it.
+fn cut(text: &str) -> String {
+    let plain = |letter: char| if letter.is_control() { ' ' } else { letter };
+    let mut shown: String = text.chars().take(LONGEST).map(plain).collect();
+    if text.chars().nth(LONGEST).is_some() {
+        shown.push('…');
+    }
+    shown
+}

@@ -1,0 +1,193 @@
+//! How types stand to each other: which one can stand for another, and what several come to.
+
+use super::{Field, Record, Type};
+
+/// Where a type of a message is cut off.
+const LONGEST_SHOWN: usize = 80;
+
+/// Nodes of a type that is worked with; what is larger is `Any`. Types can double with every step that uses one twice,
+/// so without a bound a page of steps would fill the memory.
+pub(crate) const MAX_SIZE: usize = 2_000;
+
+/// Types inside of each other, for the same reason: every step can wrap the one before.
+const MAX_DEPTH: usize = 64;
+
+/// Where one type does not fit another.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Misfit {
+    /// The fields on the way there, empty when it is the whole.
+    pub path: String,
+    pub found: Type,
+    pub wanted: Type,
+    /// A field that is wanted and not there, or there and not wanted.
+    pub field: Option<(FieldMisfit, String)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FieldMisfit {
+    Missing,
+    MayBeMissing,
+    Unknown,
+}
+
+impl Type {
+    /// This or null.
+    pub(crate) fn nullable(self) -> Type {
+        union([self, Type::Null])
+    }
+
+    pub(crate) fn may_be_null(&self) -> bool {
+        match self {
+            Type::Null => true,
+            Type::OneOf(types) => types.contains(&Type::Null),
+            _ => false,
+        }
+    }
+
+    /// What it is when it is not null.
+    pub(crate) fn without_null(&self) -> Type {
+        match self {
+            Type::OneOf(types) => union(types.iter().filter(|ty| **ty != Type::Null).cloned()),
+            Type::Null => Type::Any,
+            ty => ty.clone(),
+        }
+    }
+
+    /// How many types it is made of, as far as it is worth counting. One that is too deep is too large.
+    pub(crate) fn size(&self) -> usize {
+        let mut size = 0;
+        let mut rest = vec![(self, 1)];
+        while let Some((ty, depth)) = rest.pop() {
+            size += 1;
+            if size > MAX_SIZE || depth > MAX_DEPTH {
+                return MAX_SIZE + 1;
+            }
+            match ty {
+                Type::Choice(texts) => size += texts.len(),
+                Type::List(item) => rest.push((item, depth + 1)),
+                Type::Record(record) => {
+                    rest.extend(record.fields.values().map(|field| (&field.ty, depth + 1)));
+                }
+                Type::OneOf(types) => rest.extend(types.iter().map(|ty| (ty, depth + 1))),
+                _ => {}
+            }
+        }
+        size
+    }
+
+    /// For a message.
+    pub(crate) fn shown(&self) -> String {
+        let mut shown = self.to_string();
+        if let Some((at, _)) = shown.char_indices().nth(LONGEST_SHOWN) {
+            shown.truncate(at);
+            shown.push('…');
+        }
+        shown
+    }
+
+    pub(crate) fn list(item: Type) -> Type {
+        Type::List(Box::new(item))
+    }
+
+    /// An object with these fields, all of them there, and no others.
+    pub(crate) fn record(fields: impl IntoIterator<Item = (String, Type)>) -> Type {
+        let fields = fields.into_iter().map(|(name, ty)| (name, Field { ty, optional: false })).collect();
+        Type::Record(Record { fields, open: false })
+    }
+}
+
+/// What a value can be that is one of these.
+pub(crate) fn union(types: impl IntoIterator<Item = Type>) -> Type {
+    let mut members: Vec<Type> = Vec::new();
+    let mut texts: Vec<String> = Vec::new();
+    let mut null = false;
+    let mut rest: Vec<Type> = types.into_iter().collect();
+    rest.reverse();
+    while let Some(ty) = rest.pop() {
+        match ty {
+            Type::Any => return Type::Any,
+            Type::Null => null = true,
+            Type::Choice(more) => texts.extend(more),
+            Type::OneOf(inner) => rest.extend(inner.into_iter().rev()),
+            ty if !members.contains(&ty) => members.push(ty),
+            _ => {}
+        }
+    }
+    if !texts.is_empty() && !members.contains(&Type::String) {
+        texts.sort();
+        texts.dedup();
+        members.push(Type::Choice(texts));
+    }
+    if members.contains(&Type::Float) {
+        members.retain(|ty| *ty != Type::Int);
+    }
+    if null {
+        members.push(Type::Null);
+    }
+    match members.len() {
+        0 => Type::Any,
+        1 => members.pop().unwrap_or(Type::Any),
+        _ => Type::OneOf(members),
+    }
+}
+
+/// Whether a value of one type can stand where the other is wanted, and if not, why.
+pub(crate) fn fits(found: &Type, wanted: &Type) -> Result<(), Misfit> {
+    let misfit =
+        || Err(Misfit { path: String::new(), found: found.clone(), wanted: wanted.clone(), field: None });
+    match (found, wanted) {
+        (Type::Any, _) | (_, Type::Any) => Ok(()),
+        (Type::OneOf(members), _) => {
+            let all = members.iter().all(|member| fits(member, wanted).is_ok());
+            if all { Ok(()) } else { misfit() }
+        }
+        (_, Type::OneOf(members)) => {
+            let fitting = members.iter().any(|member| fits(found, member).is_ok());
+            let alike: Vec<&Type> = members.iter().filter(|member| same_shape(found, member)).collect();
+            match alike.as_slice() {
+                _ if fitting => Ok(()),
+                [only] => fits(found, only),
+                _ => misfit(),
+            }
+        }
+        (Type::Int, Type::Float) | (Type::Choice(_), Type::String) => Ok(()),
+        (Type::Choice(some), Type::Choice(all)) if some.iter().all(|text| all.contains(text)) => Ok(()),
+        (Type::List(found), Type::List(wanted)) => fits(found, wanted).map_err(|misfit| misfit.below("[]")),
+        (Type::Record(found), Type::Record(wanted)) => records(found, wanted),
+        (found, wanted) if found == wanted => Ok(()),
+        _ => misfit(),
+    }
+}
+
+fn same_shape(one: &Type, other: &Type) -> bool {
+    matches!((one, other), (Type::List(_), Type::List(_)) | (Type::Record(_), Type::Record(_)))
+}
+
+fn records(found: &Record, wanted: &Record) -> Result<(), Misfit> {
+    let misfit = |kind, name: &str| {
+        let (found, wanted) = (Type::Record(found.clone()), Type::Record(wanted.clone()));
+        Err(Misfit { path: String::new(), found, wanted, field: Some((kind, name.to_owned())) })
+    };
+    for (name, field) in &wanted.fields {
+        match found.fields.get(name) {
+            Some(given) if given.optional && !field.optional => {
+                return misfit(FieldMisfit::MayBeMissing, name);
+            }
+            Some(given) => fits(&given.ty, &field.ty).map_err(|misfit| misfit.below(name))?,
+            None if field.optional || found.open => {}
+            None => return misfit(FieldMisfit::Missing, name),
+        }
+    }
+    match found.fields.keys().find(|name| !wanted.fields.contains_key(*name)) {
+        Some(name) if !wanted.open => misfit(FieldMisfit::Unknown, name),
+        _ => Ok(()),
+    }
+}
+
+impl Misfit {
+    fn below(mut self, name: &str) -> Self {
+        let dot = if self.path.is_empty() || self.path.starts_with('[') { "" } else { "." };
+        self.path = format!("{name}{dot}{}", self.path);
+        self
+    }
+}

@@ -1,0 +1,231 @@
+//! Values against types: whether one fits, where it does not, and the JSON Schema that tells a model the same.
+
+use serde_json::{Map, Value, json};
+
+use super::{Record, Type};
+
+/// Choices and fields that a message names; a model reads them too, so there must not be hundreds.
+const MAX_NAMED: usize = 12;
+/// Characters of a text that a message shows.
+const MAX_SHOWN_CHARS: usize = 60;
+/// Levels of a type that a message spells out.
+const MAX_SPELLED_LEVELS: usize = 3;
+/// From here on a double has no fractions, so it says nothing about being an integer.
+const EXACT_INTEGERS: f64 = 9_007_199_254_740_992.0;
+
+/// Where a value is not what its type says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mismatch {
+    /// Such as `findings[0].note`; empty for the value itself.
+    pub path: String,
+    pub expected: String,
+    pub found: String,
+}
+
+impl std::fmt::Display for Mismatch {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if !self.path.is_empty() {
+            write!(formatter, "`{}`: ", self.path)?;
+        }
+        write!(formatter, "expected {}, found {}", self.expected, self.found)
+    }
+}
+
+impl std::error::Error for Mismatch {}
+
+impl Type {
+    /// Whether `value` is one of this type.
+    ///
+    /// # Errors
+    /// The first place where it is not.
+    pub fn check(&self, value: &Value) -> Result<(), Mismatch> {
+        check(self, value, &mut String::new())
+    }
+
+    /// A JSON Schema that takes the same values.
+    #[must_use]
+    pub fn to_schema(&self) -> Value {
+        match self {
+            Type::Any => json!({}),
+            Type::String => json!({ "type": "string" }),
+            Type::Int => json!({ "type": "integer" }),
+            Type::Float => json!({ "type": "number" }),
+            Type::Bool => json!({ "type": "boolean" }),
+            Type::Null => json!({ "type": "null" }),
+            Type::Choice(texts) => json!({ "enum": texts }),
+            Type::List(of) => json!({ "type": "array", "items": of.to_schema() }),
+            Type::Record(record) => record_schema(record),
+            Type::OneOf(types) => json!({ "anyOf": types.iter().map(Type::to_schema).collect::<Vec<_>>() }),
+        }
+    }
+}
+
+fn record_schema(record: &Record) -> Value {
+    let properties: Map<String, Value> =
+        record.fields.iter().map(|(name, field)| (name.clone(), field.ty.to_schema())).collect();
+    let required: Vec<&String> =
+        record.fields.iter().filter(|(_, field)| !field.optional).map(|(name, _)| name).collect();
+    json!({
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": record.open,
+    })
+}
+
+/// `path` is where `value` stands; it is as it was when this returns without a mismatch.
+fn check(ty: &Type, value: &Value, path: &mut String) -> Result<(), Mismatch> {
+    let fits = match (ty, value) {
+        (Type::Any, _) | (Type::String, Value::String(_)) | (Type::Float, Value::Number(_)) => true,
+        (Type::Bool, Value::Bool(_)) | (Type::Null, Value::Null) => true,
+        (Type::Int, Value::Number(number)) => {
+            let is_whole = |double: f64| double.fract() == 0.0 && double.abs() <= EXACT_INTEGERS;
+            !number.is_f64() || number.as_f64().is_some_and(is_whole)
+        }
+        (Type::Choice(texts), Value::String(text)) => texts.contains(text),
+        (Type::List(of), Value::Array(items)) => {
+            for (index, item) in items.iter().enumerate() {
+                within(path, &format!("[{index}]"), |path| check(of, item, path))?;
+            }
+            true
+        }
+        (Type::Record(record), Value::Object(fields)) => return check_record(record, fields, path),
+        (Type::OneOf(types), _) => return check_one_of(ty, types, value, path),
+        _ => false,
+    };
+    if fits { Ok(()) } else { Err(Mismatch { path: path.clone(), expected: spell(ty), found: found(value) }) }
+}
+
+fn check_record(record: &Record, fields: &Map<String, Value>, path: &mut String) -> Result<(), Mismatch> {
+    for (name, field) in &record.fields {
+        match fields.get(name) {
+            Some(value) => within(path, &field_path(path, name), |path| check(&field.ty, value, path))?,
+            None if field.optional => {}
+            None => {
+                let missing = field_path(path, name);
+                let path = format!("{path}{missing}");
+                return Err(Mismatch { path, expected: spell(&field.ty), found: "nothing".to_owned() });
+            }
+        }
+    }
+    let stranger = fields.keys().find(|name| !record.open && !record.fields.contains_key(*name));
+    match stranger {
+        None => Ok(()),
+        Some(name) => {
+            let known = names(record.fields.keys());
+            let expected = if known.is_empty() { "no fields".to_owned() } else { format!("only {known}") };
+            let found = format!("the field `{}`", shorten(name));
+            Err(Mismatch { path: path.clone(), expected, found })
+        }
+    }
+}
+
+/// The mismatch of the only type that can be meant, or that of all of them.
+fn check_one_of(ty: &Type, types: &[Type], value: &Value, path: &mut String) -> Result<(), Mismatch> {
+    let mut meant = None;
+    for one in types {
+        let Err(mismatch) = check(one, value, &mut path.clone()) else { return Ok(()) };
+        let is_alike = matches!(
+            (one, value),
+            (Type::List(_), Value::Array(_))
+                | (Type::Record(_), Value::Object(_))
+                | (Type::Choice(_), Value::String(_))
+        );
+        if is_alike {
+            meant = if meant.is_none() { Some(Some(mismatch)) } else { Some(None) };
+        }
+    }
+    Err(meant.flatten().unwrap_or_else(|| Mismatch {
+        path: path.clone(),
+        expected: spell(ty),
+        found: found(value),
+    }))
+}
+
+fn within(
+    path: &mut String,
+    segment: &str,
+    inner: impl FnOnce(&mut String) -> Result<(), Mismatch>,
+) -> Result<(), Mismatch> {
+    let before = path.len();
+    path.push_str(segment);
+    inner(path)?;
+    path.truncate(before);
+    Ok(())
+}
+
+fn field_path(path: &str, name: &str) -> String {
+    let is_plain = !name.is_empty() && name.chars().all(|letter| letter.is_alphanumeric() || letter == '_');
+    match (is_plain, path.is_empty()) {
+        (true, true) => name.to_owned(),
+        (true, false) => format!(".{name}"),
+        (false, _) => format!("[{:?}]", shorten(name)),
+    }
+}
+
+/// A type for people, cut where it is long.
+pub(crate) fn spell(ty: &Type) -> String {
+    spelled(ty, MAX_SPELLED_LEVELS)
+}
+
+fn spelled(ty: &Type, levels: usize) -> String {
+    match ty {
+        Type::Any => "Any".to_owned(),
+        Type::String => "String".to_owned(),
+        Type::Int => "Int".to_owned(),
+        Type::Float => "Float".to_owned(),
+        Type::Bool => "Bool".to_owned(),
+        Type::Null => "null".to_owned(),
+        Type::Choice(texts) => {
+            let shown = texts.iter().take(MAX_NAMED).map(|text| format!("{:?}", shorten(text)));
+            let more = if texts.len() > MAX_NAMED { " | …" } else { "" };
+            format!("{}{more}", shown.collect::<Vec<_>>().join(" | "))
+        }
+        Type::List(_) if levels == 0 => "a list".to_owned(),
+        Type::List(of) => format!("[{}]", spelled(of, levels - 1)),
+        Type::Record(_) if levels == 0 => "an object".to_owned(),
+        Type::Record(record) => {
+            let field = |(name, field): (&String, &super::Field)| {
+                let mark = if field.optional { "?" } else { "" };
+                format!("{name}{mark}: {}", spelled(&field.ty, levels - 1))
+            };
+            let shown: Vec<String> = record.fields.iter().take(MAX_NAMED).map(field).collect();
+            let more = if record.fields.len() > MAX_NAMED || record.open { ", …" } else { "" };
+            format!("{{ {}{more} }}", shown.join(", "))
+        }
+        Type::OneOf(types) => {
+            let shown: Vec<String> = types.iter().take(MAX_NAMED).map(|one| spelled(one, levels)).collect();
+            let more = if types.len() > MAX_NAMED { " or …" } else { "" };
+            format!("{}{more}", shown.join(" or "))
+        }
+    }
+}
+
+/// A value for people: what it is, and as much of it as helps.
+pub(crate) fn found(value: &Value) -> String {
+    match value {
+        Value::Null => "null".to_owned(),
+        Value::Bool(truth) => format!("{truth}"),
+        Value::Number(number) => format!("the number {number}"),
+        Value::String(text) => format!("the text {:?}", shorten(text)),
+        Value::Array(items) if items.len() == 1 => "a list of 1 value".to_owned(),
+        Value::Array(items) => format!("a list of {} values", items.len()),
+        Value::Object(fields) if fields.is_empty() => "an object without fields".to_owned(),
+        Value::Object(fields) => format!("an object with {}", names(fields.keys())),
+    }
+}
+
+/// Names in backticks, so many that they can be read.
+pub(crate) fn names<'a>(all: impl ExactSizeIterator<Item = &'a String>) -> String {
+    let rest = all.len().saturating_sub(MAX_NAMED);
+    let shown: Vec<String> = all.take(MAX_NAMED).map(|name| format!("`{}`", shorten(name))).collect();
+    let more = if rest > 0 { format!(" and {rest} more") } else { String::new() };
+    format!("{}{more}", shown.join(", "))
+}
+
+fn shorten(text: &str) -> String {
+    match text.char_indices().nth(MAX_SHOWN_CHARS) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}

@@ -1,0 +1,217 @@
+//! Golden folders, one a stage: `NAME.aql` beside `NAME.out`. A file more is a case more; `UPDATE_GOLDEN=1` writes the
+//! outputs anew.
+
+use std::fmt::Write as _;
+use std::fs;
+
+use tgp_aql::{Block, Expression, Form, Kind, OnError, Plan, Step, compile, explain, format};
+
+use crate::support::{World, golden, rendered};
+
+fn check(folder: &str, least: usize, render: impl Fn(&str, &str) -> String) {
+    let path = golden().join(folder);
+    let mut inputs: Vec<_> = fs::read_dir(&path)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "aql"))
+        .collect();
+    inputs.sort();
+    assert!(inputs.len() >= least, "only {} inputs in {folder}", inputs.len());
+    let update = std::env::var_os("UPDATE_GOLDEN").is_some();
+    let mut wrong = Vec::new();
+    for input in inputs {
+        let name = input.file_name().unwrap().to_str().unwrap();
+        let text = render(name, &fs::read_to_string(&input).unwrap());
+        let output = input.with_extension("out");
+        if update {
+            fs::write(&output, &text).unwrap();
+        } else if fs::read_to_string(&output).unwrap_or_default() != text {
+            wrong.push(format!("{folder}/{name}\n{text}"));
+        }
+    }
+    assert!(wrong.is_empty(), "run with UPDATE_GOLDEN=1 and read the difference:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn what_cannot_be_parsed_is_told_with_all_that_is_wrong() {
+    check("syntax", 20, |name, text| match format(name, text) {
+        Ok(_) => panic!("{name} can be parsed"),
+        Err(problems) => rendered(&problems),
+    });
+}
+
+#[test]
+fn what_does_not_fit_is_told_before_anything_runs() {
+    check("check", 60, |name, text| {
+        let formatted = format(name, text);
+        assert!(formatted.is_ok(), "{name} belongs into `syntax`: {}", rendered(&formatted.unwrap_err()));
+        match compile(name, text, &World::default()) {
+            Ok(_) => panic!("{name} has no problem"),
+            Err(problems) => rendered(&problems),
+        }
+    });
+}
+
+#[test]
+fn what_is_right_becomes_a_plan() {
+    check("plan", 6, |name, text| match compile(name, text, &World::default()) {
+        Ok(compiled) => compiled.queries.iter().map(|plan| plan_text(plan, Places::Shown)).collect(),
+        Err(problems) => panic!("{}", rendered(&problems)),
+    });
+}
+
+#[test]
+fn formatting_has_one_way_to_write_everything() {
+    check("format", 4, |name, text| {
+        format(name, text).unwrap_or_else(|problems| panic!("{}", rendered(&problems)))
+    });
+}
+
+#[test]
+fn explanations_say_what_would_happen() {
+    check("explain", 2, |name, text| match compile(name, text, &World::default()) {
+        Ok(compiled) => {
+            let mut output = String::new();
+            for plan in &compiled.queries {
+                let explanation = explain(plan);
+                let (text, mermaid, dot) = (explanation.text(), explanation.mermaid(), explanation.dot());
+                writeln!(output, "{text}\n{mermaid}\n{dot}").unwrap();
+            }
+            output
+        }
+        Err(problems) => panic!("{}", rendered(&problems)),
+    });
+}
+
+/// Whether a plan is shown with where its steps stand.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Places {
+    Shown,
+    Hidden,
+}
+
+/// A plan, readable: steps with what they wait for and their types.
+pub fn plan_text(plan: &Plan, places: Places) -> String {
+    let mut text = format!("query {} -> {}\n", plan.name, plan.ty);
+    for (at, input) in plan.inputs.iter().enumerate() {
+        let default = input.default.as_ref().map(|value| format!(" = {value}")).unwrap_or_default();
+        writeln!(text, "  input {at} {}: {}{default}", input.name, input.ty).unwrap();
+    }
+    let budget = plan.budget;
+    if budget != tgp_aql::Budget::default() {
+        writeln!(text, "  {budget:?}").unwrap();
+    }
+    block(&plan.body, 1, places, &mut text);
+    text
+}
+
+fn block(of: &Block, level: usize, places: Places, text: &mut String) {
+    for (at, one) in of.steps.iter().enumerate() {
+        step(at, one, level, places, text);
+    }
+    writeln!(text, "{}= {} : {}", "  ".repeat(level), shown(&of.value), of.ty).unwrap();
+}
+
+fn step(at: usize, step: &Step, level: usize, places: Places, text: &mut String) {
+    let blanks = "  ".repeat(level);
+    let needs = if step.needs.is_empty() { String::new() } else { format!(" needs {:?}", step.needs) };
+    let place = match places {
+        Places::Shown => format!(" at {}:{}", step.place.line, step.place.column),
+        Places::Hidden => String::new(),
+    };
+    writeln!(text, "{blanks}{at} {}{place}{needs} : {}", step.name, step.ty).unwrap();
+    let inner = "  ".repeat(level + 1);
+    let mut options = String::new();
+    if step.options.retry > 0 {
+        write!(options, " retry {}", step.options.retry).unwrap();
+    }
+    if let Some(timeout) = step.options.timeout {
+        write!(options, " timeout {timeout:?}").unwrap();
+    }
+    match &step.options.on_error {
+        OnError::Fail => {}
+        OnError::Skip => options.push_str(" or skip"),
+        OnError::Default(value) => write!(options, " or {}", shown(value)).unwrap(),
+    }
+    if step.options.cache {
+        options.push_str(" cached");
+    }
+    if let Some(ty) = &step.checked {
+        write!(options, " as {ty}").unwrap();
+    }
+    match &step.kind {
+        Kind::Agent(agent) => {
+            let system = agent.system.as_ref().map(shown);
+            writeln!(
+                text,
+                "{inner}agent {:?} tools {:?} system {system:?} temperature {:?} turns {}{options}\n{inner}  {}",
+                agent.model,
+                agent.tools,
+                agent.temperature,
+                agent.max_steps,
+                shown(&agent.prompt)
+            )
+            .unwrap();
+        }
+        Kind::Tool { tool, arguments } => {
+            writeln!(text, "{inner}tool {tool} {}{options}", shown(arguments)).unwrap()
+        }
+        Kind::Exec { path, arguments } => {
+            writeln!(text, "{inner}exec {path} {}{options}", shown(arguments)).unwrap()
+        }
+        Kind::Graph { cypher, commit, params } => {
+            let commit = commit.as_ref().map(shown);
+            writeln!(text, "{inner}graph {cypher:?} at {commit:?} {}{options}", shown(params)).unwrap();
+        }
+        Kind::Sql { sql, params } => writeln!(text, "{inner}sql {sql:?} {}{options}", shown(params)).unwrap(),
+        Kind::Merge { how, parts } => {
+            let parts: Vec<String> =
+                parts.iter().map(|part| format!("{}: {}", part.name, shown(&part.value))).collect();
+            writeln!(text, "{inner}merge {how:?} {}{options}", parts.join(", ")).unwrap();
+        }
+        Kind::Map { list, concurrency, body } => {
+            writeln!(text, "{inner}map {} by {concurrency}{options}", shown(list)).unwrap();
+            block(body, level + 2, places, text);
+        }
+        Kind::When { condition, then, otherwise } => {
+            writeln!(text, "{inner}when {}{options}", shown(condition)).unwrap();
+            block(then, level + 2, places, text);
+            if let Some(otherwise) = otherwise {
+                writeln!(text, "{inner}else").unwrap();
+                block(otherwise, level + 2, places, text);
+            }
+        }
+        Kind::Query { query, inputs } => {
+            let inputs: Vec<String> =
+                inputs.iter().map(|(name, value)| format!("{name}: {}", shown(value))).collect();
+            writeln!(text, "{inner}query {} {}{options}", query.name, inputs.join(", ")).unwrap();
+        }
+    }
+}
+
+pub fn shown(expression: &Expression) -> String {
+    let all = |parts: &[Expression]| parts.iter().map(shown).collect::<Vec<_>>().join(" ");
+    match &expression.form {
+        Form::Value(value) => value.to_string(),
+        Form::Input(at) => format!("$({at})"),
+        Form::Step { up, index } => format!("step({up} {index})"),
+        Form::Item { up } => format!("item({up})"),
+        Form::Field(of, name) => format!("{}.{name}", shown(of)),
+        Form::Element(of, index) => format!("{}[{}]", shown(of), shown(index)),
+        Form::Text(parts) => format!("(text {})", all(parts)),
+        Form::List(items) => format!("(list {})", all(items)),
+        Form::Object(entries) => {
+            let entries: Vec<String> =
+                entries.iter().map(|(name, value)| format!("{name}: {}", shown(value))).collect();
+            format!("{{{}}}", entries.join(", "))
+        }
+        Form::Or(one, other) => format!("(?? {} {})", shown(one), shown(other)),
+        Form::Compare(comparison, one, other) => format!("({comparison:?} {} {})", shown(one), shown(other)),
+        Form::All(parts) => format!("(and {})", all(parts)),
+        Form::Some(parts) => format!("(or {})", all(parts)),
+        Form::Not(inner) => format!("(not {})", shown(inner)),
+        Form::Length(of) => format!("(length {})", shown(of)),
+        Form::Join(list, between) => format!("(join {} {})", shown(list), shown(between)),
+        Form::Contains(of, wanted) => format!("(contains {} {})", shown(of), shown(wanted)),
+    }
+}

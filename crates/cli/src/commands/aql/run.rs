@@ -1,0 +1,184 @@
+//! `tgp aql run`: a query from its inputs to its outputs.
+
+use std::sync::Arc;
+
+use clap::Args;
+use serde_json::{Map, Value};
+use tgp::contract::{Code, Consent, ToolError};
+use tgp::{
+    Compiled, Kernel, Plan, QueryRequest, QueryType, ResumedQuery, RunEvent, RunReport, Source, StopSignal,
+    StopWish, choose_query,
+};
+use tokio::sync::mpsc;
+
+use super::compile;
+use super::progress::follow;
+use crate::approval::TerminalApprover;
+use crate::arguments::Global;
+use crate::commands::parse_json;
+use crate::commands::run::ModelArgs;
+use crate::conversation::Interrupts;
+use crate::exit::{Failure, ShownError};
+use crate::printer::Printer;
+use crate::session;
+
+/// Who the calls of a query are made by.
+pub(super) const ACTOR: &str = "aql";
+/// Events on their way to the screen. The run waits when the screen is slower.
+const EVENT_ROOM: usize = 64;
+
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// A file of queries; - reads standard input.
+    #[arg(required_unless_present = "resume")]
+    file: Option<String>,
+    /// Which of its queries, where there are several.
+    #[arg(long, value_name = "NAME")]
+    query: Option<String>,
+    /// One input: text as it is, everything else as JSON. Repeatable.
+    #[arg(short, long = "input", value_name = "NAME=VALUE")]
+    input: Vec<String>,
+    /// All inputs as one JSON object.
+    #[arg(long, value_name = "JSON", default_value = "{}")]
+    inputs: String,
+    /// Go on with this run (an id, its beginning, or `last`).
+    #[arg(long, value_name = "ID", conflicts_with_all = ["file", "query", "input", "inputs"])]
+    resume: Option<String>,
+    /// With --resume: make this step once more, though nobody knows what
+    /// became of it. Repeatable.
+    #[arg(long, value_name = "STEP", requires = "resume")]
+    again: Vec<String>,
+    #[command(flatten)]
+    model: ModelArgs,
+    /// Agree to everything that would be asked.
+    #[arg(long)]
+    yes: bool,
+}
+
+pub(super) async fn run(
+    arguments: RunArgs,
+    global: &Global,
+    printer: &Printer,
+    interrupts: Interrupts,
+) -> Result<(), Failure> {
+    let kernel = session::boot(global, Some(Arc::new(TerminalApprover)), printer).await?;
+    let prepared = prepare(&kernel, &arguments, printer)?;
+    let sources = prepared.as_ref().map(|prepared| prepared.compiled.sources.clone()).unwrap_or_default();
+    let (sender, events) = mpsc::channel(EVENT_ROOM);
+    let (handle, stop) = StopSignal::new();
+    // A signal is a wish until the kernel is shut down in order.
+    let work = async {
+        let screen = follow(events, printer);
+        let (outcome, ()) = tokio::join!(work(&kernel, arguments, prepared, sender, stop), screen);
+        kernel.shutdown().await;
+        outcome
+    };
+    let report = interrupts.during(handle, work).await?;
+    ended(report, &sources, printer)
+}
+
+/// A query of a file with its inputs; nothing for a run that is gone on with.
+struct Prepared {
+    compiled: Compiled,
+    plan: Arc<Plan>,
+    inputs: Map<String, Value>,
+}
+
+fn prepare(kernel: &Kernel, arguments: &RunArgs, printer: &Printer) -> Result<Option<Prepared>, Failure> {
+    let Some(file) = arguments.file.as_deref().filter(|_| arguments.resume.is_none()) else {
+        return Ok(None);
+    };
+    let compiled = compile(kernel, file, printer)?;
+    let plan = choose_query(&compiled, arguments.query.as_deref())?;
+    let inputs = inputs(arguments, &plan)?;
+    Ok(Some(Prepared { compiled, plan, inputs }))
+}
+
+fn inputs(arguments: &RunArgs, plan: &Plan) -> Result<Map<String, Value>, Failure> {
+    let Value::Object(mut inputs) = parse_json("inputs", &arguments.inputs)? else {
+        return Err(ToolError::new(Code::Validation, "inputs is no JSON object")
+            .detail("field", "inputs")
+            .help("such as --inputs '{\"path\": \"src/a.ts\"}'")
+            .into());
+    };
+    for given in &arguments.input {
+        let Some((name, text)) = given.split_once('=') else {
+            return Err(ToolError::new(Code::Validation, format!("`{given}` is no input"))
+                .detail("field", "input")
+                .help("write the name, an equals sign and the value, such as --input path=src/a.ts")
+                .into());
+        };
+        let takes_text = plan.inputs.iter().any(|input| input.name == name && takes_text(&input.ty));
+        let value =
+            if takes_text { text.into() } else { parse_json(name, text).unwrap_or_else(|_| text.into()) };
+        inputs.insert(name.to_owned(), value);
+    }
+    Ok(inputs)
+}
+
+/// Whether a value of this type is a text, so that it needs no quotes on the command line.
+fn takes_text(ty: &QueryType) -> bool {
+    match ty {
+        QueryType::String | QueryType::Choice(_) => true,
+        QueryType::OneOf(types) => types.iter().all(|ty| matches!(ty, QueryType::Null) || takes_text(ty)),
+        _ => false,
+    }
+}
+
+async fn work(
+    kernel: &Kernel,
+    arguments: RunArgs,
+    prepared: Option<Prepared>,
+    events: mpsc::Sender<RunEvent>,
+    mut stop: StopSignal,
+) -> Result<RunReport, ToolError> {
+    let consent = if arguments.yes { Consent::Given } else { Consent::Ask };
+    let cancelled = Box::pin(async move { stop.wished(StopWish::AfterCall).await });
+    match prepared {
+        Some(Prepared { compiled, plan, inputs }) => {
+            let request = QueryRequest {
+                compiled: &compiled,
+                plan: &plan,
+                inputs,
+                model: arguments.model.into(),
+                consent,
+                actor: ACTOR.to_owned(),
+            };
+            kernel.run_query(request, events, cancelled).await
+        }
+        None => {
+            let request = ResumedQuery {
+                id: arguments.resume.unwrap_or_default(),
+                model: arguments.model.into(),
+                consent,
+                actor: ACTOR.to_owned(),
+                again: arguments.again,
+            };
+            kernel.resume_query(request, events, cancelled).await
+        }
+    }
+}
+
+/// What came of it is printed; what is left is the exit code.
+fn ended(report: RunReport, sources: &[Source], printer: &Printer) -> Result<(), Failure> {
+    let Some(error) = report.error else {
+        if !printer.json() {
+            let one = report.outputs.as_object().filter(|outputs| outputs.len() == 1);
+            printer.value(one.and_then(|outputs| outputs.values().next()).unwrap_or(&report.outputs));
+        }
+        return Ok(());
+    };
+    let stopped = error.details.get("cancelled") == Some(&Value::Bool(true));
+    if !printer.json() {
+        printer.note(&format!("go on with it: tgp aql run --resume {}", report.run));
+    }
+    match (stopped, printer.json()) {
+        (true, _) => Err(Failure::Stopped),
+        (false, true) => Err(Failure::Silent(error.code)),
+        (false, false) => {
+            let file = error.place_of().map(|place| place.file).unwrap_or_default();
+            let source = sources.iter().find(|source| source.path == file).map(|source| source.text.clone());
+            Err(Failure::Error(Box::new(ShownError { error, source })))
+        }
+    }
+}

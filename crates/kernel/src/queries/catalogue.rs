@@ -1,0 +1,97 @@
+//! What a query may use: the tools of this kernel, the forged ones, and other files of queries.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use tgp_aql::{Catalogue, Forged, Source};
+use tgp_contract::{Code, RelativePath, ToolDefinition, ToolError, ToolMetadata};
+
+use crate::Kernel;
+use crate::knowledge::known_tools;
+
+/// Bytes of a file of queries: people write it.
+pub(super) const MAX_SOURCE_BYTES: u64 = 1 << 20;
+
+/// What there is now.
+pub(crate) struct KernelCatalogue {
+    tools: Vec<ToolDefinition>,
+    forged: BTreeMap<String, ToolMetadata>,
+    root: PathBuf,
+    project: PathBuf,
+    /// Files as they were when a run began, which goes on with them whatever became of them since.
+    kept: Option<Vec<Source>>,
+}
+
+impl KernelCatalogue {
+    pub(crate) fn new(kernel: &Kernel, kept: Option<Vec<Source>>) -> Self {
+        let forged = known_tools(kernel.root()).into_iter();
+        Self {
+            tools: kernel.definitions().cloned().collect(),
+            forged: forged.map(|tool| (tool.path.to_string(), tool)).collect(),
+            root: kernel.root().to_owned(),
+            project: kernel.project().to_owned(),
+            kept,
+        }
+    }
+}
+
+impl Catalogue for KernelCatalogue {
+    fn tools(&self) -> &[ToolDefinition] {
+        &self.tools
+    }
+
+    fn forged(&self, path: &str) -> Option<Forged> {
+        let known = self.forged.get(path).filter(|tool| tool.problem.is_none());
+        if let Some(tool) = known {
+            return Some(Forged { parameters: tool.parameters.clone(), result: tool.result.clone() });
+        }
+        // A file that was put there by hand can be run, though nothing is known of it.
+        let path = RelativePath::new(path).ok()?;
+        let is_there = self.root.join(path.as_str()).is_file();
+        is_there.then(|| Forged { parameters: true.into(), result: true.into() })
+    }
+
+    fn forged_paths(&self) -> Vec<String> {
+        self.forged.keys().cloned().collect()
+    }
+
+    fn cypher(&self, query: &str) -> Result<Option<Vec<String>>, ToolError> {
+        tgp_graph::query_columns(query).map(Some)
+    }
+
+    fn source(&self, path: &str) -> Result<String, ToolError> {
+        match &self.kept {
+            None => read_source(&self.project.join(path), path),
+            Some(kept) => {
+                let found = kept.iter().find(|source| source.path == path);
+                found.map(|source| source.text.clone()).ok_or_else(|| {
+                    ToolError::new(Code::Integrity, format!("the run has kept no `{path}`"))
+                        .help("begin another run")
+                })
+            }
+        }
+    }
+}
+
+/// A file of queries, as errors call it `shown`.
+pub(super) fn read_source(file: &Path, shown: &str) -> Result<String, ToolError> {
+    let unreadable = |code: Code, why: &str| {
+        ToolError::new(code, format!("`{shown}` cannot be read: {why}"))
+            .help("name a file of queries, such as review.aql")
+    };
+    let found = std::fs::metadata(file).map_err(|error| unreadable(Code::NotFound, &error.to_string()))?;
+    // A pipe that nobody writes to would be waited for, for ever.
+    if !found.is_file() {
+        return Err(unreadable(Code::Validation, "it is no file"));
+    }
+    let mut bytes = Vec::new();
+    File::open(file)
+        .and_then(|file| file.take(MAX_SOURCE_BYTES + 1).read_to_end(&mut bytes))
+        .map_err(|error| unreadable(Code::NotFound, &error.to_string()))?;
+    if bytes.len() as u64 > MAX_SOURCE_BYTES {
+        return Err(unreadable(Code::Validation, &format!("it has more than {MAX_SOURCE_BYTES} bytes")));
+    }
+    String::from_utf8(bytes).map_err(|_| unreadable(Code::Validation, "it is not UTF-8"))
+}

@@ -1,0 +1,252 @@
+//! A run from its query to its outputs, and on from where it was left.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+use tgp_agent::Clock;
+use tgp_aql::{
+    Block, Compiled, Journal, Kind, Line, Plan, Ports, Problems, RunEvent, RunOptions, RunReport, compile,
+};
+use tgp_contract::{Actor, Cancellation, CapabilityToken, Code, Consent, ToolError, ToolResult, canonical};
+use tgp_policy::Caveats;
+use tokio::sync::mpsc;
+
+use super::cache::ValueCache;
+use super::catalogue::{KernelCatalogue, read_source};
+use super::store::{End, Head, Runs};
+use super::world::{KernelWorld, StepTokens};
+use crate::Kernel;
+use crate::sessions::{ModelChoice, StepRunner, SystemClock, new_id};
+use crate::settings::state_directory;
+
+/// How long a run may take where its query does not say; its token lives that long and a little longer.
+const USUAL_SECONDS: u64 = 3_600;
+const TOKEN_SLACK_SECONDS: u64 = 600;
+/// The act of the audit that says what was asked for.
+const ACT: &str = "aql_run";
+
+/// What is to be run.
+pub struct QueryRequest<'a> {
+    pub compiled: &'a Compiled,
+    pub plan: &'a Plan,
+    pub inputs: Map<String, Value>,
+    /// What holds where an agent names no model, or only the name of one.
+    pub model: ModelChoice,
+    pub consent: Consent,
+    /// Who the calls are made by, for the gates and the record.
+    pub actor: String,
+}
+
+/// Which run is gone on with, and how.
+#[derive(Clone, Debug)]
+pub struct ResumedQuery {
+    pub id: String,
+    /// Other models than before.
+    pub model: ModelChoice,
+    pub consent: Consent,
+    pub actor: String,
+    /// Steps that may be made once more though nobody knows what became of them.
+    pub again: Vec<String>,
+}
+
+impl Kernel {
+    /// Checks a file of queries against what this kernel has.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub fn compile_queries(&self, path: &str, text: &str) -> Result<Compiled, Problems> {
+        compile(path, text, &KernelCatalogue::new(self, None))
+    }
+
+    /// The text of a file of queries of the project.
+    ///
+    /// # Errors
+    /// `ENOTFOUND`, and `EVALIDATION` when it is no such file.
+    pub fn query_source(&self, path: &str) -> Result<String, ToolError> {
+        read_source(&self.project().join(path), path)
+    }
+
+    /// Runs a query. Events come in order, and the last one holds the report that is returned.
+    ///
+    /// # Errors
+    /// When the run cannot begin. What happens later is in the report.
+    pub async fn run_query(
+        &self,
+        request: QueryRequest<'_>,
+        events: mpsc::Sender<RunEvent>,
+        cancelled: Cancellation<'_>,
+    ) -> Result<RunReport, ToolError> {
+        let created_ms = SystemClock.now_ms();
+        let head = Head {
+            id: new_id(created_ms, None)?,
+            query: request.plan.name.clone(),
+            inputs: request.inputs,
+            created_ms,
+            provider: request.model.provider.clone(),
+            model: request.model.model.clone(),
+            base_url: request.model.base_url.clone(),
+            sources: Head::keep(&request.compiled.sources),
+        };
+        let (head, journal) = self.runs().create(head)?;
+        let work = Work { head, past: Vec::new(), again: Vec::new(), journal: Arc::new(journal) };
+        let terms = Terms { model: request.model, consent: request.consent, actor: request.actor };
+        self.execute(request.plan, work, terms, events, cancelled).await
+    }
+
+    /// Goes on with a run that was killed, stopped or has failed, without repeating what was done.
+    ///
+    /// # Errors
+    /// When there is no such run, another process works on it, or its sources no longer fit the tools.
+    pub async fn resume_query(
+        &self,
+        request: ResumedQuery,
+        events: mpsc::Sender<RunEvent>,
+        cancelled: Cancellation<'_>,
+    ) -> Result<RunReport, ToolError> {
+        let runs = self.runs();
+        let head = runs.head(&runs.find(&request.id)?)?;
+        let sources = head.sources();
+        let main = sources.first().cloned().ok_or_else(|| {
+            ToolError::new(Code::Integrity, "the run has kept no source").help("begin another run")
+        })?;
+        let catalogue = KernelCatalogue::new(self, Some(sources));
+        let compiled = compile(&main.path, &main.text, &catalogue).map_err(|problems| problems.to_error())?;
+        let plan = choose_query(&compiled, Some(&head.query))?;
+        let (journal, past) = runs.reopen(&head.id)?;
+        let kept = head.choice();
+        let model = ModelChoice {
+            provider: request.model.provider.or(kept.provider),
+            model: request.model.model.or(kept.model),
+            base_url: request.model.base_url.or(kept.base_url),
+        };
+        let work = Work { head, past, again: request.again, journal: Arc::new(journal) };
+        let terms = Terms { model, consent: request.consent, actor: request.actor };
+        self.execute(&plan, work, terms, events, cancelled).await
+    }
+
+    /// The runs of this kernel.
+    #[must_use]
+    pub fn runs(&self) -> Runs {
+        Runs::below(self.root())
+    }
+
+    async fn execute(
+        &self,
+        plan: &Plan,
+        work: Work,
+        terms: Terms,
+        events: mpsc::Sender<RunEvent>,
+        cancelled: Cancellation<'_>,
+    ) -> Result<RunReport, ToolError> {
+        let Work { head, past, again, journal } = work;
+        let ports = Ports {
+            tools: self.tool_caller(),
+            agents: Arc::new(StepRunner::new(self, terms.model)),
+            tokens: Arc::new(StepTokens(self.run_token(plan).await?)),
+            journal,
+            cache: Arc::new(ValueCache::new(state_directory(self.root()).join("aql-cache"))),
+            world: Arc::new(KernelWorld::new(self)),
+        };
+        let options = RunOptions {
+            id: head.id.clone(),
+            actor: Actor::Agent(terms.actor),
+            consent: terms.consent,
+            inputs: head.inputs.clone(),
+            past,
+            again,
+            shuffle: None,
+        };
+        let run = tgp_aql::run(plan, options, &ports, events, cancelled).await;
+        let error = match &run {
+            Ok(report) => report.error.clone(),
+            Err(error) => Some(error.clone()),
+        };
+        self.runs().end(&head.id, &End { error: error.clone() })?;
+        let sources = serde_json::to_value(&head.sources).unwrap_or_default();
+        let arguments = json!({
+            "run": head.id,
+            "query": head.query,
+            "sources": canonical::hash(&sources).ok(),
+            "inputs": canonical::hash(&Value::Object(head.inputs)).ok(),
+        });
+        let told = error.map_or(ToolResult::Done(Value::Null), ToolResult::Failed);
+        self.record_act(ACT, arguments, told).await?;
+        self.flush().await?;
+        run
+    }
+
+    /// A token that is good for the tools of this query only; each step gets less of it.
+    async fn run_token(&self, plan: &Plan) -> Result<CapabilityToken, ToolError> {
+        let mut tools = BTreeSet::new();
+        tools_of(&plan.body, &mut tools);
+        tools.extend(StepTokens::besides(&tools));
+        let seconds = plan.budget.time.map_or(USUAL_SECONDS, |time| time.as_secs()) + TOKEN_SLACK_SECONDS;
+        let caveats = Caveats {
+            tools: Some(tools.into_iter().collect()),
+            expires_ms: Some(SystemClock.now_ms() + seconds * 1000),
+            note: Some(format!("a run of the query {}", plan.name)),
+            ..Caveats::default()
+        };
+        self.mint_token(&caveats).await
+    }
+}
+
+/// The query of a file that is meant: the one of this name, or the only one.
+///
+/// # Errors
+/// `EVALIDATION` with the names there are.
+pub fn choose_query(compiled: &Compiled, name: Option<&str>) -> Result<Arc<Plan>, ToolError> {
+    let names: Vec<&str> = compiled.queries.iter().map(|plan| plan.name.as_str()).collect();
+    let found = match (name, compiled.queries.as_slice()) {
+        (None, [only]) => return Ok(Arc::clone(only)),
+        (None, []) => {
+            return Err(ToolError::new(Code::Validation, "the file holds no query")
+                .help("write one: query Name { step: agent() { prompt: \"…\" } }"));
+        }
+        (None, _) => None,
+        (Some(name), queries) => queries.iter().find(|plan| plan.name == name),
+    };
+    found.map(Arc::clone).ok_or_else(|| {
+        let message = match name {
+            Some(name) => format!("there is no query `{name}` in the file"),
+            None => "the file holds several queries".to_owned(),
+        };
+        ToolError::new(Code::Validation, message).help(format!("name one of them: {}", names.join(", ")))
+    })
+}
+
+/// Every tool that a step of these, or of what is inside them, can call.
+fn tools_of(block: &Block, tools: &mut BTreeSet<String>) {
+    for step in &block.steps {
+        match &step.kind {
+            Kind::Agent(agent) => tools.extend(agent.tools.iter().cloned()),
+            Kind::Tool { tool, .. } => drop(tools.insert(tool.clone())),
+            Kind::Exec { .. } => drop(tools.insert("exec_tool".to_owned())),
+            Kind::Graph { .. } => drop(tools.insert("graph_query".to_owned())),
+            Kind::Sql { .. } => drop(tools.insert("exec_sql".to_owned())),
+            Kind::Merge { .. } => {}
+            Kind::Map { body, .. } => tools_of(body, tools),
+            Kind::When { then, otherwise, .. } => {
+                tools_of(then, tools);
+                otherwise.iter().for_each(|block| tools_of(block, tools));
+            }
+            Kind::Query { query, .. } => tools_of(&query.body, tools),
+        }
+    }
+}
+
+/// What a run has of its own.
+struct Work {
+    head: Head,
+    past: Vec<Line>,
+    again: Vec<String>,
+    journal: Arc<dyn Journal>,
+}
+
+/// On which terms it works.
+struct Terms {
+    model: ModelChoice,
+    consent: Consent,
+    actor: String,
+}

@@ -1,0 +1,129 @@
+//! What a run asks this kernel besides calls: tokens, versions, the fate of calls.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde_json::Value;
+use tgp_agent::{Clock, Fate as CallFate, Recovery};
+use tgp_aql::{Fate, Scope, Tokens, World};
+use tgp_contract::{
+    CapabilityToken, EntryKind, FileSystem, Graph, GraphQuestion, RelativePath, ToolError, canonical,
+};
+use tgp_policy::{Caveats, attenuate};
+use tgp_vfs::DiskFs;
+
+use crate::Kernel;
+use crate::sessions::{AuditRecovery, SystemClock};
+
+/// What a forged tool can call, besides being run.
+const BRIDGE: [&str; 2] = ["exec_sql", "fetch"];
+/// Where forged tools are, below the agent's root.
+const TOOLS: &str = "tools";
+/// More are not hashed for each step; nothing of them is cached then.
+const MAX_TOOLS: usize = 5_000;
+const MAX_TOOLS_BYTES: u64 = 64 << 20;
+const EXEC: &str = "exec_tool";
+/// A question whose answer is the same for every graph; what matters is the commit it is about.
+const ANYTHING: &str = "RETURN 1 AS one";
+
+/// Narrows the token of a run for each of its steps.
+pub(super) struct StepTokens(pub(super) CapabilityToken);
+
+impl StepTokens {
+    /// What is called besides the tools that a step names.
+    pub(super) fn besides(tools: &BTreeSet<String>) -> Vec<String> {
+        if tools.contains(EXEC) { BRIDGE.map(str::to_owned).to_vec() } else { Vec::new() }
+    }
+}
+
+impl Tokens for StepTokens {
+    fn attenuated(&self, scope: &Scope) -> Result<Option<CapabilityToken>, ToolError> {
+        let named: BTreeSet<String> = scope.tools.iter().cloned().collect();
+        let besides = Self::besides(&named);
+        let runs_tools = !besides.is_empty();
+        let mut tools: Vec<String> = named.into_iter().chain(besides).collect();
+        // No tool at all is a list that no tool is on.
+        if tools.is_empty() {
+            tools.push("none".to_owned());
+        }
+        let caveats = Caveats {
+            tools: Some(tools),
+            // What a forged tool calls for its part would be counted as well.
+            calls: scope.calls.filter(|_| !runs_tools),
+            session: Some(scope.session.clone()),
+            note: Some(format!("step {}", scope.step)),
+            ..Caveats::default()
+        };
+        attenuate(&self.0, &caveats).map(Some)
+    }
+}
+
+/// The kernel as a run sees it.
+pub(super) struct KernelWorld {
+    root: PathBuf,
+    graph: Arc<dyn Graph>,
+    recovery: AuditRecovery,
+}
+
+impl KernelWorld {
+    pub(super) fn new(kernel: &Kernel) -> Self {
+        Self {
+            root: kernel.root().to_owned(),
+            graph: kernel.knowledge().graph(),
+            recovery: AuditRecovery::new(kernel.root()),
+        }
+    }
+}
+
+#[async_trait]
+impl World for KernelWorld {
+    fn now_ms(&self) -> u64 {
+        SystemClock.now_ms()
+    }
+
+    async fn tools_version(&self) -> Option<String> {
+        let root = self.root.clone();
+        tokio::task::spawn_blocking(move || contents(&root)).await.ok()?
+    }
+
+    async fn graph_version(&self, commit: Option<&str>) -> Option<String> {
+        let mut question = GraphQuestion::new(ANYTHING);
+        question.commit = commit.map(str::to_owned);
+        let standing = self.graph.query(question).await.ok()?.standing;
+        Some(standing.commit).filter(|commit| !commit.is_empty() && !standing.draft)
+    }
+
+    async fn fate(&self, session: &str, call: &str) -> Result<Fate, ToolError> {
+        Ok(match self.recovery.fate(session, call).await? {
+            CallFate::Unknown => Fate::Unknown,
+            CallFate::Recorded { outcome } => {
+                let verdict = outcome.get("verdict").and_then(Value::as_str).unwrap_or_default();
+                let done = outcome.pointer("/outcome/ok").and_then(Value::as_bool).unwrap_or_default();
+                let let_through = matches!(verdict, "allowed" | "approved");
+                let entry = outcome.get("auditEntry").and_then(Value::as_u64).unwrap_or_default();
+                if done && let_through { Fate::CarriedOut { entry } } else { Fate::NotCarriedOut }
+            }
+        })
+    }
+}
+
+/// The hash of all forged tools: whatever one of them imports is among them. `None` where there are too many to look at.
+fn contents(root: &Path) -> Option<String> {
+    let files = DiskFs::open(root).ok()?;
+    let mut hashes = Vec::new();
+    let mut bytes = 0;
+    for entry in files.list(&RelativePath::new(TOOLS).ok()?).ok()? {
+        if entry.kind != EntryKind::File {
+            continue;
+        }
+        bytes += entry.size;
+        if hashes.len() >= MAX_TOOLS || bytes > MAX_TOOLS_BYTES {
+            return None;
+        }
+        let content = files.read(&entry.path).ok()?;
+        hashes.push(format!("{} {}", entry.path, canonical::sha256_hex(&content)));
+    }
+    Some(canonical::sha256_hex(hashes.join("\n").as_bytes()))
+}

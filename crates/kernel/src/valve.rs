@@ -1,0 +1,240 @@
+//! The valve of this kernel: what changes in the project becomes events, and events become work through the router.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde_json::{Map, Value, json};
+use tgp_agent::Clock;
+use tgp_aql::Plan;
+use tgp_contract::{
+    Actor, AgentRunner, AgentTask, CallContext, Cancellation, CapabilityToken, Consent, RelativePath,
+    ToolCall, ToolError,
+};
+use tgp_policy::Caveats;
+use tgp_valve::{Action, ActionReport, Actions, AgentAction, Look, Status, Trigger, Valve, ValveOptions};
+use tokio::sync::mpsc;
+
+use crate::Kernel;
+use crate::queries::{QueryRequest, choose_query};
+use crate::sessions::{ModelChoice, StepRunner, SystemClock, new_id};
+use crate::settings::state_directory;
+
+/// What is known of the files, in the kernel's own state.
+const JOURNAL: &str = "valve.sqlite";
+/// Who is told of what.
+const PERSONAS: &str = ".sage/valve.yml";
+/// How long the token of one action lives: longer than anything that runs by itself should.
+const TOKEN_SECONDS: u64 = 86_400;
+/// Turns of an agent that a persona asks, where it does not say.
+const USUAL_STEPS: u64 = 16;
+/// What a forged tool calls for its part.
+const TOOL_CALLS: [&str; 3] = ["exec_tool", "exec_sql", "fetch"];
+/// Events of a query that nobody watches.
+const EVENTS: usize = 16;
+
+/// How a valve works.
+#[derive(Clone, Debug, Default)]
+pub struct ValveRequest {
+    /// Whether a first look tells of every file as created. Otherwise it is only remembered.
+    pub all: bool,
+    /// Whether what personas do counts as agreed to; otherwise somebody is asked, or it is refused.
+    pub agreed: bool,
+    /// The model of personas that name none.
+    pub model: ModelChoice,
+    pub look: Look,
+}
+
+impl Kernel {
+    /// The valve of this project. Two cannot work at the same time.
+    ///
+    /// # Errors
+    /// `ECONFIG` when the personas cannot be read, `ECONFLICT` when another one works.
+    pub fn valve(&self, request: ValveRequest) -> Result<Valve, ToolError> {
+        let consent = if request.agreed { Consent::Given } else { Consent::Ask };
+        Valve::open(&ValveOptions {
+            project: self.project().to_owned(),
+            journal: state_directory(self.root()).join(JOURNAL),
+            personas_file: RelativePath::new(PERSONAS)?,
+            chronicle: self.knowledge().chronicle(),
+            actions: Arc::new(KernelActions { kernel: self.share(), consent, model: request.model }),
+            clock: Arc::new(|| SystemClock.now_ms()),
+            all: request.all,
+            look: request.look,
+        })
+    }
+
+    /// How the valve stands, whether one works or not.
+    ///
+    /// # Errors
+    /// When its journal cannot be read.
+    pub fn valve_status(&self) -> Result<Status, ToolError> {
+        let journal = state_directory(self.root()).join(JOURNAL);
+        Valve::status(self.project(), &journal, &RelativePath::new(PERSONAS)?)
+    }
+}
+
+/// Does what personas want, through the router.
+struct KernelActions {
+    kernel: Kernel,
+    consent: Consent,
+    model: ModelChoice,
+}
+
+#[async_trait]
+impl Actions for KernelActions {
+    async fn act(
+        &self,
+        action: &Action,
+        trigger: &Trigger,
+        cancelled: Cancellation<'_>,
+    ) -> Result<ActionReport, ToolError> {
+        match action {
+            Action::Record => Ok(ActionReport::default()),
+            Action::Tool { path, args } => self.run_tool(path, args, trigger, cancelled).await,
+            Action::Query { file, name, inputs } => {
+                self.run_query(file, name.as_deref(), inputs, trigger, cancelled).await
+            }
+            Action::Agent(agent) => self.ask_agent(agent, trigger, cancelled).await,
+        }
+    }
+}
+
+impl KernelActions {
+    /// The tool gets its arguments, and the trigger as `trigger`.
+    async fn run_tool(
+        &self,
+        path: &str,
+        args: &Map<String, Value>,
+        trigger: &Trigger,
+        cancelled: Cancellation<'_>,
+    ) -> Result<ActionReport, ToolError> {
+        let mut args = args.clone();
+        args.insert("trigger".to_owned(), json!(trigger));
+        let session = session_of(trigger);
+        let token = self.token(&TOOL_CALLS.map(str::to_owned), &session, trigger).await?;
+        let call = ToolCall {
+            id: format!("valve-{}", trigger.sequence),
+            tool: "exec_tool".to_owned(),
+            arguments: json!({ "path": path, "args": args }),
+        };
+        let context = CallContext {
+            actor: Actor::Agent(actor_of(trigger)),
+            session,
+            consent: self.consent,
+            dry_run: false,
+            depth: 0,
+            token: Some(token),
+        };
+        let record = self.kernel.tool_caller().call(call, context, cancelled).await;
+        let data = record.result.into_result()?;
+        let result = data.get("result").map(Value::to_string).unwrap_or_default();
+        Ok(ActionReport { summary: format!("{path} answered {result}"), files: record.files })
+    }
+
+    /// Inputs of the query that are not given are taken from the trigger, by name.
+    async fn run_query(
+        &self,
+        file: &str,
+        name: Option<&str>,
+        inputs: &Map<String, Value>,
+        trigger: &Trigger,
+        cancelled: Cancellation<'_>,
+    ) -> Result<ActionReport, ToolError> {
+        let text = self.kernel.query_source(file)?;
+        let compiled = self.kernel.compile_queries(file, &text).map_err(|problems| problems.to_error())?;
+        let plan = choose_query(&compiled, name)?;
+        let request = QueryRequest {
+            compiled: &compiled,
+            plan: &plan,
+            inputs: inputs_of(&plan, inputs, trigger),
+            model: self.model.clone(),
+            consent: self.consent,
+            actor: actor_of(trigger),
+        };
+        let (events, mut heard) = mpsc::channel(EVENTS);
+        let drain = async { while heard.recv().await.is_some() {} };
+        let (report, ()) = tokio::join!(self.kernel.run_query(request, events, cancelled), drain);
+        let report = report?;
+        if let Some(error) = report.error {
+            return Err(error.detail("run", report.run));
+        }
+        let summary = format!("run {} of {}: {}", report.run, report.query, report.outputs);
+        Ok(ActionReport { summary, files: report.files })
+    }
+
+    async fn ask_agent(
+        &self,
+        agent: &AgentAction,
+        trigger: &Trigger,
+        cancelled: Cancellation<'_>,
+    ) -> Result<ActionReport, ToolError> {
+        let session = new_id(SystemClock.now_ms(), None)?;
+        let tools = agent.tools.clone().unwrap_or_default();
+        let mut allowed = tools.clone();
+        if tools.iter().any(|tool| tool == "exec_tool") {
+            allowed.extend(TOOL_CALLS.map(str::to_owned));
+        }
+        let token = self.token(&allowed, &session, trigger).await?;
+        let told = serde_json::to_string_pretty(trigger).unwrap_or_default();
+        let task = AgentTask {
+            session: session.clone(),
+            actor: actor_of(trigger),
+            model: agent.model.clone(),
+            system: None,
+            prompt: format!("{}\n\nWhat happened, as data:\n```json\n{told}\n```", agent.prompt),
+            tools,
+            temperature: None,
+            max_steps: agent.max_steps.unwrap_or(USUAL_STEPS),
+            max_tokens: None,
+            correction: None,
+            consent: self.consent,
+            token: Some(token),
+        };
+        let runner = StepRunner::new(&self.kernel, self.model.clone());
+        let work = runner.work(task, cancelled).await?;
+        Ok(ActionReport { summary: format!("session {session}: {}", work.answer), files: work.files })
+    }
+
+    /// A token that is good for these tools in this session.
+    async fn token(
+        &self,
+        tools: &[String],
+        session: &str,
+        trigger: &Trigger,
+    ) -> Result<CapabilityToken, ToolError> {
+        let tools = if tools.is_empty() { vec!["none".to_owned()] } else { tools.to_vec() };
+        let caveats = Caveats {
+            tools: Some(tools),
+            session: Some(session.to_owned()),
+            expires_ms: Some(SystemClock.now_ms() + TOKEN_SECONDS * 1000),
+            note: Some(format!("persona {}", trigger.persona)),
+            ..Caveats::default()
+        };
+        self.kernel.mint_token(&caveats).await
+    }
+}
+
+fn actor_of(trigger: &Trigger) -> String {
+    format!("valve:{}", trigger.persona)
+}
+
+fn session_of(trigger: &Trigger) -> String {
+    format!("valve-{}", trigger.persona)
+}
+
+/// What is given, and of what the query wants besides whatever the trigger knows.
+fn inputs_of(plan: &Plan, given: &Map<String, Value>, trigger: &Trigger) -> Map<String, Value> {
+    let told = json!(trigger);
+    let known = |name: &str| match name {
+        "trigger" => Some(told.clone()),
+        "path" | "file" => Some(json!(trigger.file_path)),
+        name => told.get(name).cloned(),
+    };
+    let mut inputs = given.clone();
+    for input in plan.inputs.iter().filter(|input| !given.contains_key(&input.name)) {
+        if let Some(value) = known(&input.name) {
+            inputs.insert(input.name.clone(), value);
+        }
+    }
+    inputs
+}

@@ -1,0 +1,273 @@
+//! Actions that are carried out: each at most once, those of one persona one after the other.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use tgp_contract::{Cancellation, Code, FileEffect, Root, ToolError};
+use tokio::sync::watch;
+use tokio::task::{Id, JoinError, JoinSet};
+
+use crate::decide::{MAX_CHAIN, tell_outcome};
+use crate::engine::{Core, blocking};
+use crate::failure::Failure;
+use crate::journal::{Which, Work};
+use crate::outlet::Outlet;
+use crate::{ActionReport, ActionState, Trigger, ValveEvent};
+
+/// Personas whose actions are carried out at once. Each may be an agent or a worker process.
+const MAX_RUNNING: usize = 4;
+/// Characters of a summary or message in an event.
+const MAX_TOLD: usize = 2_000;
+/// Files of one report that are remembered as its work.
+const MAX_FILES: usize = 10_000;
+/// How long an action that is told to end may take for it. After that it counts as interrupted.
+const END_WAIT: Duration = Duration::from_secs(10);
+
+/// The detail of an error that lists what was changed before it.
+const FILES: &str = "files";
+
+type Ended = Result<ActionReport, ToolError>;
+/// The end of a task, or how it broke off.
+pub(crate) type Joined = Result<(Id, Ended), JoinError>;
+
+/// Begins actions and waits for them.
+pub(crate) struct Runner {
+    tasks: JoinSet<Ended>,
+    running: HashMap<Id, Trigger>,
+    stop: watch::Sender<bool>,
+}
+
+/// What is decided about an action that waited.
+enum Verdict {
+    /// With the number of actions before it, of which some may not have been known when its trigger was found.
+    Begin(u32),
+    Suppress(&'static str),
+}
+
+impl Runner {
+    pub(crate) fn new() -> Self {
+        Self { tasks: JoinSet::new(), running: HashMap::new(), stop: watch::Sender::new(false) }
+    }
+
+    pub(crate) fn is_idle(&self) -> bool {
+        self.running.is_empty()
+    }
+
+    /// The numbers of the actions that are carried out now.
+    pub(crate) fn suspects(&self) -> Vec<u64> {
+        self.running.values().map(|trigger| trigger.sequence).collect()
+    }
+
+    /// What was begun when the process ended is not begun again; it is told that nobody knows how it ended.
+    pub(crate) async fn recover(core: &Arc<Core>, outlet: &mut Outlet) -> Result<(), Failure> {
+        let works = blocking(core, |core| core.transact(|ledger| ledger.works(Which::Begun))).await?;
+        for work in works {
+            interrupt(core, outlet, work.trigger).await?;
+        }
+        Ok(())
+    }
+
+    /// Begins what can be begun now.
+    pub(crate) async fn start(&mut self, core: &Arc<Core>, outlet: &mut Outlet) -> Result<(), Failure> {
+        loop {
+            if self.running.len() >= MAX_RUNNING {
+                return Ok(());
+            }
+            let works = blocking(core, |core| core.transact(|ledger| ledger.works(Which::Next))).await?;
+            let Some(work) = works.into_iter().find(|work| self.may_begin(work)) else { return Ok(()) };
+            let Work { action, trigger, suspects } = work;
+            let (asked, mut trigger) =
+                blocking(core, move |core| Ok((judge(core, &trigger, &suspects)?, trigger))).await?;
+            match asked {
+                Verdict::Begin(depth) => trigger.depth = depth,
+                Verdict::Suppress(reason) => {
+                    outlet.send(done(&trigger, Err(None), Some(reason))).await;
+                    continue;
+                }
+            }
+            outlet.send(ValveEvent::from(&trigger)).await;
+            let actions = Arc::clone(&core.actions);
+            let mut stop = self.stop.subscribe();
+            let given = trigger.clone();
+            let handle = self.tasks.spawn(async move {
+                let cancelled: Cancellation<'_> = Box::pin(async move {
+                    let _ = stop.wait_for(|is_wanted| *is_wanted).await;
+                });
+                actions.act(&action, &given, cancelled).await
+            });
+            self.running.insert(handle.id(), trigger);
+        }
+    }
+
+    /// An action waits for its persona, and for those that may have caused it: only their reports tell.
+    fn may_begin(&self, work: &Work) -> bool {
+        !self.running.values().any(|running| {
+            running.persona == work.trigger.persona || work.suspects.contains(&running.sequence)
+        })
+    }
+
+    /// Waits for the end of one action; forever when there is none.
+    pub(crate) async fn ended(&mut self) -> Joined {
+        match self.tasks.join_next_with_id().await {
+            Some(ended) => ended,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Writes down how one ended.
+    pub(crate) async fn finish(
+        &mut self,
+        core: &Arc<Core>,
+        outlet: &mut Outlet,
+        ended: Joined,
+    ) -> Result<(), Failure> {
+        let (id, ended) = match ended {
+            Ok(ended) => ended,
+            Err(error) => {
+                let failed = ToolError::new(Code::Internal, format!("the action broke off: {error}"))
+                    .help("report this with the persona's action");
+                (error.id(), Err(failed))
+            }
+        };
+        let Some(trigger) = self.running.remove(&id) else { return Ok(()) };
+        let told = done(&trigger, ended.as_ref().map_err(Some), None);
+        blocking(core, move |core| write_down(core, &trigger, &ended)).await?;
+        outlet.send(told).await;
+        Ok(())
+    }
+
+    /// Tells all to end, and waits for them for a while.
+    pub(crate) async fn end(mut self, core: &Arc<Core>, outlet: &mut Outlet) -> Result<(), Failure> {
+        self.stop.send_replace(true);
+        let limit = tokio::time::Instant::now() + END_WAIT;
+        while !self.is_idle() {
+            match tokio::time::timeout_at(limit, self.ended()).await {
+                Ok(ended) => self.finish(core, outlet, ended).await?,
+                Err(_) => break,
+            }
+        }
+        self.tasks.abort_all();
+        for (_, trigger) in self.running.drain() {
+            interrupt(core, outlet, trigger).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Decides whether an action is still to be begun, and writes the decision down.
+fn judge(core: &Core, trigger: &Trigger, suspects: &[u64]) -> Result<Verdict, Failure> {
+    let now_ms = core.now_ms();
+    core.transact(|ledger| {
+        let made = match ledger.made_by(&trigger.file_path, suspects)? {
+            Some(made) => Some(made),
+            None => ledger.made(&trigger.file_path, trigger.after.as_deref())?,
+        };
+        let depth = made.as_ref().map_or(0, |made| made.depth.saturating_add(1)).max(trigger.depth);
+        let reason = match made {
+            Some(made) if made.persona == trigger.persona => "own",
+            Some(_) if depth >= MAX_CHAIN => "chain",
+            // It failed while this change was made, and did not say what it has changed.
+            None if ledger.has_failed(&trigger.persona, suspects)? => "own",
+            _ => {
+                ledger.begin_work(trigger.sequence)?;
+                return Ok(Verdict::Begin(depth));
+            }
+        };
+        ledger.end_work(trigger.sequence, ActionState::Suppressed, Some(reason))?;
+        let outcome = Map::from_iter([
+            ("ok".to_owned(), Value::from(false)),
+            ("suppressed".to_owned(), Value::from(reason)),
+        ]);
+        tell_outcome(ledger, trigger, outcome, now_ms)?;
+        Ok(Verdict::Suppress(reason))
+    })
+}
+
+fn write_down(core: &Core, trigger: &Trigger, ended: &Ended) -> Result<(), Failure> {
+    let now_ms = core.now_ms();
+    core.transact(|ledger| {
+        let mut outcome = Map::new();
+        outcome.insert("ok".to_owned(), ended.is_ok().into());
+        let files = files_of(ended);
+        for effect in files.iter().filter(|effect| effect.root == Root::Project).take(MAX_FILES) {
+            ledger.put_made(&effect.path, effect.after.as_deref(), trigger)?;
+        }
+        ledger.forget_old_made()?;
+        match ended {
+            Ok(report) => {
+                ledger.end_work(trigger.sequence, ActionState::Done, None)?;
+                outcome.insert("message".to_owned(), shortened(&report.summary).into());
+            }
+            Err(error) => {
+                let message = shortened(&error.message);
+                ledger.end_work(trigger.sequence, ActionState::Failed, Some(&message))?;
+                outcome.insert("code".to_owned(), error.code.as_str().into());
+                outcome.insert("message".to_owned(), message.into());
+            }
+        }
+        tell_outcome(ledger, trigger, outcome, now_ms)
+    })
+}
+
+/// The files that an action has changed, also where it has failed after that.
+fn files_of(ended: &Ended) -> Vec<FileEffect> {
+    match ended {
+        Ok(report) => report.files.clone(),
+        Err(error) => error
+            .details
+            .get(FILES)
+            .and_then(|files| serde_json::from_value(files.clone()).ok())
+            .unwrap_or_default(),
+    }
+}
+
+async fn interrupt(core: &Arc<Core>, outlet: &mut Outlet, trigger: Trigger) -> Result<(), Failure> {
+    let error = ToolError::new(Code::Internal, "the valve ended while the action was carried out").help(
+        "look at what it has done, and repeat it by hand where that is right; it is not repeated by itself",
+    );
+    let told = done(&trigger, Err(Some(&error)), None);
+    let message = error.message;
+    blocking(core, move |core| {
+        let now_ms = core.now_ms();
+        core.transact(|ledger| {
+            ledger.end_work(trigger.sequence, ActionState::Interrupted, Some(&message))?;
+            let outcome = Map::from_iter([
+                ("ok".to_owned(), Value::from(false)),
+                ("code".to_owned(), Value::from(Code::Internal.as_str())),
+                ("message".to_owned(), Value::from(message.as_str())),
+                ("interrupted".to_owned(), Value::from(true)),
+            ]);
+            tell_outcome(ledger, &trigger, outcome, now_ms)
+        })
+    })
+    .await?;
+    outlet.send(told).await;
+    Ok(())
+}
+
+fn done(
+    trigger: &Trigger,
+    ended: Result<&ActionReport, Option<&ToolError>>,
+    suppressed: Option<&str>,
+) -> ValveEvent {
+    let report = ended.ok().cloned().unwrap_or_default();
+    ValveEvent::ActionDone {
+        persona: trigger.persona.clone(),
+        file_path: trigger.file_path.clone(),
+        trigger: trigger.event_id.clone(),
+        ok: ended.is_ok(),
+        summary: shortened(&report.summary),
+        files: report.files,
+        error: ended.err().flatten().cloned(),
+        suppressed: suppressed.map(str::to_owned),
+    }
+}
+
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(MAX_TOLD) {
+        None => text.to_owned(),
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+    }
+}

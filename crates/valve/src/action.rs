@@ -1,0 +1,89 @@
+//! What a persona does besides telling, and whoever can do it.
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use tgp_contract::{Cancellation, FileEffect, RelativePath, ToolError};
+
+use crate::event::TriggerCause;
+use crate::{ChangeKind, ValveEvent};
+
+/// What a persona does when it is triggered.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Action {
+    /// The event is all.
+    #[default]
+    Record,
+    /// Runs a forged tool.
+    Tool { path: String, args: Map<String, Value> },
+    /// Runs a query of a file; the only one in it where no name is given.
+    Query { file: String, name: Option<String>, inputs: Map<String, Value> },
+    /// Asks an agent.
+    Agent(AgentAction),
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AgentAction {
+    pub prompt: String,
+    pub model: Option<String>,
+    /// Nothing where the file says nothing; an empty list is an agent without tools.
+    pub tools: Option<Vec<String>>,
+    pub max_steps: Option<u64>,
+}
+
+/// Why an action is begun: the event that is in the chronicle.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Trigger {
+    pub event_id: String,
+    pub sequence: u64,
+    pub persona: String,
+    pub file_path: RelativePath,
+    pub change: ChangeKind,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<RelativePath>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
+    pub trigger: TriggerCause,
+    /// How many actions stand between a change from outside and this one.
+    pub depth: u32,
+    pub timestamp: String,
+}
+
+/// What an action has done.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ActionReport {
+    /// One line for people.
+    pub summary: String,
+    /// Every file of the project that it changed: without them a persona would be triggered by itself.
+    pub files: Vec<FileEffect>,
+}
+
+/// Whoever can carry out actions. The kernel's takes them through the router.
+#[async_trait]
+pub trait Actions: Send + Sync {
+    /// Carries out one action. It is called at most once for a trigger, and never for [`Action::Record`].
+    ///
+    /// # Errors
+    /// Whatever the action fails with. It becomes the outcome in the chronicle and stops nothing else. Files that were
+    /// changed before it stand in `details.files`, as in [`ActionReport::files`].
+    async fn act(
+        &self,
+        action: &Action,
+        trigger: &Trigger,
+        cancelled: Cancellation<'_>,
+    ) -> Result<ActionReport, ToolError>;
+}
+
+impl From<&Trigger> for ValveEvent {
+    fn from(trigger: &Trigger) -> Self {
+        Self::ActionBegun {
+            persona: trigger.persona.clone(),
+            file_path: trigger.file_path.clone(),
+            trigger: trigger.event_id.clone(),
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! From a change to the events and actions that follow from it, within one transaction.
+
+use serde_json::{Map, Value};
+use tgp_contract::{ChronicleEvent, EventActor, RelativePath};
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+use crate::change::{Change, ChangeKind};
+use crate::event::{ACTION_EVENT, PROJECT_CHRONICLE, TRIGGER_EVENT, TriggerCause, TriggerType};
+use crate::failure::Failure;
+use crate::journal::{Held, Ledger, NewWork, Number, Waiting};
+use crate::personas::{Persona, Personas};
+use crate::reconcile::Found;
+use crate::{Action, Trigger};
+
+/// Personas of which one wakes the next: so many in a row that each may do something.
+pub(crate) const MAX_CHAIN: u32 = 3;
+/// Actions that may wait. A first look that tells of a whole project would otherwise ask an agent about every file of it
+/// without anybody noticing.
+const MAX_PENDING: u64 = 100_000;
+
+/// Decides about changes that were found at one moment.
+pub(crate) struct Decider<'a, 't> {
+    pub(crate) ledger: &'a Ledger<'t>,
+    pub(crate) personas: &'a Personas,
+    pub(crate) now_ms: u64,
+    /// The actions that are carried out now.
+    pub(crate) suspects: &'a [u64],
+    pending: u64,
+}
+
+impl<'a, 't> Decider<'a, 't> {
+    pub(crate) fn new(
+        ledger: &'a Ledger<'t>,
+        personas: &'a Personas,
+        now_ms: u64,
+        suspects: &'a [u64],
+    ) -> Result<Self, Failure> {
+        Ok(Self { ledger, personas, now_ms, suspects, pending: ledger.pending_works()? })
+    }
+
+    /// Tells what has waited for the end of a cooldown.
+    pub(crate) fn release(&mut self) -> Result<(), Failure> {
+        for held in self.ledger.take_due(self.now_ms)? {
+            self.release_one(held)?;
+        }
+        self.ledger.drop_cooldowns(self.now_ms)
+    }
+
+    fn release_one(&mut self, held: Held) -> Result<(), Failure> {
+        // Of a persona that is gone from the file nobody wants to hear.
+        let Some(persona) = self.personas.iter().find(|persona| persona.name == held.persona) else {
+            return Ok(());
+        };
+        self.tell(persona, &held.change, held.cause)
+    }
+
+    pub(crate) fn decide(&mut self, found: &Found) -> Result<(), Failure> {
+        let change = &found.change;
+        if self.ledger.made(&change.path, change.after.as_deref())?.is_none() {
+            self.ledger.forget_made(&change.path)?;
+        }
+        for (number, persona) in self.personas.iter().enumerate() {
+            if !persona.changes.contains(&change.kind) {
+                continue;
+            }
+            let filter = persona.filter_of(&change.path).or_else(|| persona.filter_of(change.from.as_ref()?));
+            let Some(filter) = filter else { continue };
+            let cause = if persona.wants_contents() {
+                let Some(pattern) = found.patterns.get(&number) else { continue };
+                TriggerCause { kind: TriggerType::Content, details: pattern.clone() }
+            } else {
+                TriggerCause { kind: TriggerType::Filter, details: filter.to_owned() }
+            };
+            self.tell_or_hold(persona, change, cause)?;
+        }
+        Ok(())
+    }
+
+    fn tell_or_hold(
+        &mut self,
+        persona: &Persona,
+        change: &Change,
+        cause: TriggerCause,
+    ) -> Result<(), Failure> {
+        if change.kind == ChangeKind::Renamed {
+            // What was gathered of either name belongs before it, and is told at once.
+            for path in change.from.iter().chain([&change.path]) {
+                if let Some(held) = self.ledger.take_held(&persona.name, path)? {
+                    self.release_one(held)?;
+                }
+            }
+            return self.tell(persona, change, cause);
+        }
+        let Some(until) = self.ledger.cooldown(&persona.name, &change.path, self.now_ms)? else {
+            return self.tell(persona, change, cause);
+        };
+        let change = match self.ledger.take_held(&persona.name, &change.path)? {
+            Some(held) => held.change.then(change.clone()),
+            None => Some(change.clone()),
+        };
+        match change {
+            Some(change) => {
+                self.ledger.hold(&Held { persona: persona.name.clone(), due_ms: until, change, cause })
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Finishes the event, and puts down the action that follows from it.
+    fn tell(&mut self, persona: &Persona, change: &Change, cause: TriggerCause) -> Result<(), Failure> {
+        let made = self.ledger.made(&change.path, change.after.as_deref())?;
+        let depth = made.as_ref().map_or(0, |made| made.depth.saturating_add(1));
+        let is_own = made.as_ref().is_some_and(|made| made.persona == persona.name);
+        let suppressed = if persona.action == Action::Record || is_own {
+            None
+        } else if depth >= MAX_CHAIN {
+            Some("chain")
+        } else if self.pending >= MAX_PENDING {
+            Some("full")
+        } else {
+            None
+        };
+        let mut fields = Map::new();
+        fields.insert("persona".to_owned(), persona.name.clone().into());
+        fields.insert("change".to_owned(), change.kind.as_str().into());
+        let mut add = |name: &str, value: Option<&str>| {
+            fields.extend(value.map(|value| (name.to_owned(), Value::from(value))));
+        };
+        add("from", change.from.as_ref().map(RelativePath::as_str));
+        add("before", change.before.as_deref());
+        add("after", change.after.as_deref());
+        add("causedBy", made.as_ref().map(|made| made.persona.as_str()));
+        add("suppressed", suppressed);
+        let trigger = serde_json::to_value(&cause).map_err(|error| Failure::Event(error.to_string()))?;
+        fields.insert("trigger".to_owned(), trigger);
+        let told = put(self.ledger, TRIGGER_EVENT, &persona.name, &change.path, fields, self.now_ms)?;
+        if !persona.cooldown.is_zero() {
+            let cooldown = u64::try_from(persona.cooldown.as_millis()).unwrap_or(u64::MAX);
+            let until = self.now_ms.saturating_add(cooldown);
+            self.ledger.set_cooldown(&persona.name, &change.path, until)?;
+        }
+        if persona.action == Action::Record || is_own || suppressed.is_some() {
+            return Ok(());
+        }
+        self.pending += 1;
+        let trigger = Trigger {
+            event_id: told.event.event_id.unwrap_or_default(),
+            sequence: told.sequence,
+            persona: persona.name.clone(),
+            file_path: change.path.clone(),
+            change: change.kind,
+            from: change.from.clone(),
+            before: change.before.clone(),
+            after: change.after.clone(),
+            trigger: cause,
+            depth,
+            timestamp: told.event.timestamp,
+        };
+        self.ledger.put_work(&NewWork { action: &persona.action, trigger: &trigger, suspects: self.suspects })
+    }
+}
+
+/// Puts down what came of an action.
+pub(crate) fn tell_outcome(
+    ledger: &Ledger<'_>,
+    trigger: &Trigger,
+    mut outcome: Map<String, Value>,
+    now_ms: u64,
+) -> Result<(), Failure> {
+    let mut fields = Map::new();
+    fields.insert("persona".to_owned(), trigger.persona.clone().into());
+    fields.insert("trigger".to_owned(), trigger.event_id.clone().into());
+    fields.append(&mut outcome);
+    put(ledger, ACTION_EVENT, &trigger.persona, &trigger.file_path, fields, now_ms)?;
+    Ok(())
+}
+
+/// Gives an event its number, its time and so its id, which it keeps whatever happens.
+fn put(
+    ledger: &Ledger<'_>,
+    kind: &str,
+    persona: &str,
+    path: &RelativePath,
+    mut fields: Map<String, Value>,
+    now_ms: u64,
+) -> Result<Waiting, Failure> {
+    let sequence = ledger.count_up(Number::LastSequence)?;
+    fields.insert("sequence".to_owned(), sequence.into());
+    let mut event = ChronicleEvent {
+        event_id: None,
+        kind: kind.to_owned(),
+        timestamp: timestamp(now_ms),
+        actor: EventActor { agent: "valve".to_owned(), id: "watcher".to_owned() },
+        file_path: Some(path.as_str().to_owned()),
+        fields,
+    };
+    let id = event.compute_id().map_err(|error| Failure::Event(error.to_string()))?;
+    event.event_id = Some(id);
+    // A name that has no room for the ending is told of in the project's chronicle.
+    let chronicle = RelativePath::new(&format!("{path}.sage"))
+        .or_else(|_| RelativePath::new(PROJECT_CHRONICLE))
+        .map_err(|error| Failure::Event(error.to_string()))?;
+    let waiting = Waiting { sequence, chronicle, persona: persona.to_owned(), event };
+    ledger.put_event(&waiting)?;
+    Ok(waiting)
+}
+
+fn timestamp(now_ms: u64) -> String {
+    OffsetDateTime::from_unix_timestamp_nanos(i128::from(now_ms) * 1_000_000)
+        .ok()
+        .and_then(|time| time.format(&Rfc3339).ok())
+        .unwrap_or_else(|| "1970-01-01T00:00:00Z".to_owned())
+}

@@ -1,0 +1,315 @@
+//! What all parts of a valve share, and one look at the tree from its beginning to its transaction.
+
+use std::collections::HashSet;
+use std::io::Read;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tgp_contract::{Cancellation, Chronicle, Code, RelativePath, ToolError};
+
+use crate::decide::Decider;
+use crate::failure::Failure;
+use crate::journal::{Journal, Ledger, Number};
+use crate::lock::Lock;
+use crate::personas::Personas;
+use crate::reconcile::Comparison;
+use crate::tree::{Blind, Hashing, RULE_FILES, Rules, Scope, Seen, Tree, Walk, WalkError};
+use crate::{Actions, Clock};
+
+/// Events that may wait for a chronicle before nothing more is looked for. The changes stay on the disk meanwhile, and
+/// are found when there is room again.
+const MAX_WAITING: u64 = 100_000;
+/// Problems that were reported and are not reported again; beyond it some are told twice.
+const MAX_REPORTED: usize = 10_000;
+/// Problems of one look that are told.
+const MAX_PROBLEMS: usize = 100;
+/// More than the largest file of personas.
+const MAX_PERSONAS_BYTES: u64 = 1 << 20;
+
+/// What all parts of a valve share.
+pub(crate) struct Core {
+    pub(crate) tree: Tree,
+    journal: Mutex<Journal>,
+    personas: Mutex<InUse>,
+    pub(crate) personas_file: RelativePath,
+    pub(crate) chronicle: Arc<dyn Chronicle>,
+    pub(crate) actions: Arc<dyn Actions>,
+    pub(crate) clock: Clock,
+    pub(crate) all: bool,
+    pub(crate) lock: Mutex<Lock>,
+    reported: Mutex<HashSet<String>>,
+    /// What was wrong with the journal that this one has replaced, until it is told.
+    pub(crate) set_aside: Mutex<Option<(PathBuf, String)>>,
+}
+
+/// The personas in use, and the text that was read last, which may be broken.
+struct InUse {
+    personas: Arc<Personas>,
+    text: Option<String>,
+}
+
+/// What a core is made of.
+pub(crate) struct Parts {
+    pub(crate) tree: Tree,
+    pub(crate) journal: Journal,
+    pub(crate) lock: Lock,
+    pub(crate) set_aside: Option<(PathBuf, String)>,
+}
+
+/// What one look has found.
+#[derive(Debug, Default)]
+pub(crate) struct Looked {
+    pub(crate) files: u64,
+    pub(crate) is_baseline: bool,
+    pub(crate) changes: u64,
+    pub(crate) problems: Vec<ToolError>,
+    /// The rules are others than at the last look, so only the whole tree says what they mean. Nothing was written down.
+    pub(crate) wants_whole: bool,
+}
+
+/// One look.
+pub(crate) struct Look<'a> {
+    pub(crate) scope: Scope,
+    /// Is told of each directory before it is read.
+    pub(crate) enter: &'a mut dyn FnMut(&RelativePath),
+    /// The actions that are carried out now.
+    pub(crate) suspects: &'a [u64],
+    pub(crate) stop: &'a AtomicBool,
+}
+
+impl Core {
+    pub(crate) fn new(parts: Parts, options: &crate::ValveOptions) -> Result<Self, ToolError> {
+        let text = read_personas(&parts.tree, &options.personas_file)?;
+        let personas = Personas::parse(&text, options.personas_file.as_str())?;
+        Ok(Self {
+            tree: parts.tree,
+            journal: Mutex::new(parts.journal),
+            personas: Mutex::new(InUse { personas: Arc::new(personas), text: Some(text) }),
+            personas_file: options.personas_file.clone(),
+            chronicle: Arc::clone(&options.chronicle),
+            actions: Arc::clone(&options.actions),
+            clock: Arc::clone(&options.clock),
+            all: options.all,
+            lock: Mutex::new(parts.lock),
+            reported: Mutex::default(),
+            set_aside: Mutex::new(parts.set_aside),
+        })
+    }
+
+    pub(crate) fn now_ms(&self) -> u64 {
+        (self.clock)()
+    }
+
+    pub(crate) fn personas(&self) -> Arc<Personas> {
+        Arc::clone(&locked(&self.personas).personas)
+    }
+
+    /// Reads the file of personas again. Nothing when it is as it was; a broken one leaves the old personas in use.
+    pub(crate) fn reload(&self) -> Option<Result<u64, ToolError>> {
+        let read = read_personas(&self.tree, &self.personas_file);
+        let mut held = locked(&self.personas);
+        let text = match read {
+            Ok(text) if held.text.as_ref() == Some(&text) => return None,
+            Ok(text) => text,
+            Err(_) if held.text.is_none() => return None,
+            Err(failure) => {
+                held.text = None;
+                return Some(Err(failure.into()));
+            }
+        };
+        let parsed = Personas::parse(&text, self.personas_file.as_str());
+        held.text = Some(text);
+        Some(parsed.map(|personas| {
+            let count = personas.len() as u64;
+            held.personas = Arc::new(personas);
+            count
+        }))
+    }
+
+    /// One transaction.
+    pub(crate) fn transact<T>(
+        &self,
+        work: impl FnOnce(&Ledger<'_>) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        locked(&self.journal).transact(work)
+    }
+
+    /// Compares the tree, or a part of it, with the journal, and writes down what follows from it.
+    pub(crate) fn look(&self, look: Look<'_>) -> Result<Looked, Failure> {
+        let Look { scope, enter, suspects, stop } = look;
+        let (known, stored, is_first, waiting) = self.transact(|ledger| {
+            let is_first = ledger.number(Number::HasBaseline)?.is_none();
+            Ok((ledger.known(&scope)?, ledger.rules()?, is_first, ledger.event_count()?))
+        })?;
+        if waiting >= MAX_WAITING {
+            return Err(Failure::Full { waiting });
+        }
+        let seen = Walk { tree: &self.tree, stop, enter }.run(&scope).map_err(|error| match error {
+            WalkError::Root(source) => Failure::Project { path: self.tree.root().to_owned(), source },
+            WalkError::TooMany(most) => Failure::TooManyFiles(most),
+            WalkError::Stopped => Failure::Stopped,
+        })?;
+        let is_whole = scope == Scope::Whole;
+        if !is_whole && (is_first || rules_differ(&seen, &stored)) {
+            return Ok(Looked { wants_whole: true, ..Looked::default() });
+        }
+        let texts = seen.rules.texts.clone();
+        let old_rules = (is_whole && texts != stored).then(|| Rules::from_texts(stored));
+        let personas = self.personas();
+        let mut hashing = Hashing::new(&self.tree, stop, personas.want_contents());
+        let comparison = Comparison {
+            hashing: &mut hashing,
+            personas: &personas,
+            old_rules: old_rules.as_ref(),
+            is_silent: is_first && !self.all,
+        };
+        let difference = comparison.run(known, seen)?;
+        if stop.load(Ordering::Relaxed) {
+            return Err(Failure::Stopped);
+        }
+        let now_ms = self.now_ms();
+        let files = self.transact(|ledger| {
+            for path in &difference.forgotten {
+                ledger.forget(path)?;
+            }
+            for (path, known) in &difference.remembered {
+                ledger.remember(path, known)?;
+            }
+            if old_rules.is_some() {
+                ledger.set_rules(&texts)?;
+            }
+            let mut decider = Decider::new(ledger, &personas, now_ms, suspects)?;
+            decider.release()?;
+            for found in &difference.found {
+                decider.decide(found)?;
+            }
+            if is_whole {
+                ledger.set_number(Number::HasBaseline, 1)?;
+                ledger.set_number(Number::LastScanMs, now_ms)?;
+            }
+            ledger.file_count()
+        })?;
+        Ok(Looked {
+            files,
+            is_baseline: is_first && !self.all,
+            changes: difference.found.len() as u64,
+            problems: self.news(&difference.blind, is_whole),
+            wants_whole: false,
+        })
+    }
+
+    /// Tells what has waited for the end of a cooldown.
+    pub(crate) fn release(&self, suspects: &[u64]) -> Result<(), Failure> {
+        let (personas, now_ms) = (self.personas(), self.now_ms());
+        self.transact(|ledger| Decider::new(ledger, &personas, now_ms, suspects)?.release())
+    }
+
+    /// What was not reported before.
+    fn news(&self, blind: &[Blind], is_whole: bool) -> Vec<ToolError> {
+        let mut reported = locked(&self.reported);
+        let mut current = HashSet::new();
+        let mut news = Vec::new();
+        for error in blind.iter().map(problem) {
+            let key = error.message.clone();
+            if !reported.contains(&key) && !current.contains(&key) && news.len() < MAX_PROBLEMS {
+                news.push(error);
+            }
+            if current.len() < MAX_REPORTED {
+                current.insert(key);
+            }
+        }
+        // A whole look knows all problems there are; what it did not meet is over, and is news when it comes again.
+        if is_whole || reported.len() > MAX_REPORTED {
+            *reported = current;
+        } else {
+            reported.extend(current);
+        }
+        news
+    }
+}
+
+fn problem(blind: &Blind) -> ToolError {
+    match blind {
+        Blind::Unreadable(path, error) => {
+            ToolError::new(Code::Permission, format!("`{path}` cannot be read: {error}"))
+                .help("make it readable, or ignore it; until then it counts as unchanged")
+                .detail("path", path.as_str())
+        }
+        Blind::Unspeakable(directory, name) => ToolError::new(
+            Code::Validation,
+            format!("`{name}` in `{directory}` has a name no event can tell"),
+        )
+        .help("rename it to UTF-8 without control characters and backslashes, or ignore it")
+        .detail("path", directory.as_str()),
+        Blind::Rules(path, what) => {
+            ToolError::new(Code::Config, format!("the rules of `{path}` are not applied: {what}"))
+                .help("keep the file small and readable")
+                .detail("path", path.as_str())
+        }
+    }
+}
+
+/// Whether a directory that was looked at has other rules than at the last look.
+fn rules_differ(seen: &Seen, stored: &std::collections::BTreeMap<RelativePath, String>) -> bool {
+    let differs = |path: &RelativePath| seen.rules.texts.get(path) != stored.get(path);
+    RelativePath::new(crate::tree::EXCLUDE).is_ok_and(|path| differs(&path))
+        || seen.ruled.iter().any(|directory| {
+            RULE_FILES.iter().any(|name| directory.join(name).is_ok_and(|path| differs(&path)))
+        })
+}
+
+pub(crate) fn read_personas(tree: &Tree, path: &RelativePath) -> Result<String, Failure> {
+    let failed = |source: std::io::Error| match source.kind() {
+        std::io::ErrorKind::NotFound => Failure::NoPersonas(path.clone()),
+        _ => Failure::Personas { path: path.clone(), source },
+    };
+    let file = tree.open_file(path).map_err(failed)?;
+    if !file.metadata().map_err(failed)?.is_file() {
+        return Err(failed(std::io::Error::from(std::io::ErrorKind::InvalidInput)));
+    }
+    let mut text = String::new();
+    file.take(MAX_PERSONAS_BYTES + 1).read_to_string(&mut text).map_err(failed)?;
+    if text.len() as u64 > MAX_PERSONAS_BYTES {
+        return Err(Failure::LargePersonas(path.clone()));
+    }
+    Ok(text)
+}
+
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Runs what blocks where it may.
+pub(crate) async fn blocking<T: Send + 'static>(
+    core: &Arc<Core>,
+    work: impl FnOnce(&Core) -> Result<T, Failure> + Send + 'static,
+) -> Result<T, Failure> {
+    let core = Arc::clone(core);
+    let done = tokio::task::spawn_blocking(move || work(&core)).await;
+    done.unwrap_or_else(|error| Err(Failure::Thread(error.to_string())))
+}
+
+/// A cancellation that can be asked again after it was granted.
+pub(crate) struct Stop<'a> {
+    cancelled: Cancellation<'a>,
+    is_wanted: bool,
+}
+
+impl<'a> Stop<'a> {
+    pub(crate) fn new(cancelled: Cancellation<'a>) -> Self {
+        Self { cancelled, is_wanted: false }
+    }
+
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.is_wanted
+    }
+
+    /// Completes when nobody wants the work any more.
+    pub(crate) async fn wanted(&mut self) {
+        if !self.is_wanted {
+            self.cancelled.as_mut().await;
+            self.is_wanted = true;
+        }
+    }
+}

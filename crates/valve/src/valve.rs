@@ -1,0 +1,155 @@
+//! The valve of one project.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use tgp_contract::{Cancellation, RelativePath, ToolError};
+use tokio::sync::mpsc;
+
+use crate::engine::{Core, Parts, Stop, locked, read_personas};
+use crate::failure::Failure;
+use crate::hints::Hints;
+use crate::lock::{self, Lock};
+use crate::outlet::Outlet;
+use crate::personas::Personas;
+use crate::report::{PersonaStatus, ScanReport, Status, Watcher};
+use crate::tree::Tree;
+use crate::watch::Run;
+use crate::{Action, Look, ValveEvent, ValveOptions, journal};
+
+/// The valve of one project. While it lives, no other process can open one.
+pub struct Valve {
+    core: Arc<Core>,
+    hints: Arc<Hints>,
+    look: Look,
+}
+
+impl std::fmt::Debug for Valve {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Valve").field("project", &self.core.tree.root()).finish_non_exhaustive()
+    }
+}
+
+/// Asks a running watch to look at the whole tree.
+#[derive(Clone, Debug)]
+pub struct Rescanner {
+    hints: Arc<Hints>,
+}
+
+impl Rescanner {
+    /// The look comes soon, and is told of with this reason.
+    pub fn rescan(&self, reason: &str) {
+        self.hints.whole(reason);
+    }
+}
+
+impl Valve {
+    /// Takes the lock, reads the personas and opens the journal. Blocks as files do.
+    ///
+    /// # Errors
+    /// `ECONFLICT` while another valve works on the project, `ECONFIG` for personas that cannot be read, `ENOTFOUND` for a
+    /// project that is not there.
+    pub fn open(options: &ValveOptions) -> Result<Self, ToolError> {
+        let tree = tree(&options.project)?;
+        let now_ms = (options.clock)();
+        let lock = Lock::take(&options.journal, &note("open", now_ms))?;
+        let opened = journal::open(&options.journal, now_ms)?;
+        let parts = Parts { tree, journal: opened.journal, lock, set_aside: opened.set_aside };
+        let core = Arc::new(Core::new(parts, options)?);
+        Ok(Self { core, hints: Arc::default(), look: options.look })
+    }
+
+    /// Looks at the whole tree once, tells what has changed since the last look, carries out the actions that follow from
+    /// it, and waits for them. What the actions change is told by the next look.
+    ///
+    /// # Errors
+    /// `ENOTFOUND` when the project is gone, `EINTEGRITY` for a journal that broke meanwhile, `ERUNTIME` when it was
+    /// stopped. What was not written down is found again by the next look.
+    pub async fn scan(&mut self, cancelled: Cancellation<'_>) -> Result<ScanReport, ToolError> {
+        self.purpose("scan");
+        let outlet = Outlet::Report(Box::default());
+        let run = Run::new(Arc::clone(&self.core), outlet, Stop::new(cancelled));
+        match run.once().await? {
+            Outlet::Report(report) => Ok(*report),
+            Outlet::Listener(_) => Ok(ScanReport::default()),
+        }
+    }
+
+    /// Watches until `cancelled` completes. The first event is [`ValveEvent::Started`] or a problem before it; a listener
+    /// that does not take its events is waited for.
+    ///
+    /// # Errors
+    /// As [`Valve::scan`], but for being stopped.
+    pub async fn watch(
+        &mut self,
+        events: mpsc::Sender<ValveEvent>,
+        cancelled: Cancellation<'_>,
+    ) -> Result<(), ToolError> {
+        self.purpose("watch");
+        let every = match self.look {
+            Look::WhenTold => None,
+            Look::Every(every) => Some(every),
+        };
+        let run = Run::new(Arc::clone(&self.core), Outlet::Listener(events), Stop::new(cancelled));
+        Ok(run.watch(&self.hints, every).await?)
+    }
+
+    /// For whoever wants a running watch to look again.
+    #[must_use]
+    pub fn rescanner(&self) -> Rescanner {
+        Rescanner { hints: Arc::clone(&self.hints) }
+    }
+
+    /// How the valve of a project stands, whether one runs or not. Blocks as files do.
+    ///
+    /// # Errors
+    /// When the project or its journal cannot be read.
+    pub fn status(project: &Path, journal: &Path, personas_file: &RelativePath) -> Result<Status, ToolError> {
+        let mut status = Status { watcher: lock::holder(journal), ..Status::default() };
+        let tallies = match journal::peek(journal)? {
+            Some(mut connection) => journal::standing(&mut connection, &mut status)?,
+            None => std::collections::BTreeMap::new(),
+        };
+        let tree = tree(project)?;
+        let personas = read_personas(&tree, personas_file)
+            .map_err(ToolError::from)
+            .and_then(|text| Personas::parse(&text, personas_file.as_str()));
+        match personas {
+            Ok(personas) => {
+                status.personas = personas
+                    .iter()
+                    .map(|persona| PersonaStatus {
+                        name: persona.name.clone(),
+                        filters: persona.filters.clone(),
+                        contents: persona.contents.clone(),
+                        action: word(&persona.action).to_owned(),
+                        triggered: tallies.get(&persona.name).copied().unwrap_or_default(),
+                    })
+                    .collect();
+            }
+            Err(error) => status.personas_error = Some(error),
+        }
+        Ok(status)
+    }
+
+    fn purpose(&self, purpose: &str) {
+        locked(&self.core.lock).note(&note(purpose, self.core.now_ms()));
+    }
+}
+
+fn tree(project: &Path) -> Result<Tree, Failure> {
+    Tree::open(project).map_err(|source| Failure::Project { path: project.to_owned(), source })
+}
+
+fn note(purpose: &str, since_ms: u64) -> Watcher {
+    Watcher { pid: std::process::id(), purpose: purpose.to_owned(), since_ms }
+}
+
+fn word(action: &Action) -> &'static str {
+    match action {
+        Action::Record => "record",
+        Action::Tool { .. } => "tool",
+        Action::Query { .. } => "query",
+        Action::Agent(_) => "agent",
+    }
+}

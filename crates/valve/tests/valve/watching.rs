@@ -1,0 +1,194 @@
+//! A watch that runs: directories that come, go and move, hints that are lost, personas that change.
+
+use std::time::Duration;
+
+use tgp_contract::Code;
+use tgp_valve::{Look, ValveEvent};
+
+use crate::support::{EVERYTHING, PERSONAS, World, hash};
+
+#[tokio::test]
+async fn directories_that_come_move_and_go_are_followed() {
+    let world = World::new(EVERYTHING);
+    world.write("a/b/file", "1");
+    let mut watch = world.watch();
+    let started = watch.started().await;
+    assert!(matches!(started, ValveEvent::Started { files: 1, baseline: true, backfilled: 0, personas: 1 }));
+    // A whole tree at once, of which most was there before anybody could watch it.
+    for depth in 1..6 {
+        world.write(&format!("new/{}file", "x/".repeat(depth)), format!("{depth}"));
+    }
+    watch.told("all: created new/x/x/x/x/x/file").await;
+    world.write("new/x/x/x/x/x/later", "1");
+    watch.told("all: created new/x/x/x/x/x/later").await;
+    // Moved, changed at its new place, and moved again.
+    world.rename("a", "c");
+    watch.told("all: renamed c/b/file < a/b/file").await;
+    world.write("c/b/file", "2");
+    watch.told("all: changed c/b/file").await;
+    world.rename("c/b", "b");
+    watch.told("all: renamed b/file < c/b/file").await;
+    world.write("b/file", "3");
+    watch.told("all: changed b/file").await;
+    // Two that change places.
+    world.write("p/file", "p");
+    world.write("q/file", "q");
+    watch.told("all: created q/file").await;
+    world.rename("p", "r");
+    world.rename("q", "p");
+    world.rename("r", "q");
+    watch.told("all: changed q/file").await;
+    world.write("p/file", "p2");
+    watch.told("all: changed p/file").await;
+    world.write("q/file", "q2");
+    watch.told("all: changed q/file").await;
+    std::fs::remove_dir_all(world.disk("new")).unwrap();
+    watch.told("all: deleted new/x/x/x/x/x/later").await;
+    world.write("new/again", "1");
+    watch.told("all: created new/again").await;
+    watch.end().await;
+    assert_eq!(world.scan().await.changes, 0);
+}
+
+#[tokio::test]
+async fn an_editor_that_saves_by_renaming_changes_the_file() {
+    let world = World::new(EVERYTHING);
+    world.write("notes", "1");
+    let mut watch = world.watch();
+    watch.started().await;
+    for round in 2..5 {
+        world.write(".gitignored.tmp", format!("{round}"));
+        world.rename(".gitignored.tmp", "notes");
+        watch
+            .until("the save", |event| {
+                matches!(event, ValveEvent::Triggered { event, .. }
+                    if event.fields["after"] == hash(format!("{round}")) && event.file_path.as_deref() == Some("notes"))
+            })
+            .await;
+    }
+    watch.end().await;
+    let events = world.events("notes.sage").await;
+    assert!(events.iter().all(|event| event.fields["change"] == "changed"), "{events:#?}");
+}
+
+#[tokio::test]
+async fn what_a_full_queue_has_lost_is_found() {
+    let world = World::new(EVERYTHING);
+    world.write("a", "1");
+    let mut watch = world.watch();
+    watch.started().await;
+    watch.rescanner.rescan("the queue of the system was full");
+    let rescanned = watch.until("a look", |event| matches!(event, ValveEvent::Rescanned { .. })).await;
+    assert!(matches!(rescanned, ValveEvent::Rescanned { files: 1, changes: 0, .. }), "{rescanned:?}");
+    // The watches of the new look work, and a change beside a rescan is told once.
+    world.write("b/c", "1");
+    watch.told("all: created b/c").await;
+    for round in 2..12 {
+        world.write("a", format!("{round}"));
+        world.write(&format!("b/{round}"), "1");
+        watch.rescanner.rescan("again");
+        watch.told(&format!("all: created b/{round}")).await;
+    }
+    watch.end().await;
+    assert_eq!(world.scan().await.changes, 0);
+    let told = world.told().await;
+    assert_eq!(told.iter().filter(|said| said.starts_with("all: created b/")).count(), 11);
+    let events = world.events("a.sage").await;
+    assert_eq!(events.last().unwrap().fields["after"], hash("11"));
+}
+
+#[tokio::test]
+async fn more_changes_than_hints_are_kept_for_are_found_by_a_whole_look() {
+    let world = World::new("personas: [{name: rare, filters: [needle]}]");
+    let mut watch = world.watch();
+    watch.started().await;
+    std::fs::create_dir(world.disk("hay")).unwrap();
+    for number in 0..10_500 {
+        std::fs::write(world.disk(&format!("hay/{number}")), "").unwrap();
+    }
+    world.write("hay/needle", "1");
+    watch.told("rare: created hay/needle").await;
+    watch.end().await;
+    assert_eq!(world.status().files, 10_501);
+    assert_eq!(world.scan().await.changes, 0);
+}
+
+#[tokio::test]
+async fn personas_are_read_again_and_broken_ones_are_not_used() {
+    let world = World::new(EVERYTHING);
+    let mut watch = world.watch();
+    watch.started().await;
+    world.write(PERSONAS, "personas:\n  - {name: second, filters: [b]}\n");
+    watch.until("new personas", |event| matches!(event, ValveEvent::Reloaded { personas: 1 })).await;
+    world.write("a", "1");
+    world.write("b", "1");
+    watch.told("second: created b").await;
+    world.write(PERSONAS, "personas:\n  - {name: third, filtres: [b]}\n");
+    let problem = watch.until("the problem", |event| matches!(event, ValveEvent::Problem { .. })).await;
+    let ValveEvent::Problem { error } = problem else { unreachable!() };
+    assert_eq!((error.code, error.help_of()), (Code::Config, Some("did you mean `filters`?")));
+    world.write("b", "2");
+    watch.told("second: changed b").await;
+    // An editor that replaces the whole folder.
+    world.rename(".sage", ".sage-old");
+    watch.until("that it is gone", |event| matches!(event, ValveEvent::Problem { .. })).await;
+    world.write("b", "3");
+    watch.told("second: changed b").await;
+    world.write(".sage-new/valve.yml", "personas:\n  - {name: fourth, filters: [b]}\n");
+    world.rename(".sage-new", ".sage");
+    watch.until("the last personas", |event| matches!(event, ValveEvent::Reloaded { .. })).await;
+    world.write("b", "4");
+    watch.told("fourth: changed b").await;
+    watch.end().await;
+}
+
+#[tokio::test]
+async fn a_tree_that_cannot_be_watched_is_looked_at_again_and_again() {
+    let mut world = World::new(EVERYTHING);
+    world.look = Look::Every(Duration::from_millis(20));
+    world.write("a", "1");
+    let mut watch = world.watch();
+    watch.started().await;
+    world.write("a", "2");
+    watch.told("all: changed a").await;
+    world.write("b/c", "1");
+    watch.told("all: created b/c").await;
+    world.write(PERSONAS, "personas: [{name: other, filters: [b]}]");
+    watch.until("new personas", |event| matches!(event, ValveEvent::Reloaded { .. })).await;
+    world.rename("b", "d");
+    watch.told("other: renamed d/c < b/c").await;
+    watch.end().await;
+}
+
+#[tokio::test]
+async fn a_watch_holds_the_lock_and_says_so() {
+    let world = World::new(EVERYTHING);
+    let mut watch = world.watch();
+    watch.started().await;
+    let error = crate::support::assert_code(world.open(), Code::Conflict);
+    assert!(error.message.contains("(watch)"), "{error}");
+    let status = world.status();
+    assert_eq!(status.watcher.unwrap().purpose, "watch");
+    assert_eq!((status.has_journal, status.personas.len()), (true, 1));
+    watch.end().await;
+    world.scan().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cooldown_ends_by_itself() {
+    let world = World::new("personas: [{name: calm, filters: ['**'], cooldown: 200ms}]");
+    world.write("a", "0");
+    world.scan().await;
+    let mut watch = world.watch();
+    watch.started().await;
+    world.write("a", "1");
+    watch.told("calm: changed a").await;
+    world.write("a", "2");
+    tokio::task::block_in_place(|| {
+        crate::support::wait_until("a held change", || world.status().held_changes == 1);
+    });
+    world.clock.fetch_add(200, std::sync::atomic::Ordering::Relaxed);
+    watch.told("calm: changed a").await;
+    watch.end().await;
+    assert_eq!(world.events("a.sage").await[1].fields["after"], hash("2"));
+}

@@ -1,0 +1,208 @@
+//! A graph in memory: a set of files for each commit, and who imports whom.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+use tgp_contract::{
+    Change, Code, Graph, GraphAnswer, GraphQuestion, Ingested, Standing, ToolError,
+};
+use tokio::sync::Mutex;
+
+use crate::questions::{Question, text, texts};
+use crate::repository::{Repository, Snapshot, imports_of};
+use crate::imports;
+
+/// The files as they are, as a name of a commit.
+const WORK_TREE: &str = "WORKTREE";
+/// Steps from a path to what it was called before; a longer way goes round in a circle.
+const MAX_RENAMES: usize = 1_000;
+
+/// Answers the normative questions about the commits of a repository on disk, which it reads with the program `git`.
+pub struct MemoryGraph {
+    repository: Repository,
+    commits: Mutex<Commits>,
+}
+
+#[derive(Default)]
+struct Commits {
+    known: BTreeMap<String, Snapshot>,
+    latest: Option<String>,
+}
+
+impl MemoryGraph {
+    #[must_use]
+    pub fn new(directory: impl Into<PathBuf>) -> Self {
+        Self { repository: Repository::new(&directory.into()), commits: Mutex::default() }
+    }
+
+    /// What a question is about, and what the answer says of that.
+    async fn meant(&self, commit: Option<&str>) -> Result<(Snapshot, Standing), ToolError> {
+        let commits = self.commits.lock().await;
+        let unknown = |name: &str| {
+            ToolError::new(Code::NotFound, format!("`{name}` was not ingested")).help("ingest it first")
+        };
+        let (reference, commit) = match commit {
+            Some(WORK_TREE) => {
+                let head = self.repository.resolve("HEAD").await.unwrap_or_default();
+                let mut snapshot = self.repository.work_tree().await?;
+                if let Some(known) = commits.known.get(&head) {
+                    snapshot.renames.clone_from(&known.renames);
+                }
+                let standing =
+                    Standing { reference: WORK_TREE.to_owned(), commit: head, draft: true, behind: false };
+                return Ok((snapshot, standing));
+            }
+            Some(name) => (name.to_owned(), self.repository.resolve(name).await?),
+            None => {
+                let latest = commits.latest.clone().ok_or_else(|| unknown("HEAD"))?;
+                (latest.clone(), latest)
+            }
+        };
+        let snapshot = commits.known.get(&commit).ok_or_else(|| unknown(&reference))?.clone();
+        Ok((snapshot, Standing { reference, commit, draft: false, behind: false }))
+    }
+}
+
+#[async_trait]
+impl Graph for MemoryGraph {
+    async fn ingest(&self, commit: &str) -> Result<Ingested, ToolError> {
+        let name = if commit == WORK_TREE { "HEAD" } else { commit };
+        let commit = self.repository.resolve(name).await?;
+        let mut commits = self.commits.lock().await;
+        let mut new = 0;
+        for ancestor in self.repository.history(&commit).await? {
+            if commits.known.contains_key(&ancestor) {
+                continue;
+            }
+            let parent = self.repository.parent(&ancestor).await?;
+            let mut snapshot = self.repository.snapshot(&ancestor, parent.as_deref()).await?;
+            // What was renamed before stays known as long as the file lives on under whatever name.
+            let earlier = parent.and_then(|parent| commits.known.get(&parent));
+            let earlier = earlier.map(|known| known.renames.clone()).unwrap_or_default();
+            snapshot.renames = living(&snapshot, &earlier);
+            commits.known.insert(ancestor, snapshot);
+            new += 1;
+        }
+        let files = commits.known.get(&commit).map_or(0, |snapshot| snapshot.files.len());
+        commits.latest = Some(commit.clone());
+        let files = u64::try_from(files).unwrap_or(u64::MAX);
+        Ok(Ingested { commit, commits: new, parsed: 0, files, broken: 0 })
+    }
+
+    async fn query(&self, question: GraphQuestion) -> Result<GraphAnswer, ToolError> {
+        let (snapshot, standing) = self.meant(question.commit.as_deref()).await?;
+        answer(&snapshot, &question, standing)
+    }
+
+    async fn propose(
+        &self,
+        changes: &[Change],
+        questions: &[GraphQuestion],
+    ) -> Result<Vec<(GraphAnswer, GraphAnswer)>, ToolError> {
+        let (before, standing) = self.meant(Some(WORK_TREE)).await?;
+        let mut after = before.clone();
+        for change in changes {
+            let path = change.path().as_str().to_owned();
+            match change {
+                Change::Write { content, .. } => {
+                    after.imports.insert(path.clone(), imports_of(&String::from_utf8_lossy(content)));
+                    after.files.insert(path);
+                }
+                Change::Remove { .. } => {
+                    after.imports.remove(&path);
+                    after.files.remove(&path);
+                }
+            }
+        }
+        questions
+            .iter()
+            .map(|question| {
+                let before = answer(&before, question, standing.clone())?;
+                Ok((before, answer(&after, question, standing.clone())?))
+            })
+            .collect()
+    }
+}
+
+/// The renames that lead from a file of this commit into its past.
+fn living(snapshot: &Snapshot, earlier: &BTreeSet<(String, String)>) -> BTreeSet<(String, String)> {
+    let all: BTreeSet<(String, String)> = snapshot.renames.union(earlier).cloned().collect();
+    let mut living = BTreeSet::new();
+    let mut reached: Vec<String> = snapshot.files.iter().cloned().collect();
+    while let Some(path) = reached.pop() {
+        for rename in all.iter().filter(|(new, _)| *new == path) {
+            if living.insert(rename.clone()) {
+                reached.push(rename.1.clone());
+            }
+        }
+    }
+    living
+}
+
+fn answer(
+    snapshot: &Snapshot,
+    question: &GraphQuestion,
+    standing: Standing,
+) -> Result<GraphAnswer, ToolError> {
+    let asked = Question::recognise(&question.query)?;
+    let params = &question.params;
+    let files = || snapshot.files.iter();
+    let one = |path: &String| vec![json!(path)];
+    let rows: Vec<Vec<Value>> = match asked {
+        Question::Files => files().map(one).collect(),
+        Question::FileByPath => {
+            let path = text(params, "path")?;
+            files().filter(|known| **known == path).map(one).collect()
+        }
+        Question::FileByName => {
+            let name = text(params, "name")?;
+            let is_named = |path: &&String| path.rsplit('/').next() == Some(name.as_str());
+            files().filter(is_named).map(one).collect()
+        }
+        Question::KnownFiles => {
+            let paths = texts(params, "paths")?;
+            files().filter(|path| paths.contains(path)).map(one).collect()
+        }
+        Question::Renames => {
+            snapshot.renames.iter().map(|(new, old)| vec![json!(new), json!(old)]).collect()
+        }
+        Question::RenameChain => chain(snapshot, text(params, "path")?).iter().map(one).collect(),
+        Question::Importers => {
+            let paths = texts(params, "paths")?;
+            let imported = imported(snapshot);
+            let wanted = imported.iter().filter(|(imported, _)| paths.contains(imported));
+            wanted.map(|(imported, importer)| vec![json!(imported), json!(importer)]).collect()
+        }
+    };
+    let columns = asked.columns().iter().map(|column| (*column).to_owned()).collect();
+    Ok(GraphAnswer { columns, rows, truncated: false, standing })
+}
+
+/// What a path was called before, the youngest name first.
+fn chain(snapshot: &Snapshot, mut path: String) -> Vec<String> {
+    let mut names = Vec::new();
+    for _ in 0..MAX_RENAMES {
+        let Some((_, old)) = snapshot.renames.iter().find(|(new, _)| *new == path) else { break };
+        if names.contains(old) {
+            break;
+        }
+        names.push(old.clone());
+        path.clone_from(old);
+    }
+    names
+}
+
+/// Pairs of a file and one that imports it.
+fn imported(snapshot: &Snapshot) -> BTreeSet<(String, String)> {
+    let mut pairs = BTreeSet::new();
+    for (importer, texts) in &snapshot.imports {
+        for text in texts {
+            if let Some(path) = imports::resolve(importer, text, &snapshot.files) {
+                pairs.insert((path, importer.clone()));
+            }
+        }
+    }
+    pairs
+}

@@ -1,0 +1,24 @@
+//! Fakes: the smallest parts that keep the contracts, for whoever tests one part without the others.
+//!
+//! A fake is naive in how it works and strict in what it promises. Each of them is checked by the same suites as the
+//! real parts, so whoever builds against a fake builds against the contract.
+#![forbid(unsafe_code)]
+
+mod chronicle;
+mod commands;
+mod graph;
+mod imports;
+mod model;
+mod questions;
+mod repository;
+mod runner;
+mod tools;
+mod valve;
+
+pub use chronicle::MemoryChronicle;
+pub use graph::MemoryGraph;
+pub use model::{FakeModel, Puppet};
+pub use questions::Question;
+pub use runner::FakeRunner;
+pub use tools::FakeTools;
+pub use valve::{FakeValve, Persona};

@@ -1,0 +1,113 @@
+//! Which part takes which role: every combination that means something, in a stable order.
+
+use crate::kit::{Against, Externals};
+use crate::suites::Suite;
+
+/// A part that a suite leaves open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    Tools,
+    Llm,
+    /// The model of the command line, which is another process.
+    CliLlm,
+    Chronicle,
+    Graph,
+    Valve,
+    /// Whoever runs the agents of a query.
+    Agents,
+}
+
+/// Who makes a part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Maker {
+    /// This product; the word tells its variants apart.
+    Real(&'static str),
+    Fake(&'static str),
+    /// A command line.
+    External(String),
+}
+
+/// A role and who takes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Choice {
+    pub(crate) role: Role,
+    pub(crate) maker: Maker,
+}
+
+impl Choice {
+    /// As it stands in a table, such as `llm (script)`.
+    pub(crate) fn label(&self) -> String {
+        let role = self.role.name();
+        match &self.maker {
+            Maker::Real("") | Maker::Fake("") => role.to_owned(),
+            Maker::Real(word) | Maker::Fake(word) => format!("{role} ({word})"),
+            Maker::External(_) => role.to_owned(),
+        }
+    }
+}
+
+impl Role {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Tools => "tools",
+            Self::Llm | Self::CliLlm => "llm",
+            Self::Chronicle => "chronicle",
+            Self::Graph => "graph",
+            Self::Valve => "valve",
+            Self::Agents => "agents",
+        }
+    }
+
+    /// Everybody of this product who can take it.
+    fn makers(self) -> Vec<Maker> {
+        match self {
+            Self::Llm => vec![Maker::Real("script"), Maker::Real("http"), Maker::Fake("puppet")],
+            Self::CliLlm => vec![Maker::Real("script"), Maker::Fake("puppet")],
+            _ => vec![Maker::Real(""), Maker::Fake("")],
+        }
+    }
+
+    fn external(self, externals: &Externals) -> Option<&String> {
+        match self {
+            Self::Tools => externals.tools.as_ref(),
+            Self::Llm | Self::CliLlm => externals.llm.as_ref(),
+            Self::Chronicle => externals.chronicle.as_ref(),
+            Self::Graph => externals.graph.as_ref(),
+            Self::Valve | Self::Agents => None,
+        }
+    }
+}
+
+/// Every combination of makers for a suite. With programs from outside only those in which one of them takes part.
+pub(crate) fn combinations(suite: Suite, externals: &Externals, against: Against) -> Vec<Vec<Choice>> {
+    let roles = suite.roles();
+    let takes_part = roles.iter().any(|role| role.external(externals).is_some());
+    if !externals.is_empty() && !takes_part {
+        return Vec::new();
+    }
+    if against == Against::Fakes && suite.needs_product() {
+        return Vec::new();
+    }
+    let mut all: Vec<Vec<Choice>> = vec![Vec::new()];
+    for role in roles {
+        let makers = match role.external(externals) {
+            Some(command) => vec![Maker::External(command.clone())],
+            None => role
+                .makers()
+                .into_iter()
+                .filter(|maker| against == Against::Everything || matches!(maker, Maker::Fake(_)))
+                .collect(),
+        };
+        all = all
+            .into_iter()
+            .flat_map(|choices| {
+                makers.iter().map(move |maker| {
+                    let mut choices = choices.clone();
+                    choices.push(Choice { role: *role, maker: maker.clone() });
+                    choices
+                })
+            })
+            .collect();
+    }
+    all
+}

@@ -1,0 +1,149 @@
+//! T2: a graph knows the files of every commit, and of no other.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+use tgp_contract::{Code, Graph, GraphQuestion};
+use tgp_relay_fakes::Question;
+
+use super::{Case, Running};
+use crate::fault::{Expecting, Fault, holds, same};
+use crate::world::World;
+
+pub(super) const CASES: &[Case] = &[
+    Case { id: "t2.files-at-commit", title: "files are known, and asked for by commit", run: files_at_commit },
+    Case {
+        id: "t2.add-then-remove",
+        title: "a file that was removed is there before and not afterwards",
+        run: add_then_remove,
+    },
+    Case { id: "t2.rename-chain", title: "a file renamed twice leads back to both its names", run: rename_chain },
+    Case { id: "t2.idempotent-ingest", title: "ingesting again adds nothing", run: idempotent_ingest },
+];
+
+/// Rows of texts, sorted. A row that comes twice is a fault.
+async fn rows(graph: &dyn Graph, question: GraphQuestion) -> Result<Vec<Vec<String>>, Fault> {
+    let asked = format!("`{}` at {:?} with {:?}", question.query, question.commit, question.params);
+    let answer = graph.query(question).await.expecting(&format!("an answer to {asked}"))?;
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let rows: Vec<Vec<String>> = answer.rows.iter().map(|row| row.iter().map(text).collect()).collect();
+    let each: BTreeSet<Vec<String>> = rows.iter().cloned().collect();
+    holds(each.len() == rows.len(), format!("no row twice in the answer to {asked}"), &rows)?;
+    Ok(each.into_iter().collect())
+}
+
+/// The paths of a commit's files.
+async fn files(graph: &dyn Graph, commit: &str) -> Result<Vec<String>, Fault> {
+    let rows = rows(graph, GraphQuestion::new(Question::Files.text()).at(commit)).await?;
+    Ok(rows.concat())
+}
+
+async fn by_path(graph: &dyn Graph, commit: &str, path: &str) -> Result<usize, Fault> {
+    let question = GraphQuestion::new(Question::FileByPath.text()).param("path", path).at(commit);
+    Ok(rows(graph, question).await?.len())
+}
+
+async fn ingest(graph: &dyn Graph, commit: &str) -> Result<tgp_contract::Ingested, Fault> {
+    graph.ingest(commit).await.expecting(&format!("an ingest of {commit}"))
+}
+
+fn files_at_commit(world: &World) -> Running<'_> {
+    Box::pin(async move {
+        let graph = world.graph()?;
+        world.workspace.write("src/A.ts", "export const a = 1;\n")?;
+        world.workspace.write("README.md", "# A\n")?;
+        let first = world.workspace.commit("first").await?;
+        world.workspace.write("src/B.ts", "import { a } from './A';\nexport const b = a;\n")?;
+        let second = world.workspace.commit("second").await?;
+        let unknown = GraphQuestion::new(Question::Files.text()).at(second.clone());
+        let early = graph.query(unknown).await;
+        let is_refused = early.as_ref().is_err_and(|error| error.code == Code::NotFound);
+        holds(is_refused, "ENOTFOUND for a commit that was not ingested", &early)?;
+        let ingested = ingest(graph.as_ref(), &second).await?;
+        same("the commit that was ingested", &ingested.commit, &second)?;
+        same("files at the first commit", &files(graph.as_ref(), &first).await?, &vec!["README.md".to_owned(), "src/A.ts".to_owned()])?;
+        let both = vec!["README.md".to_owned(), "src/A.ts".to_owned(), "src/B.ts".to_owned()];
+        same("files at the second commit", &files(graph.as_ref(), &second).await?, &both)?;
+        // Without a commit the latest is meant, never any time.
+        let latest = rows(graph.as_ref(), GraphQuestion::new(Question::Files.text())).await?;
+        same("files where no commit is named", &latest.concat(), &both)
+    })
+}
+
+fn add_then_remove(world: &World) -> Running<'_> {
+    Box::pin(async move {
+        let graph = world.graph()?;
+        world.workspace.write("x.ts", "export function x() {}\n")?;
+        world.workspace.write("y.ts", "import { x } from './x';\nx();\n")?;
+        let added = world.workspace.commit("add").await?;
+        world.workspace.remove("x.ts")?;
+        let removed = world.workspace.commit("remove").await?;
+        world.workspace.write("x.ts", "export function x() { return 2; }\n")?;
+        let again = world.workspace.commit("add again").await?;
+        ingest(graph.as_ref(), &again).await?;
+        for (commit, times, when) in [(&added, 1, "added"), (&removed, 0, "removed"), (&again, 1, "added again")] {
+            let found = by_path(graph.as_ref(), commit, "x.ts").await?;
+            same(&format!("how often x.ts is found in the commit in which it was {when}"), &found, &times)?;
+            let found = by_path(graph.as_ref(), commit, "y.ts").await?;
+            same("how often y.ts is found, which nobody has touched", &found, &1)?;
+        }
+        Ok(())
+    })
+}
+
+fn rename_chain(world: &World) -> Running<'_> {
+    Box::pin(async move {
+        let graph = world.graph()?;
+        let body = "export function long() {\n  return 'a text that is long enough to be known again';\n}\n";
+        world.workspace.write("A.ts", body)?;
+        let first = world.workspace.commit("A").await?;
+        world.workspace.rename("A.ts", "B.ts")?;
+        let second = world.workspace.commit("B").await?;
+        world.workspace.rename("B.ts", "C.ts")?;
+        let third = world.workspace.commit("C").await?;
+        ingest(graph.as_ref(), &third).await?;
+        let pair = |new: &str, old: &str| vec![new.to_owned(), old.to_owned()];
+        for (commit, expected) in [
+            (&first, Vec::new()),
+            (&second, vec![pair("B.ts", "A.ts")]),
+            (&third, vec![pair("B.ts", "A.ts"), pair("C.ts", "B.ts")]),
+        ] {
+            let question = GraphQuestion::new(Question::Renames.text()).at(commit.as_str());
+            same("the renames, new name and old", &rows(graph.as_ref(), question).await?, &expected)?;
+        }
+        let chain = GraphQuestion::new(Question::RenameChain.text()).param("path", "C.ts").at(third.as_str());
+        let chain = rows(graph.as_ref(), chain).await?.concat();
+        same("what C.ts was called before", &chain, &pair("A.ts", "B.ts"))?;
+        same("the files after both renames", &files(graph.as_ref(), &third).await?, &vec!["C.ts".to_owned()])
+    })
+}
+
+fn idempotent_ingest(world: &World) -> Running<'_> {
+    Box::pin(async move {
+        let graph = world.graph()?;
+        world.workspace.write("src/a.ts", "export const a = 1;\n")?;
+        let first = world.workspace.commit("first").await?;
+        world.workspace.rename("src/a.ts", "src/b.ts")?;
+        let second = world.workspace.commit("second").await?;
+        let ingested = ingest(graph.as_ref(), &second).await?;
+        same("commits that the first ingest has read", &ingested.commits, &2)?;
+        let before = picture(graph.as_ref(), &first, &second).await?;
+        for commit in [&second, &first, &second] {
+            let again = ingest(graph.as_ref(), commit).await?;
+            same("commits that an ingest of a known commit has read", &again.commits, &0)?;
+            same("everything that is known", &picture(graph.as_ref(), &first, &second).await?, &before)?;
+        }
+        Ok(())
+    })
+}
+
+/// All that can be asked about two commits.
+async fn picture(graph: &dyn Graph, first: &str, second: &str) -> Result<Vec<Vec<String>>, Fault> {
+    let mut all = Vec::new();
+    for commit in [first, second] {
+        for question in [Question::Files, Question::Renames] {
+            all.extend(rows(graph, GraphQuestion::new(question.text()).at(commit)).await?);
+        }
+    }
+    Ok(all)
+}

@@ -1,0 +1,252 @@
+//! T4: a query is checked before it runs, and its steps run at the same time where they can.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde_json::{Map, Value, json};
+use tgp_aql::{
+    Cache, Catalogue, Fate, Forged, Journal, Line, Plan, Ports, RunOptions, RunReport, Scope, Tokens, compile,
+    run,
+};
+use tgp_contract::{
+    Actor, AgentRunner, AgentTask, AgentWork, Cancellation, CapabilityToken, Code, Consent, ToolCaller,
+    ToolDefinition, ToolError,
+};
+use tokio::sync::{Barrier, mpsc};
+
+use super::conversation::{Counted, end, say};
+use super::{Case, Running};
+use crate::fault::{Expecting, Fault, holds, same};
+use crate::world::World;
+
+pub(super) const CASES: &[Case] = &[
+    Case { id: "t4.execute", title: "a query is compiled to steps, and its values come out", run: execute },
+    Case {
+        id: "t4.unknown-field",
+        title: "a name that is not there is a typed error before anything runs",
+        run: unknown_field,
+    },
+    Case { id: "t4.parallel", title: "steps that do not need each other run at the same time", run: parallel },
+    Case {
+        id: "t4.tool-schema",
+        title: "a tool's arguments that do not fit are EVALIDATION before anything runs",
+        run: tool_schema,
+    },
+];
+
+/// How long two steps that should meet wait for each other.
+const MEETING: Duration = Duration::from_secs(20);
+/// Events of a run that wait to be read.
+const WAITING_EVENTS: usize = 64;
+const NOTES: &str = "notes.md";
+
+/// What there is besides a query: the tools of the row.
+struct Shelf {
+    tools: Vec<ToolDefinition>,
+}
+
+impl Catalogue for Shelf {
+    fn tools(&self) -> &[ToolDefinition] {
+        &self.tools
+    }
+
+    fn forged(&self, _path: &str) -> Option<Forged> {
+        None
+    }
+
+    fn forged_paths(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn source(&self, path: &str) -> Result<String, ToolError> {
+        Err(ToolError::new(Code::NotFound, format!("there is no file `{path}`")))
+    }
+}
+
+/// Everything else that a run needs, as little as it can be.
+struct Rest;
+
+impl Tokens for Rest {
+    fn attenuated(&self, _scope: &Scope) -> Result<Option<CapabilityToken>, ToolError> {
+        Ok(None)
+    }
+}
+
+impl Journal for Rest {
+    fn append(&self, _line: &Line) -> Result<(), ToolError> {
+        Ok(())
+    }
+}
+
+impl Cache for Rest {
+    fn get(&self, _key: &str) -> Option<Value> {
+        None
+    }
+
+    fn put(&self, _key: &str, _value: &Value) {}
+}
+
+#[async_trait]
+impl tgp_aql::World for Rest {
+    fn now_ms(&self) -> u64 {
+        0
+    }
+
+    async fn tools_version(&self) -> Option<String> {
+        None
+    }
+
+    async fn graph_version(&self, _commit: Option<&str>) -> Option<String> {
+        None
+    }
+
+    async fn fate(&self, _session: &str, _call: &str) -> Result<Fate, ToolError> {
+        Ok(Fate::Unknown)
+    }
+}
+
+/// The only query of a text.
+fn planned(tools: &dyn ToolCaller, text: &str) -> Result<Arc<Plan>, ToolError> {
+    let shelf = Shelf { tools: tools.definitions() };
+    let compiled = compile("relay.aql", text, &shelf).map_err(|problems| problems.to_error())?;
+    let only = compiled.queries.into_iter().next();
+    only.ok_or_else(|| ToolError::new(Code::Validation, "there is no query in the text"))
+}
+
+async fn carried_out(
+    plan: &Plan,
+    tools: Arc<dyn ToolCaller>,
+    agents: Arc<dyn AgentRunner>,
+    inputs: Map<String, Value>,
+) -> Result<RunReport, Fault> {
+    let rest = Arc::new(Rest);
+    let ports =
+        Ports { tools, agents, tokens: rest.clone(), journal: rest.clone(), cache: rest.clone(), world: rest };
+    let options = RunOptions {
+        id: "relay".to_owned(),
+        actor: Actor::Agent("relay".to_owned()),
+        consent: Consent::Given,
+        inputs,
+        past: Vec::new(),
+        again: Vec::new(),
+        shuffle: None,
+    };
+    let (sender, mut events) = mpsc::channel(WAITING_EVENTS);
+    let listening = async { while events.recv().await.is_some() {} };
+    let never: Cancellation<'_> = Box::pin(std::future::pending());
+    let (report, ()) = tokio::join!(run(plan, options, &ports, sender, never), listening);
+    report.expecting("a run that begins")
+}
+
+fn execute(world: &World) -> Running<'_> {
+    Box::pin(async move {
+        world.workspace.write(NOTES, "the answer is 42\n")?;
+        let tools = world.tools()?;
+        let model = world.model(&[vec![say("ok:hi"), end()]]).await?;
+        let agents = world.agents(model)?;
+        let query = r#"query X { step: agent(model: "t"){prompt:"hi"} final: merge(step) }"#;
+        let plan = planned(tools.as_ref(), query).expecting("the query of the specification to compile")?;
+        let report = carried_out(&plan, Arc::clone(&tools), Arc::clone(&agents), Map::new()).await?;
+        holds(report.error.is_none(), "a run without an error", &report)?;
+        same("the outputs", &report.outputs, &json!({ "final": "ok:hi" }))?;
+        // A step's value is used by another, and a tool answers beside it.
+        let query = r#"
+            query Y($path: String) {
+              note: tool(fs_read) { path: $path }
+              step: agent(model: "t") { prompt: "hi" }
+              both: merge(step, step, how: "text")
+              return { said: both, read: note.content }
+            }
+        "#;
+        let plan = planned(tools.as_ref(), query).expecting("a query with a tool to compile")?;
+        let inputs = json!({ "path": NOTES }).as_object().cloned().unwrap_or_default();
+        let report = carried_out(&plan, tools, agents, inputs).await?;
+        holds(report.error.is_none(), "a run without an error", &report)?;
+        let expected = json!({ "said": "ok:hi\n\nok:hi", "read": "the answer is 42\n" });
+        same("the outputs", &report.outputs, &expected)
+    })
+}
+
+/// Fails unless every text is refused with a typed error that has a place, and with nothing called.
+fn refused(world: &World, texts: &[(&str, &str)]) -> Result<(), Fault> {
+    let tools = Counted::new(world.tools()?);
+    for (text, name) in texts {
+        let Err(error) = planned(&tools, text) else {
+            return Err(Fault::new(format!("`{text}` to be refused for `{name}`"), "a plan"));
+        };
+        same(&format!("the code for `{text}`"), &error.code, &Code::Validation)?;
+        holds(error.place_of().is_some(), format!("the place of the error in `{text}`"), &error)?;
+        let is_named = error.message.contains(name);
+        holds(is_named, format!("an error that names `{name}`"), &error.message)?;
+    }
+    same("the calls that were made", &tools.made(), &Vec::new())
+}
+
+fn unknown_field(world: &World) -> Running<'_> {
+    Box::pin(async move {
+        refused(
+            world,
+            &[
+                (r#"query X { step: agent(model: "t") { prompt: "hi" } final: merge(stepp) }"#, "stepp"),
+                (r#"query X { step: agent(model: "t", colour: "red") { prompt: "hi" } }"#, "colour"),
+                (r#"query X { step: agent(model: "t") { prompt: "hi" wish: "you" } }"#, "wish"),
+                (r#"query X { step: wizard(model: "t") { prompt: "hi" } }"#, "wizard"),
+                (r#"query X { step: agent(model: "t") as { a: String } { prompt: "hi" } final: merge(step.b) }"#, "b"),
+                (r#"wish X { step: agent(model: "t") { prompt: "hi" } }"#, "wish"),
+            ],
+        )
+    })
+}
+
+fn tool_schema(world: &World) -> Running<'_> {
+    Box::pin(async move {
+        refused(
+            world,
+            &[
+                (r#"query X { note: tool(fs_read) { path: "notes.md", sudo: true } }"#, "sudo"),
+                (r#"query X { note: tool(fs_write) { path: "notes.md" } }"#, "content"),
+                (r#"query X { note: tool(fs_read) { path: 7 } }"#, "path"),
+                (r#"query X { note: tool(fs_reed) { path: "notes.md" } }"#, "fs_reed"),
+            ],
+        )
+    })
+}
+
+/// Agents of somebody else that wait for each other: none answers before both are at work.
+struct Meeting {
+    inner: Arc<dyn AgentRunner>,
+    barrier: Barrier,
+}
+
+#[async_trait]
+impl AgentRunner for Meeting {
+    async fn work(&self, task: AgentTask, cancelled: Cancellation<'_>) -> Result<AgentWork, ToolError> {
+        let met = tokio::time::timeout(MEETING, self.barrier.wait()).await;
+        met.map_err(|_| {
+            let message = format!("the other step did not begin within {} s", MEETING.as_secs());
+            ToolError::new(Code::Runtime, message)
+        })?;
+        self.inner.work(task, cancelled).await
+    }
+}
+
+fn parallel(world: &World) -> Running<'_> {
+    Box::pin(async move {
+        let tools = world.tools()?;
+        let model = world.model(&[vec![say("ok:hi"), end()]]).await?;
+        // Steps that take turns never meet, however fast or slow the machine is.
+        let agents = Arc::new(Meeting { inner: world.agents(model)?, barrier: Barrier::new(2) });
+        let query = r#"
+            query X budget(parallel: 2) {
+              left: agent(model: "t") { prompt: "hi" }
+              right: agent(model: "t") { prompt: "hi" }
+              final: merge(left, right, how: "text")
+            }
+        "#;
+        let plan = planned(tools.as_ref(), query).expecting("a query with two agents to compile")?;
+        let report = carried_out(&plan, tools, agents, Map::new()).await?;
+        holds(report.error.is_none(), "two steps that run at the same time", &report.error)?;
+        same("the outputs", &report.outputs, &json!({ "final": "ok:hi\n\nok:hi" }))
+    })
+}

@@ -1,0 +1,185 @@
+//! T5: the command line shows what a model says, and asks before it lets it change anything.
+
+use serde_json::{Value, json};
+use tgp_contract::StreamEvent;
+use tgp_relay_fakes::Puppet;
+
+use super::conversation::{end, say, wants};
+use super::{Case, Running};
+use crate::fault::{Fault, holds, same};
+use crate::program::{Ran, run, run_at_terminal};
+use crate::world::{CliModel, World};
+
+pub(super) const CASES: &[Case] = &[
+    Case { id: "t5.streamed-line", title: "what comes in pieces is shown as one line", run: streamed_line },
+    Case {
+        id: "t5.mutator-approval",
+        title: "a mutating tool is asked for, and a no prevents it",
+        run: mutator_approval,
+    },
+    Case {
+        id: "t5.deterministic-snapshot",
+        title: "the same conversation is printed the same, as it was stored",
+        run: deterministic_snapshot,
+    },
+    Case {
+        id: "t5.safe-defaults",
+        title: "reads run unasked, and everything else needs a yes",
+        run: safe_defaults,
+    },
+];
+
+const SNAPSHOT_TURNS: &str = include_str!("../../fixtures/cli-snapshot/turns.json");
+const SNAPSHOT: &str = include_str!("../../fixtures/cli-snapshot/output.txt");
+/// How the command line asks.
+const QUESTION: &str = "Allow it? [y/N]";
+const NOTES: &str = "notes.md";
+
+/// An initialised project with a note in it.
+async fn begin(world: &World) -> Result<(), Fault> {
+    let made = run(world, &["init"]).await?;
+    same("the exit code of `tgp init`", &made.code, &Some(0))?;
+    world.workspace.write(NOTES, "the answer is 42\n")
+}
+
+/// The arguments of a session whose model takes these turns.
+fn session(world: &World, turns: &[Vec<StreamEvent>]) -> Result<Vec<String>, Fault> {
+    let model = match world.cli_model()? {
+        CliModel::Script => {
+            world.workspace.write("model.json", &json!(turns).to_string())?;
+            vec!["--provider".to_owned(), "script:model.json".to_owned()]
+        }
+        CliModel::Http(server) => {
+            let base = server.base_url().to_owned();
+            vec!["--provider".to_owned(), base, "--model".to_owned(), "test-1".to_owned()]
+        }
+    };
+    Ok([Puppet::task(turns)].into_iter().chain(model).collect())
+}
+
+async fn start(world: &World, options: &[&str], turns: &[Vec<StreamEvent>]) -> Result<Ran, Fault> {
+    let session = session(world, turns)?;
+    let arguments: Vec<&str> = options.iter().copied().chain(["run"]).chain(session.iter().map(String::as_str)).collect();
+    run(world, &arguments).await
+}
+
+fn streamed_line(world: &World) -> Running<'_> {
+    Box::pin(async move {
+        begin(world).await?;
+        let turns = [vec![say("SAGE "), say("rea"), say("dy\n"), end()]];
+        let ran = start(world, &[], &turns).await?;
+        holds(ran.code == Some(0), "an exit code of 0", &ran)?;
+        let is_shown = ran.stdout.lines().any(|line| line == "SAGE ready");
+        holds(is_shown, "the line `SAGE ready` on standard output", &ran.stdout)?;
+        let ran = start(world, &["--json"], &turns).await?;
+        let events = ran.events()?;
+        let text: String = events
+            .iter()
+            .filter(|event| event.get("type") == Some(&json!("text")))
+            .filter_map(|event| event.get("value").and_then(Value::as_str))
+            .collect();
+        same("the text of all events", text.as_str(), "SAGE ready\n")?;
+        let last = events.last().and_then(|event| event.get("type")).cloned();
+        same("the type of the last event", &last, &Some(json!("end")))
+    })
+}
+
+/// Tool, verdict and code of each result.
+fn results(events: &[Value]) -> Vec<(String, String, String)> {
+    let text = |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or_default().to_owned();
+    events
+        .iter()
+        .filter(|event| event.get("type") == Some(&json!("tool_result")))
+        .map(|event| {
+            let code = event.pointer("/result/error/code");
+            (text(event.get("toolName")), text(event.get("verdict")), text(code))
+        })
+        .collect()
+}
+
+fn mutator_approval(world: &World) -> Running<'_> {
+    Box::pin(async move {
+        begin(world).await?;
+        let write = |name: &str| wants("Write", "c", json!({ "path": name, "content": "new\n" }));
+        let turns = [
+            vec![say("First."), write("first.md"), end()],
+            vec![say("Then."), write("second.md"), end()],
+            vec![say("So be it."), end()],
+        ];
+        // Somebody says no, and then yes.
+        let session = session(world, &turns)?;
+        let arguments: Vec<&str> = ["run"].into_iter().chain(session.iter().map(String::as_str)).collect();
+        let ran = run_at_terminal(world, &arguments, QUESTION, &["n", "y"]).await?;
+        same("how often was asked", &ran.stdout.matches(QUESTION).count(), &2)?;
+        same("the file that was refused", &world.workspace.read("first.md"), &None)?;
+        same("the file that was agreed to", &world.workspace.read("second.md"), &Some("new\n".to_owned()))?;
+        holds(ran.stdout.contains("So be it."), "the model to go on after a no", &ran.stdout)
+    })
+}
+
+fn deterministic_snapshot(world: &World) -> Running<'_> {
+    Box::pin(async move {
+        begin(world).await?;
+        let turns: Vec<Vec<StreamEvent>> = serde_json::from_str(SNAPSHOT_TURNS)
+            .map_err(|error| Fault::new("a fixture that can be read", error.to_string()))?;
+        for time in ["first", "second"] {
+            let ran = start(world, &[], &turns).await?;
+            holds(ran.code == Some(0), "an exit code of 0", &ran)?;
+            let shown = conversation(&ran.stdout);
+            same(&format!("what is printed the {time} time"), shown.as_str(), SNAPSHOT)?;
+        }
+        same("the note, which was not to be written", &world.workspace.read(NOTES), &Some("the answer is 42\n".to_owned()))
+    })
+}
+
+/// What is printed between the lines about the session, without durations.
+fn conversation(stdout: &str) -> String {
+    let lines = stdout.lines().skip_while(|line| !line.is_empty()).skip(1);
+    let lines: Vec<String> = lines
+        .take_while(|line| !line.starts_with("Session "))
+        .map(|line| match line.rsplit_once("  ") {
+            Some((text, time)) if time.ends_with(" ms") || time.ends_with(" s") => format!("{text}  <time>"),
+            _ => line.to_owned(),
+        })
+        .collect();
+    format!("{}\n", lines.join("\n").trim_end())
+}
+
+fn safe_defaults(world: &World) -> Running<'_> {
+    Box::pin(async move {
+        begin(world).await?;
+        world.workspace.commit("project").await?;
+        let before = world.workspace.picture()?;
+        let turns = [
+            vec![
+                wants("Read", "c1", json!({ "path": NOTES })),
+                wants("GraphQuery", "c2", json!({ "query": "MATCH (f:File) RETURN f.path AS path", "commit": "WORKTREE" })),
+                end(),
+            ],
+            vec![
+                wants("Write", "c3", json!({ "path": NOTES, "content": "gone" })),
+                wants("Edit", "c4", json!({ "path": NOTES, "search": "42", "replace": "43" })),
+                wants("Bash", "c5", json!({ "command": "rm notes.md" })),
+                wants("fs_delete", "c6", json!({ "path": NOTES })),
+                end(),
+            ],
+            vec![say("I was not allowed to."), end()],
+        ];
+        let ran = start(world, &["--json"], &turns).await?;
+        let expected: Vec<(String, String, String)> = [
+            ("Read", "allowed", ""),
+            ("GraphQuery", "allowed", ""),
+            ("Write", "refused", "EAPPROVAL"),
+            ("Edit", "refused", "EAPPROVAL"),
+            ("Bash", "refused", "EAPPROVAL"),
+            ("fs_delete", "refused", "EAPPROVAL"),
+        ]
+        .map(|(tool, verdict, code)| (tool.to_owned(), verdict.to_owned(), code.to_owned()))
+        .into();
+        same("tool, verdict and code of each call", &results(&ran.events()?), &expected)?;
+        let mut after = world.workspace.picture()?;
+        // The script of the model is the kit's own.
+        after.remove("model.json");
+        holds(after == before, "not one byte to change", after.keys().collect::<Vec<_>>())
+    })
+}
