@@ -9,6 +9,9 @@ pub(crate) const MAX_PROBLEMS: usize = 100;
 /// Problems that are collected before they are sorted; a source of nothing but mistakes has no end of them.
 const MAX_COLLECTED: usize = 1_000;
 
+/// Bytes of a message. Names in quotes can be as long as a source.
+const LONGEST_MESSAGE: usize = 600;
+
 /// Labels of one problem: a circle may have any number of members.
 const MAX_LABELS: usize = 20;
 
@@ -100,6 +103,26 @@ impl Problems {
     }
 }
 
+/// What a message repeats of a source must not move the cursor of whoever reads it, nor turn the line round, nor fill
+/// the screen.
+fn plain(message: &str) -> String {
+    let mut plain = String::with_capacity(message.len().min(LONGEST_MESSAGE));
+    for letter in message.chars() {
+        if plain.len() >= LONGEST_MESSAGE {
+            plain.push('…');
+            break;
+        }
+        let turns =
+            matches!(letter, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        if letter.is_control() || turns || letter == '\u{2028}' || letter == '\u{2029}' {
+            plain.extend(letter.escape_unicode());
+        } else {
+            plain.push(letter);
+        }
+    }
+    plain
+}
+
 /// Collects problems while sources are worked on.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
@@ -110,6 +133,11 @@ impl Findings {
     pub(crate) fn add(&mut self, mut problem: Problem) {
         if self.found.len() < MAX_COLLECTED {
             problem.labels.truncate(MAX_LABELS);
+            problem.message = plain(&problem.message);
+            problem.help = problem.help.map(|help| plain(&help));
+            for (_, _, text) in &mut problem.labels {
+                *text = plain(text);
+            }
             self.found.push(problem);
         }
     }

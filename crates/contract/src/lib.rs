@@ -38,7 +38,7 @@ pub use metadata::ToolMetadata;
 pub use model::{Block, ChatOptions, EventStream, Message, ModelInfo, ModelProvider, ModelTool, Role};
 pub use path::{PathError, RelativePath};
 pub use plan::{Decision, Plan, PlanStep};
-pub use record::{CallRecord, Cancellation, FileEffect, GateVerdict, Recorder, ToolCaller};
+pub use record::{CallRecord, Cancellation, FileEffect, GateVerdict, Recorder, ToolCaller, Witness};
 pub use sql::{Database, SqlAccess, SqlAnswer, SqlParams, SqlStatement, SqlTransaction};
 pub use stream::{StopReason, StreamEvent, Usage};
 pub use target::{Access, Root, Target};

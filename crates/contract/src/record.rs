@@ -1,6 +1,7 @@
 //! The one record each call leaves.
 
 use std::pin::Pin;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
@@ -87,6 +88,28 @@ impl CallRecord {
     }
 }
 
+impl CallRecord {
+    /// The record of a call that was not even begun.
+    #[must_use]
+    pub fn not_begun(call: ToolCall, context: CallContext, error: ToolError) -> Self {
+        Self {
+            serial: 0,
+            call,
+            tool: None,
+            effect: None,
+            context,
+            targets: Vec::new(),
+            verdicts: Vec::new(),
+            files: Vec::new(),
+            rows_changed: None,
+            exit_code: None,
+            result: ToolResult::Failed(error),
+            started_ms: 0,
+            duration_us: 0,
+        }
+    }
+}
+
 /// Keeps records. A call whose record cannot be kept has failed.
 #[async_trait]
 pub trait Recorder: Send + Sync {
@@ -101,6 +124,10 @@ pub trait Recorder: Send + Sync {
 /// Completes when a call is not wanted any more; `Box::pin(std::future::pending())` for one that nobody cancels.
 pub type Cancellation<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
+/// Called right before a call takes effect, and before whatever cannot be taken back; perhaps more than once. When it
+/// fails, the call does not take effect.
+pub type Witness = Arc<dyn Fn() -> Result<(), ToolError> + Send + Sync>;
+
 /// Whoever takes calls through all gates: the router, as an agent sees it.
 #[async_trait]
 pub trait ToolCaller: Send + Sync {
@@ -111,4 +138,19 @@ pub trait ToolCaller: Send + Sync {
     /// completes before the call takes effect, it is taken back and fails with `details.cancelled`; later it is carried
     /// out all the same.
     async fn call(&self, call: ToolCall, context: CallContext, cancelled: Cancellation<'_>) -> CallRecord;
+
+    /// The same for a caller who must know after a crash whether the call may have taken effect. Whoever cannot tell when
+    /// that begins calls the witness at once.
+    async fn call_witnessed(
+        &self,
+        call: ToolCall,
+        context: CallContext,
+        cancelled: Cancellation<'_>,
+        witness: Witness,
+    ) -> CallRecord {
+        match witness() {
+            Ok(()) => self.call(call, context, cancelled).await,
+            Err(error) => CallRecord::not_begun(call, context, error),
+        }
+    }
 }

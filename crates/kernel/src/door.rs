@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use tgp_contract::{
-    CallContext, CallRecord, Cancellation, Effect, ToolCall, ToolCaller, ToolDefinition, ToolResult,
+    CallContext, CallRecord, Cancellation, Effect, ToolCall, ToolCaller, ToolDefinition, ToolResult, Witness,
 };
 
 use tgp_audit::Audit;
@@ -25,8 +25,23 @@ impl ToolCaller for Door {
     }
 
     async fn call(&self, call: ToolCall, context: CallContext, cancelled: Cancellation<'_>) -> CallRecord {
-        let mut record = self.router.call_cancellable(call, context, cancelled).await;
-        // Whoever goes on after a crash asks the audit what became of a call, so its entry comes before its result.
+        self.settled(self.router.call_cancellable(call, context, cancelled, None).await).await
+    }
+
+    async fn call_witnessed(
+        &self,
+        call: ToolCall,
+        context: CallContext,
+        cancelled: Cancellation<'_>,
+        witness: Witness,
+    ) -> CallRecord {
+        self.settled(self.router.call_cancellable(call, context, cancelled, Some(witness)).await).await
+    }
+}
+
+impl Door {
+    /// Whoever goes on after a crash asks the audit what became of a call, so its entry comes before its result.
+    async fn settled(&self, mut record: CallRecord) -> CallRecord {
         if record.effect != Some(Effect::Read)
             && let Err(error) = self.audit.settle().await
         {

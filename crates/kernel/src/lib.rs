@@ -21,6 +21,7 @@ mod records;
 mod scaffold;
 mod sessions;
 mod settings;
+mod tokens;
 mod valve;
 
 pub use boot::{BootError, BootOptions, Environment};

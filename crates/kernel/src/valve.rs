@@ -18,6 +18,7 @@ use crate::Kernel;
 use crate::queries::{QueryRequest, choose_query};
 use crate::sessions::{ModelChoice, StepRunner, SystemClock, new_id};
 use crate::settings::state_directory;
+use crate::tokens::{EXEC_TOOL, tools_caveat};
 
 /// What is known of the files, in the kernel's own state.
 const JOURNAL: &str = "valve.sqlite";
@@ -27,8 +28,6 @@ const PERSONAS: &str = ".sage/valve.yml";
 const TOKEN_SECONDS: u64 = 86_400;
 /// Turns of an agent that a persona asks, where it does not say.
 const USUAL_STEPS: u64 = 16;
-/// What a forged tool calls for its part.
-const TOOL_CALLS: [&str; 3] = ["exec_tool", "exec_sql", "fetch"];
 /// Events of a query that nobody watches.
 const EVENTS: usize = 16;
 
@@ -111,10 +110,10 @@ impl KernelActions {
         let mut args = args.clone();
         args.insert("trigger".to_owned(), json!(trigger));
         let session = session_of(trigger);
-        let token = self.token(&TOOL_CALLS.map(str::to_owned), &session, trigger).await?;
+        let token = self.token(&[EXEC_TOOL.to_owned()], &session, trigger).await?;
         let call = ToolCall {
             id: format!("valve-{}", trigger.sequence),
-            tool: "exec_tool".to_owned(),
+            tool: EXEC_TOOL.to_owned(),
             arguments: json!({ "path": path, "args": args }),
         };
         let context = CallContext {
@@ -126,9 +125,10 @@ impl KernelActions {
             token: Some(token),
         };
         let record = self.kernel.tool_caller().call(call, context, cancelled).await;
-        let data = record.result.into_result()?;
+        let files = record.files;
+        let data = record.result.into_result().map_err(|error| error.detail("files", json!(files)))?;
         let result = data.get("result").map(Value::to_string).unwrap_or_default();
-        Ok(ActionReport { summary: format!("{path} answered {result}"), files: record.files })
+        Ok(ActionReport { summary: format!("{path} answered {result}"), files })
     }
 
     /// Inputs of the query that are not given are taken from the trigger, by name.
@@ -156,7 +156,7 @@ impl KernelActions {
         let (report, ()) = tokio::join!(self.kernel.run_query(request, events, cancelled), drain);
         let report = report?;
         if let Some(error) = report.error {
-            return Err(error.detail("run", report.run));
+            return Err(error.detail("run", report.run).detail("files", json!(report.files)));
         }
         let summary = format!("run {} of {}: {}", report.run, report.query, report.outputs);
         Ok(ActionReport { summary, files: report.files })
@@ -170,11 +170,7 @@ impl KernelActions {
     ) -> Result<ActionReport, ToolError> {
         let session = new_id(SystemClock.now_ms(), None)?;
         let tools = agent.tools.clone().unwrap_or_default();
-        let mut allowed = tools.clone();
-        if tools.iter().any(|tool| tool == "exec_tool") {
-            allowed.extend(TOOL_CALLS.map(str::to_owned));
-        }
-        let token = self.token(&allowed, &session, trigger).await?;
+        let token = self.token(&tools, &session, trigger).await?;
         let told = serde_json::to_string_pretty(trigger).unwrap_or_default();
         let task = AgentTask {
             session: session.clone(),
@@ -202,9 +198,8 @@ impl KernelActions {
         session: &str,
         trigger: &Trigger,
     ) -> Result<CapabilityToken, ToolError> {
-        let tools = if tools.is_empty() { vec!["none".to_owned()] } else { tools.to_vec() };
         let caveats = Caveats {
-            tools: Some(tools),
+            tools: Some(tools_caveat(tools.to_vec())),
             session: Some(session.to_owned()),
             expires_ms: Some(SystemClock.now_ms() + TOKEN_SECONDS * 1000),
             note: Some(format!("persona {}", trigger.persona)),

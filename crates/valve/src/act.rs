@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
@@ -14,7 +15,8 @@ use crate::engine::{Core, blocking};
 use crate::failure::Failure;
 use crate::journal::{Which, Work};
 use crate::outlet::Outlet;
-use crate::{ActionReport, ActionState, Trigger, ValveEvent};
+use crate::tree::{ContentError, Hashing};
+use crate::{Action, ActionReport, ActionState, Trigger, ValveEvent};
 
 /// Personas whose actions are carried out at once. Each may be an agent or a worker process.
 const MAX_RUNNING: usize = 4;
@@ -42,7 +44,7 @@ pub(crate) struct Runner {
 /// What is decided about an action that waited.
 enum Verdict {
     /// With the number of actions before it, of which some may not have been known when its trigger was found.
-    Begin(u32),
+    Begin(u32, Action),
     Suppress(&'static str),
 }
 
@@ -77,16 +79,19 @@ impl Runner {
             }
             let works = blocking(core, |core| core.transact(|ledger| ledger.works(Which::Next))).await?;
             let Some(work) = works.into_iter().find(|work| self.may_begin(work)) else { return Ok(()) };
-            let Work { action, trigger, suspects } = work;
+            let Work { trigger, suspects } = work;
             let (asked, mut trigger) =
                 blocking(core, move |core| Ok((judge(core, &trigger, &suspects)?, trigger))).await?;
-            match asked {
-                Verdict::Begin(depth) => trigger.depth = depth,
+            let action = match asked {
+                Verdict::Begin(depth, action) => {
+                    trigger.depth = depth;
+                    action
+                }
                 Verdict::Suppress(reason) => {
                     outlet.send(done(&trigger, Err(None), Some(reason))).await;
                     continue;
                 }
-            }
+            };
             outlet.send(ValveEvent::from(&trigger)).await;
             let actions = Arc::clone(&core.actions);
             let mut stop = self.stop.subscribe();
@@ -159,20 +164,29 @@ impl Runner {
 /// Decides whether an action is still to be begun, and writes the decision down.
 fn judge(core: &Core, trigger: &Trigger, suspects: &[u64]) -> Result<Verdict, Failure> {
     let now_ms = core.now_ms();
+    // The file of personas may have changed while it waited, and has the last word.
+    let personas = core.personas();
+    let action =
+        personas.iter().find(|persona| persona.name == trigger.persona).map(|persona| &persona.action);
     core.transact(|ledger| {
         let made = match ledger.made_by(&trigger.file_path, suspects)? {
             Some(made) => Some(made),
             None => ledger.made(&trigger.file_path, trigger.after.as_deref())?,
         };
         let depth = made.as_ref().map_or(0, |made| made.depth.saturating_add(1)).max(trigger.depth);
-        let reason = match made {
-            Some(made) if made.persona == trigger.persona => "own",
-            Some(_) if depth >= MAX_CHAIN => "chain",
+        let is_own = match &made {
+            Some(made) => made.persona == trigger.persona,
             // It failed while this change was made, and did not say what it has changed.
-            None if ledger.has_failed(&trigger.persona, suspects)? => "own",
-            _ => {
+            None => ledger.has_failed(&trigger.persona, suspects)?,
+        };
+        let reason = match action {
+            None | Some(Action::Record) => "gone",
+            Some(_) if is_own => "own",
+            Some(_) if made.is_some() && depth >= MAX_CHAIN => "chain",
+            Some(_) if !ledger.keeps_pace(trigger, now_ms)? => "pace",
+            Some(action) => {
                 ledger.begin_work(trigger.sequence)?;
-                return Ok(Verdict::Begin(depth));
+                return Ok(Verdict::Begin(depth, action.clone()));
             }
         };
         ledger.end_work(trigger.sequence, ActionState::Suppressed, Some(reason))?;
@@ -187,12 +201,16 @@ fn judge(core: &Core, trigger: &Trigger, suspects: &[u64]) -> Result<Verdict, Fa
 
 fn write_down(core: &Core, trigger: &Trigger, ended: &Ended) -> Result<(), Failure> {
     let now_ms = core.now_ms();
+    let own = if ended.is_err() { left_behind(core, trigger) } else { None };
     core.transact(|ledger| {
         let mut outcome = Map::new();
         outcome.insert("ok".to_owned(), ended.is_ok().into());
         let files = files_of(ended);
         for effect in files.iter().filter(|effect| effect.root == Root::Project).take(MAX_FILES) {
             ledger.put_made(&effect.path, effect.after.as_deref(), trigger)?;
+        }
+        if let Some(content) = &own {
+            ledger.put_made(&trigger.file_path, content.as_deref(), trigger)?;
         }
         ledger.forget_old_made()?;
         match ended {
@@ -223,6 +241,18 @@ fn files_of(ended: &Ended) -> Vec<FileEffect> {
     }
 }
 
+/// What an action that has failed or was interrupted has left in the very file that it was triggered by, where that is
+/// another content now. It did not say so itself, and would be woken by it for ever.
+fn left_behind(core: &Core, trigger: &Trigger) -> Option<Option<String>> {
+    let never = AtomicBool::new(false);
+    let content = match Hashing::new(&core.tree, &never, false).read(&trigger.file_path) {
+        Ok(content) => Some(content.sha256),
+        Err(ContentError::Vanished) => None,
+        Err(ContentError::Unreadable(_) | ContentError::Stopped) => return None,
+    };
+    (content != trigger.after).then_some(content)
+}
+
 async fn interrupt(core: &Arc<Core>, outlet: &mut Outlet, trigger: Trigger) -> Result<(), Failure> {
     let error = ToolError::new(Code::Internal, "the valve ended while the action was carried out").help(
         "look at what it has done, and repeat it by hand where that is right; it is not repeated by itself",
@@ -231,7 +261,11 @@ async fn interrupt(core: &Arc<Core>, outlet: &mut Outlet, trigger: Trigger) -> R
     let message = error.message;
     blocking(core, move |core| {
         let now_ms = core.now_ms();
+        let own = left_behind(core, &trigger);
         core.transact(|ledger| {
+            if let Some(content) = &own {
+                ledger.put_made(&trigger.file_path, content.as_deref(), &trigger)?;
+            }
             ledger.end_work(trigger.sequence, ActionState::Interrupted, Some(&message))?;
             let outcome = Map::from_iter([
                 ("ok".to_owned(), Value::from(false)),

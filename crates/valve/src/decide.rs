@@ -61,20 +61,33 @@ impl<'a, 't> Decider<'a, 't> {
             self.ledger.forget_made(&change.path)?;
         }
         for (number, persona) in self.personas.iter().enumerate() {
-            if !persona.changes.contains(&change.kind) {
-                continue;
+            if change.kind == ChangeKind::Renamed {
+                // What was gathered of either name belongs before it, and is told at once.
+                for path in change.from.iter().chain([&change.path]) {
+                    if let Some(held) = self.ledger.take_held(&persona.name, path)? {
+                        self.release_one(held)?;
+                    }
+                }
             }
-            let filter = persona.filter_of(&change.path).or_else(|| persona.filter_of(change.from.as_ref()?));
-            let Some(filter) = filter else { continue };
-            let cause = if persona.wants_contents() {
-                let Some(pattern) = found.patterns.get(&number) else { continue };
-                TriggerCause { kind: TriggerType::Content, details: pattern.clone() }
-            } else {
-                TriggerCause { kind: TriggerType::Filter, details: filter.to_owned() }
-            };
-            self.tell_or_hold(persona, change, cause)?;
+            match cause_of(persona, change, found.patterns.get(&number)) {
+                Some(cause) => self.tell_or_hold(persona, change, cause)?,
+                None => self.bring_up_to_date(persona, change)?,
+            }
         }
         Ok(())
+    }
+
+    /// A change that a persona does not want still changes what was gathered for it: that must not be told of a file
+    /// which is another by then.
+    fn bring_up_to_date(&mut self, persona: &Persona, change: &Change) -> Result<(), Failure> {
+        let Some(held) = self.ledger.take_held(&persona.name, &change.path)? else { return Ok(()) };
+        let Held { persona: name, due_ms, change: gathered, cause } = held;
+        match gathered.then(change.clone()) {
+            Some(change) if persona.changes.contains(&change.kind) && !persona.wants_contents() => {
+                self.ledger.hold(&Held { persona: name, due_ms, change, cause })
+            }
+            Some(_) | None => Ok(()),
+        }
     }
 
     fn tell_or_hold(
@@ -84,12 +97,6 @@ impl<'a, 't> Decider<'a, 't> {
         cause: TriggerCause,
     ) -> Result<(), Failure> {
         if change.kind == ChangeKind::Renamed {
-            // What was gathered of either name belongs before it, and is told at once.
-            for path in change.from.iter().chain([&change.path]) {
-                if let Some(held) = self.ledger.take_held(&persona.name, path)? {
-                    self.release_one(held)?;
-                }
-            }
             return self.tell(persona, change, cause);
         }
         let Some(until) = self.ledger.cooldown(&persona.name, &change.path, self.now_ms)? else {
@@ -157,8 +164,29 @@ impl<'a, 't> Decider<'a, 't> {
             depth,
             timestamp: told.event.timestamp,
         };
-        self.ledger.put_work(&NewWork { action: &persona.action, trigger: &trigger, suspects: self.suspects })
+        self.ledger.put_work(&NewWork { trigger: &trigger, suspects: self.suspects })
     }
+}
+
+/// Whether a persona wants a change, and by what. A rename also counts as the change of the content that came with it, and
+/// as a file that comes into the filters or leaves them.
+fn cause_of(persona: &Persona, change: &Change, pattern: Option<&String>) -> Option<TriggerCause> {
+    let here = persona.filter_of(&change.path);
+    let there = change.from.as_ref().and_then(|from| persona.filter_of(from));
+    let filter = here.or(there)?;
+    let wants = |kind: ChangeKind| persona.changes.contains(&kind);
+    let is_wanted = wants(change.kind)
+        || (change.kind == ChangeKind::Renamed
+            && ((change.before != change.after && wants(ChangeKind::Changed))
+                || (there.is_none() && wants(ChangeKind::Created))
+                || (here.is_none() && wants(ChangeKind::Deleted))));
+    if !is_wanted {
+        return None;
+    }
+    if !persona.wants_contents() {
+        return Some(TriggerCause { kind: TriggerType::Filter, details: filter.to_owned() });
+    }
+    pattern.map(|pattern| TriggerCause { kind: TriggerType::Content, details: pattern.clone() })
 }
 
 /// Puts down what came of an action.

@@ -71,7 +71,12 @@ impl Deliverer {
                 redirected.push(event);
                 continue;
             }
-            match self.give(core, &event).await {
+            let fate = if self.belongs_beside(core, &event).await {
+                self.give(core, &event).await
+            } else {
+                Fate::Refused(String::new())
+            };
+            match fate {
                 Fate::Kept => kept.push(event),
                 Fate::Refused(_) => redirected.push(Waiting { chronicle: project.clone(), ..event }),
                 Fate::Waits(complaint) => {
@@ -107,6 +112,15 @@ impl Deliverer {
         Ok(waiting)
     }
 
+    /// Whether an event can stand beside its file. A folder that was removed is not made again for it, and no chronicle is
+    /// begun in a folder that is perhaps being removed.
+    async fn belongs_beside(&self, core: &Arc<Core>, event: &Waiting) -> bool {
+        if event.event.fields.get("change").and_then(|change| change.as_str()) == Some("deleted") {
+            return !matches!(core.chronicle.tail(&event.chronicle, 1).await, Ok(events) if events.is_empty());
+        }
+        core.tree.at(&event.chronicle.parent()).is_dir()
+    }
+
     async fn give(&mut self, core: &Arc<Core>, event: &Waiting) -> Fate {
         if self.blocked.contains(&event.chronicle) {
             return Fate::Waits(None);
@@ -116,7 +130,10 @@ impl Deliverer {
                 self.complaints.remove(&event.chronicle);
                 Fate::Kept
             }
-            Err(refusal) if refusal.code == Code::Permission => Fate::Refused(refusal.message),
+            // What the system refuses may be allowed later; what is outside the scope is not.
+            Err(refusal) if refusal.code == Code::Permission && !core.tree.is_locked(&event.chronicle) => {
+                Fate::Refused(refusal.message)
+            }
             Err(refusal) => {
                 self.blocked.insert(event.chronicle.clone());
                 if self.complaints.len() >= MAX_COMPLAINTS {

@@ -2,15 +2,15 @@
 
 use std::collections::HashSet;
 use std::io::Read;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tgp_contract::{Cancellation, Chronicle, Code, RelativePath, ToolError};
 
 use crate::decide::Decider;
 use crate::failure::Failure;
-use crate::journal::{Journal, Ledger, Number};
+use crate::journal::{Journal, Known, Ledger, Number};
 use crate::lock::Lock;
 use crate::personas::Personas;
 use crate::reconcile::Comparison;
@@ -27,6 +27,9 @@ const MAX_PROBLEMS: usize = 100;
 /// More than the largest file of personas.
 const MAX_PERSONAS_BYTES: u64 = 1 << 20;
 
+/// The kernel stamps files by a clock that moves a hundred times a second or more often.
+const TICK: Duration = Duration::from_millis(20);
+
 /// What all parts of a valve share.
 pub(crate) struct Core {
     pub(crate) tree: Tree,
@@ -39,8 +42,8 @@ pub(crate) struct Core {
     pub(crate) all: bool,
     pub(crate) lock: Mutex<Lock>,
     reported: Mutex<HashSet<String>>,
-    /// What was wrong with the journal that this one has replaced, until it is told.
-    pub(crate) set_aside: Mutex<Option<(PathBuf, String)>>,
+    /// What has happened to the journal that this one has replaced, until it is told.
+    pub(crate) loss: Mutex<Option<String>>,
 }
 
 /// The personas in use, and the text that was read last, which may be broken.
@@ -54,7 +57,7 @@ pub(crate) struct Parts {
     pub(crate) tree: Tree,
     pub(crate) journal: Journal,
     pub(crate) lock: Lock,
-    pub(crate) set_aside: Option<(PathBuf, String)>,
+    pub(crate) loss: Option<String>,
 }
 
 /// What one look has found.
@@ -93,7 +96,7 @@ impl Core {
             all: options.all,
             lock: Mutex::new(parts.lock),
             reported: Mutex::default(),
-            set_aside: Mutex::new(parts.set_aside),
+            loss: Mutex::new(parts.loss),
         })
     }
 
@@ -138,10 +141,14 @@ impl Core {
     /// Compares the tree, or a part of it, with the journal, and writes down what follows from it.
     pub(crate) fn look(&self, look: Look<'_>) -> Result<Looked, Failure> {
         let Look { scope, enter, suspects, stop } = look;
-        let (known, stored, is_first, waiting) = self.transact(|ledger| {
-            let is_first = ledger.number(Number::HasBaseline)?.is_none();
-            Ok((ledger.known(&scope)?, ledger.rules()?, is_first, ledger.event_count()?))
+        let began_ns = system_ns();
+        let (mut known, stored, last_look, waiting) = self.transact(|ledger| {
+            let is_known = ledger.number(Number::HasBaseline)?.is_some();
+            let last_look = ledger.number(Number::LastLookNs)?.unwrap_or_default();
+            let last_look = is_known.then(|| i64::try_from(last_look).unwrap_or(i64::MAX));
+            Ok((ledger.known(&scope)?, ledger.rules()?, last_look, ledger.event_count()?))
         })?;
+        let is_first = last_look.is_none();
         if waiting >= MAX_WAITING {
             return Err(Failure::Full { waiting });
         }
@@ -156,12 +163,23 @@ impl Core {
         }
         let texts = seen.rules.texts.clone();
         let old_rules = (is_whole && texts != stored).then(|| Rules::from_texts(stored));
+        let mut recalled = Vec::new();
+        if old_rules.is_some() {
+            // What is no longer ignored is compared with what was told of it last.
+            for (path, sha256) in self.hidden()? {
+                if !seen.rules.ignores_file(&path) {
+                    known.entry(path.clone()).or_insert_with(|| Known::recalled(sha256));
+                    recalled.push(path);
+                }
+            }
+        }
         let personas = self.personas();
         let mut hashing = Hashing::new(&self.tree, stop, personas.want_contents());
         let comparison = Comparison {
             hashing: &mut hashing,
             personas: &personas,
             old_rules: old_rules.as_ref(),
+            last_look_ns: last_look.unwrap_or_default(),
             is_silent: is_first && !self.all,
         };
         let difference = comparison.run(known, seen)?;
@@ -170,8 +188,14 @@ impl Core {
         }
         let now_ms = self.now_ms();
         let files = self.transact(|ledger| {
+            for path in &recalled {
+                ledger.unhide(path)?;
+            }
             for path in &difference.forgotten {
                 ledger.forget(path)?;
+            }
+            for (path, sha256) in &difference.hidden {
+                ledger.hide(path, sha256)?;
             }
             for (path, known) in &difference.remembered {
                 ledger.remember(path, known)?;
@@ -187,6 +211,7 @@ impl Core {
             if is_whole {
                 ledger.set_number(Number::HasBaseline, 1)?;
                 ledger.set_number(Number::LastScanMs, now_ms)?;
+                ledger.set_number(Number::LastLookNs, began_ns)?;
             }
             ledger.file_count()
         })?;
@@ -196,6 +221,13 @@ impl Core {
             changes: difference.found.len() as u64,
             problems: self.news(&difference.blind, is_whole),
             wants_whole: false,
+        })
+    }
+
+    fn hidden(&self) -> Result<Vec<(RelativePath, String)>, Failure> {
+        self.transact(|ledger| {
+            let hidden = ledger.hidden()?;
+            Ok(hidden)
         })
     }
 
@@ -227,6 +259,12 @@ impl Core {
         }
         news
     }
+}
+
+/// The time of the system, which is what files are stamped with, less the tick by which their stamps may lag behind.
+fn system_ns() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().saturating_sub(TICK);
+    u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
 }
 
 fn problem(blind: &Blind) -> ToolError {

@@ -61,7 +61,7 @@ pub enum ValveEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<ToolError>,
         /// Why it was not begun: `own` for a change that the persona made itself, `chain` where too many follow from one
-        /// another.
+        /// another, `pace` where it acts on one file again and again, `gone` where the persona wants it no more.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         suppressed: Option<String>,
     },

@@ -60,9 +60,10 @@ impl From<Failure> for ToolError {
                 Code::Integrity,
                 "start the valve again: it sets a damaged journal aside and begins a new one",
             ),
-            Failure::Journal(_) | Failure::JournalFile { .. } | Failure::Nonsense(_) => {
-                (Code::Internal, "check the permissions of `.tgp/state` and the free space of the disk")
-            }
+            Failure::Journal(_) | Failure::JournalFile { .. } | Failure::Nonsense(_) => (
+                Code::Internal,
+                "check the permissions of the journal's folder and the free space of the disk",
+            ),
             Failure::Version { .. } => (Code::Config, "use the newer build, or remove the journal"),
             Failure::Busy(_) => (Code::Conflict, "stop the other one, or ask it with `tgp valve status`"),
             Failure::NoPersonas(_) => {

@@ -120,8 +120,16 @@ impl Hints {
             EventKind::Any | EventKind::Modify(_) => false,
         };
         for path in &event.paths {
-            let Some(path) = path.strip_prefix(root).ok().and_then(Path::to_str) else { continue };
-            let Ok(path) = RelativePath::new(path) else { continue };
+            let Ok(path) = path.strip_prefix(root) else { continue };
+            let Some(path) = path.to_str().and_then(|path| RelativePath::new(path).ok()) else {
+                // A name that cannot be told of: whoever looks at its folder says so.
+                if let Some(folder) = speakable(path)
+                    && !is_always_ignored(&folder)
+                {
+                    self.path(folder, false);
+                }
+                continue;
+            };
             if path.is_root() {
                 self.whole("the project's folder itself was changed");
             } else if path == *personas_file || personas_file.is_inside(&path) {
@@ -153,4 +161,9 @@ impl Hints {
             }
         });
     }
+}
+
+/// The nearest folder above a path that has a name.
+fn speakable(path: &Path) -> Option<RelativePath> {
+    path.ancestors().skip(1).find_map(|above| RelativePath::new(above.to_str()?).ok())
 }

@@ -20,6 +20,8 @@ const MAX_NOTE_BYTES: u64 = 1_000;
 #[derive(Debug)]
 pub(crate) struct Lock {
     file: File,
+    /// Whether somebody has held it before: then there was a journal too.
+    pub(crate) was_held: bool,
 }
 
 fn place(journal: &Path) -> PathBuf {
@@ -46,7 +48,8 @@ impl Lock {
         for _ in 0..TRIES {
             match file.try_lock() {
                 Ok(()) => {
-                    let mut lock = Self { file };
+                    let was_held = read(&file).is_some();
+                    let mut lock = Self { file, was_held };
                     lock.note(note);
                     return Ok(lock);
                 }

@@ -1,6 +1,10 @@
 //! Where the events of a valve go.
 
+use std::time::Duration;
+
+use tgp_contract::{Code, ToolError};
 use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::SendTimeoutError;
 
 use crate::ValveEvent;
 use crate::report::ScanReport;
@@ -8,18 +12,37 @@ use crate::report::ScanReport;
 /// Events that the report of one pass lists; all of them are counted.
 const MAX_LISTED: usize = 10_000;
 
+/// How long a listener with a full channel is waited for, once.
+const LISTENER_WAIT: Duration = Duration::from_secs(2);
+
 /// A listener of a running watch, or the report of one pass.
 pub(crate) enum Outlet {
-    Listener(mpsc::Sender<ValveEvent>),
+    Listener {
+        sender: mpsc::Sender<ValveEvent>,
+        /// Events that it did not take since the last one that it took.
+        missed: u64,
+    },
     Report(Box<ScanReport>),
 }
 
 impl Outlet {
-    /// A listener that is slow is waited for; one that has gone is not missed.
+    /// A listener that is slow is waited for a little, then it misses some: what is shown never holds up what is recorded.
     pub(crate) async fn send(&mut self, event: ValveEvent) {
         match self {
-            Self::Listener(listener) => {
-                let _ = listener.send(event).await;
+            Self::Listener { sender, missed } => {
+                if *missed > 0 {
+                    let message = format!("{missed} events were not shown, because nobody took them");
+                    let error = ToolError::new(Code::Budget, message)
+                        .help("what was recorded stands in the chronicle; read the output faster");
+                    if sender.try_send(ValveEvent::Problem { error }).is_err() {
+                        *missed += 1;
+                        return;
+                    }
+                    *missed = 0;
+                }
+                if let Err(SendTimeoutError::Timeout(_)) = sender.send_timeout(event, LISTENER_WAIT).await {
+                    *missed = 1;
+                }
             }
             Self::Report(report) => {
                 match &event {

@@ -26,6 +26,8 @@ pub(crate) struct Difference {
     pub(crate) found: Vec<Found>,
     pub(crate) remembered: Vec<(RelativePath, Known)>,
     pub(crate) forgotten: Vec<RelativePath>,
+    /// What is ignored from now on, with the content that was told last.
+    pub(crate) hidden: Vec<(RelativePath, String)>,
     pub(crate) blind: Vec<Blind>,
 }
 
@@ -33,8 +35,9 @@ pub(crate) struct Difference {
 pub(crate) struct Comparison<'a, 't> {
     pub(crate) hashing: &'a mut Hashing<'t>,
     pub(crate) personas: &'a Personas,
-    /// The rules of the last look, where they were others: what they hid is not new.
+    /// The rules of the last look, where they were others: what they hid, and has not changed since, is not new.
     pub(crate) old_rules: Option<&'a Rules>,
+    pub(crate) last_look_ns: i64,
     /// The first look of all, which only remembers.
     pub(crate) is_silent: bool,
 }
@@ -85,7 +88,7 @@ impl Comparison<'_, '_> {
                     difference.found.push(Found { change, mtime_ns: now.stamp.mtime_ns, patterns });
                     difference.remembered.push((path, now));
                 }
-                None if self.is_silent || self.old_rules.is_some_and(|rules| rules.ignores_file(&path)) => {
+                None if self.is_silent || self.was_hidden(&path, &now) => {
                     difference.remembered.push((path, now));
                 }
                 None => created.push(Created { path, known: now, patterns: self.patterns() }),
@@ -95,6 +98,11 @@ impl Comparison<'_, '_> {
         pair(gone, created, &mut difference);
         difference.found.sort_by(|one, other| order(one).cmp(&order(other)));
         Ok(difference)
+    }
+
+    /// Whether a file that was not known has been there at the last look, where it was ignored.
+    fn was_hidden(&self, path: &RelativePath, now: &Known) -> bool {
+        now.stamp.ctime_ns < self.last_look_ns && self.old_rules.is_some_and(|rules| rules.ignores_file(path))
     }
 
     /// What the personas find in the file that was read last.
@@ -149,7 +157,9 @@ fn gone(
             continue;
         }
         difference.forgotten.push(path.clone());
-        if !rules.ignores_file(&path) {
+        if rules.ignores_file(&path) {
+            difference.hidden.push((path, known.sha256));
+        } else {
             gone.push((path, known));
         }
     }

@@ -53,8 +53,8 @@ impl Valve {
         let tree = tree(&options.project)?;
         let now_ms = (options.clock)();
         let lock = Lock::take(&options.journal, &note("open", now_ms))?;
-        let opened = journal::open(&options.journal, now_ms)?;
-        let parts = Parts { tree, journal: opened.journal, lock, set_aside: opened.set_aside };
+        let opened = journal::open(&options.journal, now_ms, lock.was_held)?;
+        let parts = Parts { tree, journal: opened.journal, lock, loss: opened.loss };
         let core = Arc::new(Core::new(parts, options)?);
         Ok(Self { core, hints: Arc::default(), look: options.look })
     }
@@ -71,12 +71,12 @@ impl Valve {
         let run = Run::new(Arc::clone(&self.core), outlet, Stop::new(cancelled));
         match run.once().await? {
             Outlet::Report(report) => Ok(*report),
-            Outlet::Listener(_) => Ok(ScanReport::default()),
+            Outlet::Listener { .. } => Ok(ScanReport::default()),
         }
     }
 
-    /// Watches until `cancelled` completes. The first event is [`ValveEvent::Started`] or a problem before it; a listener
-    /// that does not take its events is waited for.
+    /// Watches until `cancelled` completes. The first event is [`ValveEvent::Started`] or a problem before it. A listener
+    /// that does not take its events misses some, and is told how many.
     ///
     /// # Errors
     /// As [`Valve::scan`], but for being stopped.
@@ -90,7 +90,11 @@ impl Valve {
             Look::WhenTold => None,
             Look::Every(every) => Some(every),
         };
-        let run = Run::new(Arc::clone(&self.core), Outlet::Listener(events), Stop::new(cancelled));
+        let run = Run::new(
+            Arc::clone(&self.core),
+            Outlet::Listener { sender: events, missed: 0 },
+            Stop::new(cancelled),
+        );
         Ok(run.watch(&self.hints, every).await?)
     }
 

@@ -25,6 +25,9 @@ const LONGEST_RETRY: Duration = Duration::from_secs(60);
 /// While actions are carried out, changes wait a little, so that their events can say who has caused them.
 const GRACE: Duration = Duration::from_secs(2);
 
+/// Why the tree is looked at when nothing has happened.
+const PERIODIC: &str = "the time for it has come";
+
 /// What wakes the loop.
 enum Wake {
     Stopped,
@@ -99,12 +102,10 @@ impl<'a> Run<'a> {
 
     /// Says what has happened before, and ends what nobody will end.
     async fn begin(&mut self) -> Result<(), Failure> {
-        let set_aside = locked(&self.core.set_aside).take();
-        if let Some((path, what)) = set_aside {
+        let loss = locked(&self.core.loss).take();
+        if let Some(what) = loss {
             let message = format!(
-                "the valve's journal was damaged ({what}); it was set aside as `{}`, and what has changed since its last \
-                 entry cannot be told",
-                path.display()
+                "the valve's journal is lost: {what}. What has changed since its last entry cannot be told"
             );
             let error = ToolError::new(Code::Integrity, message)
                 .help("a new journal begins with the files as they are now; look at the disk that it was on");
@@ -247,7 +248,7 @@ impl<'a> Run<'a> {
         if !watching.is_started {
             watching.is_started = true;
             self.started(&looked).await;
-        } else if watching.every.is_none() || looked.changes > 0 {
+        } else if reason != PERIODIC || looked.changes > 0 {
             let (files, changes) = (looked.files, looked.changes);
             self.outlet.send(ValveEvent::Rescanned { reason, files, changes }).await;
         }
@@ -302,9 +303,7 @@ impl<'a> Run<'a> {
                     return Ok(watching.hints.take());
                 }
                 Wake::Time => {
-                    let whole = poll_at
-                        .is_some_and(|at| at <= Instant::now())
-                        .then(|| "the time for it has come".to_owned());
+                    let whole = poll_at.is_some_and(|at| at <= Instant::now()).then(|| PERIODIC.to_owned());
                     return Ok(Batch { whole, ..Batch::default() });
                 }
             }

@@ -155,10 +155,7 @@ impl Scope<'_> {
             "when" => self.when(step),
             _ => self.query(step),
         };
-        let Made { kind, ty, given, changes } = match made {
-            Some(made) => made,
-            None => return None,
-        };
+        let Made { kind, ty, given, changes } = made?;
         self.after(&given);
         let ty = checked.clone().unwrap_or(ty);
         let (options, ty) = self.options(&given, ty, changes);
@@ -213,7 +210,9 @@ impl Scope<'_> {
     }
 
     fn merge<'t>(&mut self, step: &'t tree::Step) -> Option<Made<'t>> {
-        let given = self.given(step, &["how", "after"], true);
+        let mut given = self.given(step, &["how", "after"], true);
+        // Every other name is that of a part, also where it is an option elsewhere.
+        given.named.retain(|(name, _)| name.text == "how" || name.text == "after");
         if let Some(body) = &step.body {
             let span = match body {
                 Body::Object(object) => object.span,

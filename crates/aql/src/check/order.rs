@@ -115,7 +115,7 @@ impl Uses {
         for argument in &arguments.items {
             match argument.name.as_ref().map(|name| name.text.as_str()) {
                 // These are words, not references.
-                Some("on_error") => {}
+                Some("on_error") if kind != "merge" => {}
                 Some("tools") if kind == "agent" => {}
                 None if matches!(kind, "tool" | "query") => {}
                 Some("after") => {

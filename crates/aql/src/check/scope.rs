@@ -13,7 +13,7 @@ use crate::{Catalogue, Expression, Plan, Problem, Type};
 
 /// Types that are copied while one query is checked, in nodes; beyond it types are `Any`. Only a source that was made
 /// to be slow gets there.
-const MAX_WORK: usize = 4_000_000;
+const MAX_WORK: usize = 500_000;
 
 /// One block, or the body of a query.
 #[derive(Default)]

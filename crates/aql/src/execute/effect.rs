@@ -10,9 +10,9 @@ use tokio::sync::OwnedMutexGuard;
 use super::block::{Fault, Level};
 use super::meter::{Exhausted, Used};
 use super::path::{Here, kind_name};
-use super::request::Request;
+use super::request::{EXEC_TOOL, Request};
 use super::run::{Run, finished};
-use super::scope::Failure;
+use super::scope::{Failure, Stopped};
 use super::slots::Slot;
 use super::{How, Line, RunEvent, Scope};
 use crate::{Kind, Step, Type};
@@ -23,6 +23,9 @@ const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// Keys of cached values that are worked on, before those that nobody holds any more are thrown away.
 const MAX_IDLE_FLIGHTS: usize = 1_024;
+
+/// What a forged tool can call while it runs, with the token that it was called with. Gates judge each of these calls.
+const REACH_OF_FORGED: [&str; 3] = ["exec_sql", EXEC_TOOL, "fetch"];
 
 /// What an attempt has come to.
 pub(super) struct Came {
@@ -199,14 +202,20 @@ impl<'p> Run<'p> {
     }
 
     /// Counts the call of an attempt. An agent's are known when it has ended.
-    fn reserve(&self, level: &Level<'p>, step: &Step, here: &Here, request: &Request) -> Result<Used, Fault> {
+    fn reserve(
+        &self,
+        level: &Level<'p>,
+        step: &Step,
+        here: &Here,
+        request: &Request,
+    ) -> Result<Used, Stopped> {
         let reserved = match request {
             Request::Call { .. } => level.meter.reserve_call().map(|()| Used { tokens: 0, calls: 1 }),
             Request::Agent(_) => level.meter.tokens_left().map(|_| Used::default()),
         };
         reserved.map_err(|Exhausted { scope, error }| {
             scope.fail(here.failure(step, error));
-            Fault::Stopped
+            Stopped
         })
     }
 
@@ -218,6 +227,10 @@ impl<'p> Run<'p> {
         call: &str,
     ) -> Result<Option<CapabilityToken>, ToolError> {
         let (tools, calls, session) = match request {
+            Request::Call { tool, .. } if tool == EXEC_TOOL => {
+                let reach = REACH_OF_FORGED.into_iter().filter(|tool| self.definitions.contains_key(*tool));
+                (reach.map(str::to_owned).collect(), None, self.options.id.clone())
+            }
             Request::Call { tool, .. } => (vec![tool.clone()], Some(1), self.options.id.clone()),
             Request::Agent(task) => (task.tools.clone(), level.meter.calls_left(), call.to_owned()),
         };

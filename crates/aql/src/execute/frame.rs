@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use tgp_contract::{Code, ToolError};
 
 use crate::types::names;
-use crate::{Block, Expression, Form, Plan, Type};
+use crate::{Block, Expression, Field, Form, Plan, Record, Type};
 
 /// One block on its way. It ends with the block, and so do the values in it.
 pub(super) struct Frame<'p> {
@@ -132,6 +132,16 @@ impl<'p> Frame<'p> {
             }),
             Form::Element(of, _) => Some(element_of(&self.type_of(of))),
             Form::Or(first, second) => Some(Type::OneOf(vec![self.type_of(first), self.type_of(second)])),
+            Form::List(parts) => {
+                let parts = parts.iter().map(|part| self.type_of(part)).collect();
+                Some(Type::List(Box::new(Type::OneOf(parts))))
+            }
+            Form::Object(parts) => {
+                let field = |(name, part): &(String, Expression)| {
+                    (name.clone(), Field { ty: self.type_of(part), optional: false })
+                };
+                Some(Type::Record(Record { fields: parts.iter().map(field).collect(), open: false }))
+            }
             _ => None,
         };
         known.unwrap_or(Type::Any)

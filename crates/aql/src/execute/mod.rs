@@ -3,11 +3,13 @@
 mod block;
 mod bounds;
 mod compare;
+mod composed;
 mod effect;
 mod evaluate;
 mod event;
 mod frame;
 mod meter;
+mod nursery;
 mod past;
 mod path;
 mod ports;

@@ -23,9 +23,10 @@ pub struct Ports {
 pub struct Scope {
     /// The step, for people.
     pub step: String,
-    /// Own names of the tools it may call.
+    /// Own names of the tools it may call, those that a forged tool calls while it runs included.
     pub tools: Vec<String>,
-    /// How many calls it can need: one, or for an agent what is left of the budget. `None` without a bound.
+    /// How many calls it can need: one, or for an agent what is left of the budget. `None` for a forged tool, which may
+    /// call others.
     pub calls: Option<u64>,
     /// The session its calls are made in: that of the run, or the agent's own.
     pub session: String,

@@ -14,6 +14,9 @@ use crate::{Agent, Expression, Kind, Step, Type};
 /// Letters of a hash that tell the sessions of one run apart.
 const SESSION_HASH_LETTERS: usize = 16;
 
+/// The tool that runs forged ones.
+pub(super) const EXEC_TOOL: &str = "exec_tool";
+
 pub(super) enum Request {
     Call {
         tool: String,
@@ -56,7 +59,7 @@ impl<'p> Run<'p> {
             Kind::Tool { tool, arguments } => call(tool, object(arguments)?, None),
             Kind::Exec { path, arguments } => {
                 let arguments = json!({ "path": path, "args": evaluate(arguments, frame)? });
-                call("exec_tool", arguments, Some("result"))
+                call(EXEC_TOOL, arguments, Some("result"))
             }
             Kind::Graph { cypher, commit, params } => {
                 let mut arguments = Map::new();

@@ -1,9 +1,8 @@
 //! A run from its beginning to its report.
 
 use std::collections::{BTreeMap, HashMap};
-use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -14,6 +13,7 @@ use super::block::Level;
 use super::bounds::{self, MAX_LIVE_ITEMS, MAX_NESTING, MAX_PARALLEL, MAX_STEPS};
 use super::frame::{Frame, Inputs};
 use super::meter::Meter;
+use super::nursery::Nursery;
 use super::past::{Open, Past};
 use super::path::{Prefix, extent, locate};
 use super::scope::{Failure, Scope, Stopped};
@@ -44,9 +44,13 @@ pub(super) struct Run<'p> {
     pub(super) live_items: Semaphore,
     /// Who works on a cached value at this moment, by its key.
     pub(super) flights: Mutex<HashMap<String, Weak<tokio::sync::Mutex<()>>>>,
+    pub(super) nursery: Nursery<'p>,
     events: mpsc::Sender<RunEvent>,
     nobody_listens: AtomicBool,
     steps: AtomicU64,
+    has_lines: AtomicBool,
+    /// Why not even the first line could be kept.
+    unwritable: OnceLock<ToolError>,
     tally: Mutex<Tally>,
 }
 
@@ -62,7 +66,7 @@ struct Tally {
 ///
 /// # Errors
 /// When the run could not begin: `EVALIDATION` with the field for inputs that do not fit, `EINTEGRITY` for lines of the
-/// past that are of another plan. All else is in the report.
+/// past that are of another plan, and that of a journal which takes not one line. All else is in the report.
 pub async fn run(
     plan: &Plan,
     options: RunOptions,
@@ -94,7 +98,7 @@ pub async fn run(
     let budget = Budget { calls: Some(plan.budget.calls.unwrap_or(DEFAULT_CALLS)), ..plan.budget };
     let meter = Meter::new(&plan.name, &budget, past.used(), &root, None);
     let parallel = plan.budget.parallel.unwrap_or(DEFAULT_PARALLEL).clamp(1, MAX_PARALLEL);
-    let run = Run {
+    let run = Arc::new(Run {
         ports,
         options: &options,
         query: &plan.name,
@@ -103,11 +107,14 @@ pub async fn run(
         definitions: definitions.into_iter().map(|one| (one.name.to_string(), one)).collect(),
         live_items: Semaphore::new(MAX_LIVE_ITEMS),
         flights: Mutex::default(),
+        nursery: Nursery::default(),
         events,
         nobody_listens: AtomicBool::new(false),
         steps: AtomicU64::new(0),
+        has_lines: AtomicBool::new(false),
+        unwritable: OnceLock::new(),
         tally: Mutex::default(),
-    };
+    });
     let (id, query) = (options.id.clone(), plan.name.clone());
     let resumed = !run.past.is_empty();
     run.tell(RunEvent::Run { id, query, steps: extent.steps, resumed }).await;
@@ -120,6 +127,9 @@ pub async fn run(
         parallel,
     };
     let outcome = run.watched(level, plan, cancelled).await;
+    if let Some(error) = run.unwritable.get() {
+        return Err(error.clone());
+    }
     let used = meter.used();
     let (error, step, outputs) = match (outcome, root.failure()) {
         (_, Some(Failure { error, step, .. })) => (Some(error), step, Value::Null),
@@ -148,7 +158,7 @@ pub async fn run(
 impl<'p> Run<'p> {
     /// The whole query, until it ends, its time is over or nobody wants it any more.
     async fn watched(
-        &self,
+        self: &Arc<Self>,
         level: Level<'p>,
         plan: &Plan,
         cancelled: Cancellation<'_>,
@@ -169,13 +179,15 @@ impl<'p> Run<'p> {
             }
             std::future::pending::<()>().await;
         };
-        let (mut work, mut watch) = (pin!(work), pin!(watch));
-        tokio::select! {
-            biased;
-            // A wish to stop that is there already comes before the first step.
-            () = &mut watch => Err(Stopped),
-            outcome = &mut work => outcome,
-        }
+        let all = async {
+            tokio::select! {
+                biased;
+                // A wish to stop that is there already comes before the first step.
+                () = watch => Err(Stopped),
+                outcome = work => outcome,
+            }
+        };
+        self.nursery.with(all).await
     }
 
     /// Looks at every step that was begun and has no end, before anything runs: one that may have happened is not made
@@ -247,8 +259,16 @@ impl<'p> Run<'p> {
 
     /// Keeps a line. When that is not possible the run ends, since nobody could go on with it.
     pub(super) fn keep(&self, line: &Line, step: &str) -> Result<(), Stopped> {
-        self.ports.journal.append(line).map_err(|error| {
+        let kept = self.ports.journal.append(line);
+        if kept.is_ok() {
+            self.has_lines.store(true, Ordering::Relaxed);
+        }
+        kept.map_err(|error| {
             let error = error.detail("step", step);
+            // A call is made after its line only, so nothing has happened without one.
+            if !self.has_lines.load(Ordering::Relaxed) {
+                let _ = self.unwritable.set(error.clone());
+            }
             self.root.fail(Failure { position: Vec::new(), step: Some(step.to_owned()), error });
             Stopped
         })

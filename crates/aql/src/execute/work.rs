@@ -7,8 +7,9 @@ use futures_util::future::{BoxFuture, Shared};
 use serde_json::Value;
 use tgp_contract::{AgentTask, CallContext, CapabilityToken, Code, ToolCall, ToolError, ToolResult, Usage};
 
-use super::block::{Level, timed_out};
+use super::block::Level;
 use super::bounds;
+use super::composed::timed_out;
 use super::effect::{Came, Miss, MissKind};
 use super::meter::Used;
 use super::past::MISMATCH;

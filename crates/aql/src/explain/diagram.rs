@@ -70,7 +70,7 @@ impl Explanation {
         for (number, step) in self.steps.iter().enumerate() {
             while let Some(last) = open.last().and_then(|last| self.steps.get(*last)) {
                 let rest = step.step.strip_prefix(last.step.as_str());
-                if rest.is_some_and(|rest| rest.starts_with('.') || rest.starts_with("[].")) {
+                if rest.is_some_and(|rest| rest.starts_with(['.', '['])) {
                     break;
                 }
                 open.pop();

@@ -12,7 +12,7 @@ use self::estimate::{Costs, items_of};
 use self::shown::Names;
 use crate::Plan;
 use crate::check::constant;
-use crate::plan::{Block, Kind};
+use crate::plan::{Block, Expression, Form, Kind};
 
 /// What one query would do.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -27,7 +27,7 @@ pub struct Explanation {
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PlannedStep {
-    /// `each[].note` inside a `map`, `sub.final` inside a query.
+    /// `each[].note` inside a `map`, `sub.final` inside a query, `check.a` and `check[else].b` inside a `when`.
     pub step: String,
     pub kind: String,
     /// The model, the tool, the path or the first line of what is asked.
@@ -47,8 +47,10 @@ pub struct PlannedStep {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PlannedCall {
     pub tool: String,
-    /// Where all of them are constant.
+    /// What is known of them before it runs; nothing for the calls of an agent.
     pub arguments: Option<Value>,
+    /// Whether some of them are known when it runs only.
+    pub partial: bool,
     /// What the gates would say; whoever can ask them fills it.
     pub gates: Vec<Foreseen>,
 }
@@ -124,7 +126,7 @@ impl List {
                     let repeats = Estimate { least: 0, ..repeats };
                     self.block(then, &format!("{path}."), first, repeats, names);
                     if let Some(otherwise) = otherwise {
-                        self.block(otherwise, &format!("{path}.else."), first, repeats, names);
+                        self.block(otherwise, &format!("{path}[else]."), first, repeats, names);
                     }
                 }
                 Kind::Query { query, .. } => {
@@ -153,35 +155,54 @@ pub(crate) fn kind_of(kind: &Kind) -> &'static str {
 
 /// The calls that a step makes, as the router gets them.
 fn planned(kind: &Kind) -> Vec<PlannedCall> {
-    let call = |tool: &str, arguments: Option<Value>| PlannedCall {
-        tool: tool.to_owned(),
-        arguments,
-        gates: Vec::new(),
+    let call = |tool: &str, arguments: Vec<(&str, Known)>| {
+        let partial = arguments.iter().any(|(_, known)| known.partial);
+        let fields = arguments.into_iter().filter_map(|(name, known)| Some((name.to_owned(), known.value?)));
+        let arguments = Some(Value::Object(fields.collect()));
+        PlannedCall { tool: tool.to_owned(), arguments, partial, gates: Vec::new() }
     };
+    let text = |text: &str| Known { value: Some(json!(text)), partial: false };
     match kind {
-        Kind::Agent(agent) => agent.tools.iter().map(|tool| call(tool, None)).collect(),
-        Kind::Tool { tool, arguments } => vec![call(tool, constant(arguments))],
+        Kind::Agent(agent) => {
+            let unknown = |tool: &String| PlannedCall {
+                tool: tool.clone(),
+                arguments: None,
+                partial: true,
+                gates: Vec::new(),
+            };
+            agent.tools.iter().map(unknown).collect()
+        }
+        Kind::Tool { tool, arguments } => {
+            let Known { value, partial } = known(arguments);
+            vec![PlannedCall { tool: tool.clone(), arguments: value, partial, gates: Vec::new() }]
+        }
         Kind::Exec { path, arguments } => {
-            let arguments = constant(arguments).map(|arguments| json!({ "path": path, "args": arguments }));
-            vec![call("exec_tool", arguments)]
+            vec![call("exec_tool", vec![("path", text(path)), ("args", known(arguments))])]
         }
         Kind::Graph { cypher, commit, params } => {
-            let mut arguments = constant(params).map(|params| json!({ "query": cypher, "params": params }));
-            if let Some(commit) = commit {
-                let commit = constant(commit);
-                arguments = arguments.zip(commit).map(|(mut arguments, commit)| {
-                    if let Some(object) = arguments.as_object_mut() {
-                        object.insert("commit".to_owned(), commit);
-                    }
-                    arguments
-                });
-            }
+            let mut arguments = vec![("query", text(cypher)), ("params", known(params))];
+            arguments.extend(commit.iter().map(|commit| ("commit", known(commit))));
             vec![call("graph_query", arguments)]
         }
         Kind::Sql { sql, params } => {
-            let arguments = constant(params).map(|params| json!({ "sql": sql, "params": params }));
-            vec![call("exec_sql", arguments)]
+            vec![call("exec_sql", vec![("sql", text(sql)), ("params", known(params))])]
         }
         Kind::Merge { .. } | Kind::Map { .. } | Kind::When { .. } | Kind::Query { .. } => Vec::new(),
     }
+}
+
+/// What is known of a value before anything runs.
+struct Known {
+    value: Option<Value>,
+    partial: bool,
+}
+
+/// A constant, or an object of those fields that are constant.
+fn known(expression: &Expression) -> Known {
+    if let Some(value) = constant(expression) {
+        return Known { value: Some(value), partial: false };
+    }
+    let Form::Object(fields) = &expression.form else { return Known { value: None, partial: true } };
+    let fields = fields.iter().filter_map(|(name, field)| Some((name.clone(), constant(field)?)));
+    Known { value: Some(Value::Object(fields.collect())), partial: true }
 }

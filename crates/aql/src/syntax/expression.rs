@@ -213,8 +213,16 @@ impl Parser<'_> {
     }
 
     fn entry(&mut self) -> Parsed<Entry> {
+        let key = self.key("write `name: value`")?;
+        self.expect(":", "a field is written `name: value`")?;
+        let value = self.expression()?;
+        Ok(Entry { span: key.span.to(value.span), key, value })
+    }
+
+    /// The name of a field, in quotes or not.
+    fn key(&mut self, help: &str) -> Parsed<Name> {
         let span = self.span();
-        let key = match self.kind().clone() {
+        let text = match self.kind().clone() {
             TokenKind::Name(text) => text,
             TokenKind::Text(literal) => {
                 let found = match literal.pieces.as_slice() {
@@ -229,12 +237,10 @@ impl Parser<'_> {
                 };
                 text
             }
-            _ => return Err(self.expected("a field", "write `name: value`")),
+            _ => return Err(self.expected("a field", help)),
         };
         self.advance();
-        self.expect(":", "a field is written `name: value`")?;
-        let value = self.expression()?;
-        Ok(Entry { key: Name { text: key, span }, span: span.to(value.span), value })
+        Ok(Name { text, span })
     }
 
     /// A text, whose holes are parsed now. Its token is the one that stands here.
@@ -338,7 +344,7 @@ impl Parser<'_> {
         let mut fields = Vec::new();
         while !self.is("}") && !self.at_end() {
             let span = self.span();
-            let name = self.name("a field", "write `name: Type`")?;
+            let name = self.key("write `name: Type`")?;
             let optional = self.eat("?");
             self.expect(":", "a field is written `name: Type`")?;
             let ty = self.type_expr()?;

@@ -121,10 +121,10 @@ fn check_record(record: &Record, fields: &Map<String, Value>, path: &mut String)
 }
 
 /// The mismatch of the only type that can be meant, or that of all of them.
-fn check_one_of(ty: &Type, types: &[Type], value: &Value, path: &mut String) -> Result<(), Mismatch> {
+fn check_one_of(ty: &Type, types: &[Type], value: &Value, path: &str) -> Result<(), Mismatch> {
     let mut meant = None;
     for one in types {
-        let Err(mismatch) = check(one, value, &mut path.clone()) else { return Ok(()) };
+        let Err(mismatch) = check(one, value, &mut path.to_owned()) else { return Ok(()) };
         let is_alike = matches!(
             (one, value),
             (Type::List(_), Value::Array(_))
@@ -136,7 +136,7 @@ fn check_one_of(ty: &Type, types: &[Type], value: &Value, path: &mut String) -> 
         }
     }
     Err(meant.flatten().unwrap_or_else(|| Mismatch {
-        path: path.clone(),
+        path: path.to_owned(),
         expected: spell(ty),
         found: found(value),
     }))

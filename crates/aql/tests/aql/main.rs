@@ -1,4 +1,4 @@
-//! AQL through its public face: sources in, problems and plans out.
+//! AQL through its public face: sources in, problems and plans out, and runs with fakes for everything outside.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -8,6 +8,16 @@
 )]
 
 mod diagrams;
+mod execute;
+mod execute_errors;
+mod execute_hostile;
+mod execute_limits;
+mod execute_plans;
+mod execute_property;
+mod execute_resume;
+mod execute_sources;
+mod execute_types;
+mod execute_world;
 mod explained;
 mod golden;
 mod hostile;

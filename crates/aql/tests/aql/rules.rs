@@ -57,6 +57,7 @@ fn types_are_written_so_that_they_can_be_read_again() {
         "{}",
         "Any",
         "[{ a: { b: Bool? } }]",
+        "{ \"a b\": Int, \"c\\n\\{\"?: Any }",
     ] {
         let read = |ty: &str| {
             compiled(&format!("query X($x: {ty}) {{ return 1 }}")).unwrap().queries[0].inputs[0].ty.clone()
@@ -77,6 +78,23 @@ fn the_example_of_the_issue_compiles() {
     assert_eq!(plan.ty.to_string(), "{ final: String }");
     assert_eq!(plan.body.steps[1].needs, [0]);
     assert_eq!(compiled.sources[0].text, text);
+}
+
+#[test]
+fn a_part_of_a_merge_may_have_the_name_of_an_option() {
+    let text = "query X {
+      a: tool(fs_read) { path: \"a\" }
+      b: merge(on_error: a, default: a.b, retry: 50, cache: \"x\", timeout: a, tools: a)
+      c: tool(fs_read) { path: \"b\" }
+      d: merge(x: 1, after: c)
+    }";
+    let compiled = compiled(text).unwrap_or_else(|problems| panic!("{}", rendered(&problems)));
+    let steps = &compiled.queries[0].body.steps;
+    assert_eq!((steps[1].needs.as_slice(), steps[3].needs.as_slice()), ([0].as_slice(), [2].as_slice()));
+    let ty = "{ cache: \"x\", default: Any, on_error: Any, retry: Int, timeout: Any, tools: Any }";
+    assert_eq!(steps[1].ty.to_string(), ty);
+    // A step that others only wait for is still a result.
+    assert!(compiled.queries[0].ty.to_string().contains("c: Any"));
 }
 
 #[test]

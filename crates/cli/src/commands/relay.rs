@@ -7,7 +7,9 @@ use clap::{Args, Subcommand, ValueEnum};
 use console::Style;
 use serde_json::json;
 use tgp::contract::{Code, ToolError};
-use tgp_relay::{Externals, Kit, KitOptions, Listed, Origin, Outcome, PartKind, Report, Row, ServeOptions, serve};
+use tgp_relay::{
+    Externals, Kit, KitOptions, Listed, Origin, Outcome, PartKind, Report, Row, ServeOptions, serve,
+};
 
 use super::done;
 use crate::arguments::Global;
@@ -158,11 +160,13 @@ fn parts(row: &Row) -> String {
 }
 
 fn show(report: &Report, printer: &Printer) {
-    let columns = ["case", "under test", "real", "fake", "external", "result"].map(str::to_owned);
+    let columns = ["suite", "case", "under test", "real", "fake", "external", "result"].map(str::to_owned);
     let row = |row: &Row| {
         let list = |parts: &[String]| if parts.is_empty() { "-".to_owned() } else { parts.join(" ") };
+        let case = row.case.split_once('.').map_or(row.case.as_str(), |(_, case)| case);
         vec![
-            row.case.clone(),
+            row.suite.clone(),
+            case.to_owned(),
             list(&row.under_test),
             list(&row.real),
             list(&row.fake),

@@ -315,7 +315,7 @@ fn queries_are_formatted_and_explained() {
         let found = steps.iter().find(|found| found["step"] == step).unwrap();
         found["planned"][0]["gates"].clone()
     };
-    assert_eq!(gates("b")[0]["verdict"], "depends", "{explained}");
+    assert_eq!(gates("b")[0]["verdict"], "ask", "what is known is enough: {explained}");
     assert_eq!(gates("c")[0]["verdict"], "ask", "{explained}");
     for (format, word) in [("mermaid", "flowchart"), ("dot", "digraph")] {
         let shown = project.run(&["aql", "explain", "x.aql", "--format", format]).expect_code(0).stdout;

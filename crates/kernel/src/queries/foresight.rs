@@ -1,5 +1,6 @@
 //! What the gates would say of a query's calls, before it runs.
 
+use serde_json::{Value, json};
 use tgp_aql::{Explanation, Foreseen, Plan, PlannedCall, explain};
 use tgp_contract::{CallContext, GateVerdict, ToolCall};
 
@@ -21,21 +22,41 @@ impl Kernel {
     }
 
     async fn foresee(&self, step: &str, planned: &PlannedCall, context: &CallContext) -> Vec<Foreseen> {
-        let Some(arguments) = &planned.arguments else {
-            // Only a call with all its arguments can be judged.
-            return vec![foreseen("policy", "depends", "on values that are known when it runs")];
-        };
-        let call = ToolCall { id: step.to_owned(), tool: planned.tool.clone(), arguments: arguments.clone() };
+        let depends = || vec![foreseen("policy", "depends", "on what it is called with")];
+        let definition = self.definitions().find(|tool| tool.name.as_str() == planned.tool);
+        let (Some(known), Some(definition)) = (&planned.arguments, definition) else { return depends() };
+        let arguments = if planned.partial { filled(known, &definition.input_schema) } else { known.clone() };
+        let call = ToolCall { id: step.to_owned(), tool: planned.tool.clone(), arguments };
         let (router, ..) = self.session_parts();
         match router.foresee(&call, context).await {
             Ok(verdicts) => {
                 let spoke = |verdict: &&GateVerdict| verdict.verdict != SILENT;
                 let shown = |verdict: &GateVerdict| foreseen(&verdict.gate, &verdict.verdict, &verdict.rule);
-                verdicts.iter().filter(spoke).map(shown).collect()
+                let spoken: Vec<Foreseen> = verdicts.iter().filter(spoke).map(shown).collect();
+                // A gate that is silent about what is known may speak about the rest.
+                if spoken.is_empty() && planned.partial { depends() } else { spoken }
             }
+            Err(_) if planned.partial => depends(),
             Err(error) => vec![foreseen("arguments", "deny", &error.message)],
         }
     }
+}
+
+/// The arguments that are known, and something in the place of those that a call must have.
+fn filled(known: &Value, schema: &Value) -> Value {
+    let mut arguments = known.as_object().cloned().unwrap_or_default();
+    let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
+    for name in required.filter_map(Value::as_str) {
+        let kind = schema.pointer(&format!("/properties/{name}/type")).and_then(Value::as_str);
+        arguments.entry(name).or_insert_with(|| match kind {
+            Some("integer" | "number") => json!(1),
+            Some("boolean") => json!(false),
+            Some("array") => json!([]),
+            Some("object") => json!({}),
+            _ => json!("unknown"),
+        });
+    }
+    Value::Object(arguments)
 }
 
 fn foreseen(gate: &str, verdict: &str, rule: &str) -> Foreseen {

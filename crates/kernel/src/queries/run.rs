@@ -19,6 +19,7 @@ use super::world::{KernelWorld, StepTokens};
 use crate::Kernel;
 use crate::sessions::{ModelChoice, StepRunner, SystemClock, new_id};
 use crate::settings::state_directory;
+use crate::tokens::{EXEC_TOOL, tools_caveat};
 
 /// How long a run may take where its query does not say; its token lives that long and a little longer.
 const USUAL_SECONDS: u64 = 3_600;
@@ -180,10 +181,9 @@ impl Kernel {
     async fn run_token(&self, plan: &Plan) -> Result<CapabilityToken, ToolError> {
         let mut tools = BTreeSet::new();
         tools_of(&plan.body, &mut tools);
-        tools.extend(StepTokens::besides(&tools));
         let seconds = plan.budget.time.map_or(USUAL_SECONDS, |time| time.as_secs()) + TOKEN_SLACK_SECONDS;
         let caveats = Caveats {
-            tools: Some(tools.into_iter().collect()),
+            tools: Some(tools_caveat(tools.into_iter().collect())),
             expires_ms: Some(SystemClock.now_ms() + seconds * 1000),
             note: Some(format!("a run of the query {}", plan.name)),
             ..Caveats::default()
@@ -222,7 +222,7 @@ fn tools_of(block: &Block, tools: &mut BTreeSet<String>) {
         match &step.kind {
             Kind::Agent(agent) => tools.extend(agent.tools.iter().cloned()),
             Kind::Tool { tool, .. } => drop(tools.insert(tool.clone())),
-            Kind::Exec { .. } => drop(tools.insert("exec_tool".to_owned())),
+            Kind::Exec { .. } => drop(tools.insert(EXEC_TOOL.to_owned())),
             Kind::Graph { .. } => drop(tools.insert("graph_query".to_owned())),
             Kind::Sql { .. } => drop(tools.insert("exec_sql".to_owned())),
             Kind::Merge { .. } => {}

@@ -1,6 +1,5 @@
 //! What a run asks this kernel besides calls: tokens, versions, the fate of calls.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -16,40 +15,24 @@ use tgp_vfs::DiskFs;
 
 use crate::Kernel;
 use crate::sessions::{AuditRecovery, SystemClock};
+use crate::tokens::{EXEC_TOOL, tools_caveat};
 
-/// What a forged tool can call, besides being run.
-const BRIDGE: [&str; 2] = ["exec_sql", "fetch"];
 /// Where forged tools are, below the agent's root.
 const TOOLS: &str = "tools";
 /// More are not hashed for each step; nothing of them is cached then.
 const MAX_TOOLS: usize = 5_000;
 const MAX_TOOLS_BYTES: u64 = 64 << 20;
-const EXEC: &str = "exec_tool";
 /// A question whose answer is the same for every graph; what matters is the commit it is about.
 const ANYTHING: &str = "RETURN 1 AS one";
 
 /// Narrows the token of a run for each of its steps.
 pub(super) struct StepTokens(pub(super) CapabilityToken);
 
-impl StepTokens {
-    /// What is called besides the tools that a step names.
-    pub(super) fn besides(tools: &BTreeSet<String>) -> Vec<String> {
-        if tools.contains(EXEC) { BRIDGE.map(str::to_owned).to_vec() } else { Vec::new() }
-    }
-}
-
 impl Tokens for StepTokens {
     fn attenuated(&self, scope: &Scope) -> Result<Option<CapabilityToken>, ToolError> {
-        let named: BTreeSet<String> = scope.tools.iter().cloned().collect();
-        let besides = Self::besides(&named);
-        let runs_tools = !besides.is_empty();
-        let mut tools: Vec<String> = named.into_iter().chain(besides).collect();
-        // No tool at all is a list that no tool is on.
-        if tools.is_empty() {
-            tools.push("none".to_owned());
-        }
+        let runs_tools = scope.tools.iter().any(|tool| tool == EXEC_TOOL);
         let caveats = Caveats {
-            tools: Some(tools),
+            tools: Some(tools_caveat(scope.tools.clone())),
             // What a forged tool calls for its part would be counted as well.
             calls: scope.calls.filter(|_| !runs_tools),
             session: Some(scope.session.clone()),

@@ -17,6 +17,7 @@ use super::provider::{self, Chosen, ModelChoice};
 use super::store::Head;
 use super::work::{Work, clock_of};
 use crate::Kernel;
+use crate::tokens::tools_caveat;
 
 /// How long a session's token lives where no time was set: nobody watches an agent for longer.
 const TOKEN_SECONDS: u64 = 7 * 86_400;
@@ -156,7 +157,7 @@ impl Kernel {
             budgets,
             limits: self.limits(),
             consent,
-            token: Some(self.session_token(&head.id, &budgets).await?),
+            token: Some(self.session_token(&head.id, &budgets, None).await?),
         };
         let run = tgp_agent::run(options, work.ports(), events.clone(), stop).await;
         self.close_session(&head.id, run, &events).await
@@ -207,7 +208,7 @@ impl Kernel {
             limits: self.limits(),
             message: request.message,
             consent: request.consent,
-            token: Some(self.session_token(&id, &budgets).await?),
+            token: Some(self.session_token(&id, &budgets, self.narrower_tools(&past)).await?),
         };
         let run = tgp_agent::resume(past, options, work.ports(), events.clone(), stop).await;
         self.close_session(&id, run, &events).await
@@ -263,14 +264,27 @@ impl Kernel {
         Ok(())
     }
 
+    /// The tools of a session that was given only some of them: one that did a step of a query goes on with no more.
+    fn narrower_tools(&self, past: &[Line]) -> Option<Vec<String>> {
+        let given = past.iter().find_map(|line| match &line.kind {
+            LineKind::Session { tools, .. } => Some(tools),
+            _ => None,
+        })?;
+        let names: Vec<String> = given.iter().map(|tool| tool.name.to_string()).collect();
+        let is_narrower = self.definitions().any(|tool| !names.contains(&tool.name.to_string()));
+        is_narrower.then(|| tools_caveat(names))
+    }
+
     /// A token that is good for this session only. The calls it makes carry it.
-    pub(super) async fn session_token(
+    async fn session_token(
         &self,
         id: &str,
         budgets: &Budgets,
+        tools: Option<Vec<String>>,
     ) -> Result<CapabilityToken, ToolError> {
         let seconds = budgets.max_seconds.map_or(TOKEN_SECONDS, |most| most + TOKEN_SLACK_SECONDS);
         let caveats = Caveats {
+            tools,
             session: Some(id.to_owned()),
             expires_ms: Some(SystemClock.now_ms() + seconds * 1000),
             note: Some("a session of an agent".to_owned()),

@@ -200,10 +200,14 @@ impl AgentRunner for StepRunner {
             | Ending::NeedsUser { error }
             | Ending::Broken { error } => error,
         };
+        // The usual advice is for a session of its own; going on with this one would not go on with what it is part of.
+        let help = format!("see what it did: tgp sessions show {}", task.session);
         Err(error
             .detail("session", task.session)
             .detail("usage", json!(usage))
-            .detail("calls", collected.calls))
+            .detail("calls", collected.calls)
+            .detail("files", json!(collected.files))
+            .help(help))
     }
 }
 

@@ -71,6 +71,9 @@ impl Tool for Fetch {
             let message = format!("a dry run changes nothing, so it sends no {} request", request.method);
             return Err(ToolError::new(Code::Permission, message).help("run it without dry_run"));
         }
+        if !SAFE_METHODS.contains(&request.method.as_str()) {
+            invocation.testify()?;
+        }
         let response = self.client.fetch(request).await?;
         let data = serde_json::to_value(response)
             .map_err(|error| ToolError::new(Code::Internal, error.to_string()))?;

@@ -45,7 +45,8 @@ impl Tool for Sync {
         Ok(Preview { data: self.library.outgoing().await?, ..Preview::default() })
     }
 
-    async fn run(&self, _invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
+    async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
+        invocation.testify()?;
         Ok(self.library.sync().await?.into())
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex as BlockingMutex, PoisonError};
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
-use tgp_contract::{Actor, CallContext, Code, Consent, RelativePath, ToolCall, ToolError};
+use tgp_contract::{Actor, CallContext, Code, Consent, RelativePath, ToolCall, ToolError, Witness};
 use tgp_sandbox::Bridge;
 use tokio::sync::{Mutex, Semaphore};
 
@@ -25,6 +25,7 @@ pub(super) struct ToolBridge {
     context: CallContext,
     call_id: String,
     router: Arc<Router>,
+    witness: Option<Witness>,
     running: Semaphore,
     /// The codes this bridge has really answered with.
     answered: BlockingMutex<BTreeSet<Code>>,
@@ -39,6 +40,7 @@ impl ToolBridge {
             context: invocation.context.clone(),
             call_id: invocation.call.id.to_owned(),
             router: Arc::clone(invocation.router),
+            witness: invocation.witness(),
             running: Semaphore::new(if invocation.context.depth == 0 { PARALLEL_TOOLS } else { 1 }),
             answered: BlockingMutex::default(),
         }
@@ -59,7 +61,9 @@ impl ToolBridge {
             depth: self.context.depth + 1,
             ..self.context.clone()
         };
-        Box::pin(self.router.call_within(call, context, &self.workspace)).await.into_result()
+        Box::pin(self.router.call_within(call, context, &self.workspace, self.witness.clone()))
+            .await
+            .into_result()
     }
 
     /// Work on files, one piece after the other in the order of the calls, and off the threads that serve others.

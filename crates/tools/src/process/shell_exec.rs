@@ -96,6 +96,10 @@ impl Tool for ShellExec {
             return Err(ToolError::new(Code::Permission, "a dry run changes nothing, so it has no network")
                 .help("run it without dry_run, or without network"));
         }
+        if arguments.network {
+            // What a command sends is sent, whatever becomes of the files it changes.
+            invocation.testify()?;
+        }
         let build = arguments.template.as_deref() == Some(Template::Build.name());
         let wanted = Wanted {
             template: if build { Template::Build } else { Template::Shell },

@@ -2,17 +2,24 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tgp_contract::{Code, ToolError};
+use tgp_contract::{Code, ToolError, Witness};
 use tokio::sync::Notify;
 
 /// Shared by a call, by whoever may cancel it, and by the place where it takes effect.
 ///
 /// INVARIANT: of a cancellation and the point of no return one comes first, and the other is refused. So a call that
 /// was cancelled has changed nothing that its record should name, on whichever thread its work goes on.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Course {
     state: Mutex<State>,
     cancelled: Notify,
+    witness: Option<Witness>,
+}
+
+impl std::fmt::Debug for Course {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Course").field("state", &self.state).finish_non_exhaustive()
+    }
 }
 
 #[derive(Debug, Default)]
@@ -34,6 +41,20 @@ enum Stage {
 }
 
 impl Course {
+    pub(super) fn new(witness: Option<Witness>) -> Self {
+        Self { witness, ..Self::default() }
+    }
+
+    /// Whoever wants to know when the call takes effect; calls inside of it are a part of its effect.
+    pub(super) fn witness(&self) -> Option<Witness> {
+        self.witness.clone()
+    }
+
+    /// Something is about to happen that cannot be taken back.
+    pub(super) fn testify(&self) -> Result<(), ToolError> {
+        self.witness.as_ref().map_or(Ok(()), |witness| witness())
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -101,9 +122,9 @@ impl PointOfNoReturn {
     /// To be called right before the effect, by whoever causes it, and when nothing can be said against it any more.
     ///
     /// # Errors
-    /// When the call was cancelled before; then it must not take effect.
+    /// When the call was cancelled before, or its witness failed; then it must not take effect.
     pub fn pass(&self) -> Result<(), ToolError> {
-        if self.0.commit() { Ok(()) } else { Err(cancelled()) }
+        if self.0.commit() { self.0.testify() } else { Err(cancelled()) }
     }
 }
 

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use tgp_contract::{
     Approver, CallContext, CallRecord, Cancellation, Code, FileFilter, Gate, GateRequest, GateVerdict,
-    Recorder, Stage, Target, ToolCall, ToolDefinition, ToolError, ToolResult, Verdict,
+    Recorder, Stage, Target, ToolCall, ToolDefinition, ToolError, ToolResult, Verdict, Witness,
 };
 
 use crate::Workspace;
@@ -140,24 +140,25 @@ impl Router {
 
     /// Runs one call on the router's own workspace.
     pub async fn call(self: &Arc<Self>, call: ToolCall, context: CallContext) -> ToolResult {
-        self.call_within(call, context, &self.workspace).await
+        self.call_within(call, context, &self.workspace, None).await
     }
 
     /// The same, and answers the record that the call has left, with its result.
     pub async fn call_recorded(self: &Arc<Self>, call: ToolCall, context: CallContext) -> CallRecord {
-        self.begin(call, context, &self.workspace).await
+        self.begin(call, context, &self.workspace, None).await
     }
 
     /// The same for a call that somebody may not want any more. When `cancelled` completes before the call takes
     /// effect, it is taken back: its command is ended, its transaction undone, and its record says so. Later it is
-    /// waited for, and its record says what it did.
+    /// waited for, and its record says what it did. `witness` is called before it takes effect.
     pub async fn call_cancellable(
         self: &Arc<Self>,
         call: ToolCall,
         context: CallContext,
         mut cancelled: Cancellation<'_>,
+        witness: Option<Witness>,
     ) -> CallRecord {
-        let mut running = self.begin(call, context, &self.workspace);
+        let mut running = self.begin(call, context, &self.workspace, witness);
         tokio::select! {
             biased;
             record = &mut running => return record,
@@ -178,12 +179,19 @@ impl Router {
         call: ToolCall,
         context: CallContext,
         workspace: &Workspace,
+        witness: Option<Witness>,
     ) -> ToolResult {
-        self.begin(call, context, workspace).await.result
+        self.begin(call, context, workspace, witness).await.result
     }
 
-    fn begin(self: &Arc<Self>, call: ToolCall, context: CallContext, workspace: &Workspace) -> Running {
-        let course = Arc::new(Course::default());
+    fn begin(
+        self: &Arc<Self>,
+        call: ToolCall,
+        context: CallContext,
+        workspace: &Workspace,
+        witness: Option<Witness>,
+    ) -> Running {
+        let course = Arc::new(Course::new(witness));
         let whole = Arc::clone(self).whole(call, context, workspace.clone(), Arc::clone(&course));
         Running::new(whole, course, self.orphans.clone())
     }

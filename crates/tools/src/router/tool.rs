@@ -7,6 +7,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tgp_contract::{
     CallContext, Change, Code, Effect, FileEffect, GateVerdict, Target, ToolCall, ToolDefinition, ToolError,
+    Witness,
 };
 
 use super::Router;
@@ -46,6 +47,20 @@ impl Invocation<'_> {
     #[must_use]
     pub fn point_of_no_return(&self) -> PointOfNoReturn {
         PointOfNoReturn(Arc::clone(self.course))
+    }
+
+    /// For whoever does something that no cancellation takes back, before the call as a whole takes effect: a request
+    /// that is sent, a command with the network.
+    ///
+    /// # Errors
+    /// When a witness of the call fails; then it must not happen.
+    pub fn testify(&self) -> Result<(), ToolError> {
+        self.course.testify()
+    }
+
+    /// Whoever wants to know when the call takes effect.
+    pub(crate) fn witness(&self) -> Option<Witness> {
+        self.course.witness()
     }
 
     /// The arguments as a type of the tool's own.

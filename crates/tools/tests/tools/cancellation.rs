@@ -147,7 +147,7 @@ impl House {
             depth: 0,
             token: None,
         };
-        self.router.call_cancellable(call, context, cancelled).await
+        self.router.call_cancellable(call, context, cancelled, None).await
     }
 
     async fn step(&self, cancelled: Cancellation<'_>) -> CallRecord {

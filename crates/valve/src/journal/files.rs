@@ -17,6 +17,14 @@ pub(crate) struct Known {
     pub(crate) is_settled: bool,
 }
 
+impl Known {
+    /// A file of which only the content is known that was told last.
+    pub(crate) fn recalled(sha256: String) -> Self {
+        let stamp = Stamp { size: 0, mtime_ns: 0, ctime_ns: 0, device: 0, inode: 0, born_ns: None };
+        Self { stamp, sha256, is_settled: false }
+    }
+}
+
 const COLUMNS: &str = "path, size, mtime_ns, ctime_ns, device, inode, born_ns, sha256, is_settled";
 
 impl Ledger<'_> {
@@ -87,6 +95,29 @@ impl Ledger<'_> {
 
     pub(crate) fn forget(&self, path: &RelativePath) -> Result<(), Failure> {
         self.transaction.prepare_cached("DELETE FROM file WHERE path = ?1")?.execute([path.as_str()])?;
+        Ok(())
+    }
+
+    /// Files that were told of and are ignored now, with the content that was told last.
+    pub(crate) fn hidden(&self) -> Result<Vec<(RelativePath, String)>, Failure> {
+        let mut statement = self.transaction.prepare_cached("SELECT path, sha256 FROM hidden")?;
+        let mut rows = statement.query([])?;
+        let mut hidden = Vec::new();
+        while let Some(row) = rows.next()? {
+            hidden.push((relative(row.get(0)?)?, row.get(1)?));
+        }
+        Ok(hidden)
+    }
+
+    pub(crate) fn hide(&self, path: &RelativePath, sha256: &str) -> Result<(), Failure> {
+        self.transaction
+            .prepare_cached("INSERT OR REPLACE INTO hidden (path, sha256) VALUES (?1, ?2)")?
+            .execute(params![path.as_str(), sha256])?;
+        Ok(())
+    }
+
+    pub(crate) fn unhide(&self, path: &RelativePath) -> Result<(), Failure> {
+        self.transaction.prepare_cached("DELETE FROM hidden WHERE path = ?1")?.execute([path.as_str()])?;
         Ok(())
     }
 

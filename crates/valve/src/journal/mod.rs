@@ -30,9 +30,20 @@ impl Journal {
         work: impl FnOnce(&Ledger<'_>) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let answer = work(&Ledger { transaction: &transaction })?;
-        transaction.commit()?;
-        Ok(answer)
+        match work(&Ledger { transaction: &transaction }) {
+            Ok(answer) => {
+                transaction.commit()?;
+                Ok(answer)
+            }
+            Err(failure) => {
+                drop(transaction);
+                if matches!(failure, Failure::Nonsense(_)) {
+                    // SQLite itself finds nothing wrong with it, so whoever opens it next has to be told.
+                    let _ = self.connection.pragma_update(None, "user_version", open::DAMAGED);
+                }
+                Err(failure)
+            }
+        }
     }
 }
 
@@ -49,6 +60,8 @@ pub(crate) enum Number {
     /// Whether the tree was taken down once.
     HasBaseline,
     LastScanMs,
+    /// When the last whole look began, by the clock of the files.
+    LastLookNs,
     Skipped,
     ActionsDone,
 }
@@ -59,6 +72,7 @@ impl Number {
             Self::LastSequence => "last_sequence",
             Self::HasBaseline => "has_baseline",
             Self::LastScanMs => "last_scan_ms",
+            Self::LastLookNs => "last_look_ns",
             Self::Skipped => "skipped",
             Self::ActionsDone => "actions_done",
         }

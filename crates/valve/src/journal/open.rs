@@ -12,7 +12,9 @@ use super::{Journal, Number};
 use crate::failure::Failure;
 
 /// The version of the tables below.
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
+/// The version of a journal in which a row was found that cannot be.
+pub(super) const DAMAGED: i64 = -1;
 /// How long a reader of the status is waited for. It reads for milliseconds.
 const LOCK_WAIT: Duration = Duration::from_secs(5);
 /// Statements that are kept compiled.
@@ -60,7 +62,6 @@ const TABLES: &str = "
         persona TEXT NOT NULL,
         path TEXT NOT NULL,
         state TEXT NOT NULL,
-        action TEXT NOT NULL,
         trigger TEXT NOT NULL,
         suspects TEXT NOT NULL,
         message TEXT
@@ -74,35 +75,47 @@ const TABLES: &str = "
         depth INTEGER NOT NULL,
         PRIMARY KEY (path, work)
     ) WITHOUT ROWID, STRICT;
+    CREATE TABLE hidden (path TEXT PRIMARY KEY, sha256 TEXT NOT NULL) WITHOUT ROWID, STRICT;
+    CREATE TABLE pace (persona TEXT NOT NULL, path TEXT NOT NULL, at_ms INTEGER NOT NULL) STRICT;
+    CREATE INDEX pace_by_file ON pace (persona, path, at_ms);
     CREATE INDEX made_by_age ON made (work);
 ";
 
 /// A journal that was opened.
 pub(crate) struct Opened {
     pub(crate) journal: Journal,
-    /// Where a damaged one was put, and what was wrong with it.
-    pub(crate) set_aside: Option<(PathBuf, String)>,
+    /// What has happened to the one before it, when it is lost.
+    pub(crate) loss: Option<String>,
 }
 
-/// Opens the journal for its owner, who holds the lock. A damaged one is set aside, and a new one begun.
-pub(crate) fn open(path: &Path, now_ms: u64) -> Result<Opened, Failure> {
+/// Opens the journal for its owner, who holds the lock. A damaged one is set aside, and a new one begun. `is_expected` says
+/// that there was one before.
+pub(crate) fn open(path: &Path, now_ms: u64, is_expected: bool) -> Result<Opened, Failure> {
     let failed = |source| Failure::JournalFile { path: path.to_owned(), source };
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(failed)?;
     }
-    let damage = match connect(path) {
-        Ok(connection) => return Ok(Opened { journal: Journal { connection }, set_aside: None }),
-        Err(failure) if failure.is_damage() => failure.to_string(),
+    let (connection, loss) = match connect(path) {
+        Ok((connection, is_new)) => {
+            let loss = (is_new && is_expected).then(|| "it was removed or emptied".to_owned());
+            (connection, loss)
+        }
+        Err(failure) if failure.is_damage() => {
+            let aside = set_aside(path, now_ms).map_err(failed)?;
+            (connect(path)?.0, Some(format!("{failure}; it was set aside as `{}`", aside.display())))
+        }
         Err(failure) => return Err(failure),
     };
-    let aside = set_aside(path, now_ms).map_err(failed)?;
-    let mut journal = Journal { connection: connect(path)? };
-    // The numbers of the lost journal are not known, and must not be given again: a clock is beyond all of them.
-    journal.transact(|ledger| ledger.set_number(Number::LastSequence, now_ms))?;
-    Ok(Opened { journal, set_aside: Some((aside, damage)) })
+    let mut journal = Journal { connection };
+    if loss.is_some() {
+        // The numbers of the lost journal are not known, and must not be given again: a clock is beyond all of them.
+        journal.transact(|ledger| ledger.set_number(Number::LastSequence, now_ms))?;
+    }
+    Ok(Opened { journal, loss })
 }
 
-fn connect(path: &Path) -> Result<Connection, Failure> {
+/// Answers also whether it was made just now.
+fn connect(path: &Path) -> Result<(Connection, bool), Failure> {
     // Only its owner reads it: hashes say what is in files that others may not read.
     let made = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path);
     made.map_err(|source| Failure::JournalFile { path: path.to_owned(), source })?;
@@ -117,18 +130,24 @@ fn connect(path: &Path) -> Result<Connection, Failure> {
     connection.pragma_update(None, "synchronous", "FULL")?;
     let found: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
-    if found == 0 && tables == 0 {
+    let is_new = found == 0 && tables == 0;
+    if found == DAMAGED {
+        return Err(Failure::Nonsense("a row that cannot be was found in it".to_owned()));
+    }
+    if found != VERSION && !is_new {
+        return Err(Failure::Version { found, known: VERSION });
+    }
+    let verdict: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+    if verdict != "ok" {
+        return Err(Failure::Nonsense(verdict));
+    }
+    if is_new {
         let transaction = connection.transaction()?;
         transaction.execute_batch(TABLES)?;
         transaction.pragma_update(None, "user_version", VERSION)?;
         transaction.commit()?;
-        return Ok(connection);
     }
-    if found != VERSION {
-        return Err(Failure::Version { found, known: VERSION });
-    }
-    let verdict: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
-    if verdict == "ok" { Ok(connection) } else { Err(Failure::Nonsense(verdict)) }
+    Ok((connection, is_new))
 }
 
 /// Moves the file and what belongs to it out of the way.
@@ -159,8 +178,8 @@ pub(crate) fn peek(path: &Path) -> Result<Option<Connection>, Failure> {
     connection.busy_timeout(LOCK_WAIT)?;
     let found: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     match found {
-        // Somebody is about to make it.
-        0 => Ok(None),
+        // Somebody is about to make it, or to set it aside.
+        0 | DAMAGED => Ok(None),
         VERSION => Ok(Some(connection)),
         found => Err(Failure::Version { found, known: VERSION }),
     }

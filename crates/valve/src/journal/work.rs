@@ -5,7 +5,7 @@ use tgp_contract::RelativePath;
 
 use super::{Ledger, Number, signed, unsigned};
 use crate::failure::Failure;
-use crate::{Action, ActionState, Trigger};
+use crate::{ActionState, Trigger};
 
 /// Actions that are kept after their end, for whoever asks how they ended.
 const MAX_ENDED: i64 = 200;
@@ -13,10 +13,14 @@ const MAX_ENDED: i64 = 200;
 /// for one from outside.
 const MAX_MADE: i64 = 50_000;
 
+/// Actions of one persona on one file within a minute. A person does not save more often; whatever does is a loop that
+/// nothing else has noticed.
+const MAX_PACE: i64 = 10;
+const PACE_MS: u64 = 60_000;
+
 /// An action that is to be carried out.
 #[derive(Clone, Debug)]
 pub(crate) struct NewWork<'a> {
-    pub(crate) action: &'a Action,
     pub(crate) trigger: &'a Trigger,
     /// The actions that were being carried out when its trigger was found: one of them may be the cause.
     pub(crate) suspects: &'a [u64],
@@ -25,7 +29,6 @@ pub(crate) struct NewWork<'a> {
 /// An action that waits.
 #[derive(Clone, Debug)]
 pub(crate) struct Work {
-    pub(crate) action: Action,
     pub(crate) trigger: Trigger,
     pub(crate) suspects: Vec<u64>,
 }
@@ -51,14 +54,13 @@ impl Ledger<'_> {
         let failed = |error: serde_json::Error| Failure::Event(error.to_string());
         self.transaction
             .prepare_cached(
-                "INSERT INTO work (sequence, persona, path, state, action, trigger, suspects)
-                 VALUES (?1, ?2, ?3, 'pending', ?4, ?5, ?6)",
+                "INSERT INTO work (sequence, persona, path, state, trigger, suspects)
+                 VALUES (?1, ?2, ?3, 'pending', ?4, ?5)",
             )?
             .execute(params![
                 signed(work.trigger.sequence),
                 work.trigger.persona,
                 work.trigger.file_path.as_str(),
-                serde_json::to_string(work.action).map_err(failed)?,
                 serde_json::to_string(work.trigger).map_err(failed)?,
                 serde_json::to_string(work.suspects).map_err(failed)?,
             ])?;
@@ -74,13 +76,13 @@ impl Ledger<'_> {
     pub(crate) fn works(&self, which: Which) -> Result<Vec<Work>, Failure> {
         let mut statement = self.transaction.prepare_cached(match which {
             Which::Next => {
-                "SELECT action, trigger, suspects FROM work WHERE sequence IN (
+                "SELECT trigger, suspects FROM work WHERE sequence IN (
                      SELECT min(sequence) FROM work
                      WHERE state = 'pending' AND sequence NOT IN (SELECT sequence FROM outbox) GROUP BY persona
                  ) ORDER BY sequence"
             }
             Which::Begun => {
-                "SELECT action, trigger, suspects FROM work WHERE state = 'begun' ORDER BY sequence"
+                "SELECT trigger, suspects FROM work WHERE state = 'begun' ORDER BY sequence"
             }
         })?;
         let mut rows = statement.query([])?;
@@ -182,6 +184,23 @@ impl Ledger<'_> {
         Ok(None)
     }
 
+    /// Whether an action may be begun without its persona acting on one file again and again. Counts it, when it may.
+    pub(crate) fn keeps_pace(&self, trigger: &Trigger, now_ms: u64) -> Result<bool, Failure> {
+        let since = now_ms.saturating_sub(PACE_MS);
+        self.transaction.prepare_cached("DELETE FROM pace WHERE at_ms < ?1")?.execute([signed(since)])?;
+        let mut statement =
+            self.transaction.prepare_cached("SELECT count(*) FROM pace WHERE persona = ?1 AND path = ?2")?;
+        let count: i64 =
+            statement.query_row(params![trigger.persona, trigger.file_path.as_str()], |row| row.get(0))?;
+        if count >= MAX_PACE {
+            return Ok(false);
+        }
+        self.transaction
+            .prepare_cached("INSERT INTO pace (persona, path, at_ms) VALUES (?1, ?2, ?3)")?
+            .execute(params![trigger.persona, trigger.file_path.as_str(), signed(now_ms)])?;
+        Ok(true)
+    }
+
     /// Whether one of some actions is of this persona and has failed.
     pub(crate) fn has_failed(&self, persona: &str, works: &[u64]) -> Result<bool, Failure> {
         let mut statement = self.transaction.prepare_cached(
@@ -204,9 +223,8 @@ impl Ledger<'_> {
 
 fn read(row: &rusqlite::Row<'_>) -> Result<Work, Failure> {
     let nonsense = |error: serde_json::Error| Failure::Nonsense(error.to_string());
-    let (action, trigger, suspects): (String, String, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
+    let (trigger, suspects): (String, String) = (row.get(0)?, row.get(1)?);
     Ok(Work {
-        action: serde_json::from_str(&action).map_err(nonsense)?,
         trigger: serde_json::from_str(&trigger).map_err(nonsense)?,
         suspects: serde_json::from_str(&suspects).map_err(nonsense)?,
     })

@@ -5,7 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use globset::GlobBuilder;
-use regex::RegexBuilder;
+use regex::bytes::{Regex, RegexBuilder};
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, MapAccess, Visitor};
@@ -301,7 +301,7 @@ impl<'f> Reader<'f> {
         Ok((wanted, unwanted))
     }
 
-    fn pattern(&self, pattern: &Spanned<String>, field: &str) -> Result<regex::Regex, ToolError> {
+    fn pattern(&self, pattern: &Spanned<String>, field: &str) -> Result<Regex, ToolError> {
         self.bounded(pattern, field, MAX_PATTERN_BYTES)?;
         let built = RegexBuilder::new(&pattern.value)
             .size_limit(MAX_PATTERN_MEMORY)

@@ -7,7 +7,7 @@ mod spelling;
 use std::time::Duration;
 
 use globset::GlobMatcher;
-use regex::Regex;
+use regex::bytes::Regex;
 use tgp_contract::{RelativePath, ToolError};
 
 use crate::{Action, ChangeKind};
@@ -72,8 +72,8 @@ impl Persona {
         !self.patterns.is_empty()
     }
 
-    /// The pattern that is found in a text.
-    pub(crate) fn pattern_of(&self, text: &str) -> Option<&str> {
+    /// The pattern that is found in some bytes, which need not be text: one odd byte must not hide a secret.
+    pub(crate) fn pattern_of(&self, text: &[u8]) -> Option<&str> {
         self.patterns.iter().find(|pattern| pattern.is_match(text)).map(Regex::as_str)
     }
 }

@@ -145,19 +145,9 @@ impl<'t> Hashing<'t> {
         Ok(hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
     }
 
-    /// The beginning of the file that was read last, when it is text.
-    pub(crate) fn head(&self) -> Option<&str> {
-        if !self.keeps_head {
-            return None;
-        }
-        match std::str::from_utf8(&self.head) {
-            Ok(text) => Some(text),
-            // Only a letter that the bound has cut in two.
-            Err(error) if error.error_len().is_none() && self.head.len() >= MAX_HEAD_BYTES => {
-                self.head.get(..error.valid_up_to()).and_then(|bytes| std::str::from_utf8(bytes).ok())
-            }
-            Err(_) => None,
-        }
+    /// The beginning of the file that was read last.
+    pub(crate) fn head(&self) -> Option<&[u8]> {
+        self.keeps_head.then_some(self.head.as_slice())
     }
 }
 

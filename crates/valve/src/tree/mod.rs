@@ -8,14 +8,16 @@ pub(crate) use content::{ContentError, Hashing, Stamp};
 pub(crate) use rules::{RULE_FILES, Rules, is_always_ignored};
 pub(crate) use walk::{Blind, Scope, Seen, Walk, WalkError};
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io;
 use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, openat};
 use nix::sys::stat::Mode;
+use nix::unistd::{AccessFlags, access};
 use tgp_contract::RelativePath;
 
 /// Where git keeps rules that are nobody's file.
@@ -26,6 +28,8 @@ pub(crate) const EXCLUDE: &str = ".git/info/exclude";
 pub(crate) struct Tree {
     root: PathBuf,
     handle: File,
+    /// Device and inode of the files that this process prints to. Telling of them would print, and so on without end.
+    printed: Vec<(u64, u64)>,
 }
 
 impl Tree {
@@ -35,7 +39,34 @@ impl Tree {
         if !handle.metadata()?.is_dir() {
             return Err(io::Error::from(io::ErrorKind::NotADirectory));
         }
-        Ok(Self { root, handle })
+        let streams =
+            [std::io::stdout().as_fd().try_clone_to_owned(), std::io::stderr().as_fd().try_clone_to_owned()];
+        let printed = streams
+            .into_iter()
+            .filter_map(|stream| File::from(stream.ok()?).metadata().ok())
+            .filter(Metadata::is_file)
+            .map(|data| (data.dev(), data.ino()))
+            .collect();
+        Ok(Self { root, handle, printed })
+    }
+
+    /// Whether the folder at the root's path is still the one that was opened.
+    pub(crate) fn is_in_place(&self) -> io::Result<bool> {
+        let (now, then) = (std::fs::metadata(&self.root)?, self.handle.metadata()?);
+        Ok((now.dev(), now.ino()) == (then.dev(), then.ino()))
+    }
+
+    pub(crate) fn is_printed(&self, stamp: &Stamp) -> bool {
+        self.printed.contains(&(stamp.device, stamp.inode))
+    }
+
+    /// Whether the system does not let this user write a file that is there, or make one in its folder.
+    pub(crate) fn is_locked(&self, path: &RelativePath) -> bool {
+        let denied = |path: &RelativePath| {
+            let asked = access(&self.at(path), AccessFlags::W_OK);
+            matches!(asked, Err(Errno::EACCES | Errno::EPERM | Errno::EROFS))
+        };
+        if self.at(path).exists() { denied(path) } else { denied(&path.parent()) }
     }
 
     /// Without links, so that what the system tells can be compared with it.

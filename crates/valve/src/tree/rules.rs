@@ -49,7 +49,8 @@ impl Rules {
     pub(crate) fn add(&mut self, path: RelativePath, text: String) {
         // Paths are given relative to the file's own directory, so that the matcher need not know where it is.
         let mut builder = GitignoreBuilder::new(".");
-        for line in text.lines() {
+        // Git passes over a byte-order mark.
+        for line in text.trim_start_matches('\u{feff}').lines() {
             // A line that is no pattern means nothing, as it does to git.
             let _ = builder.add_line(None, line);
         }

@@ -65,9 +65,8 @@ pub(crate) struct Walk<'t> {
 impl Walk<'_> {
     pub(crate) fn run(mut self, scope: &Scope) -> Result<Seen, WalkError> {
         // A root that is gone is an outage, and no reason to tell of a thousand deleted files.
-        let data = fs::metadata(self.tree.root()).map_err(WalkError::Root)?;
-        if !data.is_dir() {
-            return Err(WalkError::Root(io::Error::from(io::ErrorKind::NotADirectory)));
+        if !self.tree.is_in_place().map_err(WalkError::Root)? {
+            return Err(WalkError::Root(io::Error::other("another folder was put in its place")));
         }
         let mut seen = Seen::default();
         if let Ok(exclude) = RelativePath::new(EXCLUDE) {
@@ -125,7 +124,7 @@ impl Walk<'_> {
                 }
             }
             Ok(data) if data.is_file() => {
-                if !seen.rules.ignores(path, false) {
+                if !seen.rules.ignores(path, false) && !self.tree.is_printed(&Stamp::of(&data)) {
                     add(seen, path.clone(), Stamp::of(&data))?;
                 }
                 Ok(())
@@ -229,7 +228,10 @@ impl Walk<'_> {
             return Ok(());
         }
         match entry.metadata() {
-            Ok(data) if data.is_file() => add(seen, path, Stamp::of(&data)),
+            Ok(data) if data.is_file() => {
+                let stamp = Stamp::of(&data);
+                if self.tree.is_printed(&stamp) { Ok(()) } else { add(seen, path, stamp) }
+            }
             Ok(_) => Ok(()),
             Err(error) => {
                 note_hidden(seen, path, error);

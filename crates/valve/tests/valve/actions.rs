@@ -229,3 +229,69 @@ async fn an_action_whose_event_was_not_kept_is_not_begun() {
     assert_eq!(world.calls().len(), 1, "a skipped event has no action");
     assert_eq!(world.status().unfinished[0].state, ActionState::Skipped);
 }
+
+#[tokio::test]
+async fn an_action_that_fails_without_a_word_does_not_wake_itself() {
+    let world = World::new(FORMATTER);
+    world.act(Box::new(|project, _, trigger| {
+        effect(project, trigger.file_path.as_str(), &format!("half done {}", trigger.sequence));
+        Err(ToolError::new(Code::Runtime, "broke").help("none"))
+    }));
+    world.scan().await;
+    world.write("a.ts", "raw");
+    for _ in 0..4 {
+        world.scan().await;
+    }
+    assert_eq!(world.calls().len(), 1);
+    // Whoever mends the file wakes it again.
+    world.write("a.ts", "mended");
+    world.scan().await;
+    assert_eq!(world.calls().len(), 2);
+}
+
+#[tokio::test]
+async fn a_loop_that_nothing_else_has_noticed_is_slowed_down() {
+    // It changes another file, fails, and does not say so: nobody can know who has changed it.
+    let personas = "
+personas:
+  - {name: left, filters: [a.ts], action: {tool: tools/l.ts}}
+  - {name: right, filters: [b.ts], action: {tool: tools/r.ts}}
+";
+    let world = World::new(personas);
+    world.act(Box::new(|project, _, trigger| {
+        let other = if trigger.file_path.as_str() == "a.ts" { "b.ts" } else { "a.ts" };
+        effect(project, other, &format!("{}", trigger.sequence));
+        Err(ToolError::new(Code::Runtime, "broke").help("none"))
+    }));
+    world.scan().await;
+    world.write("a.ts", "raw");
+    for _ in 0..40 {
+        world.scan().await;
+    }
+    assert_eq!(world.calls().len(), 20, "ten a minute for each persona and file");
+    let events = world.all_events().await;
+    assert!(events.iter().any(|event| event.fields.get("suppressed") == Some(&json!("pace"))));
+}
+
+#[tokio::test]
+async fn an_action_that_nobody_wants_any_more_is_not_begun() {
+    let memory = std::sync::Arc::new(crate::memory::MemoryChronicle::default());
+    let world = World::with(tempfile::tempdir().unwrap(), memory.clone(), FORMATTER);
+    world.scan().await;
+    for name in ["src/a.ts.sage", "src/b.ts.sage"] {
+        memory.broken.lock().unwrap().insert(name.to_owned());
+    }
+    world.write("src/a.ts", "1");
+    world.write("src/b.ts", "1");
+    world.scan().await;
+    memory.broken.lock().unwrap().remove("src/a.ts.sage");
+    world.write(crate::support::PERSONAS, FORMATTER.replace("width: 100", "width: 80"));
+    world.scan().await;
+    memory.broken.lock().unwrap().clear();
+    world.write(crate::support::PERSONAS, "personas: []");
+    world.scan().await;
+    assert_eq!(world.calls(), ["formatter src/a.ts"]);
+    let (action, _) = world.script.calls.lock().unwrap()[0].clone();
+    assert!(matches!(action, Action::Tool { args, .. } if args["width"] == 80), "the file has the last word");
+    assert_eq!(world.events("src/b.ts.sage").await[1].fields["suppressed"], "gone");
+}

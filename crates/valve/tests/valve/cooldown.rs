@@ -71,3 +71,28 @@ async fn what_cancels_itself_out_is_not_told_and_a_rename_does_not_wait() {
     assert_eq!(last.fields["change"], "changed");
     assert_eq!((&last.fields["before"], &last.fields["after"]), (&hash("1").into(), &hash("3").into()));
 }
+
+#[tokio::test]
+async fn what_was_gathered_is_not_told_of_a_file_that_is_another_by_then() {
+    let personas = "
+personas:
+  - {name: edits, filters: ['*'], changes: [created, changed], cooldown: 3s}
+  - {name: keys, filters: ['*'], contents: [KEY], cooldown: 3s}
+";
+    let world = World::new(personas);
+    world.scan().await;
+    for content in ["KEY 1", "KEY 2"] {
+        world.write("a", content);
+        world.write("b", content);
+        world.scan().await;
+    }
+    assert_eq!(world.status().held_changes, 4);
+    world.remove("a");
+    world.write("b", "clean");
+    world.scan().await;
+    world.clock.fetch_add(3_000, Ordering::Relaxed);
+    world.scan().await;
+    let told = world.told().await.split_off(4);
+    assert_eq!(told, ["edits: changed b"], "one is gone, and in the other there is no key");
+    assert_eq!(world.events("b.sage").await[2].fields["after"], hash("clean"));
+}

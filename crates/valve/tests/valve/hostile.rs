@@ -126,6 +126,22 @@ async fn unreadable() {
     watch.told("all: created new").await;
     world.write("dir/deep/b", "2");
     watch.told("all: changed dir/deep/b").await;
+    // A name that nobody can tell of is said while watching too.
+    std::fs::write(world.disk("dir").join(OsStr::from_bytes(b"back\\slash")), "odd").unwrap();
+    watch
+        .until(
+            "the odd name",
+            |event| matches!(event, ValveEvent::Problem { error } if error.message.contains("slash")),
+        )
+        .await;
     watch.end().await;
     assert_eq!(world.told().await.len(), 4);
+    // A chronicle that the system does not let us write for a while gets its events later.
+    mode("file.sage", 0o400);
+    world.write("file", "3");
+    let report = world.scan().await;
+    assert_eq!((report.triggered, report.skipped, report.pending), (0, 0, 1), "{report:?}");
+    mode("file.sage", 0o600);
+    assert_eq!(world.scan().await.triggered, 1);
+    assert_eq!(world.events("file.sage").await.len(), 2);
 }

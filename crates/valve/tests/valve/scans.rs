@@ -151,7 +151,8 @@ personas:
         |wanted: &str| told.iter().position(|said| said == wanted).unwrap_or_else(|| panic!("{told:#?}"));
     assert_eq!(at("late: created src/a.ts") + 1, at("any: created src/a.ts"));
     assert_eq!(at("any: deleted src/a.ts") + 1, at("deletions: deleted src/a.ts"));
-    assert_eq!(told.len(), 7, "{told:#?}");
+    at("late: created src/binary.ts");
+    assert_eq!(told.len(), 8, "{told:#?}");
     let first = &world.events("src/a.ts.sage").await[0];
     assert_eq!(first.fields["trigger"], serde_json::json!({ "type": "content", "details": "FIXME" }));
 }
@@ -195,6 +196,7 @@ async fn a_damaged_journal_is_set_aside_and_said_so() {
     assert!(report.baseline, "{report:?}");
     let ValveEvent::Problem { error } = &report.events[0] else { panic!("{report:?}") };
     assert_eq!(error.code, Code::Integrity);
+    assert!(error.message.contains("set aside"), "{error}");
     let aside = std::fs::read_dir(world.disk(".tgp/state")).unwrap().filter(|entry| {
         entry.as_ref().unwrap().file_name().to_string_lossy().starts_with("valve.sqlite.damaged-")
     });
@@ -249,4 +251,104 @@ async fn a_project_that_is_gone_is_no_thousand_deletions() {
     assert_code(valve.scan(never()).await, Code::NotFound);
     world.rename("away", "inner");
     assert_eq!(valve.scan(never()).await.unwrap().changes, 0);
+}
+
+#[tokio::test]
+async fn a_journal_that_is_emptied_or_makes_no_sense_is_a_loss_that_is_told() {
+    let world = World::new(EVERYTHING);
+    let lost = |report: &tgp_valve::ScanReport| matches!(&report.events[0], ValveEvent::Problem { error } if error.code == Code::Integrity);
+    let mut content = 0;
+    let mut edit = || {
+        content += 1;
+        world.write("a", format!("{content}"));
+        world.clock.fetch_add(1_000, std::sync::atomic::Ordering::Relaxed);
+    };
+    edit();
+    assert!(!lost(&world.scan().await));
+    edit();
+    world.scan().await;
+    for name in ["valve.sqlite-wal", "valve.sqlite-shm"] {
+        let _ = std::fs::remove_file(world.disk(&format!(".tgp/state/{name}")));
+    }
+    std::fs::write(world.journal(), "").unwrap();
+    assert!(lost(&world.scan().await));
+    edit();
+    world.scan().await;
+    // A row that SQLite finds nothing wrong with.
+    let connection = rusqlite::Connection::open(world.journal()).unwrap();
+    connection.execute("UPDATE file SET path = '../outside' WHERE path = 'a'", []).unwrap();
+    drop(connection);
+    assert_code(world.open().unwrap().scan(never()).await, Code::Integrity);
+    assert!(lost(&world.scan().await), "the next one begins anew");
+    edit();
+    world.scan().await;
+    let events = world.events("a.sage").await;
+    let numbers: Vec<u64> = events.iter().map(|event| event.fields["sequence"].as_u64().unwrap()).collect();
+    assert!(numbers.len() == 3 && numbers.windows(2).all(|pair| pair[0] < pair[1]), "{numbers:?}");
+}
+
+#[tokio::test]
+async fn a_rename_counts_as_what_comes_with_it() {
+    let personas = "
+personas:
+  - {name: guard, filters: ['secret*'], changes: [created, changed], contents: [KEY]}
+  - {name: leaver, filters: ['secret*'], changes: [deleted]}
+  - {name: editor, filters: ['*.txt'], changes: [changed]}
+";
+    let world = World::new(personas);
+    for name in ["notes.txt", "other.txt", "secret1"] {
+        world.write(name, format!("KEY of {name}"));
+    }
+    world.scan().await;
+    world.rename("notes.txt", "secret2");
+    world.rename("secret1", "harmless");
+    world.rename("other.txt", "third.txt");
+    world.write("third.txt", "edited");
+    world.scan().await;
+    let mut told = world.told().await;
+    told.sort();
+    let expected = [
+        "editor: renamed third.txt < other.txt",
+        "guard: renamed secret2 < notes.txt",
+        "leaver: renamed harmless < secret1",
+    ];
+    assert_eq!(told, expected);
+}
+
+#[tokio::test]
+async fn a_directory_that_was_removed_stays_removed() {
+    let world = World::scoped(EVERYTHING);
+    for number in 0..20 {
+        world.write(&format!("src/old/deep/{number}"), format!("{number}"));
+    }
+    world.scan().await;
+    world.write("src/old/deep/3", "three");
+    world.scan().await;
+    std::fs::remove_dir_all(world.disk("src/old")).unwrap();
+    assert_eq!(world.scan().await.triggered, 20);
+    assert!(!world.disk("src/old").exists(), "the chronicle has made it again");
+    assert_eq!(world.events(tgp_valve::PROJECT_CHRONICLE).await.len(), 20);
+    // A file that is deleted alone is told of where its story stands.
+    world.write("src/a", "1");
+    world.scan().await;
+    world.remove("src/a");
+    world.scan().await;
+    assert_eq!(world.events("src/a.sage").await[1].fields["change"], "deleted");
+}
+
+#[tokio::test]
+async fn another_folder_in_the_place_of_the_project_is_not_taken_for_it() {
+    let world = World::new(EVERYTHING);
+    for folder in ["one", "two"] {
+        world.write(&format!("{folder}/a"), folder);
+        world.write(&format!("{folder}/.sage/valve.yml"), EVERYTHING);
+    }
+    let mut options = world.options();
+    options.project = world.disk("one");
+    let mut valve = Valve::open(&options).unwrap();
+    valve.scan(never()).await.unwrap();
+    world.rename("one", "away");
+    world.rename("two", "one");
+    let error = assert_code(valve.scan(never()).await, Code::NotFound);
+    assert!(error.message.contains("another folder"), "{error}");
 }

@@ -192,3 +192,32 @@ async fn a_cooldown_ends_by_itself() {
     watch.end().await;
     assert_eq!(world.events("a.sage").await[1].fields["after"], hash("2"));
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_listener_that_takes_nothing_holds_up_nothing() {
+    let world = World::new(EVERYTHING);
+    world.scan().await;
+    let mut valve = world.open().unwrap();
+    let (sender, mut events) = tokio::sync::mpsc::channel(4);
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let task = tokio::spawn(async move {
+        let cancelled: tgp_contract::Cancellation<'_> = Box::pin(async move {
+            let _ = stopped.await;
+        });
+        valve.watch(sender, cancelled).await
+    });
+    for number in 0..50 {
+        world.write(&format!("f{number}"), "1");
+    }
+    tokio::task::block_in_place(|| {
+        crate::support::wait_until("that all was recorded", || {
+            let status = world.status();
+            status.files == 50 && status.pending_events == 0
+        });
+    });
+    let _ = stop.send(());
+    // It ends, though nobody has taken an event yet.
+    tokio::time::timeout(crate::support::PATIENCE, task).await.unwrap().unwrap().unwrap();
+    assert_eq!(world.told().await.len(), 50);
+    assert!(matches!(events.recv().await, Some(ValveEvent::Started { .. })));
+}

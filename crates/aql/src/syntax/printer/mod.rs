@@ -267,7 +267,7 @@ impl Printer<'_> {
         self.put("query ");
         self.put(&query.name.text);
         if let Some(span) = query.inputs_span
-            && !(query.inputs.is_empty() && !self.has_comment(span))
+            && (!query.inputs.is_empty() || self.has_comment(span))
         {
             self.bracketed(&PARENTHESES, span, &query.inputs, |input| input.span, Printer::input);
         }

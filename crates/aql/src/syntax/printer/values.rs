@@ -4,7 +4,9 @@ use super::{BRACES, Printer, SQUARE};
 use crate::plan::Comparison;
 use crate::syntax::literal::{Layout, Part, is_blank};
 use crate::syntax::text::Span;
-use crate::syntax::tree::{Entry, Expr, ExprForm, Object, Text, TextPiece, TypeExpr, TypeField, TypeForm};
+use crate::syntax::tree::{
+    Entry, Expr, ExprForm, Name, Object, Text, TextPiece, TypeExpr, TypeField, TypeForm,
+};
 use crate::types::is_name;
 
 /// How tight something binds; what is looser than its surroundings stands in parentheses.
@@ -126,13 +128,18 @@ impl Printer<'_> {
     }
 
     fn entry(&mut self, entry: &Entry) {
-        if is_name(&entry.key.text) {
-            self.put(&entry.key.text);
-        } else {
-            self.raw(entry.key.span);
-        }
+        self.key(&entry.key);
         self.put(": ");
         self.expression(&entry.value);
+    }
+
+    /// The name of a field, in quotes where it needs them.
+    fn key(&mut self, name: &Name) {
+        if is_name(&name.text) {
+            self.put(&name.text);
+        } else {
+            self.raw(name.span);
+        }
     }
 
     /// A text as it was written; a long one moves with the lines around it.
@@ -236,7 +243,7 @@ impl Printer<'_> {
     }
 
     fn field(&mut self, field: &TypeField) {
-        self.put(&field.name.text);
+        self.key(&field.name);
         self.put(if field.optional { "?: " } else { ": " });
         self.type_expr(&field.ty);
     }

@@ -143,6 +143,8 @@ fn read_file(path: &Path, shown: &str) -> Result<String, ToolError> {
 
 /// Under another name first, so that a file is never half written.
 fn write_file(path: &Path, shown: &str, text: &str) -> Result<(), ToolError> {
+    // Where the name is a link, the file it leads to is what is formatted.
+    let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let draft = path.with_extension(format!("aql-{}", std::process::id()));
     let permissions = std::fs::metadata(path).map(|metadata| metadata.permissions());
     std::fs::write(&draft, text)

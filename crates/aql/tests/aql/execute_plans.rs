@@ -1,0 +1,150 @@
+//! Plans by hand, as the checker would make them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tgp_aql::{
+    Agent, Block, Budget, Expression, Form, Kind, Merge, OnError, Options, Part, Plan, Step, Type,
+};
+use tgp_contract::Place;
+
+pub fn place(line: u32) -> Place {
+    Place { file: "test.aql".to_owned(), line, column: 1 }
+}
+
+pub fn expr(form: Form) -> Expression {
+    Expression { form, place: place(99) }
+}
+
+pub fn value(value: Value) -> Expression {
+    expr(Form::Value(value))
+}
+
+pub fn reference(index: usize) -> Expression {
+    outer(0, index)
+}
+
+pub fn outer(up: usize, index: usize) -> Expression {
+    expr(Form::Step { up, index })
+}
+
+pub fn item(up: usize) -> Expression {
+    expr(Form::Item { up })
+}
+
+pub fn field(of: Expression, name: &str) -> Expression {
+    expr(Form::Field(Box::new(of), name.to_owned()))
+}
+
+pub fn object<const N: usize>(fields: [(&str, Expression); N]) -> Expression {
+    expr(Form::Object(fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()))
+}
+
+pub fn list(parts: Vec<Expression>) -> Expression {
+    expr(Form::List(parts))
+}
+
+pub fn step(name: &str, kind: Kind, needs: &[usize]) -> Step {
+    let options = Options { retry: 0, timeout: None, on_error: OnError::Fail, cache: false };
+    Step {
+        name: name.to_owned(),
+        place: place(1),
+        kind,
+        options,
+        checked: None,
+        ty: Type::Any,
+        needs: needs.to_vec(),
+    }
+}
+
+pub fn tool(name: &str, tool: &str, arguments: Expression, needs: &[usize]) -> Step {
+    step(name, Kind::Tool { tool: tool.to_owned(), arguments }, needs)
+}
+
+pub fn read(name: &str, arguments: Expression, needs: &[usize]) -> Step {
+    tool(name, "fs_read", arguments, needs)
+}
+
+pub fn agent(name: &str, prompt: Expression, needs: &[usize]) -> Step {
+    let agent = Agent {
+        model: None,
+        tools: vec!["fs_read".to_owned()],
+        system: None,
+        temperature: None,
+        max_steps: 4,
+        prompt,
+    };
+    let mut step = step(name, Kind::Agent(agent), needs);
+    step.ty = Type::String;
+    step
+}
+
+pub fn map(name: &str, over: Expression, concurrency: usize, body: Block, needs: &[usize]) -> Step {
+    step(name, Kind::Map { list: over, concurrency, body }, needs)
+}
+
+pub fn merge(name: &str, parts: Vec<(&str, Expression)>, needs: &[usize]) -> Step {
+    let parts = parts.into_iter().map(|(name, value)| Part { name: name.to_owned(), value }).collect();
+    step(name, Kind::Merge { how: Merge::Record, parts }, needs)
+}
+
+pub fn query(name: &str, plan: Plan, inputs: Vec<(&str, Expression)>, needs: &[usize]) -> Step {
+    let inputs = inputs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    step(name, Kind::Query { query: Arc::new(plan), inputs }, needs)
+}
+
+/// Ways to say the options of a step.
+pub trait With: Sized {
+    fn edit(self, change: impl FnOnce(&mut Step)) -> Self;
+
+    fn retry(self, times: u32) -> Self {
+        self.edit(|step| step.options.retry = times)
+    }
+    fn timeout(self, milliseconds: u64) -> Self {
+        self.edit(|step| step.options.timeout = Some(Duration::from_millis(milliseconds)))
+    }
+    fn skip(self) -> Self {
+        self.edit(|step| step.options.on_error = OnError::Skip)
+    }
+    fn or_else(self, value: Expression) -> Self {
+        self.edit(|step| step.options.on_error = OnError::Default(value))
+    }
+    fn cached(self) -> Self {
+        self.edit(|step| step.options.cache = true)
+    }
+    fn typed(self, ty: Type) -> Self {
+        self.edit(|step| {
+            step.checked = Some(ty.clone());
+            step.ty = ty;
+        })
+    }
+    fn at(self, line: u32) -> Self {
+        self.edit(|step| step.place = place(line))
+    }
+}
+
+impl With for Step {
+    fn edit(mut self, change: impl FnOnce(&mut Step)) -> Self {
+        change(&mut self);
+        self
+    }
+}
+
+pub fn block(steps: Vec<Step>, value: Expression) -> Block {
+    Block { steps, value, ty: Type::Any }
+}
+
+pub fn plan(steps: Vec<Step>, value: Expression) -> Plan {
+    Plan {
+        name: "Test".to_owned(),
+        inputs: Vec::new(),
+        budget: Budget::default(),
+        body: block(steps, value),
+        ty: Type::Any,
+    }
+}
+
+pub fn empty() -> Expression {
+    value(json!({}))
+}

@@ -1,0 +1,9 @@
+//! The kit through its public face: hostile programs, wrong parts, the fakes, and the examples. One binary.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+mod examples;
+mod fakes;
+mod hostility;
+mod serving;
+mod support;
+mod wrong;
