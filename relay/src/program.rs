@@ -24,6 +24,15 @@ pub(crate) struct Ran {
 }
 
 impl Ran {
+    /// Fails, with what was said on standard error, unless the exit code is 0.
+    pub(crate) fn ended_well(&self, what: &str) -> Result<(), Fault> {
+        if self.code == Some(0) {
+            return Ok(());
+        }
+        let came = format!("{:?}: {}", self.code, self.stderr.trim());
+        Err(Fault::new(format!("`tgp {what}` to end with exit code 0"), came))
+    }
+
     /// The events of a run with `--json`.
     pub(crate) fn events(&self) -> Result<Vec<Value>, Fault> {
         self.stdout
@@ -94,7 +103,9 @@ pub(crate) async fn run_at_terminal(
     let version = version.arg("--version").stdin(Stdio::null()).kill_on_drop(true).output();
     let is_there = matches!(tokio::time::timeout(PATIENCE, version).await, Ok(Ok(output)) if output.stdout.starts_with(b"script from util-linux"));
     if !is_there {
-        return Err(Fault::unable("the program `script` of util-linux, which makes a terminal, is not there"));
+        return Err(Fault::unable(
+            "the program `script` of util-linux, which makes a terminal, is not there",
+        ));
     }
     let words: Vec<String> = [world.ground.tgp.display().to_string()]
         .into_iter()

@@ -1,15 +1,13 @@
 //! Valves on one project: each look is made by a valve that is opened for it, so every look follows an outage.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
 use tgp_contract::{Cancellation, Chronicle, Code, RelativePath, ToolError};
 use tgp_relay_fakes::{FakeValve, Persona};
-use tgp_valve::{
-    Action, ActionReport, Actions, Look, Trigger, Valve, ValveEvent, ValveOptions,
-};
+use tgp_valve::{Action, ActionReport, Actions, Look, Trigger, Valve, ValveEvent, ValveOptions};
 
 /// The file of personas in the project.
 pub(crate) const PERSONAS_FILE: &str = ".sage/valve.yml";
@@ -45,7 +43,7 @@ pub(crate) struct RealValves {
 impl RealValves {
     pub(crate) fn new(
         project: PathBuf,
-        memory: PathBuf,
+        memory: &Path,
         chronicle: Arc<dyn Chronicle>,
     ) -> Result<Self, ToolError> {
         let clock = || {
@@ -86,8 +84,9 @@ impl ValveSource for RealValves {
     async fn scan(&self) -> Result<Vec<String>, ToolError> {
         let options = self.options.clone();
         let opened = tokio::task::spawn_blocking(move || Valve::open(&options)).await;
-        let mut valve = opened
-            .map_err(|error| ToolError::new(Code::Internal, format!("the valve was not opened: {error}")))??;
+        let mut valve = opened.map_err(|error| {
+            ToolError::new(Code::Internal, format!("the valve was not opened: {error}"))
+        })??;
         let report = valve.scan(Box::pin(std::future::pending())).await?;
         let mut skipped = Vec::new();
         for event in report.events {
@@ -109,7 +108,7 @@ pub(crate) struct FakeValves {
 }
 
 impl FakeValves {
-    pub(crate) fn new(project: PathBuf, memory: PathBuf, chronicle: Arc<dyn Chronicle>) -> Self {
+    pub(crate) fn new(project: PathBuf, memory: &Path, chronicle: Arc<dyn Chronicle>) -> Self {
         Self { project, memory: memory.join("fake.json"), chronicle }
     }
 }

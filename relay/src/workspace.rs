@@ -59,7 +59,8 @@ impl Workspace {
     }
 
     pub(crate) fn rename(&self, from: &str, to: &str) -> Result<(), Fault> {
-        std::fs::rename(self.project.join(from), self.project.join(to)).expecting("a file that can be renamed")
+        std::fs::rename(self.project.join(from), self.project.join(to))
+            .expecting("a file that can be renamed")
     }
 
     /// The text of a file; none where there is no such file.

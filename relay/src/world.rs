@@ -111,8 +111,8 @@ impl World {
                 })?;
                 let memory = self.workspace.beside("valve");
                 self.valve = Some(match &choice.maker {
-                    Maker::Real(_) => Box::new(RealValves::new(project, memory, chronicle)?),
-                    _ => Box::new(FakeValves::new(project, memory, chronicle)),
+                    Maker::Real(_) => Box::new(RealValves::new(project, &memory, chronicle)?),
+                    _ => Box::new(FakeValves::new(project, &memory, chronicle)),
                 });
             }
         }
@@ -135,7 +135,11 @@ impl World {
         }
     }
 
-    async fn make_models(&mut self, maker: &Maker, project: &Path) -> Result<Box<dyn ModelSource>, ToolError> {
+    async fn make_models(
+        &mut self,
+        maker: &Maker,
+        project: &Path,
+    ) -> Result<Box<dyn ModelSource>, ToolError> {
         Ok(match maker {
             Maker::Real("http") => {
                 Box::new(HttpModels::new(ModelServer::start(Arc::new(FakeModel::new())).await?))
@@ -220,5 +224,7 @@ impl World {
 }
 
 fn given<T>(part: Option<T>, role: &str) -> Result<T, Fault> {
-    part.ok_or_else(|| Fault::new(format!("a part for {role}"), "a row without one, which is a bug of the kit"))
+    part.ok_or_else(|| {
+        Fault::new(format!("a part for {role}"), "a row without one, which is a bug of the kit")
+    })
 }

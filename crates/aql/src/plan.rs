@@ -11,6 +11,10 @@ use tgp_contract::Place;
 
 use crate::Type;
 
+/// Blocks inside of each other, through queries too: the name of a step grows with each of them, and a plan is walked on
+/// the stack.
+pub(crate) const MAX_NESTING: usize = 64;
+
 /// One query, ready to be executed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {

@@ -1,4 +1,4 @@
-//! Every `console` block of the README and of `docs/` is run, and says what really happens.
+//! Every `console` block of the README, of `docs/` and of `examples/` is run, and says what really happens.
 //!
 //! A page is one session in an empty folder. `$ ` begins a command, `> ` continues it; the lines below are its output,
 //! standard error included. `...` stands for any number of lines, or for a piece of one; `[exit N]` for a status
@@ -33,6 +33,8 @@ fn pages() -> Vec<PathBuf> {
     let mut pages: Vec<PathBuf> =
         std::fs::read_dir(root().join("docs")).unwrap().map(|entry| entry.unwrap().path()).collect();
     pages.push(root().join("README.md"));
+    let examples = std::fs::read_dir(root().join("examples")).unwrap();
+    pages.extend(examples.map(|example| example.unwrap().path().join("README.md")));
     pages.sort();
     pages
 }

@@ -4,6 +4,7 @@
 //! system, a gate and a record are, so that the organs above need not know each other.
 #![forbid(unsafe_code)]
 
+mod allowance;
 mod call;
 pub mod canonical;
 mod chronicle;
@@ -26,6 +27,7 @@ mod token;
 mod tool;
 mod work;
 
+pub use allowance::{Allowance, Ceiling, Refusal, Spent};
 pub use call::{Actor, CallContext, Consent, ToolCall, ToolResult};
 pub use chronicle::{Appended, Chronicle, ChronicleEvent, EventActor};
 pub use codes::Code;

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
-use crate::{Cancellation, CapabilityToken, Consent, FileEffect, ToolError, Usage};
+use crate::{Allowance, Cancellation, CapabilityToken, Consent, FileEffect, ToolError, Usage};
 
 /// What one agent is to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -36,6 +36,10 @@ pub struct AgentTask {
     /// What the agent may do at most. It is a secret, so it stands in no record.
     #[serde(skip)]
     pub token: Option<CapabilityToken>,
+    /// What it shares with all that works at the same time. Whoever runs the agent takes each call from it, begins no
+    /// turn without tokens and counts those of each turn; `max_tokens` is what was left of it at the beginning.
+    #[serde(skip)]
+    pub allowance: Option<Allowance>,
 }
 
 /// What came of it.

@@ -59,20 +59,20 @@ impl GrowingFile {
 
     /// Takes one up again. What a crash has left of a last line is set aside in a file of its own; the notice says so.
     pub(crate) fn reopen(
-        path: PathBuf,
+        path: &Path,
         what: &'static str,
     ) -> Result<(Self, Vec<String>, Option<String>), ToolError> {
-        let file = private_file().read(true).open(&path).map_err(at(&path))?;
-        let growing = Self::lock(path.clone(), file, what)?;
+        let file = private_file().read(true).open(path).map_err(at(path))?;
+        let growing = Self::lock(path.to_owned(), file, what)?;
         let locked = growing.file.lock().unwrap_or_else(PoisonError::into_inner);
-        let Rows { lines, torn } = read_rows(&path, &locked)?;
+        let Rows { lines, torn } = read_rows(path, &locked)?;
         let mut notice = None;
         if !torn.is_empty() {
             let aside = path.with_extension(format!("torn-{}", lines.len()));
             let mut kept = private_file().create(true).open(&aside).map_err(at(&aside))?;
             kept.write_all(&torn).and_then(|()| kept.sync_all()).map_err(at(&aside))?;
-            let whole = locked.metadata().map_err(at(&path))?.len() - torn.len() as u64;
-            locked.set_len(whole).and_then(|()| locked.sync_all()).map_err(at(&path))?;
+            let whole = locked.metadata().map_err(at(path))?.len() - torn.len() as u64;
+            locked.set_len(whole).and_then(|()| locked.sync_all()).map_err(at(path))?;
             notice = Some(format!(
                 "the last line of {} was cut off by a crash; its {} bytes are kept in {}",
                 path.file_name().unwrap_or_default().display(),
@@ -161,6 +161,12 @@ fn private_file() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.append(true).mode(0o600);
     options
+}
+
+/// A whole file that only its owner reads.
+pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true).mode(0o600).open(path)?.write_all(bytes)
 }
 
 pub(crate) fn private_directory() -> DirBuilder {

@@ -18,7 +18,7 @@ use crate::Kernel;
 use crate::queries::{QueryRequest, choose_query};
 use crate::sessions::{ModelChoice, StepRunner, SystemClock, new_id};
 use crate::settings::state_directory;
-use crate::tokens::{EXEC_TOOL, tools_caveat};
+use crate::tokens::{EXEC_TOOL, only_tools};
 
 /// What is known of the files, in the kernel's own state.
 const JOURNAL: &str = "valve.sqlite";
@@ -185,6 +185,7 @@ impl KernelActions {
             correction: None,
             consent: self.consent,
             token: Some(token),
+            allowance: None,
         };
         let runner = StepRunner::new(&self.kernel, self.model.clone());
         let work = runner.work(task, cancelled).await?;
@@ -199,11 +200,10 @@ impl KernelActions {
         trigger: &Trigger,
     ) -> Result<CapabilityToken, ToolError> {
         let caveats = Caveats {
-            tools: Some(tools_caveat(tools.to_vec())),
             session: Some(session.to_owned()),
             expires_ms: Some(SystemClock.now_ms() + TOKEN_SECONDS * 1000),
             note: Some(format!("persona {}", trigger.persona)),
-            ..Caveats::default()
+            ..only_tools(tools.to_vec())
         };
         self.kernel.mint_token(&caveats).await
     }
@@ -217,17 +217,24 @@ fn session_of(trigger: &Trigger) -> String {
     format!("valve-{}", trigger.persona)
 }
 
-/// What is given, and of what the query wants besides whatever the trigger knows.
+/// What a trigger tells a query by the names of its inputs.
+const TOLD: [&str; 7] = ["path", "change", "from", "before", "after", "persona", "trigger"];
+
+/// What is given, and of what the query wants besides whatever the trigger tells.
 fn inputs_of(plan: &Plan, given: &Map<String, Value>, trigger: &Trigger) -> Map<String, Value> {
     let told = json!(trigger);
     let known = |name: &str| match name {
-        "trigger" => Some(told.clone()),
-        "path" | "file" => Some(json!(trigger.file_path)),
-        name => told.get(name).cloned(),
+        "trigger" => told.clone(),
+        "path" => json!(trigger.file_path),
+        // What there is none of is null: a created file has no `before`.
+        name => told.get(name).cloned().unwrap_or_default(),
     };
     let mut inputs = given.clone();
-    for input in plan.inputs.iter().filter(|input| !given.contains_key(&input.name)) {
-        if let Some(value) = known(&input.name) {
+    let is_wanted = |name: &str| TOLD.contains(&name) && !given.contains_key(name);
+    for input in plan.inputs.iter().filter(|input| is_wanted(&input.name)) {
+        let value = known(&input.name);
+        // A default of the query says what null would mean.
+        if !(value.is_null() && input.default.is_some()) {
             inputs.insert(input.name.clone(), value);
         }
     }

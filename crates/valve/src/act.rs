@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::{Map, Value};
@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::journal::{Which, Work};
 use crate::outlet::Outlet;
 use crate::tree::{ContentError, Hashing};
-use crate::{Action, ActionReport, ActionState, Trigger, ValveEvent};
+use crate::{Action, ActionReport, ActionState, Actions, Trigger, ValveEvent};
 
 /// Personas whose actions are carried out at once. Each may be an agent or a worker process.
 const MAX_RUNNING: usize = 4;
@@ -27,6 +27,8 @@ const MAX_FILES: usize = 10_000;
 /// How long an action that is told to end may take for it. After that it counts as interrupted.
 const END_WAIT: Duration = Duration::from_secs(10);
 
+/// The detail of an error, and the field of an outcome, that says how long an action was allowed to take.
+const TIMEOUT: &str = "timeoutMs";
 /// The detail of an error that lists what was changed before it.
 const FILES: &str = "files";
 
@@ -43,8 +45,9 @@ pub(crate) struct Runner {
 
 /// What is decided about an action that waited.
 enum Verdict {
-    /// With the number of actions before it, of which some may not have been known when its trigger was found.
-    Begin(u32, Action),
+    /// With the number of actions before it, of which some may not have been known when its trigger was found, and with
+    /// the time that it may take.
+    Begin(u32, Action, Duration),
     Suppress(&'static str),
 }
 
@@ -82,10 +85,10 @@ impl Runner {
             let Work { trigger, suspects } = work;
             let (asked, mut trigger) =
                 blocking(core, move |core| Ok((judge(core, &trigger, &suspects)?, trigger))).await?;
-            let action = match asked {
-                Verdict::Begin(depth, action) => {
+            let (action, timeout) = match asked {
+                Verdict::Begin(depth, action, timeout) => {
                     trigger.depth = depth;
-                    action
+                    (action, timeout)
                 }
                 Verdict::Suppress(reason) => {
                     outlet.send(done(&trigger, Err(None), Some(reason))).await;
@@ -93,15 +96,10 @@ impl Runner {
                 }
             };
             outlet.send(ValveEvent::from(&trigger)).await;
-            let actions = Arc::clone(&core.actions);
-            let mut stop = self.stop.subscribe();
+            let (actions, stop) = (Arc::clone(&core.actions), self.stop.subscribe());
             let given = trigger.clone();
-            let handle = self.tasks.spawn(async move {
-                let cancelled: Cancellation<'_> = Box::pin(async move {
-                    let _ = stop.wait_for(|is_wanted| *is_wanted).await;
-                });
-                actions.act(&action, &given, cancelled).await
-            });
+            let bounded = async move { act(&*actions, &action, &given, timeout, stop).await };
+            let handle = self.tasks.spawn(bounded);
             self.running.insert(handle.id(), trigger);
         }
     }
@@ -161,32 +159,64 @@ impl Runner {
     }
 }
 
+/// Carries out one action. When its time is over it is told to end, and when it does not, it is dropped.
+async fn act(
+    actions: &dyn Actions,
+    action: &Action,
+    trigger: &Trigger,
+    timeout: Duration,
+    mut stop: watch::Receiver<bool>,
+) -> Ended {
+    let is_late = AtomicBool::new(false);
+    let cancelled: Cancellation<'_> = Box::pin(async {
+        tokio::select! {
+            _ = stop.wait_for(|is_wanted| *is_wanted) => {}
+            () = tokio::time::sleep(timeout) => is_late.store(true, Ordering::Relaxed),
+        }
+    });
+    // For its ending it has no longer than for all of it.
+    let limit = timeout.saturating_add(timeout.min(END_WAIT));
+    let ended = tokio::time::timeout(limit, actions.act(action, trigger, cancelled)).await;
+    let failed = match ended {
+        Ok(Err(error)) if is_late.load(Ordering::Relaxed) => Some(error),
+        Ok(ended) => return ended,
+        Err(_) => None,
+    };
+    let milliseconds = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
+    let error = ToolError::new(Code::Runtime, format!("the action took longer than {milliseconds} ms"))
+        .help("give the persona a longer `timeout`, at most `24h`, or less to do")
+        .detail(TIMEOUT, milliseconds);
+    let files = failed.and_then(|failed| failed.details.get(FILES).cloned());
+    Err(match files {
+        Some(files) => error.detail(FILES, files),
+        None => error,
+    })
+}
+
 /// Decides whether an action is still to be begun, and writes the decision down.
 fn judge(core: &Core, trigger: &Trigger, suspects: &[u64]) -> Result<Verdict, Failure> {
     let now_ms = core.now_ms();
     // The file of personas may have changed while it waited, and has the last word.
     let personas = core.personas();
-    let action =
-        personas.iter().find(|persona| persona.name == trigger.persona).map(|persona| &persona.action);
+    let persona = personas.iter().find(|persona| persona.name == trigger.persona);
+    let is_over = !suspects.is_empty() && left_behind(core, trigger).is_some();
     core.transact(|ledger| {
-        let made = match ledger.made_by(&trigger.file_path, suspects)? {
+        let made = match ledger.made(&trigger.file_path, trigger.after.as_deref())? {
             Some(made) => Some(made),
-            None => ledger.made(&trigger.file_path, trigger.after.as_deref())?,
+            // An action that writes a file twice reports what it left. The first is its own too, when it is over by now.
+            None if is_over => ledger.made_by(&trigger.file_path, suspects)?,
+            None => None,
         };
         let depth = made.as_ref().map_or(0, |made| made.depth.saturating_add(1)).max(trigger.depth);
-        let is_own = match &made {
-            Some(made) => made.persona == trigger.persona,
-            // It failed while this change was made, and did not say what it has changed.
-            None => ledger.has_failed(&trigger.persona, suspects)?,
-        };
-        let reason = match action {
-            None | Some(Action::Record) => "gone",
+        let is_own = made.as_ref().is_some_and(|made| made.persona == trigger.persona);
+        let reason = match persona.filter(|persona| persona.action != Action::Record) {
+            None => "gone",
             Some(_) if is_own => "own",
             Some(_) if made.is_some() && depth >= MAX_CHAIN => "chain",
             Some(_) if !ledger.keeps_pace(trigger, now_ms)? => "pace",
-            Some(action) => {
+            Some(persona) => {
                 ledger.begin_work(trigger.sequence)?;
-                return Ok(Verdict::Begin(depth, action.clone()));
+                return Ok(Verdict::Begin(depth, persona.action.clone(), persona.timeout));
             }
         };
         ledger.end_work(trigger.sequence, ActionState::Suppressed, Some(reason))?;
@@ -223,6 +253,9 @@ fn write_down(core: &Core, trigger: &Trigger, ended: &Ended) -> Result<(), Failu
                 ledger.end_work(trigger.sequence, ActionState::Failed, Some(&message))?;
                 outcome.insert("code".to_owned(), error.code.as_str().into());
                 outcome.insert("message".to_owned(), message.into());
+                if let Some(milliseconds) = error.details.get(TIMEOUT).filter(|value| value.is_u64()) {
+                    outcome.insert(TIMEOUT.to_owned(), milliseconds.clone());
+                }
             }
         }
         tell_outcome(ledger, trigger, outcome, now_ms)
@@ -241,8 +274,8 @@ fn files_of(ended: &Ended) -> Vec<FileEffect> {
     }
 }
 
-/// What an action that has failed or was interrupted has left in the very file that it was triggered by, where that is
-/// another content now. It did not say so itself, and would be woken by it for ever.
+/// What is in the file of a trigger now, where that is another content. An action that has failed or was interrupted did
+/// not say that it has changed this file, and would be woken by it for ever.
 fn left_behind(core: &Core, trigger: &Trigger) -> Option<Option<String>> {
     let never = AtomicBool::new(false);
     let content = match Hashing::new(&core.tree, &never, false).read(&trigger.file_path) {

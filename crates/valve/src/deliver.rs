@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tgp_contract::{Code, RelativePath, ToolError};
+use tokio::task::{JoinError, JoinSet};
 
 use crate::engine::{Core, blocking};
 use crate::event::{PROJECT_CHRONICLE, TRIGGER_EVENT, ValveEvent};
@@ -13,6 +14,8 @@ use crate::outlet::Outlet;
 
 /// Events that are taken out of the journal at once.
 const BATCH: usize = 256;
+/// Chronicles that are written at once. Most of the time is waiting for the disk.
+const MAX_AT_ONCE: usize = 8;
 /// Chronicles whose complaint is remembered; beyond it one is told twice.
 const MAX_COMPLAINTS: usize = 1_000;
 
@@ -32,12 +35,15 @@ pub(crate) struct Deliverer {
     blocked: BTreeSet<RelativePath>,
 }
 
+/// Events with what became of them; nothing for one before which another one waits.
+type Fates = Vec<(Waiting, Option<Fate>)>;
+
+#[derive(Debug)]
 enum Fate {
     Kept,
-    /// The chronicle may not be written at all.
-    Refused(String),
-    /// With the complaint, where it is a new one.
-    Waits(Option<ToolError>),
+    /// The chronicle may not be written at all, or is none.
+    Refused(ToolError),
+    Waits(ToolError),
 }
 
 impl Deliverer {
@@ -65,26 +71,29 @@ impl Deliverer {
             RelativePath::new(PROJECT_CHRONICLE).map_err(|error| Failure::Event(error.to_string()))?;
         let mut waiting = 0;
         let mut kept = Vec::new();
-        let mut redirected = Vec::new();
-        for event in batch {
-            if event.chronicle == project {
-                redirected.push(event);
-                continue;
-            }
-            let fate = if self.belongs_beside(core, &event).await {
-                self.give(core, &event).await
-            } else {
-                Fate::Refused(String::new())
-            };
+        let (mut redirected, beside): (Vec<Waiting>, Vec<Waiting>) =
+            batch.into_iter().partition(|event| event.chronicle == project);
+        for (event, fate) in self.give(core, beside).await? {
             match fate {
-                Fate::Kept => kept.push(event),
-                Fate::Refused(_) => redirected.push(Waiting { chronicle: project.clone(), ..event }),
-                Fate::Waits(complaint) => {
-                    waiting += 1;
-                    complain(outlet, complaint).await;
+                Some(Fate::Kept) => {
+                    self.complaints.remove(&event.chronicle);
+                    kept.push(event);
                 }
+                Some(Fate::Refused(error)) => {
+                    // Outside the scope is no news; something else in the chronicle's place is.
+                    if error.code != Code::Permission {
+                        self.complain(outlet, &event.chronicle, error).await;
+                    }
+                    redirected.push(Waiting { chronicle: project.clone(), ..event });
+                }
+                Some(Fate::Waits(error)) => {
+                    waiting += 1;
+                    self.complain(outlet, &event.chronicle, error).await;
+                }
+                None => waiting += 1,
             }
         }
+        redirected.sort_by_key(|event| event.sequence);
         // What may not stand beside its file stands with the events of the whole project. That is decided once, before
         // it is written there: a scope that is changed later must not have the same event told twice.
         let redirected = blocking(core, move |core| {
@@ -97,14 +106,20 @@ impl Deliverer {
         })
         .await?;
         let mut refused = Vec::new();
-        for event in redirected {
-            match self.give(core, &event).await {
-                Fate::Kept => kept.push(event),
-                Fate::Refused(reason) => refused.push((event, reason)),
-                Fate::Waits(complaint) => {
-                    waiting += 1;
-                    complain(outlet, complaint).await;
+        for (event, fate) in self.give(core, redirected).await? {
+            match fate {
+                Some(Fate::Kept) => {
+                    self.complaints.remove(&event.chronicle);
+                    kept.push(event);
                 }
+                Some(Fate::Refused(error)) if error.code == Code::Permission => {
+                    refused.push((event, error.message));
+                }
+                Some(Fate::Refused(error) | Fate::Waits(error)) => {
+                    waiting += 1;
+                    self.complain(outlet, &event.chronicle, error).await;
+                }
+                None => waiting += 1,
             }
         }
         kept.sort_by_key(|event| event.sequence);
@@ -112,44 +127,92 @@ impl Deliverer {
         Ok(waiting)
     }
 
-    /// Whether an event can stand beside its file. A folder that was removed is not made again for it, and no chronicle is
-    /// begun in a folder that is perhaps being removed.
-    async fn belongs_beside(&self, core: &Arc<Core>, event: &Waiting) -> bool {
-        if event.event.fields.get("change").and_then(|change| change.as_str()) == Some("deleted") {
-            return !matches!(core.chronicle.tail(&event.chronicle, 1).await, Ok(events) if events.is_empty());
+    /// Gives events to their chronicles: those of one in order, several chronicles at once.
+    async fn give(&mut self, core: &Arc<Core>, events: Vec<Waiting>) -> Result<Fates, Failure> {
+        let mut groups: BTreeMap<RelativePath, Vec<Waiting>> = BTreeMap::new();
+        for event in events {
+            groups.entry(event.chronicle.clone()).or_default().push(event);
         }
-        core.tree.at(&event.chronicle.parent()).is_dir()
+        let mut fates = Vec::new();
+        let mut tasks = JoinSet::new();
+        for (chronicle, group) in groups {
+            if self.blocked.contains(&chronicle) {
+                fates.extend(group.into_iter().map(|event| (event, None)));
+                continue;
+            }
+            if tasks.len() >= MAX_AT_ONCE {
+                self.collect(tasks.join_next().await, &mut fates)?;
+            }
+            tasks.spawn(give_group(Arc::clone(core), group));
+        }
+        while !tasks.is_empty() {
+            self.collect(tasks.join_next().await, &mut fates)?;
+        }
+        fates.sort_by_key(|(event, _)| event.sequence);
+        Ok(fates)
     }
 
-    async fn give(&mut self, core: &Arc<Core>, event: &Waiting) -> Fate {
-        if self.blocked.contains(&event.chronicle) {
-            return Fate::Waits(None);
-        }
-        match core.chronicle.append(&event.chronicle, event.event.clone()).await {
-            Ok(_) => {
-                self.complaints.remove(&event.chronicle);
-                Fate::Kept
-            }
-            // What the system refuses may be allowed later; what is outside the scope is not.
-            Err(refusal) if refusal.code == Code::Permission && !core.tree.is_locked(&event.chronicle) => {
-                Fate::Refused(refusal.message)
-            }
-            Err(refusal) => {
+    fn collect(&mut self, ended: Option<Result<Fates, JoinError>>, fates: &mut Fates) -> Result<(), Failure> {
+        let group =
+            ended.transpose().map_err(|error| Failure::Thread(error.to_string()))?.unwrap_or_default();
+        for (event, fate) in &group {
+            if matches!(fate, None | Some(Fate::Waits(_))) {
                 self.blocked.insert(event.chronicle.clone());
-                if self.complaints.len() >= MAX_COMPLAINTS {
-                    self.complaints.clear();
-                }
-                let last = self.complaints.insert(event.chronicle.clone(), refusal.message.clone());
-                Fate::Waits((last.as_ref() != Some(&refusal.message)).then_some(refusal))
             }
+        }
+        fates.extend(group);
+        Ok(())
+    }
+
+    /// Says once what is wrong with a chronicle.
+    async fn complain(&mut self, outlet: &mut Outlet, chronicle: &RelativePath, error: ToolError) {
+        if self.complaints.len() >= MAX_COMPLAINTS {
+            self.complaints.clear();
+        }
+        let last = self.complaints.insert(chronicle.clone(), error.message.clone());
+        if last.as_ref() != Some(&error.message) {
+            outlet.send(ValveEvent::Problem { error }).await;
         }
     }
 }
 
-async fn complain(outlet: &mut Outlet, complaint: Option<ToolError>) {
-    if let Some(error) = complaint {
-        outlet.send(ValveEvent::Problem { error }).await;
+/// Gives the events of one chronicle to it, up to the first that must wait.
+async fn give_group(core: Arc<Core>, group: Vec<Waiting>) -> Fates {
+    let mut fates = Vec::with_capacity(group.len());
+    let mut is_blocked = false;
+    for event in group {
+        let fate = if is_blocked { None } else { Some(give_one(&core, &event).await) };
+        is_blocked |= matches!(fate, Some(Fate::Waits(_)));
+        fates.push((event, fate));
     }
+    fates
+}
+
+async fn give_one(core: &Core, event: &Waiting) -> Fate {
+    if event.chronicle.as_str() != PROJECT_CHRONICLE && !belongs_beside(core, event).await {
+        return Fate::Refused(ToolError::new(Code::Permission, "its folder is gone"));
+    }
+    let Err(refusal) = core.chronicle.append(&event.chronicle, event.event.clone()).await else {
+        return Fate::Kept;
+    };
+    match refusal.code {
+        // What the system refuses may be allowed later; what is outside the scope is not.
+        Code::Permission if core.tree.is_locked(&event.chronicle) => Fate::Waits(refusal),
+        // Somebody has put something else in its place, and must not mute the file by that.
+        Code::Permission | Code::Validation | Code::Security | Code::Integrity => Fate::Refused(refusal),
+        _ => Fate::Waits(refusal),
+    }
+}
+
+/// Whether an event can stand beside its file. A folder that was removed is not made again for it, and no chronicle is
+/// begun in a folder that is perhaps being removed.
+async fn belongs_beside(core: &Core, event: &Waiting) -> bool {
+    if !core.tree.at(&event.chronicle.parent()).is_dir() {
+        return false;
+    }
+    let change = event.event.fields.get("change").and_then(|change| change.as_str());
+    change != Some("deleted")
+        || matches!(core.chronicle.tail(&event.chronicle, 1).await, Ok(events) if !events.is_empty())
 }
 
 /// Takes events that are kept or refused for good out of the journal, then tells of them.

@@ -75,6 +75,8 @@ impl From<Failure> for ToolError {
             Failure::Event(_) | Failure::Thread(_) => (Code::Internal, "report this with the file's name"),
             Failure::Stopped => (Code::Runtime, "start it again when it is wanted"),
         };
-        ToolError::new(code, failure.to_string()).help(help)
+        let error = ToolError::new(code, failure.to_string()).help(help);
+        // So whoever asked for it can tell that it was not a fault.
+        if matches!(failure, Failure::Stopped) { error.detail("cancelled", true) } else { error }
     }
 }

@@ -5,17 +5,17 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use notify::event::{AccessKind, AccessMode, ModifyKind};
+use notify::event::{AccessKind, AccessMode, CreateKind, ModifyKind, RemoveKind, RenameMode};
 use notify::{Event, EventKind};
 use tgp_contract::RelativePath;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::engine::locked;
-use crate::tree::{EXCLUDE, is_always_ignored};
+use crate::tree::{EXCLUDE, is_always_ignored, is_chronicle};
 
 /// A pause after which a change counts as over: editors write a file in several steps.
-const QUIET: Duration = Duration::from_millis(50);
+pub(crate) const QUIET: Duration = Duration::from_millis(50);
 /// A stream of changes without a pause is looked at all the same.
 const LONGEST: Duration = Duration::from_millis(500);
 /// More paths than this are not looked at one by one.
@@ -27,6 +27,10 @@ pub(crate) struct Batch {
     pub(crate) paths: BTreeSet<RelativePath>,
     /// Those of them that came, went or moved: what is watched there may be another directory now.
     pub(crate) moved: BTreeSet<RelativePath>,
+    /// Those of them of which the last that was told is that they left.
+    pub(crate) left: BTreeSet<RelativePath>,
+    /// Renames of which both names are known, in order.
+    pub(crate) renames: Vec<(RelativePath, RelativePath)>,
     /// Why the whole tree is to be looked at.
     pub(crate) whole: Option<String>,
     /// Whether the file of personas may be another.
@@ -89,12 +93,14 @@ impl Hints {
         {
             let mut inner = locked(&self.inner);
             add(&mut inner.batch);
-            if inner.batch.paths.len() > MAX_PATHS {
+            if inner.batch.paths.len() > MAX_PATHS || inner.batch.renames.len() > MAX_PATHS {
                 inner.batch.whole.get_or_insert_with(|| "too many changes at once".to_owned());
             }
             if inner.batch.whole.is_some() {
                 inner.batch.paths.clear();
                 inner.batch.moved.clear();
+                inner.batch.left.clear();
+                inner.batch.renames.clear();
             }
             let now = Instant::now();
             inner.first.get_or_insert(now);
@@ -112,21 +118,23 @@ impl Hints {
         if event.need_rescan() {
             return self.whole("the queue of the system was full");
         }
-        let is_moved = match event.kind {
-            // Our own reading is among these.
-            EventKind::Access(AccessKind::Close(AccessMode::Write)) => false,
-            EventKind::Access(_) | EventKind::Other => return,
-            EventKind::Create(_) | EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_)) => true,
-            EventKind::Any | EventKind::Modify(_) => false,
-        };
-        for path in &event.paths {
+        let inside = |path: &Path| RelativePath::new(path.strip_prefix(root).ok()?.to_str()?).ok();
+        if event.kind == EventKind::Modify(ModifyKind::Name(RenameMode::Both))
+            && let [from, to] = event.paths.as_slice()
+            && let (Some(from), Some(to)) = (inside(from), inside(to))
+        {
+            self.add(|batch| batch.renames.push((from, to)));
+        }
+        for (number, path) in event.paths.iter().enumerate() {
+            let Some(course) = course(event.kind, number) else { return };
+            let is_moved = course != Course::Stayed;
             let Ok(path) = path.strip_prefix(root) else { continue };
             let Some(path) = path.to_str().and_then(|path| RelativePath::new(path).ok()) else {
                 // A name that cannot be told of: whoever looks at its folder says so.
                 if let Some(folder) = speakable(path)
                     && !is_always_ignored(&folder)
                 {
-                    self.path(folder, false);
+                    self.path(folder, Course::Stayed);
                 }
                 continue;
             };
@@ -141,26 +149,68 @@ impl Hints {
                     }
                 });
                 if !is_always_ignored(&path) {
-                    self.path(path, is_moved);
+                    self.path(path, course);
                 }
             } else if path.as_str() == EXCLUDE {
                 self.whole("the rules of git were changed");
-            } else if !is_always_ignored(&path) {
-                self.path(path, is_moved);
+            } else if !is_always_ignored(&path) && !is_own_writing(&path, event.kind) {
+                self.path(path, course);
             }
         }
     }
 
-    fn path(&self, path: RelativePath, is_moved: bool) {
+    fn path(&self, path: RelativePath, course: Course) {
         self.add(|batch| {
             if batch.whole.is_none() {
-                if is_moved {
+                if course != Course::Stayed {
                     batch.moved.insert(path.clone());
+                }
+                match course {
+                    Course::Stayed => {}
+                    Course::Came => {
+                        batch.left.remove(&path);
+                    }
+                    Course::Left => {
+                        batch.left.insert(path.clone());
+                    }
                 }
                 batch.paths.insert(path);
             }
         });
     }
+}
+
+/// Whether something came to a path or left it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Course {
+    Stayed,
+    Came,
+    Left,
+}
+
+/// What an event says of one of its paths; nothing for an event that is none of ours.
+fn course(kind: EventKind, number: usize) -> Option<Course> {
+    match kind {
+        // Our own reading is among these.
+        EventKind::Access(AccessKind::Close(AccessMode::Write)) => Some(Course::Stayed),
+        EventKind::Access(_) | EventKind::Other => None,
+        EventKind::Create(_) | EventKind::Modify(ModifyKind::Name(RenameMode::To)) => Some(Course::Came),
+        EventKind::Modify(ModifyKind::Name(RenameMode::Both)) if number > 0 => Some(Course::Came),
+        EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_)) => Some(Course::Left),
+        EventKind::Any | EventKind::Modify(_) => Some(Course::Stayed),
+    }
+}
+
+/// Whether it is only a chronicle that was written to, as our own are all the time. A folder may have such a name too, and
+/// then it comes, goes or moves.
+fn is_own_writing(path: &RelativePath, kind: EventKind) -> bool {
+    let is_folder = matches!(
+        kind,
+        EventKind::Create(CreateKind::Folder)
+            | EventKind::Remove(RemoveKind::Folder)
+            | EventKind::Modify(ModifyKind::Name(_))
+    );
+    !is_folder && path.name().is_some_and(is_chronicle)
 }
 
 /// The nearest folder above a path that has a name.

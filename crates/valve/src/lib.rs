@@ -15,6 +15,7 @@ mod engine;
 mod event;
 mod failure;
 mod hints;
+mod holds;
 mod journal;
 mod lock;
 mod options;

@@ -1,20 +1,22 @@
 //! The difference between what is known and what is there.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use tgp_contract::RelativePath;
 
 use crate::change::{Change, ChangeKind};
 use crate::failure::Failure;
+use crate::holds::MAX_HOLDS;
 use crate::journal::Known;
 use crate::personas::Personas;
-use crate::tree::{Blind, ContentError, Hashing, Rules, Seen};
+use crate::tree::{Blind, ContentError, Hashing, Rules, Seen, Stamp};
 
 /// A change, and what of its content some personas were looking for.
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) change: Change,
-    mtime_ns: i64,
+    /// By the later of the file's times: whoever copies, unpacks or moves a file may set the one of its content back.
+    changed_ns: i64,
     /// The pattern that was found, by the number of the persona.
     pub(crate) patterns: BTreeMap<usize, String>,
 }
@@ -26,9 +28,20 @@ pub(crate) struct Difference {
     pub(crate) found: Vec<Found>,
     pub(crate) remembered: Vec<(RelativePath, Known)>,
     pub(crate) forgotten: Vec<RelativePath>,
+    /// What is gone and may come under another name yet. It is as it was until the next look.
+    pub(crate) doubtful: Vec<RelativePath>,
     /// What is ignored from now on, with the content that was told last.
     pub(crate) hidden: Vec<(RelativePath, String)>,
     pub(crate) blind: Vec<Blind>,
+}
+
+/// Which files that are gone count as deleted.
+#[derive(Clone, Debug)]
+pub(crate) enum Deletions {
+    /// All: everything was looked at.
+    Certain,
+    /// These only, since a part of the tree does not show what came to the rest of it.
+    Only(BTreeSet<RelativePath>),
 }
 
 /// What a file is compared by.
@@ -40,6 +53,7 @@ pub(crate) struct Comparison<'a, 't> {
     pub(crate) last_look_ns: i64,
     /// The first look of all, which only remembers.
     pub(crate) is_silent: bool,
+    pub(crate) deletions: &'a Deletions,
 }
 
 struct Created {
@@ -56,6 +70,7 @@ impl Comparison<'_, '_> {
     ) -> Result<Difference, Failure> {
         let mut difference = Difference { blind: seen.blind, ..Difference::default() };
         let mut created = Vec::new();
+        let mut escaped = Vec::new();
         for (path, stamp) in seen.files {
             let before = known.remove(&path);
             if before.as_ref().is_some_and(|before| before.is_settled && before.stamp == stamp) {
@@ -64,6 +79,7 @@ impl Comparison<'_, '_> {
             let content = match self.hashing.read(&path) {
                 Ok(content) => content,
                 Err(ContentError::Vanished) => {
+                    escaped.push(stamp);
                     known.extend(before.map(|before| (path, before)));
                     continue;
                 }
@@ -85,7 +101,7 @@ impl Comparison<'_, '_> {
                         before: Some(before.sha256),
                         after: Some(now.sha256.clone()),
                     };
-                    difference.found.push(Found { change, mtime_ns: now.stamp.mtime_ns, patterns });
+                    difference.found.push(Found { change, changed_ns: changed_ns(&now), patterns });
                     difference.remembered.push((path, now));
                 }
                 None if self.is_silent || self.was_hidden(&path, &now) => {
@@ -95,7 +111,8 @@ impl Comparison<'_, '_> {
             }
         }
         let gone = gone(known, &seen.rules, &mut difference);
-        pair(gone, created, &mut difference);
+        let doubts = Doubts { deletions: self.deletions, escaped };
+        pair(gone, created, &doubts, &mut difference);
         difference.found.sort_by(|one, other| order(one).cmp(&order(other)));
         Ok(difference)
     }
@@ -120,8 +137,12 @@ impl Comparison<'_, '_> {
 fn order(found: &Found) -> (bool, i64, &RelativePath) {
     match found.change.kind {
         ChangeKind::Deleted => (false, 0, &found.change.path),
-        _ => (true, found.mtime_ns, &found.change.path),
+        _ => (true, found.changed_ns, &found.change.path),
     }
+}
+
+fn changed_ns(known: &Known) -> i64 {
+    known.stamp.mtime_ns.max(known.stamp.ctime_ns)
 }
 
 /// What was known and is not there any more. What cannot be seen is not gone, and what is ignored now is nobody's business.
@@ -156,8 +177,8 @@ fn gone(
         if is_hidden(&path) {
             continue;
         }
-        difference.forgotten.push(path.clone());
         if rules.ignores_file(&path) {
+            difference.forgotten.push(path.clone());
             difference.hidden.push((path, known.sha256));
         } else {
             gone.push((path, known));
@@ -165,6 +186,20 @@ fn gone(
     }
     gone.sort_by(|(one, _), (other, _)| one.cmp(other));
     gone
+}
+
+/// Why a file that is gone may not be deleted.
+struct Doubts<'a> {
+    deletions: &'a Deletions,
+    /// Files that were there a moment ago, and had another name by the time they were read.
+    escaped: Vec<Stamp>,
+}
+
+impl Doubts<'_> {
+    fn concern(&self, path: &RelativePath, known: &Known) -> bool {
+        let Deletions::Only(certain) = self.deletions else { return false };
+        !certain.contains(path) || self.escaped.iter().any(|stamp| stamp.is_same_inode(&known.stamp))
+    }
 }
 
 /// Which new file is which old one.
@@ -191,7 +226,12 @@ impl Pairs {
 }
 
 /// Finds out which files that are gone are the new ones under another name.
-fn pair(gone: Vec<(RelativePath, Known)>, created: Vec<Created>, difference: &mut Difference) {
+fn pair(
+    gone: Vec<(RelativePath, Known)>,
+    created: Vec<Created>,
+    doubts: &Doubts<'_>,
+    difference: &mut Difference,
+) {
     let mut by_inode: HashMap<(u64, u64), Vec<usize>> = HashMap::new();
     let mut by_hash: HashMap<&str, Vec<usize>> = HashMap::new();
     for (number, (_, known)) in gone.iter().enumerate() {
@@ -243,11 +283,17 @@ fn pair(gone: Vec<(RelativePath, Known)>, created: Vec<Created>, difference: &mu
             before: from.map(|(_, known)| known.sha256.clone()),
             after: Some(file.known.sha256.clone()),
         };
-        difference.found.push(Found { change, mtime_ns: file.known.stamp.mtime_ns, patterns: file.patterns });
+        difference.found.push(Found { change, changed_ns: changed_ns(&file.known), patterns: file.patterns });
         difference.remembered.push((file.path, file.known));
     }
     for (number, (path, known)) in gone.into_iter().enumerate() {
-        if !pairs.is_used(number) {
+        let is_deleted = !pairs.is_used(number);
+        if is_deleted && doubts.concern(&path, &known) && difference.doubtful.len() < MAX_HOLDS {
+            difference.doubtful.push(path);
+            continue;
+        }
+        difference.forgotten.push(path.clone());
+        if is_deleted {
             let change = Change {
                 kind: ChangeKind::Deleted,
                 path,
@@ -255,7 +301,7 @@ fn pair(gone: Vec<(RelativePath, Known)>, created: Vec<Created>, difference: &mu
                 before: Some(known.sha256),
                 after: None,
             };
-            difference.found.push(Found { change, mtime_ns: 0, patterns: BTreeMap::new() });
+            difference.found.push(Found { change, changed_ns: 0, patterns: BTreeMap::new() });
         }
     }
 }

@@ -39,8 +39,10 @@ pub struct Status {
     /// False when there is no journal yet.
     pub has_journal: bool,
     pub files: u64,
-    /// The number of the last event; 0 when there was none.
+    /// The number that was given last; 0 when there was none.
     pub last_sequence: u64,
+    /// Events that are in chronicles.
+    pub told_events: u64,
     /// Milliseconds since the epoch at which the whole tree was looked at last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_scan_ms: Option<u64>,

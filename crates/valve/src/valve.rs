@@ -63,8 +63,8 @@ impl Valve {
     /// it, and waits for them. What the actions change is told by the next look.
     ///
     /// # Errors
-    /// `ENOTFOUND` when the project is gone, `EINTEGRITY` for a journal that broke meanwhile, `ERUNTIME` when it was
-    /// stopped. What was not written down is found again by the next look.
+    /// `ENOTFOUND` when the project is gone, `EINTEGRITY` for a journal that broke meanwhile, `ERUNTIME` with
+    /// `details.cancelled` when it was stopped. What was not written down is found again by the next look.
     pub async fn scan(&mut self, cancelled: Cancellation<'_>) -> Result<ScanReport, ToolError> {
         self.purpose("scan");
         let outlet = Outlet::Report(Box::default());

@@ -13,7 +13,9 @@ use crate::deliver::Deliverer;
 use crate::engine::{Core, Look, Looked, Stop, blocking, locked};
 use crate::failure::Failure;
 use crate::hints::{Batch, Hints};
+use crate::holds::Holds;
 use crate::outlet::Outlet;
+use crate::reconcile::Deletions;
 use crate::tree::Scope;
 use crate::watches::Watches;
 
@@ -70,7 +72,7 @@ impl<'a> Run<'a> {
     /// One pass over the whole tree, with all that follows from it.
     pub(crate) async fn once(mut self) -> Result<Outlet, Failure> {
         self.begin().await?;
-        let (_, looked) = self.look(Scope::Whole, None).await?;
+        let (_, looked) = self.look(Scope::Whole, Deletions::Certain, None).await?;
         if let Outlet::Report(report) = &mut self.outlet {
             report.files = looked.files;
             report.baseline = looked.is_baseline;
@@ -97,7 +99,8 @@ impl<'a> Run<'a> {
         }
         self.runner.end(&self.core, &mut self.outlet).await?;
         self.deliverer.run(&self.core, &mut self.outlet).await?;
-        Ok(self.outlet)
+        // What was done until then is recorded; that it is not all must not pass for success.
+        if self.stop.is_wanted() { Err(Failure::Stopped) } else { Ok(self.outlet) }
     }
 
     /// Says what has happened before, and ends what nobody will end.
@@ -128,6 +131,7 @@ impl<'a> Run<'a> {
     async fn look(
         &mut self,
         scope: Scope,
+        deletions: Deletions,
         watches: Option<Watches>,
     ) -> Result<(Option<Watches>, Looked), Failure> {
         let (suspects, halt) = (self.runner.suspects(), Arc::clone(&self.halt.0));
@@ -138,7 +142,8 @@ impl<'a> Run<'a> {
                     watches.enter(directory);
                 }
             };
-            let looked = core.look(Look { scope, enter: &mut enter, suspects: &suspects, stop: &halt })?;
+            let look = Look { scope, deletions, enter: &mut enter, suspects: &suspects, stop: &halt };
+            let looked = core.look(look)?;
             Ok((watches, looked))
         });
         tokio::pin!(work);
@@ -168,7 +173,13 @@ impl<'a> Run<'a> {
     }
 
     async fn until_stopped(&mut self, hints: &Arc<Hints>, every: Option<Duration>) -> Result<(), Failure> {
-        let mut watching = Watching { hints: Arc::clone(hints), watches: None, every, is_started: false };
+        let mut watching = Watching {
+            hints: Arc::clone(hints),
+            watches: None,
+            every,
+            is_started: false,
+            holds: Holds::default(),
+        };
         let mut batch = Batch { whole: Some("start".to_owned()), ..Batch::default() };
         let mut retry = FIRST_RETRY;
         while !self.stop.is_wanted() {
@@ -208,7 +219,7 @@ impl<'a> Run<'a> {
     }
 
     /// Looks where a batch of hints says.
-    async fn attend(&mut self, watching: &mut Watching, batch: Batch) -> Result<(), Failure> {
+    async fn attend(&mut self, watching: &mut Watching, mut batch: Batch) -> Result<(), Failure> {
         if batch.personas || batch.whole.is_some() {
             self.reload().await;
         }
@@ -219,13 +230,17 @@ impl<'a> Run<'a> {
                 }
                 watches.enter_own(&self.core.personas_file);
             }
+            let certain = watching.holds.join(&mut batch, Instant::now());
             if batch.paths.is_empty() {
                 let suspects = self.runner.suspects();
                 return blocking(&self.core, move |core| core.release(&suspects)).await;
             }
-            let (watches, looked) = self.look(Scope::Paths(batch.paths), watching.watches.take()).await?;
+            let scope = Scope::Paths(std::mem::take(&mut batch.paths));
+            let deletions = Deletions::Only(certain);
+            let (watches, looked) = self.look(scope, deletions, watching.watches.take()).await?;
             watching.watches = watches;
             if !looked.wants_whole {
+                watching.holds.keep(looked.doubtful, &batch, Instant::now());
                 return self.fall_back(watching).await;
             }
         }
@@ -243,8 +258,9 @@ impl<'a> Run<'a> {
                 Err(error) => self.poll(watching, &error.to_string()).await,
             }
         }
-        let (watches, looked) = self.look(Scope::Whole, watching.watches.take()).await?;
+        let (watches, looked) = self.look(Scope::Whole, Deletions::Certain, watching.watches.take()).await?;
         watching.watches = watches;
+        watching.holds.clear();
         if !watching.is_started {
             watching.is_started = true;
             self.started(&looked).await;
@@ -289,7 +305,8 @@ impl<'a> Run<'a> {
     async fn next(&mut self, watching: &Watching, retry_at: Option<Instant>) -> Result<Batch, Failure> {
         let poll_at = watching.every.map(|every| Instant::now() + every);
         loop {
-            let wake_at = [retry_at, poll_at, next_due(&self.core).await?].into_iter().flatten().min();
+            let times = [retry_at, poll_at, watching.holds.next(), next_due(&self.core).await?];
+            let wake_at = times.into_iter().flatten().min();
             match self.wake(&watching.hints, wake_at).await {
                 Wake::Stopped => return Ok(Batch::default()),
                 Wake::Ended(ended) => {
@@ -364,4 +381,6 @@ struct Watching {
     /// Without watches: how often.
     every: Option<Duration>,
     is_started: bool,
+    /// Deletions that are not told yet.
+    holds: Holds,
 }

@@ -29,8 +29,9 @@ impl Ran {
 pub(crate) fn run(command: &str, files: &dyn FileSystem) -> Result<Ran, ToolError> {
     let words: Vec<&str> = command.split_whitespace().collect();
     let ran = match words.as_slice() {
-        ["cat", file] => read(files, file)?
-            .map_or_else(|missing| missing, |stdout| Ran { stdout, ..Ran::default() }),
+        ["cat", file] => {
+            read(files, file)?.map_or_else(|missing| missing, |stdout| Ran { stdout, ..Ran::default() })
+        }
         ["echo", text @ .., ">", file] => {
             let content = format!("{}\n", text.join(" ")).into_bytes();
             Ran::changed(vec![Change::Write { path: RelativePath::new(file)?, content }])

@@ -5,14 +5,12 @@ use std::path::PathBuf;
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
-use tgp_contract::{
-    Change, Code, Graph, GraphAnswer, GraphQuestion, Ingested, Standing, ToolError,
-};
+use tgp_contract::{Change, Code, Graph, GraphAnswer, GraphQuestion, Ingested, Standing, ToolError};
 use tokio::sync::Mutex;
 
+use crate::imports;
 use crate::questions::{Question, text, texts};
 use crate::repository::{Repository, Snapshot, imports_of};
-use crate::imports;
 
 /// The files as they are, as a name of a commit.
 const WORK_TREE: &str = "WORKTREE";
@@ -165,9 +163,7 @@ fn answer(
             let paths = texts(params, "paths")?;
             files().filter(|path| paths.contains(path)).map(one).collect()
         }
-        Question::Renames => {
-            snapshot.renames.iter().map(|(new, old)| vec![json!(new), json!(old)]).collect()
-        }
+        Question::Renames => snapshot.renames.iter().map(|(new, old)| vec![json!(new), json!(old)]).collect(),
         Question::RenameChain => chain(snapshot, text(params, "path")?).iter().map(one).collect(),
         Question::Importers => {
             let paths = texts(params, "paths")?;

@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use futures_util::StreamExt;
 use serde_json::json;
 use tgp_contract::{
-    Actor, AgentRunner, AgentTask, AgentWork, Block, CallContext, Cancellation, ChatOptions, Code, Message,
-    ModelProvider, ModelTool, Role, StreamEvent, ToolCall, ToolCaller, ToolError, Usage,
+    Actor, AgentRunner, AgentTask, AgentWork, Allowance, Block, CallContext, Cancellation, ChatOptions, Code,
+    Message, ModelProvider, ModelTool, Role, StreamEvent, ToolCall, ToolCaller, ToolError, Usage,
 };
 
 /// Bytes of one answer that are kept; a model that says more has lost its way.
@@ -27,32 +27,6 @@ impl FakeRunner {
         Self { model, tools }
     }
 
-    /// One turn of the model: what it says and which calls it wants.
-    async fn turn(&self, options: ChatOptions, usage: &mut Usage) -> Result<Vec<Block>, ToolError> {
-        let mut stream = self.model.chat(options).await?;
-        let (mut text, mut calls, mut spent) = (String::new(), Vec::new(), Usage::default());
-        while let Some(event) = stream.next().await {
-            match event {
-                StreamEvent::Text { value } => text.push_str(&value),
-                StreamEvent::ToolCall { tool_name, call_id, arguments } => {
-                    calls.push(Block::ToolCall { call_id, tool_name, arguments });
-                }
-                StreamEvent::Usage(so_far) => spent = so_far,
-                StreamEvent::Error { error } => return Err(error),
-                StreamEvent::End { .. } => break,
-                StreamEvent::ToolResult { .. } | StreamEvent::Opaque { .. } => {}
-            }
-            if text.len() > MAX_ANSWER || calls.len() > MAX_CALLS {
-                return Err(ToolError::new(Code::Provider, "the turn of the model is too long")
-                    .help("ask for less at once"));
-            }
-        }
-        usage.input_tokens += spent.input_tokens;
-        usage.output_tokens += spent.output_tokens;
-        let said = (!text.is_empty()).then_some(Block::Text { text });
-        Ok(said.into_iter().chain(calls).collect())
-    }
-
     async fn run(&self, task: AgentTask) -> Result<AgentWork, ToolError> {
         let tools: Vec<ModelTool> = self
             .tools
@@ -62,6 +36,10 @@ impl FakeRunner {
             .map(ModelTool::from)
             .collect();
         let prompt = task.correction.clone().unwrap_or_else(|| task.prompt.clone());
+        let model = match &task.allowance {
+            Some(allowance) => allowance.ration(Arc::clone(&self.model)),
+            None => Arc::clone(&self.model),
+        };
         let mut messages = vec![Message { role: Role::User, blocks: vec![Block::Text { text: prompt }] }];
         let mut work = AgentWork::default();
         while work.steps < task.max_steps {
@@ -74,7 +52,7 @@ impl FakeRunner {
                 temperature: task.temperature,
                 turn: work.steps,
             };
-            let blocks = self.turn(options, &mut work.usage).await?;
+            let blocks = turn(model.as_ref(), options, &mut work.usage).await?;
             work.steps += 1;
             messages.push(Message { role: Role::Assistant, blocks: blocks.clone() });
             let mut results = Vec::new();
@@ -82,7 +60,6 @@ impl FakeRunner {
                 match block {
                     Block::Text { text } => work.answer = text,
                     Block::ToolCall { call_id, tool_name, arguments } => {
-                        work.calls += 1;
                         let call = ToolCall { id: call_id.clone(), tool: tool_name, arguments };
                         results.push(self.call(&task, call, call_id, &mut work).await);
                     }
@@ -95,9 +72,7 @@ impl FakeRunner {
             messages.push(Message { role: Role::User, blocks: results });
         }
         let message = format!("the agent is not done after {} turns", task.max_steps);
-        Err(ToolError::new(Code::Budget, message)
-            .detail("usage", json!(work.usage))
-            .help("allow more turns"))
+        Err(ToolError::new(Code::Budget, message).detail("usage", json!(work.usage)).help("allow more turns"))
     }
 
     async fn call(&self, task: &AgentTask, call: ToolCall, call_id: String, work: &mut AgentWork) -> Block {
@@ -111,15 +86,50 @@ impl FakeRunner {
         };
         let is_told = task.tools.contains(&call.tool);
         if !is_told {
+            work.calls += 1;
             let content = format!("the tool `{}` is not offered", call.tool);
             return Block::ToolResult { call_id, content, is_error: true };
         }
+        if let Some(Err(error)) = task.allowance.as_ref().map(Allowance::take_call) {
+            return Block::ToolResult { call_id, content: error.to_string(), is_error: true };
+        }
+        work.calls += 1;
         let record = self.tools.call(call, context, Box::pin(std::future::pending())).await;
         work.files.extend(record.files.clone());
         let is_error = !record.result.is_ok();
         let content = serde_json::to_string(&record.result).unwrap_or_default();
         Block::ToolResult { call_id, content, is_error }
     }
+}
+
+/// One turn of the model: what it says and which calls it wants.
+async fn turn(
+    model: &dyn ModelProvider,
+    options: ChatOptions,
+    usage: &mut Usage,
+) -> Result<Vec<Block>, ToolError> {
+    let mut stream = model.chat(options).await?;
+    let (mut text, mut calls, mut spent) = (String::new(), Vec::new(), Usage::default());
+    while let Some(event) = stream.next().await {
+        match event {
+            StreamEvent::Text { value } => text.push_str(&value),
+            StreamEvent::ToolCall { tool_name, call_id, arguments } => {
+                calls.push(Block::ToolCall { call_id, tool_name, arguments });
+            }
+            StreamEvent::Usage(so_far) => spent = so_far,
+            StreamEvent::Error { error } => return Err(error),
+            StreamEvent::End { .. } => break,
+            StreamEvent::ToolResult { .. } | StreamEvent::Opaque { .. } => {}
+        }
+        if text.len() > MAX_ANSWER || calls.len() > MAX_CALLS {
+            return Err(ToolError::new(Code::Provider, "the turn of the model is too long")
+                .help("ask for less at once"));
+        }
+    }
+    usage.input_tokens += spent.input_tokens;
+    usage.output_tokens += spent.output_tokens;
+    let said = (!text.is_empty()).then_some(Block::Text { text });
+    Ok(said.into_iter().chain(calls).collect())
 }
 
 #[async_trait]

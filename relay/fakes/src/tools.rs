@@ -94,8 +94,7 @@ impl FakeTools {
         if tool == "shell_exec" {
             let ran = commands::run(word("command"), self.files.as_ref())?;
             let paths: Vec<&str> = ran.changes.iter().map(|change| change.path().as_str()).collect();
-            let data =
-                json!({ "exitCode": ran.exit_code, "stdout": ran.stdout, "stderr": ran.stderr, "changed": paths });
+            let data = json!({ "exitCode": ran.exit_code, "stdout": ran.stdout, "stderr": ran.stderr, "changed": paths });
             return Ok(Done { data: fields(data), changes: ran.changes, exit_code: Some(ran.exit_code) });
         }
         let path = RelativePath::new(word("path"))?;
@@ -175,7 +174,7 @@ impl ToolCaller for FakeTools {
         let definition = self.definition(&call.tool);
         let outcome = definition
             .as_ref()
-            .map_err(|error| error.clone())
+            .map_err(Clone::clone)
             .and_then(|definition| self.perform(definition, &call.arguments, context.dry_run));
         let verdict = |word: &str| GateVerdict {
             stage: Stage::Approval,
@@ -278,7 +277,7 @@ fn definitions() -> Result<Vec<ToolDefinition>, ToolError> {
         "replace": { "type": "string" },
         "all": { "type": "boolean" },
     });
-    let item = schema(replacement.clone(), &["search", "replace"]);
+    let item = schema(&replacement, &["search", "replace"]);
     let mut edit = replacement;
     for (name, value) in [
         ("path", path.clone()),
@@ -287,20 +286,26 @@ fn definitions() -> Result<Vec<ToolDefinition>, ToolError> {
     ] {
         edit.as_object_mut().map(|properties| properties.insert(name.to_owned(), value));
     }
-    let mut edit = schema(edit, &["path"]);
+    let mut edit = schema(&edit, &["path"]);
     edit.as_object_mut().map(|fields| {
         let forms = json!([{ "required": ["search", "replace"] }, { "required": ["edits"] }]);
         fields.insert("oneOf".to_owned(), forms)
     });
     let line = json!({ "type": "integer", "minimum": 1 });
     let table = [
-        ("Echo", None, "Say the text again.", Effect::Read, schema(json!({ "text": { "type": "string" } }), &["text"])),
+        (
+            "Echo",
+            None,
+            "Say the text again.",
+            Effect::Read,
+            schema(&json!({ "text": { "type": "string" } }), &["text"]),
+        ),
         (
             "fs_read",
             Some("Read"),
             "Read a text file.",
             Effect::Read,
-            schema(json!({ "path": path, "offset": line, "limit": line }), &["path"]),
+            schema(&json!({ "path": path, "offset": line, "limit": line }), &["path"]),
         ),
         (
             "fs_write",
@@ -308,7 +313,7 @@ fn definitions() -> Result<Vec<ToolDefinition>, ToolError> {
             "Create a file or replace its content.",
             Effect::Write,
             schema(
-                json!({ "path": path, "content": { "type": "string" }, "expected_sha256": hash }),
+                &json!({ "path": path, "content": { "type": "string" }, "expected_sha256": hash }),
                 &["path", "content"],
             ),
         ),
@@ -318,21 +323,21 @@ fn definitions() -> Result<Vec<ToolDefinition>, ToolError> {
             None,
             "Delete a file.",
             Effect::Write,
-            schema(json!({ "path": path, "expected_sha256": hash }), &["path"]),
+            schema(&json!({ "path": path, "expected_sha256": hash }), &["path"]),
         ),
         (
             "shell_exec",
             Some("Bash"),
             "Run one of a few commands.",
             Effect::Execute,
-            schema(json!({ "command": { "type": "string", "minLength": 1 } }), &["command"]),
+            schema(&json!({ "command": { "type": "string", "minLength": 1 } }), &["command"]),
         ),
     ];
     table
         .into_iter()
         .map(|(name, alias, description, effect, input_schema)| {
-            let name = ToolName::new(name)
-                .map_err(|error| ToolError::new(Code::Internal, error.to_string()))?;
+            let name =
+                ToolName::new(name).map_err(|error| ToolError::new(Code::Internal, error.to_string()))?;
             Ok(ToolDefinition {
                 name,
                 aliases: alias.into_iter().map(str::to_owned).collect(),
@@ -346,6 +351,6 @@ fn definitions() -> Result<Vec<ToolDefinition>, ToolError> {
         .collect()
 }
 
-fn schema(properties: Value, required: &[&str]) -> Value {
+fn schema(properties: &Value, required: &[&str]) -> Value {
     json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
 }

@@ -6,9 +6,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use serde_json::{Map, Value, json};
-use tgp_contract::{
-    Chronicle, ChronicleEvent, Code, EventActor, RelativePath, ToolError, canonical,
-};
+use tgp_contract::{Chronicle, ChronicleEvent, Code, EventActor, RelativePath, ToolError, canonical};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
@@ -67,7 +65,8 @@ impl FakeValve {
         for difference in differences(&before, &now) {
             for persona in &self.personas {
                 let path = difference.path.as_str();
-                let Some(filter) = persona.filters.iter().find(|filter| path.contains(filter.as_str())) else {
+                let Some(filter) = persona.filters.iter().find(|filter| path.contains(filter.as_str()))
+                else {
                     continue;
                 };
                 skipped.extend(self.tell(persona, filter, &difference).await?);
@@ -114,7 +113,8 @@ impl FakeValve {
         let mut files = BTreeMap::new();
         let mut folders = vec![RelativePath::root()];
         while let Some(folder) = folders.pop() {
-            let listed = std::fs::read_dir(self.project.join(folder.as_str())).map_err(|error| internal(&error))?;
+            let listed =
+                std::fs::read_dir(self.project.join(folder.as_str())).map_err(|error| internal(&error))?;
             for entry in listed {
                 let entry = entry.map_err(|error| internal(&error))?;
                 let Some(name) = entry.file_name().to_str().map(str::to_owned) else { continue };
@@ -164,9 +164,8 @@ fn differences(
     now: &BTreeMap<RelativePath, (String, SystemTime)>,
 ) -> Vec<Difference> {
     let gone = before.keys().filter(|path| !now.contains_key(*path));
-    let mut found: Vec<Difference> = gone
-        .map(|path| Difference { path: path.clone(), change: "deleted", written: None })
-        .collect();
+    let mut found: Vec<Difference> =
+        gone.map(|path| Difference { path: path.clone(), change: "deleted", written: None }).collect();
     for (path, (hash, written)) in now {
         let change = match before.get(path) {
             None => "created",

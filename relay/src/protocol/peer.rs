@@ -16,9 +16,9 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinHandle;
 
+use super::PROTOCOL;
 use super::lines;
 use super::message::{Hello, Introduced, PartKind, Reply, Request};
-use super::PROTOCOL;
 
 /// Replies of one request that wait to be read. When they are so many, the program is not read any more until somebody
 /// has taken one: a slow reader slows the program down.
@@ -28,7 +28,7 @@ const WAITING_LINES: usize = 16;
 /// Requests that nobody has answered yet.
 const MAX_PENDING: usize = 256;
 /// The end of what a program says on standard error that is kept for a fault.
-const MAX_STDERR: usize = 8 << 10;
+const MAX_STDERR: usize = 1 << 10;
 /// How long a program that has closed its output, or was asked to end, has to do so.
 const END_PATIENCE: Duration = Duration::from_secs(2);
 
@@ -102,11 +102,8 @@ impl Peer {
         else {
             return Err(ToolError::new(Code::Internal, "a program was started without its pipes"));
         };
-        let shared = Arc::new(Shared {
-            state: Mutex::default(),
-            stderr: Mutex::default(),
-            stop: Notify::new(),
-        });
+        let shared =
+            Arc::new(Shared { state: Mutex::default(), stderr: Mutex::default(), stop: Notify::new() });
         let (outgoing, lines) = mpsc::channel(WAITING_LINES);
         tokio::spawn(write(input, lines, Arc::clone(&shared)));
         let listening = tokio::spawn(listen(errors, Arc::clone(&shared)));
@@ -186,13 +183,14 @@ impl Peer {
 
     /// Something that the protocol does not allow.
     pub(super) fn wrong(&self, method: &str, what: &str) -> ToolError {
-        self.fault(format!("answered `{method}` with {what}"))
+        self.fault(&format!("answered `{method}` with {what}"))
     }
 
     async fn send(&self, request: Request) -> Result<(), ToolError> {
         let line = format!("{}\n", json!(request));
         if line.len() > super::MAX_LINE {
-            let message = format!("`{}` would be a line of more than {} bytes", request.method, super::MAX_LINE);
+            let message =
+                format!("`{}` would be a line of more than {} bytes", request.method, super::MAX_LINE);
             return Err(ToolError::new(Code::Validation, message).help("send less at once"));
         }
         let Some(outgoing) = self.outgoing() else { return Err(self.lost(&request.method).await) };
@@ -207,7 +205,7 @@ impl Peer {
         let patience = self.options.patience.as_secs_f64();
         self.shared.end(format!("was silent for {patience} s after `{method}`"));
         self.shared.stop.notify_one();
-        self.fault(format!("was silent for {patience} s after `{method}`"))
+        self.fault(&format!("was silent for {patience} s after `{method}`"))
     }
 
     /// Why the program does not answer. Its end may be noticed a little before its reason is.
@@ -223,10 +221,10 @@ impl Peer {
     }
 
     fn gone(&self, method: &str, reason: &str) -> ToolError {
-        self.fault(format!("{reason}, so `{method}` has no answer"))
+        self.fault(&format!("{reason}, so `{method}` has no answer"))
     }
 
-    fn fault(&self, what: String) -> ToolError {
+    fn fault(&self, what: &str) -> ToolError {
         let PeerOptions { command, part, .. } = &self.options;
         let mut message = format!("the program `{command}` for {} {what}", part.as_str());
         let stderr = self.stderr();
@@ -354,7 +352,9 @@ async fn read(output: &mut BufReader<ChildStdout>, shared: &Shared) -> Option<St
         };
         let Some(sender) = sender else {
             let shown = lines::shown(&line);
-            return Some(format!("answered request {id}, which was not asked or was answered before: `{shown}`"));
+            return Some(format!(
+                "answered request {id}, which was not asked or was answered before: `{shown}`"
+            ));
         };
         // Whoever has gone needs no answer.
         let _ = sender.send(reply).await;

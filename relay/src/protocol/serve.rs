@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tgp_contract::{
-    ChatOptions, Chronicle, ChronicleEvent, Code, Graph, GraphQuestion, ModelProvider, RelativePath, ToolCaller,
-    ToolError,
+    ChatOptions, Chronicle, ChronicleEvent, Code, Graph, GraphQuestion, ModelProvider, RelativePath,
+    ToolCaller, ToolError,
 };
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::{Semaphore, mpsc};
@@ -84,7 +84,10 @@ where
     })
 }
 
-async fn write<W: AsyncWrite + Unpin>(mut output: W, mut lines: mpsc::Receiver<Value>) -> std::io::Result<()> {
+async fn write<W: AsyncWrite + Unpin>(
+    mut output: W,
+    mut lines: mpsc::Receiver<Value>,
+) -> std::io::Result<()> {
     while let Some(line) = lines.recv().await {
         output.write_all(format!("{line}\n").as_bytes()).await?;
         output.flush().await?;
@@ -171,10 +174,7 @@ async fn say(sender: &mpsc::Sender<Value>, id: u64, answer: Result<Value, ToolEr
     let _ = sender.send(line).await;
 }
 
-async fn introduce(
-    options: &ServeOptions,
-    request: &Request,
-) -> Result<(Arc<Served>, Held), ToolError> {
+async fn introduce(options: &ServeOptions, request: &Request) -> Result<(Arc<Served>, Held), ToolError> {
     if request.method != "hello" {
         let message = format!("`{}` came before `hello`", request.method);
         return Err(ToolError::new(Code::Validation, message).help("say hello first"));
@@ -192,10 +192,7 @@ async fn introduce(
     make(options, Path::new(&hello.directory)).await
 }
 
-async fn make(
-    options: &ServeOptions,
-    directory: &Path,
-) -> Result<(Arc<Served>, Held), ToolError> {
+async fn make(options: &ServeOptions, directory: &Path) -> Result<(Arc<Served>, Held), ToolError> {
     let is_real = options.origin == Origin::Real;
     let served = match options.part {
         // A real model is one of somebody else; what can be had without a key is the puppet.
@@ -272,8 +269,7 @@ async fn answer_tools(tools: &dyn ToolCaller, request: &Request) -> Result<Value
         "call" => {
             let CallParams { call, context } = read(&request.params)?;
             let record = tools.call(call, context, Box::pin(std::future::pending())).await;
-            let called =
-                Called { result: record.result, files: record.files, exit_code: record.exit_code };
+            let called = Called { result: record.result, files: record.files, exit_code: record.exit_code };
             Ok(json!(called))
         }
         other => Err(unknown(other)),

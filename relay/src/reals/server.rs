@@ -85,7 +85,8 @@ async fn answer(connection: TcpStream, model: &dyn ModelProvider) -> std::io::Re
     (&mut connection).take(length).read_to_end(&mut body).await?;
     if head.starts_with("get ") {
         let models = model.models().await.unwrap_or_default();
-        let data: Vec<Value> = models.iter().map(|model| json!({ "id": model.name, "object": "model" })).collect();
+        let data: Vec<Value> =
+            models.iter().map(|model| json!({ "id": model.name, "object": "model" })).collect();
         return respond(&mut connection, 200, json!({ "object": "list", "data": data })).await;
     }
     let asked = serde_json::from_slice::<Value>(&body).ok().and_then(|body| options(&body));
@@ -93,7 +94,9 @@ async fn answer(connection: TcpStream, model: &dyn ModelProvider) -> std::io::Re
         return respond(&mut connection, 400, json!({ "error": { "message": "no chat request" } })).await;
     };
     match model.chat(options).await {
-        Err(error) => respond(&mut connection, 500, json!({ "error": { "message": error.to_string() } })).await,
+        Err(error) => {
+            respond(&mut connection, 500, json!({ "error": { "message": error.to_string() } })).await
+        }
         Ok(mut events) => {
             connection
                 .write_all(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n")
@@ -165,7 +168,8 @@ fn options(body: &Value) -> Option<ChatOptions> {
             "system" | "developer" => system = text,
             "assistant" => {
                 turn += 1;
-                let calls = message.get("tool_calls").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+                let calls =
+                    message.get("tool_calls").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
                 let said = (!text.is_empty()).then_some(Block::Text { text });
                 let blocks = said.into_iter().chain(calls.iter().filter_map(call)).collect();
                 messages.push(Message { role: Role::Assistant, blocks });
@@ -176,7 +180,8 @@ fn options(body: &Value) -> Option<ChatOptions> {
                 messages.push(Message { role: Role::User, blocks: vec![block] });
             }
             _ => {
-                let blocks = texts(message.get("content")).into_iter().map(|text| Block::Text { text }).collect();
+                let blocks =
+                    texts(message.get("content")).into_iter().map(|text| Block::Text { text }).collect();
                 messages.push(Message { role: Role::User, blocks });
             }
         }

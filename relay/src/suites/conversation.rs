@@ -6,12 +6,13 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::Value;
 use tgp_agent::{
-    AgentEvent, AgentOptions, Budgets, Clock, Ending, Fate, Journal, Limits, Line, Ports, Recovery, Safety, Standing,
-    StopSignal, Summary, run,
+    AgentEvent, AgentOptions, Budgets, Clock, Ending, Fate, Journal, Limits, Line, Ports, Recovery, Safety,
+    Standing, StopSignal, Summary, run,
 };
 use tgp_contract::{
-    Actor, AgentRunner, AgentTask, AgentWork, CallContext, CallRecord, Cancellation, CapabilityToken, Code,
-    Consent, ModelProvider, StreamEvent, TddMode, TddState, ToolCall, ToolCaller, ToolDefinition, ToolError,
+    Actor, AgentRunner, AgentTask, AgentWork, Allowance, CallContext, CallRecord, Cancellation,
+    CapabilityToken, Code, Consent, ModelProvider, StreamEvent, TddMode, TddState, ToolCall, ToolCaller,
+    ToolDefinition, ToolError,
 };
 use tgp_relay_fakes::Puppet;
 use tokio::sync::mpsc;
@@ -28,11 +29,7 @@ pub(crate) fn say(text: impl Into<String>) -> StreamEvent {
 }
 
 pub(crate) fn wants(tool: &str, id: &str, arguments: impl Into<Value>) -> StreamEvent {
-    StreamEvent::ToolCall {
-        tool_name: tool.to_owned(),
-        call_id: id.to_owned(),
-        arguments: arguments.into(),
-    }
+    StreamEvent::ToolCall { tool_name: tool.to_owned(), call_id: id.to_owned(), arguments: arguments.into() }
 }
 
 pub(crate) fn end() -> StreamEvent {
@@ -211,6 +208,7 @@ pub(crate) struct LoopRunner {
 struct Offered<'a> {
     inner: &'a dyn ToolCaller,
     names: &'a [String],
+    allowance: Option<&'a Allowance>,
 }
 
 #[async_trait]
@@ -222,6 +220,9 @@ impl ToolCaller for Offered<'_> {
     }
 
     async fn call(&self, call: ToolCall, context: CallContext, cancelled: Cancellation<'_>) -> CallRecord {
+        if let Some(Err(error)) = self.allowance.map(Allowance::take_call) {
+            return CallRecord::not_begun(call, context, error);
+        }
         self.inner.call(call, context, cancelled).await
     }
 }
@@ -229,7 +230,12 @@ impl ToolCaller for Offered<'_> {
 #[async_trait]
 impl AgentRunner for LoopRunner {
     async fn work(&self, task: AgentTask, mut cancelled: Cancellation<'_>) -> Result<AgentWork, ToolError> {
-        let offered = Offered { inner: self.tools.as_ref(), names: &task.tools };
+        let allowance = task.allowance.as_ref();
+        let offered = Offered { inner: self.tools.as_ref(), names: &task.tools, allowance };
+        let model = match allowance {
+            Some(allowance) => allowance.ration(Arc::clone(&self.model)),
+            None => Arc::clone(&self.model),
+        };
         let told = Told {
             session: task.session.clone(),
             actor: task.actor.clone(),
@@ -240,7 +246,7 @@ impl AgentRunner for LoopRunner {
             consent: task.consent,
             token: task.token.clone(),
         };
-        let working = work(self.model.as_ref(), &offered, told, Reader::Quick);
+        let working = work(model.as_ref(), &offered, told, Reader::Quick);
         let (summary, _) = tokio::select! {
             done = working => done,
             () = &mut cancelled => return Err(ToolError::new(Code::Runtime, "the work was cancelled")),

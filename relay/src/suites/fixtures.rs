@@ -121,7 +121,11 @@ fn canonical_json(world: &World) -> Running<'_> {
     Box::pin(async move {
         let chronicle = world.chronicle()?;
         for (name, input, output, hash) in CANONICAL {
-            same(&format!("the hash of {name}"), canonical::sha256_hex(output.as_bytes()).as_str(), hash.trim())?;
+            same(
+                &format!("the hash of {name}"),
+                canonical::sha256_hex(output.as_bytes()).as_str(),
+                hash.trim(),
+            )?;
             let event: ChronicleEvent = parse(
                 &json!({
                     "type": "FIXTURE", "timestamp": "2026-01-01T00:00:00Z",
@@ -161,14 +165,21 @@ fn chronicle_events(world: &World) -> Running<'_> {
                 same("whether a known event is appended again", &again.appended, &false)?;
                 same("the id of a known event", &again.event_id, &appended.event_id)?;
             }
-            same(&format!("the lines of {name}"), &lines(chronicle.as_ref(), &file).await?, &output.to_owned())?;
+            same(
+                &format!("the lines of {name}"),
+                &lines(chronicle.as_ref(), &file).await?,
+                &output.to_owned(),
+            )?;
         }
         let last = chronicle.tail(&path("src/basic-append.sage")?, 0).await;
         same("the last 0 events", &last.expecting("an empty tail")?.len(), &0)?;
         let none = chronicle.tail(&path("src/never.sage")?, MOST).await;
         same("the events of a chronicle that is not there", &none.expecting("an empty tail")?.len(), &0)?;
         let files = chronicle.files().await.expecting("a list of chronicles")?;
-        let mut expected = EVENTS.iter().map(|(name, ..)| path(&format!("src/{name}.sage"))).collect::<Result<Vec<_>, _>>()?;
+        let mut expected = EVENTS
+            .iter()
+            .map(|(name, ..)| path(&format!("src/{name}.sage")))
+            .collect::<Result<Vec<_>, _>>()?;
         expected.sort();
         same("the chronicles, sorted", &files, &expected)
     })
@@ -181,7 +192,9 @@ async fn lines(chronicle: &dyn Chronicle, file: &RelativePath) -> Result<String,
     for event in events {
         let value = serde_json::to_value(&event).unwrap_or_default();
         let line = canonical::to_string(&value);
-        text.push_str(&line.map_err(|error| Fault::new("an event with a canonical form", error.to_string()))?);
+        text.push_str(
+            &line.map_err(|error| Fault::new("an event with a canonical form", error.to_string()))?,
+        );
         text.push('\n');
     }
     Ok(text)
@@ -195,7 +208,8 @@ fn refused_events(world: &World) -> Running<'_> {
         holds(!list.is_empty(), "fixtures of refused events", list.len())?;
         for case in list {
             // What is no event at all cannot be said with the contract's types.
-            let Ok(event) = serde_json::from_value::<ChronicleEvent>(case.get("event").cloned().unwrap_or_default())
+            let Ok(event) =
+                serde_json::from_value::<ChronicleEvent>(case.get("event").cloned().unwrap_or_default())
             else {
                 continue;
             };
@@ -206,7 +220,9 @@ fn refused_events(world: &World) -> Running<'_> {
         }
         let (_, input, _) = EVENTS[0];
         let event: ChronicleEvent = parse(input)?;
-        for outside in ["a.sage", "docs/a.md.sage", ".sage/deep/a.sage", "src/a.ts", "src/.git/a.sage", ".git/a.sage"] {
+        for outside in
+            ["a.sage", "docs/a.md.sage", ".sage/deep/a.sage", "src/a.ts", "src/.git/a.sage", ".git/a.sage"]
+        {
             let answer = chronicle.append(&path(outside)?, event.clone()).await;
             let is_refused = answer.as_ref().is_err_and(|error| error.code == Code::Permission);
             holds(is_refused, format!("EPERMISSION for the chronicle `{outside}`"), &answer)?;

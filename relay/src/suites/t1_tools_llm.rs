@@ -25,11 +25,7 @@ pub(super) const CASES: &[Case] = &[
         title: "Write, Edit and Bash preview the same twice and change nothing",
         run: dry_run_mutators,
     },
-    Case {
-        id: "t1.backpressure",
-        title: "a slow reader gets every event in its order",
-        run: backpressure,
-    },
+    Case { id: "t1.backpressure", title: "a slow reader gets every event in its order", run: backpressure },
 ];
 
 /// Events of one turn that are read at most.
@@ -72,7 +68,10 @@ fn echo() -> Result<ModelTool, Fault> {
 
 /// Whether tools have one of this name.
 fn has(tools: &dyn ToolCaller, name: &str) -> bool {
-    tools.definitions().iter().any(|tool| tool.name.as_str() == name || tool.aliases.iter().any(|alias| alias == name))
+    tools
+        .definitions()
+        .iter()
+        .any(|tool| tool.name.as_str() == name || tool.aliases.iter().any(|alias| alias == name))
 }
 
 fn tool_loop(world: &World) -> Running<'_> {
@@ -80,7 +79,8 @@ fn tool_loop(world: &World) -> Running<'_> {
         // The model alone: it calls Echo when it is offered, and ends.
         let turn = vec![wants("Echo", "1", json!({ "text": "hello" })), end()];
         let model = world.model(&[turn]).await?;
-        let mut stream = model.chat(request("hello", vec![echo()?])).await.expecting("a turn of the model")?;
+        let mut stream =
+            model.chat(request("hello", vec![echo()?])).await.expecting("a turn of the model")?;
         let events = drain(&mut stream).await?;
         let called = events.iter().find_map(|event| match event {
             StreamEvent::ToolCall { tool_name, arguments, call_id } => Some((tool_name, arguments, call_id)),
@@ -92,7 +92,11 @@ fn tool_loop(world: &World) -> Running<'_> {
         same("the tool that was called", name.as_str(), "Echo")?;
         same("its arguments", arguments, &json!({ "text": "hello" }))?;
         holds(!call_id.is_empty(), "a call with an id", call_id)?;
-        holds(matches!(events.last(), Some(StreamEvent::End { .. })), "an end as the last event", events.last())?;
+        holds(
+            matches!(events.last(), Some(StreamEvent::End { .. })),
+            "an end as the last event",
+            events.last(),
+        )?;
         let tools = world.tools()?;
         if has(tools.as_ref(), "Echo") {
             let record = call(tools.as_ref(), "Echo", arguments.clone(), context()).await;
@@ -167,9 +171,10 @@ fn malformed_arguments(world: &World) -> Running<'_> {
         }
         same("the files after calls that do not fit", &names(&world.workspace.picture()?), &names(&before))?;
         // And by the mouth of a model, which is told what was wrong.
-        let calls = bad.iter().zip(1..).map(|((tool, arguments), number)| {
-            wants(tool, &format!("c{number}"), arguments.clone())
-        });
+        let calls = bad
+            .iter()
+            .zip(1..)
+            .map(|((tool, arguments), number)| wants(tool, &format!("c{number}"), arguments.clone()));
         let turns = [calls.chain([end()]).collect(), vec![say("I see."), end()]];
         let model = world.model(&turns).await?;
         let (summary, events) = converse(model.as_ref(), tools.as_ref(), &turns, Reader::Quick).await?;
@@ -207,7 +212,11 @@ fn dry_run_mutators(world: &World) -> Running<'_> {
                 data.as_object_mut().map(|fields| fields.remove("durationMs"));
                 previews.push(data);
             }
-            same(&format!("the second preview of {tool}"), previews.get(1).unwrap_or(&Value::Null), previews.first().unwrap_or(&Value::Null))?;
+            same(
+                &format!("the second preview of {tool}"),
+                previews.get(1).unwrap_or(&Value::Null),
+                previews.first().unwrap_or(&Value::Null),
+            )?;
             let shown = previews.first().map(Value::to_string).unwrap_or_default();
             let is_difference = shown.contains("-two") && shown.contains("+2");
             holds(is_difference, format!("a preview of {tool} with the lines -two and +2"), &shown)?;
@@ -221,7 +230,9 @@ fn dry_run_mutators(world: &World) -> Running<'_> {
         same("the file after Edit", &world.workspace.read(NOTES), &Some("one\n2\n".to_owned()))?;
         match &world.no_commands {
             None => Ok(()),
-            Some(reason) => Err(Fault::unable(format!("Write and Edit hold, but Bash was not tried: {reason}"))),
+            Some(reason) => {
+                Err(Fault::unable(format!("Write and Edit hold, but Bash was not tried: {reason}")))
+            }
         }
     })
 }

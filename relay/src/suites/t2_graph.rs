@@ -11,13 +11,21 @@ use crate::fault::{Expecting, Fault, holds, same};
 use crate::world::World;
 
 pub(super) const CASES: &[Case] = &[
-    Case { id: "t2.files-at-commit", title: "files are known, and asked for by commit", run: files_at_commit },
+    Case {
+        id: "t2.files-at-commit",
+        title: "files are known, and asked for by commit",
+        run: files_at_commit,
+    },
     Case {
         id: "t2.add-then-remove",
         title: "a file that was removed is there before and not afterwards",
         run: add_then_remove,
     },
-    Case { id: "t2.rename-chain", title: "a file renamed twice leads back to both its names", run: rename_chain },
+    Case {
+        id: "t2.rename-chain",
+        title: "a file renamed twice leads back to both its names",
+        run: rename_chain,
+    },
     Case { id: "t2.idempotent-ingest", title: "ingesting again adds nothing", run: idempotent_ingest },
 ];
 
@@ -61,7 +69,11 @@ fn files_at_commit(world: &World) -> Running<'_> {
         holds(is_refused, "ENOTFOUND for a commit that was not ingested", &early)?;
         let ingested = ingest(graph.as_ref(), &second).await?;
         same("the commit that was ingested", &ingested.commit, &second)?;
-        same("files at the first commit", &files(graph.as_ref(), &first).await?, &vec!["README.md".to_owned(), "src/A.ts".to_owned()])?;
+        same(
+            "files at the first commit",
+            &files(graph.as_ref(), &first).await?,
+            &vec!["README.md".to_owned(), "src/A.ts".to_owned()],
+        )?;
         let both = vec!["README.md".to_owned(), "src/A.ts".to_owned(), "src/B.ts".to_owned()];
         same("files at the second commit", &files(graph.as_ref(), &second).await?, &both)?;
         // Without a commit the latest is meant, never any time.
@@ -81,7 +93,9 @@ fn add_then_remove(world: &World) -> Running<'_> {
         world.workspace.write("x.ts", "export function x() { return 2; }\n")?;
         let again = world.workspace.commit("add again").await?;
         ingest(graph.as_ref(), &again).await?;
-        for (commit, times, when) in [(&added, 1, "added"), (&removed, 0, "removed"), (&again, 1, "added again")] {
+        for (commit, times, when) in
+            [(&added, 1, "added"), (&removed, 0, "removed"), (&again, 1, "added again")]
+        {
             let found = by_path(graph.as_ref(), commit, "x.ts").await?;
             same(&format!("how often x.ts is found in the commit in which it was {when}"), &found, &times)?;
             let found = by_path(graph.as_ref(), commit, "y.ts").await?;

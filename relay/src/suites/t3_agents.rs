@@ -45,7 +45,9 @@ const DAY: &str = "2026-01-01";
 /// A project of three files that the graph has read.
 async fn project(world: &World) -> Result<(), Fault> {
     world.workspace.write("src/important.ts", "export const important = 1;\n")?;
-    world.workspace.write("src/user.ts", "import { important } from './important';\nexport const user = important;\n")?;
+    world
+        .workspace
+        .write("src/user.ts", "import { important } from './important';\nexport const user = important;\n")?;
     world.workspace.write("src/modified.ts", "export const modified = 1;\n")?;
     let head = world.workspace.commit("project").await?;
     world.graph()?.ingest(&head).await.expecting("an ingest of the head")?;
@@ -85,7 +87,8 @@ fn edit(file: &str) -> Edit {
 
 /// The types of a chronicle's events.
 async fn kinds(world: &World, file: &str) -> Result<Vec<String>, Fault> {
-    let events = world.chronicle()?.tail(&path(file)?, MOST).await.expecting("a chronicle that can be read")?;
+    let events =
+        world.chronicle()?.tail(&path(file)?, MOST).await.expecting("a chronicle that can be read")?;
     Ok(events.into_iter().map(|event| event.kind).collect())
 }
 
@@ -96,12 +99,16 @@ fn plan_denied(world: &World) -> Running<'_> {
         let delete = plan(json!([{ "type": "DELETE_FILE", "filePath": "src/important.ts" }]))?;
         let review = guardian.review_plan(&delete).await.expecting("a review of the plan")?;
         let Decision::Deny { reason } = &review.decision else {
-            return Err(Fault::new("a plan that deletes an imported file to be denied", format!("{review:?}")));
+            return Err(Fault::new(
+                "a plan that deletes an imported file to be denied",
+                format!("{review:?}"),
+            ));
         };
         holds(reason.contains("exists in graph"), "a reason that says that it exists in graph", reason)?;
         holds(reason.contains("src/user.ts"), "a reason that names src/user.ts, which imports it", reason)?;
         // What nothing stands against is approved.
-        let create = plan(json!([{ "type": "CREATE_FILE", "filePath": "src/new.ts", "content": "export {};\n" }]))?;
+        let create =
+            plan(json!([{ "type": "CREATE_FILE", "filePath": "src/new.ts", "content": "export {};\n" }]))?;
         let review = guardian.review_plan(&create).await.expecting("a review of the plan")?;
         holds(review.is_approved(), "a plan that only adds a file to be approved", &review)
     })
@@ -123,7 +130,8 @@ fn bullet_wound(world: &World) -> Running<'_> {
         let guardian = guardian(world, 10)?;
         let before = world.workspace.picture()?;
         // The chronicle says that a file was made, and the graph has none: nothing is carried out.
-        let create = plan(json!([{ "type": "CREATE_FILE", "filePath": "src/new.ts", "content": "export {};\n" }]))?;
+        let create =
+            plan(json!([{ "type": "CREATE_FILE", "filePath": "src/new.ts", "content": "export {};\n" }]))?;
         let tools = Arc::new(Counted::new(world.tools()?));
         let delegator = Delegator::new(Arc::clone(&guardian), tools.clone());
         let report = delegator
@@ -138,7 +146,11 @@ fn bullet_wound(world: &World) -> Running<'_> {
         // The halt itself is written down, where chronicles are files.
         after.remove(GUARDIAN_CHRONICLE);
         same("the files afterwards", &after.keys().collect::<Vec<_>>(), &before.keys().collect::<Vec<_>>())?;
-        same("the Guardian's own events", &kinds(world, GUARDIAN_CHRONICLE).await?, &vec!["HALT".to_owned()])?;
+        same(
+            "the Guardian's own events",
+            &kinds(world, GUARDIAN_CHRONICLE).await?,
+            &vec!["HALT".to_owned()],
+        )?;
         // What is there is accepted, and work goes on.
         let done = guardian.reconcile(&edit("src/ghost.ts")).await.expecting("a reconciliation")?;
         holds(done.appended && done.lifted, "the halt to be lifted by a reconciliation", &done)?;
@@ -204,7 +216,10 @@ fn reconcile_once(world: &World) -> Running<'_> {
         same("how many ids the event has", &ids.len(), &1)?;
         let expected = vec!["RECONCILIATION".to_owned()];
         same("the events beside the file", &kinds(world, "src/modified.ts.sage").await?, &expected)?;
-        let again = guardian(world, 20_000)?.reconcile(&edit("src/modified.ts")).await.expecting("a reconciliation")?;
+        let again = guardian(world, 20_000)?
+            .reconcile(&edit("src/modified.ts"))
+            .await
+            .expecting("a reconciliation")?;
         holds(!again.appended, "nothing to be appended once more", &again)?;
         same("the events beside the file", &kinds(world, "src/modified.ts.sage").await?, &expected)
     })

@@ -6,8 +6,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::{Map, Value, json};
 use tgp_aql::{
-    Cache, Catalogue, Fate, Forged, Journal, Line, Plan, Ports, RunOptions, RunReport, Scope, Tokens, compile,
-    run,
+    Cache, Catalogue, Fate, Forged, Journal, Line, Plan, Ports, RunOptions, RunReport, Scope, Tokens,
+    compile, run,
 };
 use tgp_contract::{
     Actor, AgentRunner, AgentTask, AgentWork, Cancellation, CapabilityToken, Code, Consent, ToolCaller,
@@ -27,7 +27,11 @@ pub(super) const CASES: &[Case] = &[
         title: "a name that is not there is a typed error before anything runs",
         run: unknown_field,
     },
-    Case { id: "t4.parallel", title: "steps that do not need each other run at the same time", run: parallel },
+    Case {
+        id: "t4.parallel",
+        title: "steps that do not need each other run at the same time",
+        run: parallel,
+    },
     Case {
         id: "t4.tool-schema",
         title: "a tool's arguments that do not fit are EVALIDATION before anything runs",
@@ -101,6 +105,10 @@ impl tgp_aql::World for Rest {
         None
     }
 
+    async fn model_version(&self, _model: Option<&str>) -> Option<String> {
+        None
+    }
+
     async fn fate(&self, _session: &str, _call: &str) -> Result<Fate, ToolError> {
         Ok(Fate::Unknown)
     }
@@ -121,8 +129,14 @@ async fn carried_out(
     inputs: Map<String, Value>,
 ) -> Result<RunReport, Fault> {
     let rest = Arc::new(Rest);
-    let ports =
-        Ports { tools, agents, tokens: rest.clone(), journal: rest.clone(), cache: rest.clone(), world: rest };
+    let ports = Ports {
+        tools,
+        agents,
+        tokens: rest.clone(),
+        journal: rest.clone(),
+        cache: rest.clone(),
+        world: rest,
+    };
     let options = RunOptions {
         id: "relay".to_owned(),
         actor: Actor::Agent("relay".to_owned()),
@@ -192,7 +206,10 @@ fn unknown_field(world: &World) -> Running<'_> {
                 (r#"query X { step: agent(model: "t", colour: "red") { prompt: "hi" } }"#, "colour"),
                 (r#"query X { step: agent(model: "t") { prompt: "hi" wish: "you" } }"#, "wish"),
                 (r#"query X { step: wizard(model: "t") { prompt: "hi" } }"#, "wizard"),
-                (r#"query X { step: agent(model: "t") as { a: String } { prompt: "hi" } final: merge(step.b) }"#, "b"),
+                (
+                    r#"query X { step: agent(model: "t") as { a: String } { prompt: "hi" } final: merge(step.b) }"#,
+                    "b",
+                ),
                 (r#"wish X { step: agent(model: "t") { prompt: "hi" } }"#, "wish"),
             ],
         )

@@ -38,7 +38,7 @@ const NOTES: &str = "notes.md";
 /// An initialised project with a note in it.
 async fn begin(world: &World) -> Result<(), Fault> {
     let made = run(world, &["init"]).await?;
-    same("the exit code of `tgp init`", &made.code, &Some(0))?;
+    made.ended_well("init")?;
     world.workspace.write(NOTES, "the answer is 42\n")
 }
 
@@ -59,7 +59,8 @@ fn session(world: &World, turns: &[Vec<StreamEvent>]) -> Result<Vec<String>, Fau
 
 async fn start(world: &World, options: &[&str], turns: &[Vec<StreamEvent>]) -> Result<Ran, Fault> {
     let session = session(world, turns)?;
-    let arguments: Vec<&str> = options.iter().copied().chain(["run"]).chain(session.iter().map(String::as_str)).collect();
+    let arguments: Vec<&str> =
+        options.iter().copied().chain(["run"]).chain(session.iter().map(String::as_str)).collect();
     run(world, &arguments).await
 }
 
@@ -68,7 +69,7 @@ fn streamed_line(world: &World) -> Running<'_> {
         begin(world).await?;
         let turns = [vec![say("SAGE "), say("rea"), say("dy\n"), end()]];
         let ran = start(world, &[], &turns).await?;
-        holds(ran.code == Some(0), "an exit code of 0", &ran)?;
+        ran.ended_well("run")?;
         let is_shown = ran.stdout.lines().any(|line| line == "SAGE ready");
         holds(is_shown, "the line `SAGE ready` on standard output", &ran.stdout)?;
         let ran = start(world, &["--json"], &turns).await?;
@@ -124,11 +125,15 @@ fn deterministic_snapshot(world: &World) -> Running<'_> {
             .map_err(|error| Fault::new("a fixture that can be read", error.to_string()))?;
         for time in ["first", "second"] {
             let ran = start(world, &[], &turns).await?;
-            holds(ran.code == Some(0), "an exit code of 0", &ran)?;
+            ran.ended_well("run")?;
             let shown = conversation(&ran.stdout);
             same(&format!("what is printed the {time} time"), shown.as_str(), SNAPSHOT)?;
         }
-        same("the note, which was not to be written", &world.workspace.read(NOTES), &Some("the answer is 42\n".to_owned()))
+        same(
+            "the note, which was not to be written",
+            &world.workspace.read(NOTES),
+            &Some("the answer is 42\n".to_owned()),
+        )
     })
 }
 
@@ -153,7 +158,11 @@ fn safe_defaults(world: &World) -> Running<'_> {
         let turns = [
             vec![
                 wants("Read", "c1", json!({ "path": NOTES })),
-                wants("GraphQuery", "c2", json!({ "query": "MATCH (f:File) RETURN f.path AS path", "commit": "WORKTREE" })),
+                wants(
+                    "GraphQuery",
+                    "c2",
+                    json!({ "query": "MATCH (f:File) RETURN f.path AS path", "commit": "WORKTREE" }),
+                ),
                 end(),
             ],
             vec![

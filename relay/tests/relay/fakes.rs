@@ -1,8 +1,18 @@
 //! The fakes against the suites, and what the kit says of itself.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
+use futures_util::StreamExt;
+use serde_json::json;
+use tgp_contract::{
+    Actor, Block, CallContext, ChatOptions, Code, Consent, FileSystem, Message, ModelProvider, RelativePath,
+    Role, StreamEvent, ToolCall, ToolCaller,
+};
 use tgp_relay::{Against, Externals, Kit, KitOptions, Outcome};
+
+use tgp_relay_fakes::{FakeModel, FakeTools, Puppet};
+use tgp_vfs::MemoryFs;
 
 use crate::support::{PATIENCE, place, run};
 
@@ -67,4 +77,73 @@ fn every_fixture_is_in_the_program() {
         }
     }
     assert!(count >= 30, "only {count} fixtures were found");
+}
+
+fn request(text: &str) -> ChatOptions {
+    ChatOptions {
+        model: "test-1".to_owned(),
+        system: String::new(),
+        messages: vec![Message { role: Role::User, blocks: vec![Block::Text { text: text.to_owned() }] }],
+        tools: Vec::new(),
+        max_output_tokens: None,
+        temperature: None,
+        turn: 0,
+    }
+}
+
+#[tokio::test]
+async fn a_fake_model_plays_its_turns_and_then_what_it_is_told() {
+    let said = |text: &str| StreamEvent::Text { value: text.to_owned() };
+    let end = StreamEvent::End { reason: None };
+    let model = FakeModel::with_turns([vec![said("first")], vec![said("second"), end.clone()]]);
+    let task = Puppet::task(&[vec![said("told")]]);
+    for (text, expected) in [("a", "first"), ("b", "second"), ("c", "ok:c"), (&task, "told")] {
+        let events: Vec<StreamEvent> = model.chat(request(text)).await.unwrap().collect().await;
+        assert_eq!(events, [said(expected), end.clone()], "{text}");
+    }
+    let wrong = request(r#"{"relay": [[{"type": "song"}]]}"#);
+    assert_eq!(model.chat(wrong).await.err().unwrap().code, Code::Validation);
+}
+
+#[tokio::test]
+async fn fake_tools_count_what_they_execute_and_nothing_else() {
+    let files = Arc::new(MemoryFs::new());
+    let tools = FakeTools::new(files.clone()).unwrap();
+    // Tool, arguments, whether it is tried only, the code of its failure, and how many have been executed by then.
+    for (tool, arguments, dry_run, code, executed) in [
+        ("Write", json!({ "path": "a.md" }), false, Some(Code::Validation), 0),
+        ("Fly", json!({}), false, Some(Code::NotFound), 0),
+        ("Write", json!({ "path": "a.md", "content": "one\none\n" }), true, None, 0),
+        ("Write", json!({ "path": "a.md", "content": "one\none\n" }), false, None, 1),
+        ("Edit", json!({ "path": "a.md", "search": "one", "replace": "1" }), false, Some(Code::Conflict), 2),
+        ("Edit", json!({ "path": "a.md", "search": "two", "replace": "2" }), false, Some(Code::NotFound), 3),
+        ("Edit", json!({ "path": "a.md", "search": "one", "replace": "1", "all": true }), false, None, 4),
+        ("Bash", json!({ "command": "sed -i s/1/2/ a.md" }), true, None, 4),
+        ("Bash", json!({ "command": "sed -i s/1/2/ a.md" }), false, None, 5),
+        ("Bash", json!({ "command": "echo hello > b.md" }), false, None, 6),
+        ("Bash", json!({ "command": "launch rockets" }), false, None, 7),
+        (
+            "fs_delete",
+            json!({ "path": "b.md", "expected_sha256": "0".repeat(64) }),
+            false,
+            Some(Code::Conflict),
+            8,
+        ),
+        ("Read", json!({ "path": "../outside" }), false, Some(Code::Security), 9),
+    ] {
+        let call = ToolCall { id: "1".to_owned(), tool: tool.to_owned(), arguments: arguments.clone() };
+        let context = CallContext {
+            actor: Actor::Agent("test".to_owned()),
+            session: "s".to_owned(),
+            consent: Consent::Given,
+            dry_run,
+            depth: 0,
+            token: None,
+        };
+        let record = tools.call(call, context, Box::pin(std::future::pending())).await;
+        assert_eq!(record.result.error().map(|error| error.code), code, "{tool} {arguments}: {record:?}");
+        assert_eq!(tools.executed(), executed, "{tool} {arguments}");
+    }
+    let text = |name: &str| files.read_text(&RelativePath::new(name).unwrap()).unwrap();
+    assert_eq!((text("a.md").as_str(), text("b.md").as_str()), ("2\n2\n", "hello\n"));
 }

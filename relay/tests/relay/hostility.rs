@@ -52,7 +52,8 @@ async fn a_program_that_breaks_the_protocol_is_told_so() {
 async fn silence_is_not_waited_for_long() {
     for mode in ["silent", "deaf", "silent-hello"] {
         let started = Instant::now();
-        let report = meet(PartKind::Chronicle, mode, "fixtures.chronicle-events", Duration::from_secs(2)).await;
+        let report =
+            meet(PartKind::Chronicle, mode, "fixtures.chronicle-events", Duration::from_secs(2)).await;
         let fault = report.rows[0].fault.as_ref().unwrap();
         assert!(fault.came.contains("was silent for 1 s"), "{mode}: {fault}");
         assert!(started.elapsed() < PATIENCE, "{mode}");
@@ -94,7 +95,8 @@ async fn nothing_that_a_program_has_started_outlives_the_kit() {
             "sleep 3600 & echo $! >> '{0}'; sh -c 'sleep 3600 & echo $! >> \"{0}\"; wait' & echo $$ >> '{0}'; {program}",
             pids.display()
         );
-        run(externals(PartKind::Chronicle, command), &["fixtures.canonical-json"], Duration::from_secs(4)).await;
+        run(externals(PartKind::Chronicle, command), &["fixtures.canonical-json"], Duration::from_secs(4))
+            .await;
         let pids = std::fs::read_to_string(pids).unwrap();
         assert_eq!(pids.lines().count(), 3, "{pids}");
         let until = Instant::now() + PATIENCE;

@@ -117,7 +117,11 @@ async fn what_is_no_request_ends_the_service() {
         let mut asker = Asker::new(PartKind::Llm, Origin::Fake);
         asker.write(garbage).await;
         let refused = asker.read().await;
-        assert_eq!((&refused["id"], &refused["error"]["code"]), (&Value::Null, &json!("EVALIDATION")), "{garbage}");
+        assert_eq!(
+            (&refused["id"], &refused["error"]["code"]),
+            (&Value::Null, &json!("EVALIDATION")),
+            "{garbage}"
+        );
         assert!(asker.served.await.unwrap().is_err(), "{garbage}");
     }
     let mut asker = Asker::new(PartKind::Llm, Origin::Fake);
@@ -132,7 +136,8 @@ async fn what_is_no_request_ends_the_service() {
 async fn a_model_is_served_event_by_event_to_a_slow_reader() {
     let mut asker = Asker::new(PartKind::Llm, Origin::Fake);
     asker.hello("llm").await;
-    let turn: Vec<Value> = (0..500).map(|number| json!({ "type": "text", "value": format!("{number} ") })).collect();
+    let turn: Vec<Value> =
+        (0..500).map(|number| json!({ "type": "text", "value": format!("{number} ") })).collect();
     let text = json!({ "relay": [turn] }).to_string();
     let options = json!({
         "model": "test-1", "system": "", "tools": [], "turn": 0,
@@ -161,9 +166,7 @@ async fn tools_are_served_with_their_definitions() {
     let context = json!({
         "actor": { "kind": "agent", "id": "a" }, "session": "s", "consent": "given", "dry_run": true, "depth": 0,
     });
-    let call = |tool: &str, arguments: Value| {
-        json!({ "call": { "id": "1", "tool": tool, "arguments": arguments }, "context": context })
-    };
+    let call = |tool: &str, arguments: Value| json!({ "call": { "id": "1", "tool": tool, "arguments": arguments }, "context": context });
     let preview = asker.ask(3, "call", call("Write", json!({ "path": "a.md", "content": "a\n" }))).await;
     assert!(preview["result"]["result"]["data"]["diff"].as_str().unwrap().contains("+a"), "{preview}");
     assert!(!asker.folder.path().join("a.md").exists());

@@ -1,6 +1,7 @@
 //! What stands in the parentheses of a step, and the arguments of tools against their schemas.
 
 use serde_json::{Map, Value};
+use tgp_contract::ToolDefinition;
 
 use super::expression::{Typed, constant, object_form};
 use super::fields::{ARGUMENTS, Words};
@@ -29,6 +30,15 @@ const LOCAL: [&str; 10] = [
     "properties",
     "required",
     "additionalProperties",
+];
+
+/// The arguments of built-in tools that are run, or say what is run, and how a value gets there instead.
+const CODE: [(&str, &str, &str); 5] = [
+    ("exec_sql", "sql", "give the value as a parameter: `sql(\"… :name …\") { name: … }`"),
+    ("graph_query", "query", "give the value as a parameter: `graph(\"… $name …\") { name: … }`"),
+    ("shell_exec", "command", "write the command out; a value reaches it by `stdin: …`"),
+    ("exec_tool", "path", "write the path out: `exec(\"tools/name.ts\") { … }`; values are its arguments"),
+    ("test_tool", "path", "write the path out; a value never says which code runs"),
 ];
 
 /// The parentheses of a step.
@@ -116,29 +126,36 @@ impl Scope<'_> {
 
     /// A text that is written out, because it is code or names something.
     pub fn constant_text(&mut self, expr: &Expr, what: &str) -> Option<Cooked> {
+        let help = match what {
+            "the query" => "give the value as a parameter: `$name` in the query and `{ name: … }` behind it",
+            "the statement" => {
+                "give the value as a parameter: `:name` in the statement and `{ name: … }` behind it"
+            }
+            _ => "write it out; a value never becomes code or a name",
+        };
+        self.code(expr, what, "write it in quotes; a value never becomes code or a name", help)
+    }
+
+    /// Arguments of built-in tools that are code or name some: what holds for the kinds of steps holds for this way too.
+    pub fn code_of(&mut self, tool: &ToolDefinition, body: Option<&Object>) {
+        for (_, argument, help) in CODE.iter().filter(|(name, _, _)| *name == tool.name.as_str()) {
+            let entries = body.into_iter().flat_map(|body| &body.entries);
+            for entry in entries.filter(|entry| entry.key.text == *argument) {
+                self.code(&entry.value, &format!("`{argument}` of `{}`", tool.name), help, help);
+            }
+        }
+    }
+
+    fn code(&mut self, expr: &Expr, what: &str, unquoted: &str, with_hole: &str) -> Option<Cooked> {
         let ExprForm::Text(text) = &expr.form else {
             let message = format!("{what} is a text that is written out here");
-            self.tell(
-                expr.span,
-                "wrong-type",
-                message,
-                "write it in quotes; a value never becomes code or a name",
-            );
+            self.tell(expr.span, "wrong-type", message, unquoted);
             return None;
         };
         let found = text.constant();
         if found.is_none() {
             let span = text.hole().unwrap_or(text.span);
-            let help = match what {
-                "the query" => {
-                    "give the value as a parameter: `$name` in the query and `{ name: … }` behind it"
-                }
-                "the statement" => {
-                    "give the value as a parameter: `:name` in the statement and `{ name: … }` behind it"
-                }
-                _ => "write it out; a value never becomes code or a name",
-            };
-            self.tell(span, "hole-in-code", format!("{what} holds no `{{{{…}}}}`"), help);
+            self.tell(span, "hole-in-code", format!("{what} holds no `{{{{…}}}}`"), with_hole);
         }
         found
     }

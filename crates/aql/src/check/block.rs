@@ -7,22 +7,27 @@ use super::kinds::Made;
 use super::options::AROUND;
 use super::order::{Uses, ordered};
 use super::scope::{Frame, Scope};
-use crate::plan::{Block, Form, Kind, Merge, Part, Step};
-use crate::suggest::hint;
+use crate::plan::{Block, Form, Kind, Step};
 use crate::syntax::text::Span;
-use crate::syntax::tree::{self, Body, Expr, ExprForm};
+use crate::syntax::tree::{self, Body};
 use crate::types::union;
 use crate::{Record, Type};
 
 /// Items of a `map` at the same time, where it says nothing of it.
 const DEFAULT_CONCURRENCY: usize = 4;
 
-const HOW: [&str; 4] = ["record", "text", "list", "object"];
+/// Words that are no references.
+const RESERVED: [&str; 4] = ["true", "false", "null", "not"];
 
 impl Scope<'_> {
     /// A block with its item, where it is the body of a `map`.
     pub fn block(&mut self, block: &tree::Block, item: Option<(String, Type)>) -> Block {
-        let mut frame = Frame { item, ..Frame::default() };
+        let mut frame = Frame {
+            item,
+            lost: block.lost.names.iter().cloned().collect(),
+            any_lost: block.lost.any,
+            ..Frame::default()
+        };
         self.names(block, &mut frame);
         let (waits, used) = self.needs(block, &frame.names);
         let order = ordered(&waits);
@@ -30,10 +35,14 @@ impl Scope<'_> {
             self.circle(block, circle);
         }
         self.frames.push(frame);
+        self.deepest = self.deepest.max(self.frames.len());
         let mut steps: Vec<Option<Step>> = block.steps.iter().map(|_| None).collect();
         for at in order.order {
             let Some(tree) = block.steps.get(at) else { continue };
             let needs = waits.get(at).into_iter().flatten().copied().collect();
+            if let Some(frame) = self.frames.last_mut() {
+                frame.current = Some(at);
+            }
             let step = self.step(tree, needs);
             if let (Some(frame), Some(step)) = (self.frames.last_mut(), &step)
                 && let Some(ty) = frame.types.get_mut(at)
@@ -44,10 +53,17 @@ impl Scope<'_> {
                 *slot = step;
             }
         }
-        let value = match &block.returned {
+        if let Some(frame) = self.frames.last_mut() {
+            frame.current = None;
+        }
+        let mut value = match &block.returned {
+            Some(returned) if returned.broken => self.wrong(returned.span),
             Some(returned) => self.infer(&returned.value),
             None => self.unused(block, &used),
         };
+        if block.returned.is_none() && (block.broken || block.steps.iter().any(|step| step.broken)) {
+            value.ty = Type::Any;
+        }
         self.frames.pop();
         // A step that is missing has told a problem, so nobody gets to see these numbers.
         Block { steps: steps.into_iter().flatten().collect(), value: value.expression, ty: value.ty }
@@ -57,6 +73,7 @@ impl Scope<'_> {
         for (at, step) in block.steps.iter().enumerate() {
             let name = &step.name;
             frame.types.push(None);
+            self.reserved(name);
             if frame.item.as_ref().is_some_and(|(item, _)| *item == name.text) {
                 let message = format!("`{}` is the item of this `map`", name.text);
                 self.tell(name.span, "duplicate-name", message, "give the step another name");
@@ -68,6 +85,14 @@ impl Scope<'_> {
                 self.problem(name.span, "duplicate-name", format!("the step `{}` is there twice", name.text));
             let first = self.text.range(first);
             self.findings.add(problem.label(first, "the first one").help("give one of them another name"));
+        }
+    }
+
+    /// Tells of a name that stands for something else wherever it is used.
+    fn reserved(&mut self, name: &tree::Name) {
+        if RESERVED.contains(&name.text.as_str()) {
+            let message = format!("`{}` is no name: it means something else in an expression", name.text);
+            self.tell(name.span, "reserved-name", message, "choose another name");
         }
     }
 
@@ -128,7 +153,31 @@ impl Scope<'_> {
         self.record(entries, span)
     }
 
+    /// Looks through what is left of a step that could not be parsed as a whole.
+    fn rest_of(&mut self, step: &tree::Step) {
+        let items = step.arguments.iter().flat_map(|arguments| &arguments.items);
+        let item = items.filter_map(|argument| argument.item.as_ref()).next();
+        match &step.body {
+            Some(Body::Object(object)) => {
+                self.free(object);
+            }
+            // Without its item nobody knows what the steps of a `map` mean.
+            Some(Body::Block(_)) if step.kind.text == "map" && item.is_none() => {}
+            Some(Body::Block(block)) => {
+                self.block(block, item.map(|item| (item.text.clone(), Type::Any)));
+            }
+            None => {}
+        }
+        if let Some(block) = &step.otherwise {
+            self.block(block, None);
+        }
+    }
+
     fn step(&mut self, step: &tree::Step, needs: Vec<usize>) -> Option<Step> {
+        if step.broken {
+            self.rest_of(step);
+            return None;
+        }
         let kind = step.kind.text.as_str();
         let effect = matches!(kind, "agent" | "tool" | "exec" | "graph" | "sql");
         let checked = step.ty.as_ref().map(|ty| {
@@ -178,6 +227,9 @@ impl Scope<'_> {
             _ => Type::Any,
         };
         let item = argument.and_then(|argument| argument.item.as_ref());
+        if let Some(item) = item {
+            self.reserved(item);
+        }
         if let (Some(argument), None) = (argument, item) {
             self.tell(argument.span, "wrong-arguments", "the item has no name", help);
         }
@@ -207,162 +259,5 @@ impl Scope<'_> {
         let ty = union([then.ty.clone(), other]);
         let condition = condition?.expression;
         Some(Made { kind: Kind::When { condition, then, otherwise }, ty, given, changes: None })
-    }
-
-    fn merge<'t>(&mut self, step: &'t tree::Step) -> Option<Made<'t>> {
-        let mut given = self.given(step, &["how", "after"], true);
-        // Every other name is that of a part, also where it is an option elsewhere.
-        given.named.retain(|(name, _)| name.text == "how" || name.text == "after");
-        if let Some(body) = &step.body {
-            let span = match body {
-                Body::Object(object) => object.span,
-                Body::Block(block) => block.span,
-            };
-            self.tell(
-                span,
-                "unexpected-body",
-                "`merge` has no braces",
-                "write `merge(a, b, name: expression)`",
-            );
-        }
-        let how = given.get("how").map(|expr| (self.how(expr), expr.span));
-        let items = step.arguments.iter().flat_map(|arguments| &arguments.items);
-        let parts: Vec<&tree::Argument> = items
-            .filter(|argument| {
-                argument.name.as_ref().is_none_or(|name| name.text != "how" && name.text != "after")
-            })
-            .collect();
-        let how = match (&how, parts.as_slice()) {
-            (Some((how, _)), _) => (*how)?,
-            (None, []) => {
-                self.tell(
-                    step.kind.span,
-                    "wrong-arguments",
-                    "`merge` needs something to put together",
-                    "write `merge(a, b)`",
-                );
-                return None;
-            }
-            (None, [only]) if only.name.is_none() => Merge::Same,
-            (None, _) => Merge::Record,
-        };
-        let mut typed: Vec<(String, Typed)> = Vec::new();
-        for part in parts {
-            let name = part.name.as_ref().map(|name| name.text.clone()).or_else(|| last_word(&part.value));
-            let value = self.part(&part.value, how);
-            let name = match (name, how) {
-                (Some(name), Merge::Record) if typed.iter().any(|(other, _)| *other == name) => {
-                    let help = format!(
-                        "give one of them another: `other: {}`",
-                        self.text.slice(part.value.span).lines().next().unwrap_or_default()
-                    );
-                    self.tell(
-                        part.span,
-                        "duplicate-name",
-                        format!("two parts have the name `{name}`"),
-                        &help,
-                    );
-                    continue;
-                }
-                (None, Merge::Record) => {
-                    self.tell(
-                        part.span,
-                        "missing-name",
-                        "this part has no name of its own",
-                        "write `name: expression`",
-                    );
-                    continue;
-                }
-                (name, _) => name.unwrap_or_default(),
-            };
-            typed.push((name, value));
-        }
-        let ty = merged(how, &typed);
-        let parts = typed.into_iter().map(|(name, typed)| Part { name, value: typed.expression }).collect();
-        Some(Made { kind: Kind::Merge { how, parts }, ty, given, changes: None })
-    }
-
-    fn how(&mut self, expr: &Expr) -> Option<Merge> {
-        let word = self.constant_text(expr, "`how`")?.text;
-        match word.as_str() {
-            "record" => Some(Merge::Record),
-            "text" => Some(Merge::Text),
-            "list" => Some(Merge::List),
-            "object" => Some(Merge::Object),
-            other => {
-                let problem = self.problem(
-                    expr.span,
-                    "unknown-option",
-                    format!("`merge` knows no way \"{}\"", other.escape_debug()),
-                );
-                self.findings.add(problem.maybe_help(hint(other, HOW)));
-                None
-            }
-        }
-    }
-
-    /// A part of a merge; null is left out, so it may be.
-    fn part(&mut self, expr: &Expr, how: Merge) -> Typed {
-        let wanted = match how {
-            Merge::Same | Merge::Record => return self.infer(expr),
-            Merge::Text => Type::String,
-            Merge::List => Type::list(Type::Any),
-            Merge::Object => Type::Record(Record { open: true, ..Record::default() }),
-        };
-        self.fitting(expr, &wanted.nullable(), "every part")
-    }
-}
-
-/// The last word of a reference.
-fn last_word(expr: &Expr) -> Option<String> {
-    match &expr.form {
-        ExprForm::Name(name) | ExprForm::Input(name) => Some(name.clone()),
-        ExprForm::Field(_, name) => Some(name.text.clone()),
-        ExprForm::Element(_, index) => match &index.form {
-            ExprForm::Text(text) => text.constant().map(|cooked| cooked.text),
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
-/// What parts come to.
-fn merged(how: Merge, parts: &[(String, Typed)]) -> Type {
-    let present = parts.iter().filter(|(_, typed)| typed.ty != Type::Null);
-    match how {
-        Merge::Same => parts.first().map_or(Type::Any, |(_, typed)| typed.ty.clone()),
-        Merge::Text => Type::String,
-        Merge::Record => Type::record(parts.iter().map(|(name, typed)| (name.clone(), typed.ty.clone()))),
-        Merge::List => {
-            let items = present.map(|(_, typed)| match typed.ty.without_null() {
-                Type::List(item) => *item,
-                _ => Type::Any,
-            });
-            Type::list(union(items))
-        }
-        Merge::Object => {
-            let mut whole = Record::default();
-            for (_, typed) in present {
-                let Type::Record(record) = typed.ty.without_null() else {
-                    return Type::Record(Record { open: true, ..Record::default() });
-                };
-                whole.open |= record.open;
-                for (name, mut field) in record.fields {
-                    // A part that may be left out, or has not the field, lets the one before show through.
-                    let maybe = field.optional || typed.ty.may_be_null();
-                    field.optional = maybe;
-                    if let Some(before) = whole.fields.get(&name).filter(|_| maybe) {
-                        field.optional = before.optional;
-                        field.ty = union([before.ty.clone(), field.ty]);
-                    }
-                    whole.fields.insert(name, field);
-                }
-                // What an open one may hold besides can stand over what is known.
-                if record.open {
-                    return Type::Record(Record { open: true, ..Record::default() });
-                }
-            }
-            Type::Record(whole)
-        }
     }
 }

@@ -1,6 +1,6 @@
 //! The types and queries that each file knows, and what its types come to.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::load;
 use crate::problem::Findings;
@@ -40,11 +40,13 @@ pub(super) struct Declarations<'a> {
     /// By file: the names it knows, its own and those of the files it imports.
     known: Vec<BTreeMap<String, Id>>,
     resolved: HashMap<Id, Type>,
+    /// By file: names that it would know if all had been parsed; `None` where they can be any.
+    lost: Vec<Option<BTreeSet<String>>>,
 }
 
 impl<'a> Declarations<'a> {
     pub fn new(units: &'a [Unit], findings: &mut Findings) -> Self {
-        let mut known = Vec::new();
+        let (mut known, mut lost) = (Vec::new(), Vec::new());
         for (number, unit) in units.iter().enumerate() {
             let mut names: BTreeMap<String, Id> = BTreeMap::new();
             for (id, name) in names_of(unit, number) {
@@ -58,14 +60,23 @@ impl<'a> Declarations<'a> {
                     names.insert(name.text.clone(), id);
                 }
             }
+            let mut unknown =
+                (!unit.file.blind).then(|| unit.file.lost.iter().cloned().collect::<BTreeSet<_>>());
             for import in load::imports(unit) {
                 let target = import.path.constant().and_then(|path| load::target(unit, &path.text));
                 let other = target.and_then(|target| {
                     units.iter().position(|other| load::normal(&other.text.path) == target)
                 });
                 let Some((other, imported)) = other.and_then(|at| Some((at, units.get(at)?))) else {
+                    unknown = None;
                     continue;
                 };
+                match &mut unknown {
+                    // An unclosed text can hold any declaration of that file.
+                    Some(_) if imported.file.blind => unknown = None,
+                    Some(unknown) => unknown.extend(imported.file.lost.iter().cloned()),
+                    None => {}
+                }
                 for (id, name) in names_of(imported, other) {
                     match names.get(&name.text) {
                         Some(first) if *first != id => {
@@ -78,8 +89,9 @@ impl<'a> Declarations<'a> {
                 }
             }
             known.push(names);
+            lost.push(unknown);
         }
-        Self { units, known, resolved: HashMap::new() }
+        Self { units, known, resolved: HashMap::new(), lost }
     }
 
     /// Resolves every declared type, so that what is wrong with one that nobody uses is told too.
@@ -117,6 +129,12 @@ impl<'a> Declarations<'a> {
     pub fn query(&self, unit: usize, name: &str) -> Option<Id> {
         let id = *self.known.get(unit)?.get(name)?;
         matches!(self.item(id)?, Item::Query(_)).then_some(id)
+    }
+
+    /// Whether a name that a file does not know may be one that could not be parsed or read, which was told.
+    pub fn may_be_lost(&self, unit: usize, name: &str) -> bool {
+        let lost = self.lost.get(unit);
+        lost.is_some_and(|lost| lost.as_ref().is_none_or(|names| names.contains(name)))
     }
 
     /// The names of the queries that a file knows.
@@ -247,6 +265,7 @@ impl Resolver<'_, '_> {
                 let message = format!("`{name}` is a query, not a type");
                 self.tell(unit, span, "unknown-type", message, None)
             }
+            None if self.declarations.may_be_lost(unit, name) => Type::Any,
             None => {
                 let declared = self.declarations.names(unit, |item| matches!(item, Item::Type(_)));
                 let names: Vec<&str> = BUILT_IN.into_iter().chain(declared).collect();

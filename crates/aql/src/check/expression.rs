@@ -173,6 +173,10 @@ impl Scope<'_> {
             let ty = self.inputs.get(at).map_or(Type::Any, |input| input.ty.clone());
             return self.typed(Form::Input(at), span, ty);
         }
+        if self.inputs_lost {
+            // Nobody gets to see the number, since there is no plan.
+            return self.typed(Form::Input(usize::MAX), span, Type::Any);
+        }
         let names: Vec<&str> = self.inputs.iter().map(|input| input.name.as_str()).collect();
         let near = nearest(name, names.iter().copied()).map(|near| format!("did you mean `${near}`?"));
         let all = names.iter().map(|name| format!("`${name}`")).collect::<Vec<_>>().join(", ");
@@ -214,20 +218,21 @@ impl Scope<'_> {
         let of = self.infer(of);
         if let ExprForm::Text(text) = &index.form
             && let Some(cooked) = text.constant()
-            && !matches!(of.ty, Type::List(_))
+            && !matches!(of.ty.without_null(), Type::List(_))
         {
             return self.field(of, &Name { text: cooked.text, span: index.span }, span);
         }
+        // What null has inside is null.
+        let may_be_null = of.ty.may_be_null();
         let (wanted, ty) = match &of.ty {
-            Type::List(item) => (Type::Int, (**item).clone()),
-            Type::Record(_) => (Type::String, Type::Any),
-            Type::Any => (union([Type::Int, Type::String]), Type::Any),
-            ty if ty.may_be_null() => {
-                self.may_be_null(of_span, "this", ty);
-                return self.wrong(span);
-            }
-            ty => {
-                let message = format!("`{}` has no elements", ty.shown());
+            Type::OneOf(_) if may_be_null => elements(&of.ty.without_null()),
+            ty => elements(ty),
+        };
+        let (wanted, ty) = match wanted {
+            Some(wanted) if may_be_null => (wanted, ty.nullable()),
+            Some(wanted) => (wanted, ty),
+            None => {
+                let message = format!("`{}` has no elements", of.ty.shown());
                 self.tell(
                     of_span,
                     "wrong-type",
@@ -324,6 +329,16 @@ impl Scope<'_> {
             }
         };
         self.typed(form, span, ty)
+    }
+}
+
+/// What an index into this has to be, and what comes of it; no index where there is nothing inside.
+fn elements(of: &Type) -> (Option<Type>, Type) {
+    match of {
+        Type::List(item) => (Some(Type::Int), (**item).clone()),
+        Type::Record(_) => (Some(Type::String), Type::Any),
+        Type::Any => (Some(union([Type::Int, Type::String])), Type::Any),
+        _ => (None, Type::Any),
     }
 }
 

@@ -3,7 +3,7 @@
 use super::expression::Typed;
 use super::scope::Scope;
 use crate::plan::Form;
-use crate::suggest::hint;
+use crate::suggest::{hint, nearest};
 use crate::syntax::text::Span;
 use crate::syntax::tree::{Expr, ExprForm, Name, Object};
 use crate::types::{FieldMisfit, Misfit, fits, union};
@@ -25,12 +25,11 @@ pub(super) const INPUTS: Words = Words { one: "input", unknown: "unknown-input",
 impl Scope<'_> {
     /// `of.name`
     pub fn field(&mut self, of: Typed, name: &Name, span: Span) -> Typed {
-        let ty = self.field_type(&of.ty, name, span);
+        let ty = self.field_type(&of.ty, name);
         self.typed(Form::Field(Box::new(of.expression), name.text.clone()), span, ty)
     }
 
-    fn field_type(&mut self, of: &Type, name: &Name, span: Span) -> Type {
-        let before = Span::new(span.start, name.span.start.saturating_sub(1).max(span.start + 1));
+    fn field_type(&mut self, of: &Type, name: &Name) -> Type {
         match of {
             Type::Any => Type::Any,
             Type::Record(record) => match taken(record, &name.text) {
@@ -47,9 +46,9 @@ impl Scope<'_> {
                     Type::Any
                 }
             },
+            // What null has inside is null.
             Type::OneOf(members) if members.contains(&Type::Null) => {
-                self.may_be_null(before, "this", of);
-                Type::Any
+                self.field_type(&of.without_null(), name).nullable()
             }
             Type::OneOf(members) => {
                 let types: Option<Vec<Type>> = members
@@ -127,6 +126,7 @@ impl Scope<'_> {
 
     /// An object whose fields are wanted.
     pub fn object(&mut self, object: &Object, wanted: &Record, what: &str, words: Words) -> Typed {
+        let mut meant: Vec<&str> = Vec::new();
         let entries = self.entries(object, |scope, name, value| match wanted.fields.get(&name.text) {
             Some(field) => scope.fitting(value, &field.ty, &format!("`{}`", name.text)),
             None => {
@@ -134,29 +134,24 @@ impl Scope<'_> {
                     let message = format!("{what} has no {} `{}`", words.one, name.text);
                     let problem = scope.problem(name.span, words.unknown, message);
                     let names = wanted.fields.keys().map(String::as_str);
+                    meant.extend(nearest(&name.text, names.clone()));
                     scope.findings.add(problem.maybe_help(hint(&name.text, names)));
                 }
                 scope.infer(value)
             }
         });
         let span = object.span;
-        self.missing(&entries, span, wanted, what, words);
+        let given: Vec<&str> = entries.iter().map(|(name, _)| name.as_str()).chain(meant).collect();
+        self.missing(&given, span, wanted, what, words);
         self.record(entries, span)
     }
 
-    /// Tells which fields are missing.
-    pub fn missing(
-        &mut self,
-        given: &[(String, Typed)],
-        span: Span,
-        wanted: &Record,
-        what: &str,
-        words: Words,
-    ) {
+    /// Tells which fields are missing. One that was written with another letter is given, and told already.
+    fn missing(&mut self, given: &[&str], span: Span, wanted: &Record, what: &str, words: Words) {
         let missing: Vec<(&String, &Type)> = wanted
             .fields
             .iter()
-            .filter(|(name, field)| !field.optional && !given.iter().any(|(given, _)| given == *name))
+            .filter(|(name, field)| !field.optional && !given.contains(&name.as_str()))
             .map(|(name, field)| (name, &field.ty))
             .collect();
         let Some((first, ty)) = missing.first() else { return };

@@ -197,7 +197,7 @@ const CHANGING: [&str; 10] =
     ["insert", "update", "delete", "merge", "replace", "into", "call", "do", "nextval", "setval"];
 
 /// Whether a statement surely only reads.
-pub(super) fn is_select(text: &str) -> bool {
+pub(crate) fn is_select(text: &str) -> bool {
     let Some(seen) = sql(text) else { return false };
     let begins = seen.words.first().is_some_and(|word| matches!(word.as_str(), "select" | "with" | "values"));
     // `replace` is also a function of texts; as one it is refused, which costs a cache and nothing else.

@@ -8,8 +8,8 @@ use super::foreign::{Parameter, cypher_parameters, is_select, sql_parameters};
 use super::options::{AROUND, EFFECT};
 use super::schema;
 use super::scope::Scope;
-use crate::plan::{Agent, Input, Kind};
-use crate::suggest::hint;
+use crate::plan::{Agent, Input, Kind, MAX_NESTING};
+use crate::suggest::{hint, nearest};
 use crate::syntax::text::Span;
 use crate::syntax::token::Cooked;
 use crate::syntax::tree::{Body, ExprForm, Object, Step};
@@ -62,7 +62,7 @@ impl Scope<'_> {
         let system = given.get("system").map(|expr| self.fitting(expr, &Type::String, "`system`").expression);
         let temperature = self.temperature(&given);
         let max_steps = self.max_steps(&given).unwrap_or(DEFAULT_TURNS);
-        let mut prompt = None;
+        let (mut prompt, mut meant) = (None, false);
         let empty = Object { entries: Vec::new(), span: step.span };
         let body = object_of(step).unwrap_or(&empty);
         self.entries(body, |scope, name, value| {
@@ -78,6 +78,7 @@ impl Scope<'_> {
                 let help = if own.contains(&name.text.as_str()) || EFFECT.contains(&name.text.as_str()) {
                     Some(format!("`{0}` stands in the parentheses: `agent({0}: …)`", name.text))
                 } else {
+                    meant |= nearest(&name.text, ["prompt"]).is_some();
                     hint(&name.text, ["prompt"])
                 };
                 scope.findings.add(problem.maybe_help(help));
@@ -85,12 +86,14 @@ impl Scope<'_> {
             scope.wrong(value.span)
         });
         let Some(prompt) = prompt else {
-            self.tell(
-                step.kind.span,
-                "missing-prompt",
-                "an agent needs a `prompt`",
-                "write `agent(…) { prompt: \"what it should do\" }`",
-            );
+            if !meant {
+                self.tell(
+                    step.kind.span,
+                    "missing-prompt",
+                    "an agent needs a `prompt`",
+                    "write `agent(…) { prompt: \"what it should do\" }`",
+                );
+            }
             return None;
         };
         let agent = Agent { model, tools, system, temperature, max_steps, prompt };
@@ -150,6 +153,7 @@ impl Scope<'_> {
             object_of(step).map(|object| self.free(object));
             return None;
         };
+        self.code_of(&tool, object_of(step));
         let owner = format!("`{}`", tool.name);
         let arguments = self.arguments(step, object_of(step), &tool.input_schema, &owner);
         let changes = changing(&tool);
@@ -296,6 +300,10 @@ impl Scope<'_> {
             return None;
         };
         let Some(id) = self.declarations.query(self.unit, name) else {
+            if self.declarations.may_be_lost(self.unit, name) {
+                object_of(step).map(|object| self.free(object));
+                return None;
+            }
             let problem =
                 self.problem(argument.value.span, "unknown-query", format!("there is no query `{name}`"));
             self.findings.add(problem.maybe_help(hint(name, self.declarations.queries(self.unit))));
@@ -303,10 +311,18 @@ impl Scope<'_> {
             return None;
         };
         let Some(plan) = self.plans.get(&id).cloned() else {
-            // It is in a circle, which was told.
+            // It is in a circle or could not be parsed, which was told.
             object_of(step).map(|object| self.free(object));
             return None;
         };
+        let nesting = self.frames.len() + self.nesting.get(&id).copied().unwrap_or(0);
+        if nesting > MAX_NESTING {
+            let message = format!("with `{name}` there are {nesting} blocks inside of each other");
+            let help = format!("at most {MAX_NESTING} can be; call some of the queries side by side");
+            self.tell(argument.value.span, "too-deep", message, &help);
+        } else {
+            self.deepest = self.deepest.max(nesting);
+        }
         let wanted = inputs_of(&plan);
         let none = Object { entries: Vec::new(), span: step.kind.span };
         let inputs =

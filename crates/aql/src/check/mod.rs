@@ -8,6 +8,7 @@ mod fields;
 mod foreign;
 mod kinds;
 mod load;
+mod merge;
 mod options;
 mod order;
 mod query;
@@ -17,6 +18,7 @@ mod scope;
 use std::sync::Arc;
 
 pub(crate) use self::expression::constant;
+pub(crate) use self::foreign::is_select;
 
 use self::declarations::Declarations;
 use crate::problem::Findings;
@@ -33,6 +35,9 @@ pub struct Compiled {
     pub sources: Vec<Source>,
 }
 
+/// Problems behind which nothing is looked at: there is too much of it.
+const STOPPING: [&str; 2] = ["too-many-steps", "too-many-files"];
+
 /// Parses, resolves, checks and plans all queries of a file.
 ///
 /// # Errors
@@ -41,8 +46,8 @@ pub fn compile(path: &str, text: &str, catalogue: &dyn Catalogue) -> Result<Comp
     let mut findings = Findings::default();
     let units = load::all(path, text, catalogue, &mut findings);
     let sources = units.iter().map(|unit| unit.text.to_source()).collect();
-    // A tree with holes in it would give problems that are none.
-    let plans = if findings.is_empty() { plans(&units, catalogue, &mut findings) } else { Vec::new() };
+    let stops = findings.has(0, &STOPPING);
+    let plans = if stops { Vec::new() } else { plans(&units, catalogue, &mut findings) };
     if findings.is_empty() {
         return Ok(Compiled { queries: plans, sources });
     }

@@ -13,7 +13,7 @@ use crate::plan::{Input, Plan};
 use crate::problem::Findings;
 use crate::syntax::Unit;
 use crate::syntax::text::Span;
-use crate::syntax::tree::{Block, Body, Expr, ExprForm, Item, Query, Step};
+use crate::syntax::tree::{Block, Body, Expr, ExprForm, Item, Query, Step, Whole};
 use crate::{Catalogue, Type};
 
 /// Queries inside of each other. It bounds the stack of everybody who walks plans.
@@ -56,6 +56,7 @@ pub(super) fn all(
         tell_circle(units, &queries, &calls, circle, findings);
     }
     let mut plans: HashMap<Id, Arc<Plan>> = HashMap::new();
+    let mut nesting: HashMap<Id, usize> = HashMap::new();
     let mut depths: Vec<usize> = vec![1; queries.len()];
     for number in order.order {
         let Some((id, query)) = queries.get(number) else { continue };
@@ -75,11 +76,14 @@ pub(super) fn all(
             );
         }
         let in_circle = order.circles.iter().any(|circle| circle.contains(&number));
-        let Some(mut scope) = Scope::new(units, *id, declarations, catalogue, &plans, findings) else {
+        let Some(mut scope) = Scope::new(units, *id, declarations, catalogue, &plans, &nesting, findings)
+        else {
             continue;
         };
         let plan = scope.plan(query);
-        if !in_circle {
+        let deepest = scope.deepest;
+        nesting.insert(*id, deepest);
+        if !in_circle && query.whole == Whole::Yes {
             plans.insert(*id, Arc::new(plan));
         }
     }
@@ -167,6 +171,7 @@ impl Scope<'_> {
     }
 
     fn plan(&mut self, query: &Query) -> Plan {
+        self.inputs_lost = query.whole == Whole::Inputs;
         for input in &query.inputs {
             if self.inputs.iter().any(|known| known.name == input.name.text) {
                 let message = format!("the input `${}` is there twice", input.name.text);

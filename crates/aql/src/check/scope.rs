@@ -1,6 +1,6 @@
 //! What can be referred to at a place: inputs, steps of the blocks around, and items of `map`.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::declarations::{Declarations, Id};
@@ -22,6 +22,12 @@ pub(super) struct Frame {
     /// Of the steps; `None` while it is not known.
     pub types: Vec<Option<Type>>,
     pub item: Option<(String, Type)>,
+    /// Names that may be those of steps which could not be parsed.
+    pub lost: HashSet<String>,
+    /// Whether there may be any other.
+    pub any_lost: bool,
+    /// The step that is looked at, which cannot use itself.
+    pub current: Option<usize>,
 }
 
 /// What one query is checked with.
@@ -34,8 +40,14 @@ pub(super) struct Scope<'a> {
     /// Queries that were checked before this one.
     pub plans: &'a HashMap<Id, Arc<Plan>>,
     pub inputs: Vec<Input>,
+    /// Whether some of them could not be parsed.
+    pub inputs_lost: bool,
     /// The innermost last.
     pub frames: Vec<Frame>,
+    /// How many blocks stand inside of each other in the queries that were checked before.
+    pub nesting: &'a HashMap<Id, usize>,
+    /// And in this one, as far as it was looked at.
+    pub deepest: usize,
     pub work: usize,
 }
 
@@ -52,11 +64,25 @@ impl<'a> Scope<'a> {
         declarations: &'a Declarations<'a>,
         catalogue: &'a dyn Catalogue,
         plans: &'a HashMap<Id, Arc<Plan>>,
+        nesting: &'a HashMap<Id, usize>,
         findings: &'a mut Findings,
     ) -> Option<Self> {
         let text = &units.get(id.0)?.text;
         let (unit, inputs, frames) = (id.0, Vec::new(), Vec::new());
-        Some(Self { text, unit, declarations, catalogue, findings, plans, inputs, frames, work: 0 })
+        Some(Self {
+            text,
+            unit,
+            declarations,
+            catalogue,
+            findings,
+            plans,
+            inputs,
+            inputs_lost: false,
+            frames,
+            nesting,
+            deepest: 1,
+            work: 0,
+        })
     }
 
     pub fn problem(&self, span: Span, kind: &'static str, message: impl Into<String>) -> Problem {
@@ -85,6 +111,10 @@ impl<'a> Scope<'a> {
                     (Form::Step { up, index: *index }, ty.unwrap_or(&Type::Any))
                 }
                 (None, Some((item, ty))) if item == name => (Form::Item { up }, ty),
+                // Nobody gets to see the number, since there is no plan.
+                _ if frame.any_lost || frame.lost.contains(name) => {
+                    (Form::Step { up, index: usize::MAX }, &Type::Any)
+                }
                 _ => continue,
             };
             self.work += ty.size();
@@ -98,7 +128,8 @@ impl<'a> Scope<'a> {
     pub fn visible(&self) -> Vec<String> {
         let mut names = Vec::new();
         for frame in self.frames.iter().rev() {
-            let mut own: Vec<(&String, &usize)> = frame.names.iter().collect();
+            let mut own: Vec<(&String, &usize)> =
+                frame.names.iter().filter(|(_, index)| Some(**index) != frame.current).collect();
             own.sort_by_key(|(_, index)| **index);
             names.extend(own.into_iter().map(|(name, _)| name.clone()));
             names.extend(frame.item.iter().map(|(name, _)| name.clone()));

@@ -15,8 +15,6 @@ pub(super) const MAX_ITEMS: usize = 10_000;
 pub(super) const MAX_LIVE_ITEMS: usize = 1_024;
 /// Steps that one run takes. Queries that use queries can multiply without calls, which no other budget would count.
 pub(super) const MAX_STEPS: u64 = 100_000;
-/// Blocks inside blocks. The name of a step grows with each, and a plan is walked on the stack.
-pub(super) const MAX_NESTING: usize = 64;
 /// Steps that run at the same time, whatever the budget says: each may be a process.
 pub(super) const MAX_PARALLEL: usize = 64;
 /// Details of an error that are kept; logs can be long.

@@ -126,11 +126,11 @@ impl<'p> Run<'p> {
                 )));
             }
         };
-        if let Some(Err(mismatch)) = step.checked.as_ref().map(|ty| ty.check(&value)) {
+        let Some(ty) = &step.checked else { return Ok(value) };
+        ty.admit(value).map_err(|mismatch| {
             let error = ToolError::new(Code::Validation, format!("the value of `{}`: {mismatch}", here.path));
-            return Err(failed(error.help("change what the step gives, or its type after `as`")));
-        }
-        Ok(value)
+            failed(error.help("change what the step gives, or its type after `as`"))
+        })
     }
 
     /// The blocks of a `map`, so many at once. The outer result is a stop, the inner one what is wrong with the list of

@@ -4,16 +4,17 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use serde_json::Value;
-use tgp_contract::{CapabilityToken, Code, ToolError};
+use tgp_contract::{Allowance, CapabilityToken, Code, Spent, ToolError};
 use tokio::sync::OwnedMutexGuard;
 
 use super::block::{Fault, Level};
-use super::meter::{Exhausted, Used};
+use super::meter::Exhausted;
 use super::path::{Here, kind_name};
 use super::request::{EXEC_TOOL, Request};
 use super::run::{Run, finished};
 use super::scope::{Failure, Stopped};
 use super::slots::Slot;
+use super::work::Attempt;
 use super::{How, Line, RunEvent, Scope};
 use crate::{Kind, Step, Type};
 
@@ -30,8 +31,8 @@ const REACH_OF_FORGED: [&str; 3] = ["exec_sql", EXEC_TOOL, "fetch"];
 /// What an attempt has come to.
 pub(super) struct Came {
     pub(super) result: Result<Value, Miss>,
-    /// What it has used; a tool's own call is counted when it is made, not here.
-    pub(super) used: Used,
+    /// Whether it may have changed something outside.
+    pub(super) has_effect: bool,
 }
 
 /// Why an attempt gave no value.
@@ -44,8 +45,10 @@ pub(super) struct Miss {
 pub(super) enum MissKind {
     /// The call failed by itself, and has changed nothing.
     Failed,
-    /// There was a value, and it does not fit.
+    /// There was a value, and it does not fit its type.
     Misfit,
+    /// There was a value that nobody can use, of whatever type.
+    Unusable,
     /// It took too long and was taken back.
     TimedOut,
     /// The run, or the part of it, was stopped.
@@ -64,8 +67,13 @@ impl<'p> Run<'p> {
         let earlier = self.past.of(&here.path);
         if let Some(value) = earlier.and_then(|earlier| earlier.value(kept_type(step))) {
             self.count_value(How::Kept);
-            self.tell(done(here, step, How::Kept, 0, Used::default())).await;
+            self.tell(done(here, step, How::Kept, 0, Spent::default())).await;
             return Ok(value.clone());
+        }
+        if let Some(error) = earlier.and_then(|earlier| earlier.spoilt())
+            && !self.may_repeat(&here.path)
+        {
+            return Err(self.never_begun(step, here, error.clone()).await);
         }
         let began = self.ports.world.now_ms();
         let request = match self.request(level, step, here) {
@@ -88,14 +96,18 @@ impl<'p> Run<'p> {
                 tokens: 0,
                 calls: 0,
                 cached: true,
+                worked_ms: self.worked_ms(),
             };
             self.keep(&line, &here.path)?;
             self.count_value(How::Cached);
-            self.tell(done(here, step, How::Cached, 0, Used::default())).await;
+            self.tell(done(here, step, How::Cached, 0, Spent::default())).await;
             return Ok(value);
         }
-        let (value, used) = self.attempts(level, step, here, &request).await?;
-        if let Some(key) = &key {
+        let (value, used, has_effect) = self.attempts(level, step, here, &request).await?;
+        // What has changed something is not the same as its value, and the next run wants both.
+        // An agent that goes on where it was may have done so before.
+        let goes_on = matches!(request, Request::Agent(_)) && earlier.is_some_and(|known| known.attempts > 0);
+        if let Some(key) = key.as_deref().filter(|_| !has_effect && !goes_on) {
             self.ports.cache.put(key, &value);
         }
         drop(flight);
@@ -105,38 +117,47 @@ impl<'p> Run<'p> {
         Ok(value)
     }
 
-    /// Attempts until one gives a value, or none can.
+    /// Attempts until one gives a value, or none can. Answers also with what all have used, and whether one may have
+    /// changed something.
     async fn attempts(
         &self,
         level: &Level<'p>,
         step: &'p Step,
         here: &Here,
         request: &Request,
-    ) -> Result<(Value, Used), Fault> {
+    ) -> Result<(Value, Spent, bool), Fault> {
         let earlier = self.past.of(&here.path);
         let mut attempt = earlier.map_or(0, |earlier| earlier.attempts);
         let mut last =
             earlier.and_then(|earlier| earlier.call.clone().map(|call| (call, earlier.has_misfit)));
         let mut pauses = 0;
-        let mut all = Used::default();
+        let (mut all, mut has_effect) = (Spent::default(), false);
         loop {
             attempt = attempt.saturating_add(1);
             let slots = self.places(level, here).await?;
             let call = request.call_id(&here.path, attempt, last.as_ref());
-            let token = match self.token(level, request, here, &call) {
+            let token = match self.token(request, here, &call) {
                 Ok(token) => token,
                 Err(error) => return Err(self.never_begun(step, here, error).await),
             };
-            let own = self.reserve(level, step, here, request)?;
+            let part = level.meter.part(&here.path);
+            self.reserve(level, step, here, request, &part)?;
             let kind = kind_name(&step.kind).to_owned();
             self.keep(&Line::Begun { step: here.path.clone(), attempt, call: call.clone() }, &here.path)?;
             self.tell(RunEvent::Begun { step: here.path.clone(), kind: kind.clone(), attempt }).await;
-            let came = self.attempt(level, step, here, request, &call, token).await;
-            level.meter.count(came.used);
-            let used = Used { tokens: came.used.tokens, calls: came.used.calls.saturating_add(own.calls) };
+            let one = Attempt { step, here, request, call: &call, number: attempt, token, part: &part };
+            let came = self.attempt(level, one).await.map_err(|error| self.unkept(error, &here.path))?;
+            has_effect |= came.has_effect;
+            let used = part.spent();
             all.tokens = all.tokens.saturating_add(used.tokens);
             all.calls = all.calls.saturating_add(used.calls);
-            let miss = match came.result {
+            // Whatever an agent has said, it could not do what it wanted to.
+            let exhausted = level.meter.refused(&part);
+            let result = match &exhausted {
+                Some(Exhausted { error, .. }) => Err(Miss { error: error.clone(), kind: MissKind::Failed }),
+                None => came.result,
+            };
+            let miss = match result {
                 Ok(value) => {
                     let line = Line::Done {
                         step: here.path.clone(),
@@ -144,27 +165,40 @@ impl<'p> Run<'p> {
                         tokens: used.tokens,
                         calls: used.calls,
                         cached: false,
+                        worked_ms: self.worked_ms(),
                     };
                     self.keep(&line, &here.path)?;
-                    return Ok((value, all));
+                    return Ok((value, all, has_effect));
                 }
                 Err(miss) => miss,
             };
-            let error = finished(miss.error, &here.path, step);
+            let happened = came.has_effect && matches!(miss.kind, MissKind::Misfit | MissKind::Unusable);
+            let error = if happened { spoilt(miss.error, &here.path) } else { miss.error };
+            let error = finished(error, &here.path, step);
             // Of a call whose end is not known the journal must not say that it has failed.
             if miss.kind != MissKind::Unknown {
-                let (tokens, calls) = (used.tokens, used.calls);
-                let line =
-                    Line::Failed { step: here.path.clone(), attempt, error: error.clone(), tokens, calls };
+                let line = Line::Failed {
+                    step: here.path.clone(),
+                    attempt,
+                    error: error.clone(),
+                    tokens: used.tokens,
+                    calls: used.calls,
+                    happened,
+                };
                 self.keep(&line, &here.path)?;
             }
             let again = pauses < step.options.retry
+                && !happened
                 && !level.scope.is_stopped()
                 && self.can_help(miss.kind, &error, step);
             let failed =
                 RunEvent::Failed { step: here.path.clone(), kind, attempt, error: error.clone(), again };
             self.tell(failed).await;
             drop(slots);
+            if let Some(Exhausted { scope, .. }) = exhausted {
+                scope.fail(here.failure(step, error));
+                return Err(Fault::Stopped);
+            }
             if miss.kind == MissKind::Cancelled
                 || (miss.kind == MissKind::Unknown && level.scope.is_stopped())
             {
@@ -201,19 +235,21 @@ impl<'p> Run<'p> {
         Ok(places)
     }
 
-    /// Counts the call of an attempt. An agent's are known when it has ended.
+    /// Counts the call of an attempt. An agent's are counted when it makes them.
     fn reserve(
         &self,
         level: &Level<'p>,
         step: &Step,
         here: &Here,
         request: &Request,
-    ) -> Result<Used, Stopped> {
+        part: &Allowance,
+    ) -> Result<(), Stopped> {
         let reserved = match request {
-            Request::Call { .. } => level.meter.reserve_call().map(|()| Used { tokens: 0, calls: 1 }),
-            Request::Agent(_) => level.meter.tokens_left().map(|_| Used::default()),
+            Request::Call { .. } => part.take_call(),
+            Request::Agent(_) => part.begin_turn(),
         };
-        reserved.map_err(|Exhausted { scope, error }| {
+        reserved.map_err(|error| {
+            let scope = level.meter.refused(part).map_or_else(|| Arc::clone(&self.root), |one| one.scope);
             scope.fail(here.failure(step, error));
             Stopped
         })
@@ -221,7 +257,6 @@ impl<'p> Run<'p> {
 
     fn token(
         &self,
-        level: &Level<'p>,
         request: &Request,
         here: &Here,
         call: &str,
@@ -232,7 +267,7 @@ impl<'p> Run<'p> {
                 (reach.map(str::to_owned).collect(), None, self.options.id.clone())
             }
             Request::Call { tool, .. } => (vec![tool.clone()], Some(1), self.options.id.clone()),
-            Request::Agent(task) => (task.tools.clone(), level.meter.calls_left(), call.to_owned()),
+            Request::Agent(task) => (task.tools.clone(), None, call.to_owned()),
         };
         self.ports.tokens.attenuated(&Scope { step: here.path.clone(), tools, calls, session })
     }
@@ -286,7 +321,7 @@ impl<'p> Run<'p> {
     /// Whether another attempt can come to something else.
     fn can_help(&self, kind: MissKind, error: &ToolError, step: &Step) -> bool {
         match kind {
-            MissKind::Cancelled => false,
+            MissKind::Cancelled | MissKind::Unusable => false,
             MissKind::Misfit | MissKind::TimedOut => true,
             // What may have happened is not made twice.
             MissKind::Unknown => self.only_reads(step),
@@ -318,7 +353,14 @@ fn kept_type(step: &Step) -> Option<&Type> {
     }
 }
 
-fn done(here: &Here, step: &Step, how: How, duration_ms: u64, used: Used) -> RunEvent {
+/// A value that cannot be used, of a step that was carried out.
+fn spoilt(error: ToolError, path: &str) -> ToolError {
+    error.help(format!(
+        "it was carried out and is not made again: begin a new run that takes its value, or allow it once more with `--again {path}`"
+    ))
+}
+
+fn done(here: &Here, step: &Step, how: How, duration_ms: u64, used: Spent) -> RunEvent {
     let (step, kind) = (here.path.clone(), kind_name(&step.kind).to_owned());
     RunEvent::Done { step, kind, how, duration_ms, tokens: used.tokens, calls: used.calls }
 }

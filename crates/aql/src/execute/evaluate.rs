@@ -189,12 +189,14 @@ impl<'f> Work<'f, '_> {
         Ok(Cow::Owned(Value::Bool(!decisive)))
     }
 
+    /// What has no value has no parts either: a field of null is null, so that `??` can stand in for it.
     fn field(&self, of: &Expression, subject: Cow<'f, Value>, name: &str, whole: &Expression) -> Answer<'f> {
         let part = match subject {
             Cow::Borrowed(Value::Object(fields)) => {
                 fields.get(name).map(Cow::Borrowed).ok_or_else(|| fields.clone())
             }
             Cow::Owned(Value::Object(mut fields)) => fields.swap_remove(name).map(Cow::Owned).ok_or(fields),
+            Cow::Borrowed(Value::Null) | Cow::Owned(Value::Null) => return Ok(Cow::Owned(Value::Null)),
             other => return Err(unfit(whole, &format!("an object with the field `{name}`"), other.as_ref())),
         };
         match part {
@@ -217,6 +219,7 @@ impl<'f> Work<'f, '_> {
                 let index = number.as_u64().and_then(|index| usize::try_from(index).ok());
                 let length = match subject.as_ref() {
                     Value::Array(items) => items.len(),
+                    Value::Null => return Ok(Cow::Owned(Value::Null)),
                     other => return Err(unfit(whole, "a list", other)),
                 };
                 let item = index.filter(|index| *index < length).and_then(|index| match subject {

@@ -50,15 +50,15 @@ impl<'p> Inputs<'p> {
                 }
             };
             super::bounds::check(&value).map_err(|error| error.detail("field", name.clone()))?;
-            if let Err(mismatch) = input.ty.check(&value) {
+            let value = input.ty.admit(value).map_err(|mismatch| {
                 let inner = &mismatch.path;
                 let dot = if inner.is_empty() || inner.starts_with('[') { "" } else { "." };
                 let field = format!("{name}{dot}{inner}");
                 let (expected, found) = (mismatch.expected, mismatch.found);
                 let message = format!("input `{field}` of `{query}`: expected {expected}, found {found}");
                 let error = ToolError::new(Code::Validation, message).detail("field", field);
-                return Err(error.help(format!("give `{name}` a value of its type")).place(&input.place));
-            }
+                error.help(format!("give `{name}` a value of its type")).place(&input.place)
+            })?;
             values.push(value);
         }
         if let Some(stranger) = given.keys().next() {
@@ -147,12 +147,13 @@ impl<'p> Frame<'p> {
         known.unwrap_or(Type::Any)
     }
 
-    /// Whether the type of `subject` says that this field may be missing.
+    /// Whether the type of `subject` says that this field may be missing, or nothing at all.
     pub(super) fn may_miss(&self, subject: &Expression, field: &str) -> bool {
         fn allows(ty: &Type, name: &str) -> bool {
             match ty {
                 Type::Record(record) => record.fields.get(name).is_some_and(|field| field.optional),
                 Type::OneOf(types) => types.iter().any(|one| allows(one, name)),
+                Type::Any => true,
                 _ => false,
             }
         }

@@ -17,6 +17,7 @@ mod request;
 mod run;
 mod scope;
 mod slots;
+mod testimony;
 mod work;
 
 pub use event::{How, RunEvent, RunReport};

@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use tgp_contract::{Code, ToolError};
+use tgp_contract::{Code, Spent, ToolError};
 
 use super::Line;
-use super::meter::Used;
 use super::path::{has_effect, locate};
 use super::scope::Position;
 use crate::{Plan, Step, Type};
@@ -17,6 +16,7 @@ pub(super) const MISMATCH: &str = "mismatch";
 /// All that is known, by the path of the step.
 pub(super) struct Past<'p> {
     steps: BTreeMap<String, Earlier<'p>>,
+    worked_ms: u64,
 }
 
 /// What is known of one step.
@@ -29,14 +29,18 @@ pub(super) struct Earlier<'p> {
     pub(super) call: Option<String>,
     /// Whether nobody knows how that attempt ended.
     is_open: bool,
+    /// Whether that attempt has begun to take effect.
+    is_effecting: bool,
+    /// Why its value cannot be used, though it was carried out.
+    spoilt: Option<ToolError>,
     /// Whether it ended with a value that did not fit, after all corrections.
     pub(super) has_misfit: bool,
     value: Option<Value>,
     is_excused: bool,
-    used: Used,
+    used: Spent,
 }
 
-/// A step that was begun, and of which the journal has no end.
+/// A step that has begun to take effect, and of which the journal has no end.
 pub(super) struct Open<'a> {
     pub(super) path: &'a str,
     pub(super) step: &'a Step,
@@ -48,7 +52,7 @@ impl<'p> Past<'p> {
     /// # Errors
     /// `EINTEGRITY` when a line speaks of a step that the plan does not have.
     pub(super) fn read(plan: &'p Plan, lines: &[Line]) -> Result<Self, ToolError> {
-        let mut past = Self { steps: BTreeMap::new() };
+        let mut past = Self { steps: BTreeMap::new(), worked_ms: 0 };
         for (index, line) in lines.iter().enumerate() {
             let foreign = |path: &str| {
                 let line = index + 1;
@@ -61,10 +65,20 @@ impl<'p> Past<'p> {
                     .detail("line", line)
                     .help("go on with the sources that the run began with, or begin a new run")
             };
-            let (Line::Begun { step: path, .. }
-            | Line::Done { step: path, .. }
-            | Line::Failed { step: path, .. }
-            | Line::Excused { step: path, .. }) = line;
+            let path = match line {
+                Line::Begun { step, .. }
+                | Line::Effecting { step, .. }
+                | Line::Failed { step, .. }
+                | Line::Excused { step, .. } => step,
+                Line::Done { step, worked_ms, .. } => {
+                    past.worked_ms = past.worked_ms.max(*worked_ms);
+                    step
+                }
+                Line::Worked { ms } => {
+                    past.worked_ms = past.worked_ms.max(*ms);
+                    continue;
+                }
+            };
             if !past.steps.contains_key(path) {
                 let (step, here) = locate(plan, path).ok_or_else(|| foreign(path))?;
                 past.steps.insert(path.clone(), Earlier::new(step, here.position));
@@ -78,8 +92,9 @@ impl<'p> Past<'p> {
         Ok(past)
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.steps.is_empty()
+    /// How long the run has worked before, as far as that is known.
+    pub(super) fn worked_ms(&self) -> u64 {
+        self.worked_ms
     }
 
     pub(super) fn of(&self, path: &str) -> Option<&Earlier<'p>> {
@@ -87,17 +102,17 @@ impl<'p> Past<'p> {
     }
 
     /// What all steps have used.
-    pub(super) fn used(&self) -> Used {
+    pub(super) fn used(&self) -> Spent {
         sum(self.steps.values())
     }
 
     /// What the steps of one nested query have used.
-    pub(super) fn used_inside(&self, path: &str) -> Used {
+    pub(super) fn used_inside(&self, path: &str) -> Spent {
         // `/` comes right after `.`, so this is everything whose name begins with the path and a point.
         sum(self.steps.range(format!("{path}.")..format!("{path}/")).map(|(_, earlier)| earlier))
     }
 
-    /// Steps of which nobody knows the end, in the order of the query. What is inside a step that was given up will not
+    /// Steps that have begun to take effect and of which nobody knows the end, in the order of the query. What is inside a step that was given up will not
     /// be needed any more.
     pub(super) fn open(&self) -> Vec<Open<'_>> {
         let is_given_up = |path: &str| {
@@ -107,7 +122,7 @@ impl<'p> Past<'p> {
         let mut open: Vec<Open<'_>> = self
             .steps
             .iter()
-            .filter(|(path, earlier)| earlier.is_open && !is_given_up(path))
+            .filter(|(path, earlier)| earlier.is_open && earlier.is_effecting && !is_given_up(path))
             .filter_map(|(path, earlier)| {
                 let call = earlier.call.as_deref()?;
                 Some(Open { path, step: earlier.step, position: &earlier.position, call })
@@ -126,10 +141,12 @@ impl<'p> Earlier<'p> {
             attempts: 0,
             call: None,
             is_open: false,
+            is_effecting: false,
+            spoilt: None,
             has_misfit: false,
             value: None,
             is_excused: false,
-            used: Used::default(),
+            used: Spent::default(),
         }
     }
 
@@ -139,24 +156,33 @@ impl<'p> Earlier<'p> {
                 self.attempts = self.attempts.max(*attempt);
                 self.call = Some(call.clone());
                 (self.is_open, self.has_misfit, self.value) = (true, false, None);
+                (self.is_effecting, self.spoilt) = (false, None);
             }
+            Line::Effecting { attempt, .. } => self.is_effecting |= *attempt == self.attempts,
             Line::Done { value, tokens, calls, .. } => {
                 (self.is_open, self.value) = (false, Some(value.clone()));
                 self.count(*tokens, *calls);
             }
-            Line::Failed { error, tokens, calls, .. } => {
+            Line::Failed { error, tokens, calls, happened, .. } => {
                 (self.is_open, self.has_misfit) = (false, error.details.contains_key(MISMATCH));
+                self.spoilt = happened.then(|| error.clone());
                 self.count(*tokens, *calls);
             }
             Line::Excused { value, .. } => {
                 (self.is_open, self.is_excused, self.value) = (false, true, Some(value.clone()));
             }
+            Line::Worked { .. } => {}
         }
     }
 
     fn count(&mut self, tokens: u64, calls: u64) {
         self.used.tokens = self.used.tokens.saturating_add(tokens);
         self.used.calls = self.used.calls.saturating_add(calls);
+    }
+
+    /// Why the step has no value and is not made again: it was carried out.
+    pub(super) fn spoilt(&self) -> Option<&ToolError> {
+        self.spoilt.as_ref()
     }
 
     /// The value that the step has, if it still fits; what stood in for a failed step always does.
@@ -166,11 +192,11 @@ impl<'p> Earlier<'p> {
     }
 }
 
-fn sum<'a, 'p: 'a>(steps: impl Iterator<Item = &'a Earlier<'p>>) -> Used {
-    steps.fold(Used::default(), |all, earlier| {
+fn sum<'a, 'p: 'a>(steps: impl Iterator<Item = &'a Earlier<'p>>) -> Spent {
+    steps.fold(Spent::default(), |all, earlier| {
         // A call that was begun and has no end was made at least once.
         let open = u64::from(earlier.is_open && !matches!(earlier.step.kind, crate::Kind::Agent(_)));
-        Used {
+        Spent {
             tokens: all.tokens.saturating_add(earlier.used.tokens),
             calls: all.calls.saturating_add(earlier.used.calls).saturating_add(open),
         }

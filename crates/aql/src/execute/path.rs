@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
-use super::bounds::{MAX_ITEMS, MAX_NESTING};
+use super::bounds::MAX_ITEMS;
 use super::scope::Position;
+use crate::plan::MAX_NESTING;
 use crate::{Block, Kind, Plan, Step};
 
 /// The number of a `when`'s block in a position; those of steps and items count from 0 as well.

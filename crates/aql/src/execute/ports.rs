@@ -25,8 +25,8 @@ pub struct Scope {
     pub step: String,
     /// Own names of the tools it may call, those that a forged tool calls while it runs included.
     pub tools: Vec<String>,
-    /// How many calls it can need: one, or for an agent what is left of the budget. `None` for a forged tool, which may
-    /// call others.
+    /// How many calls it can need: one, or `None` for a forged tool, which may call others, and for an agent, which is
+    /// bound by the allowance of the run.
     pub calls: Option<u64>,
     /// The session its calls are made in: that of the run, or the agent's own.
     pub session: String,
@@ -45,13 +45,34 @@ pub trait Tokens: Send + Sync {
 pub enum Line {
     /// An attempt at a step begins; nothing of it has happened. `call` is the id of its call, for an agent its session.
     Begun { step: String, attempt: u32, call: String },
-    /// A step has a value. Written before anybody uses it.
-    Done { step: String, value: Value, tokens: u64, calls: u64, cached: bool },
+    /// The attempt is about to take effect. Without this line nothing of it has happened, and it can be made again.
+    Effecting { step: String, attempt: u32 },
+    /// A step has a value. Written before anybody uses it. `worked_ms` is how long the run has worked until then, before
+    /// it was last resumed included; what a killed run has worked since its last such line is not known.
+    Done {
+        step: String,
+        value: Value,
+        tokens: u64,
+        calls: u64,
+        cached: bool,
+        #[serde(default)]
+        worked_ms: u64,
+    },
     /// An attempt has failed, or was taken back; what it has used counts all the same. There is none of an attempt whose
-    /// end nobody knows.
-    Failed { step: String, attempt: u32, error: ToolError, tokens: u64, calls: u64 },
+    /// end nobody knows. With `happened` it was carried out and only its value cannot be used, so it is not made again.
+    Failed {
+        step: String,
+        attempt: u32,
+        error: ToolError,
+        tokens: u64,
+        calls: u64,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        happened: bool,
+    },
     /// A step was given up, and its `on_error` has given this value instead.
     Excused { step: String, value: Value, error: ToolError },
+    /// A run has ended without its value, after working so long, before it was last resumed included.
+    Worked { ms: u64 },
 }
 
 /// Keeps the lines of one run. It only ever grows.
@@ -93,6 +114,10 @@ pub trait World: Send + Sync {
 
     /// The commit that the graph would answer about; `None` for changed files and when nobody knows.
     async fn graph_version(&self, commit: Option<&str>) -> Option<String>;
+
+    /// What tells two models apart that would answer to this name, or to none: provider, model, server, the content of a
+    /// script. `None` when nobody knows, and then nothing of an agent is cached.
+    async fn model_version(&self, model: Option<&str>) -> Option<String>;
 
     /// What became of a call.
     ///

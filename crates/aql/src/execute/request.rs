@@ -114,6 +114,7 @@ impl<'p> Run<'p> {
             correction: None,
             consent: self.options.consent,
             token: None,
+            allowance: None,
         })
     }
 
@@ -137,10 +138,11 @@ impl<'p> Run<'p> {
             }
             (_, Request::Call { tool, arguments, .. }) => json!({ "tool": tool, "arguments": arguments }),
             (_, Request::Agent(task)) => {
+                let version = self.ports.world.model_version(task.model.as_deref()).await?;
                 let definitions: Vec<_> =
                     task.tools.iter().map(|tool| (tool, self.definitions.get(tool))).collect();
                 json!({
-                    "model": task.model,
+                    "model": version,
                     "system": task.system,
                     "prompt": task.prompt,
                     "temperature": task.temperature,

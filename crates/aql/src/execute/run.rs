@@ -10,7 +10,7 @@ use tgp_contract::{Cancellation, Code, Effect, FileEffect, ToolDefinition, ToolE
 use tokio::sync::{Semaphore, mpsc};
 
 use super::block::Level;
-use super::bounds::{self, MAX_LIVE_ITEMS, MAX_NESTING, MAX_PARALLEL, MAX_STEPS};
+use super::bounds::{self, MAX_LIVE_ITEMS, MAX_PARALLEL, MAX_STEPS};
 use super::frame::{Frame, Inputs};
 use super::meter::Meter;
 use super::nursery::Nursery;
@@ -19,6 +19,8 @@ use super::path::{Prefix, extent, locate};
 use super::scope::{Failure, Scope, Stopped};
 use super::slots::Slots;
 use super::{Fate, How, Line, Ports, RunEvent, RunOptions, RunReport};
+use crate::check::is_select;
+use crate::plan::MAX_NESTING;
 use crate::{Budget, Kind, Plan, Step};
 
 /// Calls through the router where the budget says nothing.
@@ -45,6 +47,7 @@ pub(super) struct Run<'p> {
     /// Who works on a cached value at this moment, by its key.
     pub(super) flights: Mutex<HashMap<String, Weak<tokio::sync::Mutex<()>>>>,
     pub(super) nursery: Nursery<'p>,
+    began_ms: u64,
     events: mpsc::Sender<RunEvent>,
     nobody_listens: AtomicBool,
     steps: AtomicU64,
@@ -108,6 +111,7 @@ pub async fn run(
         live_items: Semaphore::new(MAX_LIVE_ITEMS),
         flights: Mutex::default(),
         nursery: Nursery::default(),
+        began_ms: began,
         events,
         nobody_listens: AtomicBool::new(false),
         steps: AtomicU64::new(0),
@@ -116,7 +120,7 @@ pub async fn run(
         tally: Mutex::default(),
     });
     let (id, query) = (options.id.clone(), plan.name.clone());
-    let resumed = !run.past.is_empty();
+    let resumed = !options.past.is_empty();
     run.tell(RunEvent::Run { id, query, steps: extent.steps, resumed }).await;
     let level = Level {
         frame: Frame::of_query(&plan.body, inputs),
@@ -136,6 +140,10 @@ pub async fn run(
         (Err(Stopped), None) => (Some(was_cancelled()), None, Value::Null),
         (Ok(value), None) => (None, None, value),
     };
+    if error.is_some() {
+        // The lines of steps that are done tell most of it, so a run does not fail for want of this one.
+        let _ = ports.journal.append(&Line::Worked { ms: run.worked_ms() });
+    }
     let tally = std::mem::take(&mut *run.tally.lock().unwrap_or_else(PoisonError::into_inner));
     let report = RunReport {
         run: options.id.clone(),
@@ -168,11 +176,12 @@ impl<'p> Run<'p> {
             self.block(level).await
         };
         let time = plan.budget.time.unwrap_or(DEFAULT_TIME);
+        let left = time.saturating_sub(Duration::from_millis(self.past.worked_ms()));
         let watch = async {
             tokio::select! {
                 biased;
                 () = cancelled => self.root.stop(),
-                () = tokio::time::sleep(time) => {
+                () = tokio::time::sleep(left) => {
                     let error = out_of_time(&plan.name, time);
                     self.root.fail_first(Failure { position: Vec::new(), step: None, error });
                 }
@@ -190,13 +199,12 @@ impl<'p> Run<'p> {
         self.nursery.with(all).await
     }
 
-    /// Looks at every step that was begun and has no end, before anything runs: one that may have happened is not made
-    /// twice.
+    /// Looks at every step that has begun to take effect and has no end, before anything runs: one that may have
+    /// happened is not made twice. An agent goes on in its session, which knows its own calls.
     async fn settle_open(&self) -> Result<(), Stopped> {
         for open in self.past.open() {
-            if matches!(open.step.kind, Kind::Agent(_))
-                || self.options.again.iter().any(|path| path == open.path)
-            {
+            let is_harmless = matches!(open.step.kind, Kind::Agent(_)) || self.only_reads(open.step);
+            if is_harmless || self.may_repeat(open.path) {
                 continue;
             }
             let fate = tokio::select! {
@@ -206,7 +214,6 @@ impl<'p> Run<'p> {
             };
             let error = match fate {
                 Ok(Fate::NotCarriedOut) => continue,
-                Ok(Fate::Unknown) if self.can_be_repeated(open.step) => continue,
                 Ok(Fate::Unknown) => may_have_happened(&open, None),
                 Ok(Fate::CarriedOut { entry }) => may_have_happened(&open, Some(entry)),
                 Err(error) => error,
@@ -226,15 +233,20 @@ impl<'p> Run<'p> {
                 self.definitions.get(tool).is_some_and(|definition| definition.effect == Effect::Read)
             }
             Kind::Graph { .. } => true,
-            Kind::Sql { sql, .. } => only_selects(sql),
+            Kind::Sql { sql, .. } => is_select(sql),
             _ => false,
         }
     }
 
-    /// Whether a step has changed nothing when its call left no record: the run of a forged tool is a transaction whose
-    /// record is there when its changes are.
-    fn can_be_repeated(&self, step: &Step) -> bool {
-        matches!(step.kind, Kind::Exec { .. }) || self.only_reads(step)
+    /// Whether somebody has allowed a step to be made once more, whatever became of it.
+    pub(super) fn may_repeat(&self, path: &str) -> bool {
+        self.options.again.iter().any(|again| again == path)
+    }
+
+    /// How long the run has worked, before it was resumed included.
+    pub(super) fn worked_ms(&self) -> u64 {
+        let now = self.ports.world.now_ms().saturating_sub(self.began_ms);
+        self.past.worked_ms().saturating_add(now)
     }
 
     /// Sends an event. Whoever does not listen any more misses nothing that matters; a run that was stopped does not
@@ -264,14 +276,19 @@ impl<'p> Run<'p> {
             self.has_lines.store(true, Ordering::Relaxed);
         }
         kept.map_err(|error| {
-            let error = error.detail("step", step);
             // A call is made after its line only, so nothing has happened without one.
             if !self.has_lines.load(Ordering::Relaxed) {
-                let _ = self.unwritable.set(error.clone());
+                let _ = self.unwritable.set(error.clone().detail("step", step));
             }
-            self.root.fail(Failure { position: Vec::new(), step: Some(step.to_owned()), error });
-            Stopped
+            self.unkept(error, step)
         })
+    }
+
+    /// Ends the run because a line of this step could not be kept.
+    pub(super) fn unkept(&self, error: ToolError, step: &str) -> Stopped {
+        let error = error.detail("step", step);
+        self.root.fail(Failure { position: Vec::new(), step: Some(step.to_owned()), error });
+        Stopped
     }
 
     /// One more step, of any kind.
@@ -326,7 +343,7 @@ pub(super) fn out_of_time(query: &str, time: Duration) -> ToolError {
     ToolError::new(Code::Budget, message)
         .detail("budget", "time")
         .detail("limit", u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
-        .help(format!("give `{query}` a larger `budget(time: …)`, and go on with the run by `--resume`"))
+        .help("begin a new run with a larger `budget(time: …)`, or let it do less")
 }
 
 fn may_have_happened(open: &Open<'_>, entry: Option<u64>) -> ToolError {
@@ -336,7 +353,7 @@ fn may_have_happened(open: &Open<'_>, entry: Option<u64>) -> ToolError {
             "step `{path}` was carried out before the run was interrupted (entry {entry} of the audit), and its value is not kept"
         ),
         None => format!(
-            "step `{path}` was begun before the run was interrupted, and nobody knows whether it happened"
+            "step `{path}` began to take effect before the run was interrupted, and nobody knows whether it happened"
         ),
     };
     let error = ToolError::new(Code::Integrity, message).detail("call", open.call).help(format!(
@@ -346,14 +363,4 @@ fn may_have_happened(open: &Open<'_>, entry: Option<u64>) -> ToolError {
         Some(entry) => error.detail("entry", entry),
         None => error,
     }
-}
-
-/// Whether a statement surely reads only. One that begins otherwise, or writes into something, is not asked further.
-fn only_selects(sql: &str) -> bool {
-    let mut words =
-        sql.split(|letter: char| !letter.is_alphanumeric() && letter != '_').filter(|word| !word.is_empty());
-    let begins = words.next().is_some_and(|word| word.eq_ignore_ascii_case("select"));
-    begins
-        && !sql.trim_end().trim_end_matches(';').contains(';')
-        && !words.any(|word| word.eq_ignore_ascii_case("into"))
 }

@@ -4,18 +4,21 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
-use serde_json::Value;
-use tgp_contract::{AgentTask, CallContext, CapabilityToken, Code, ToolCall, ToolError, ToolResult, Usage};
+use serde_json::{Value, json};
+use tgp_contract::{
+    AgentTask, Allowance, CallContext, CapabilityToken, Code, Effect, Spent, ToolCall, ToolError, ToolResult,
+    Usage,
+};
 
 use super::block::Level;
 use super::bounds;
 use super::composed::timed_out;
 use super::effect::{Came, Miss, MissKind};
-use super::meter::Used;
 use super::past::MISMATCH;
 use super::path::Here;
 use super::request::{Request, json_type};
 use super::run::{Run, was_cancelled};
+use super::testimony::Testimony;
 use crate::types::spell;
 use crate::{Mismatch, Step, Type};
 
@@ -27,16 +30,24 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Completes when an attempt is not wanted any more.
 type Stop<'a> = Shared<BoxFuture<'a, ()>>;
 
+/// One attempt at a step.
+pub(super) struct Attempt<'a> {
+    pub(super) step: &'a Step,
+    pub(super) here: &'a Here,
+    pub(super) request: &'a Request,
+    /// The id of the call, or the session of the agent.
+    pub(super) call: &'a str,
+    pub(super) number: u32,
+    pub(super) token: Option<CapabilityToken>,
+    /// What it uses is counted here.
+    pub(super) part: &'a Allowance,
+}
+
 impl<'p> Run<'p> {
-    pub(super) async fn attempt(
-        &self,
-        level: &Level<'p>,
-        step: &Step,
-        here: &Here,
-        request: &Request,
-        call: &str,
-        token: Option<CapabilityToken>,
-    ) -> Came {
+    /// # Errors
+    /// When the journal did not take the line before the effect. Then nothing has happened.
+    pub(super) async fn attempt(&self, level: &Level<'p>, one: Attempt<'_>) -> Result<Came, ToolError> {
+        let Attempt { step, here, request, call, number, token, part } = one;
         let timeout = step.options.timeout;
         let stop: Stop<'_> = async move {
             match timeout {
@@ -50,15 +61,28 @@ impl<'p> Run<'p> {
         }
         .boxed()
         .shared();
-        let mut used = Used::default();
-        let result = match request {
+        let (result, has_effect) = match request {
             Request::Call { tool, arguments, part } => {
                 let call = ToolCall { id: call.to_owned(), tool: tool.clone(), arguments: arguments.clone() };
-                self.call(step, call, *part, token, &stop).await
+                let testimony = Testimony::new(&self.ports.journal, &here.path, number);
+                let (result, has_changed) = self.call(step, call, *part, token, &stop, &testimony).await;
+                let is_effecting = testimony.close()?;
+                // Of a call that was given up before it took effect everybody knows that nothing has happened.
+                let result = match result {
+                    Err(Miss { kind: MissKind::Unknown, .. }) if !is_effecting => {
+                        Err(Miss { error: was_cancelled(), kind: MissKind::Cancelled })
+                    }
+                    result => result,
+                };
+                (result, has_changed || (is_effecting && !self.only_reads(step)))
             }
             Request::Agent(task) => {
-                let task = AgentTask { session: call.to_owned(), token, ..task.as_ref().clone() };
-                self.agent(level, step, task, &stop, &mut used).await
+                let (session, allowance) = (call.to_owned(), Some(part.clone()));
+                let task = AgentTask { session, token, allowance, ..task.as_ref().clone() };
+                let can_change = self.can_change(&task.tools);
+                let mut has_files = false;
+                let result = self.agent(step, task, &stop, part, &mut has_files).await;
+                (result, has_files || (can_change && part.spent().calls > 0))
             }
         };
         // What was taken back has either run out of its own time or was stopped with everything around it.
@@ -68,9 +92,18 @@ impl<'p> Run<'p> {
             }
             _ => miss,
         });
-        Came { result, used }
+        Ok(Came { result, has_effect })
     }
 
+    /// Whether one of these tools does more than to read.
+    fn can_change(&self, tools: &[String]) -> bool {
+        let only_reads = |tool: &String| {
+            self.definitions.get(tool).is_some_and(|definition| definition.effect == Effect::Read)
+        };
+        !tools.iter().all(only_reads)
+    }
+
+    /// One call. Answers also whether it says that it has changed something.
     async fn call(
         &self,
         step: &Step,
@@ -78,7 +111,8 @@ impl<'p> Run<'p> {
         part: Option<&'static str>,
         token: Option<CapabilityToken>,
         stop: &Stop<'_>,
-    ) -> Result<Value, Miss> {
+        testimony: &Testimony,
+    ) -> (Result<Value, Miss>, bool) {
         let context = CallContext {
             actor: self.options.actor.clone(),
             session: self.options.id.clone(),
@@ -88,73 +122,62 @@ impl<'p> Run<'p> {
             token,
         };
         let name = call.tool.clone();
-        let work = self.ports.tools.call(call, context, Box::pin(stop.clone()));
-        let record = awaited(work, stop).await?;
+        let witness = testimony.witness();
+        let work = self.ports.tools.call_witnessed(call, context, Box::pin(stop.clone()), witness);
+        let record = match awaited(work, stop).await {
+            Ok(record) => record,
+            Err(miss) => return (Err(miss), false),
+        };
+        let has_changed = !record.files.is_empty() || record.rows_changed.is_some_and(|rows| rows > 0);
         self.count_files(record.files);
-        let data = match record.result {
-            ToolResult::Done(data) => data,
-            ToolResult::Failed(error) => return Err(Miss::of(error, stop)),
+        let result = match record.result {
+            ToolResult::Done(data) => value_of(data, part, &name, step),
+            ToolResult::Failed(error) => Err(Miss::of(error, stop)),
         };
-        let value = match (part, data) {
-            (None, data) => data,
-            (Some(part), Value::Object(mut fields)) if fields.contains_key(part) => {
-                fields.swap_remove(part).unwrap_or_default()
-            }
-            // A forged tool that returns nothing has no result.
-            (Some("result"), Value::Object(_)) => Value::Null,
-            (Some(part), _) => {
-                let message = format!("`{name}` answered without `{part}`");
-                return Err(Miss { error: ToolError::new(Code::Internal, message), kind: MissKind::Failed });
-            }
-        };
-        bounds::check(&value).map_err(|error| Miss { error, kind: MissKind::Failed })?;
-        match step.checked.as_ref().map(|ty| ty.check(&value)) {
-            Some(Err(mismatch)) => Err(misfit(&mismatch)),
-            _ => Ok(value),
+        if matches!(result, Err(Miss { kind: MissKind::Unknown, .. })) {
+            // Whoever goes on must ask the records, also where no witness was called. That the line cannot be kept is
+            // told when the testimony is closed.
+            let _ = testimony.give();
         }
+        (result, has_changed)
     }
 
     /// An agent's work, and its corrections.
     async fn agent(
         &self,
-        level: &Level<'p>,
         step: &Step,
         mut task: AgentTask,
         stop: &Stop<'_>,
-        used: &mut Used,
+        part: &Allowance,
+        has_files: &mut bool,
     ) -> Result<Value, Miss> {
         let mut corrections = 0;
         loop {
-            // What this attempt has used is counted when it ends, and must not be given out twice.
-            task.max_tokens = match level.meter.tokens_left() {
-                Ok(left) => left.map(|left| left.saturating_sub(used.tokens)),
-                Err(exhausted) => return Err(Miss { error: exhausted.error, kind: MissKind::Failed }),
-            };
-            if task.max_tokens == Some(0) {
-                let error = ToolError::new(
-                    Code::Budget,
-                    "no tokens are left of the budget to correct the answer with",
-                )
-                .detail("budget", "tokens")
-                .help("give the query a larger `budget(tokens: …)`");
-                return Err(Miss { error, kind: MissKind::Failed });
-            }
+            part.begin_turn().map_err(|error| Miss { error, kind: MissKind::Failed })?;
+            task.max_tokens = part.tokens_left();
+            let before = part.spent();
             let work = self.ports.agents.work(task.clone(), Box::pin(stop.clone()));
             let done = match awaited(work, stop).await? {
                 Ok(done) => done,
                 Err(error) => {
                     let (usage, calls) = used_by(&error);
-                    used.add(usage, calls);
+                    settle(part, before, usage, calls);
+                    *has_files |= error.details.get("files").is_some_and(|files| files != &json!([]));
+                    if error.code == Code::Budget {
+                        // A bound of the agent's own may be what was left of the query's.
+                        let _ = part.begin_turn();
+                    }
                     return Err(Miss::of_agent(error, stop));
                 }
             };
-            used.add(done.usage, done.calls);
+            settle(part, before, done.usage, done.calls);
+            *has_files |= !done.files.is_empty();
             self.count_files(done.files);
             let mismatch = match answer(done.answer, json_type(step)) {
                 Ok(value) => {
                     return match bounds::check(&value) {
                         Ok(_) => Ok(value),
-                        Err(error) => Err(Miss { error, kind: MissKind::Failed }),
+                        Err(error) => Err(Miss { error, kind: MissKind::Unusable }),
                     };
                 }
                 Err(mismatch) => mismatch,
@@ -213,12 +236,35 @@ impl Miss {
     }
 }
 
-impl Used {
-    fn add(&mut self, usage: Usage, calls: u64) {
-        let tokens = usage.input_tokens.saturating_add(usage.output_tokens);
-        self.tokens = self.tokens.saturating_add(tokens);
-        self.calls = self.calls.saturating_add(calls);
+/// The value of a step in the answer of its call.
+fn value_of(data: Value, part: Option<&str>, tool: &str, step: &Step) -> Result<Value, Miss> {
+    let value = match (part, data) {
+        (None, data) => data,
+        (Some(part), Value::Object(mut fields)) if fields.contains_key(part) => {
+            fields.swap_remove(part).unwrap_or_default()
+        }
+        // A forged tool that returns nothing has no result.
+        (Some("result"), Value::Object(_)) => Value::Null,
+        (Some(part), _) => {
+            let message = format!("`{tool}` answered without `{part}`");
+            return Err(Miss { error: ToolError::new(Code::Internal, message), kind: MissKind::Unusable });
+        }
+    };
+    bounds::check(&value).map_err(|error| Miss { error, kind: MissKind::Unusable })?;
+    match &step.checked {
+        Some(ty) => ty.admit(value).map_err(|mismatch| misfit(&mismatch)),
+        None => Ok(value),
     }
+}
+
+/// Counts what an agent says it has used and did not take from its allowance.
+fn settle(part: &Allowance, before: Spent, usage: Usage, calls: u64) {
+    let now = part.spent();
+    let tokens = usage.input_tokens.saturating_add(usage.output_tokens);
+    part.add(Spent {
+        tokens: tokens.saturating_sub(now.tokens.saturating_sub(before.tokens)),
+        calls: calls.saturating_sub(now.calls.saturating_sub(before.calls)),
+    });
 }
 
 fn used_by(error: &ToolError) -> (Usage, u64) {
@@ -232,9 +278,9 @@ fn answer(text: String, ty: Option<&Type>) -> Result<Value, Mismatch> {
     let Some(ty) = ty else { return Ok(Value::String(text)) };
     let said = unfenced(text.trim());
     match serde_json::from_str::<Value>(said) {
-        Ok(value) => match ty.check(&value) {
+        Ok(value) => match ty.admit(value) {
             Err(_) if takes_words(ty) && ty.check(&Value::from(said)).is_ok() => Ok(Value::from(said)),
-            checked => checked.map(|()| value),
+            admitted => admitted,
         },
         // One of several texts is understood without its quotes as well.
         Err(_) if takes_words(ty) && ty.check(&Value::from(said)).is_ok() => Ok(Value::from(said)),
@@ -265,7 +311,7 @@ fn misfit(mismatch: &Mismatch) -> Miss {
     let error = ToolError::new(Code::Validation, format!("the value does not fit its type: {mismatch}"))
         .detail(
             MISMATCH,
-            serde_json::json!({ "path": mismatch.path, "expected": mismatch.expected, "found": mismatch.found }),
+            json!({ "path": mismatch.path, "expected": mismatch.expected, "found": mismatch.found }),
         )
         .help("change what the step is asked for, or its type after `as`");
     Miss { error, kind: MissKind::Misfit }

@@ -128,6 +128,9 @@ impl Parser<'_> {
     }
 
     fn primary(&mut self) -> Parsed<Expr> {
+        if self.begins_item() {
+            return Err(self.expected("a value", ""));
+        }
         let span = self.span();
         let form = match self.kind().clone() {
             TokenKind::Text(literal) => {
@@ -191,7 +194,7 @@ impl Parser<'_> {
         let start = self.expect("{", "")?;
         self.deeper(|parser| {
             let mut entries = Vec::new();
-            while !parser.is("}") && !parser.at_end() {
+            while !parser.is("}") && !parser.at_end() && !parser.begins_item() {
                 let before = parser.at;
                 match parser.entry() {
                     Ok(entry) => entries.push(entry),
@@ -207,7 +210,7 @@ impl Parser<'_> {
                 }
                 parser.eat(",");
             }
-            parser.expect("}", "these fields are never closed")?;
+            parser.close(start, "these fields are never closed")?;
             Ok(Object { entries, span: start.to(parser.behind()) })
         })
     }
@@ -225,6 +228,7 @@ impl Parser<'_> {
         let text = match self.kind().clone() {
             TokenKind::Name(text) => text,
             TokenKind::Text(literal) => {
+                self.told += usize::from(literal.wrong);
                 let found = match literal.pieces.as_slice() {
                     [] => Some(String::new()),
                     [Piece::Text(cooked)] => Some(cooked.text.clone()),
@@ -246,6 +250,7 @@ impl Parser<'_> {
     /// A text, whose holes are parsed now. Its token is the one that stands here.
     pub fn text(&mut self, literal: Literal) -> Parsed<Text> {
         self.advance();
+        self.told += usize::from(literal.wrong);
         let (long, span) = (literal.long, literal.span);
         let mut pieces = Vec::new();
         for piece in literal.pieces {
@@ -258,6 +263,7 @@ impl Parser<'_> {
                         at: 0,
                         depth: self.depth,
                         steps: self.steps,
+                        told: 0,
                         findings: self.findings,
                     };
                     let parsed = if inner.at_end() {
@@ -271,6 +277,8 @@ impl Parser<'_> {
                             if inner.at_end() { Ok(expr) } else { Err(inner.expected("`}}`", "")) }
                         })
                     };
+                    let told = inner.told;
+                    self.told += told;
                     // One hole that is wrong does not hide what is wrong in the others.
                     let expr = parsed.unwrap_or(Expr { form: ExprForm::Wrong, span, depth: 1 });
                     pieces.push(TextPiece::Hole(expr, span));
@@ -296,6 +304,9 @@ impl Parser<'_> {
     }
 
     fn type_term(&mut self) -> Parsed<TypeExpr> {
+        if self.begins_item() {
+            return Err(self.expected("a type", ""));
+        }
         let span = self.span();
         let mut ty = match self.kind().clone() {
             TokenKind::Name(name) => {
@@ -342,7 +353,7 @@ impl Parser<'_> {
     fn record(&mut self) -> Parsed<TypeExpr> {
         let start = self.expect("{", "")?;
         let mut fields = Vec::new();
-        while !self.is("}") && !self.at_end() {
+        while !self.is("}") && !self.at_end() && !self.begins_item() {
             let span = self.span();
             let name = self.key("write `name: Type`")?;
             let optional = self.eat("?");
@@ -352,7 +363,7 @@ impl Parser<'_> {
             fields.push(TypeField { name, optional, ty, span });
             self.eat(",");
         }
-        self.expect("}", "this type is never closed")?;
+        self.close(start, "this type is never closed")?;
         Ok(TypeExpr { form: TypeForm::Record(fields), span: start.to(self.behind()) })
     }
 }

@@ -267,8 +267,10 @@ impl Lexer<'_> {
             }
             return TokenKind::Wrong;
         };
+        let before = self.findings.len();
         let pieces = cook(self.source, parts, long, self.findings);
-        TokenKind::Text(Literal { pieces, long, span: Span::new(start, self.at) })
+        let wrong = self.findings.len() > before;
+        TokenKind::Text(Literal { pieces, long, wrong, span: Span::new(start, self.at) })
     }
 
     /// The raw parts of a text whose opening quotes were taken; `None` when it does not end.

@@ -25,7 +25,8 @@ pub(crate) fn cook(source: &Text, parts: Vec<Part>, long: bool, findings: &mut F
                     span.end = layout.end.min(span.end);
                 }
                 let begins_line = at == 0 && layout.first_line;
-                let cooked = Cook { source, layout: &layout, findings, cooked: Cooked::default() }.run(
+                let ends = at == last;
+                let cooked = Cook { source, layout: &layout, ends, findings, cooked: Cooked::default() }.run(
                     span,
                     long,
                     begins_line,
@@ -71,8 +72,7 @@ impl Layout {
                 && is_blank(raw.get(at + 1..).unwrap_or_default())
             {
                 let before = raw.get(..at).unwrap_or_default();
-                let before = before.strip_suffix('\r').unwrap_or(before);
-                layout.end = span.start + before.len();
+                layout.end = span.start + before.trim_end_matches('\r').len();
             }
         }
         let mut common: Option<String> = None;
@@ -103,7 +103,7 @@ fn indentations(raw: &str, followed: bool) -> impl Iterator<Item = &str> {
     lines.enumerate().filter_map(move |(at, line)| {
         let words = line.trim_start_matches([' ', '\t']);
         // Blanks up to a hole are an indentation, since the hole is something.
-        let before_hole = followed && at + 1 == count && words.is_empty();
+        let before_hole = followed && at + 1 == count;
         let blank = is_blank(words) && !before_hole;
         (!blank).then(|| line.get(..line.len() - words.len()).unwrap_or_default())
     })
@@ -116,6 +116,8 @@ fn shared(one: &str, other: &str) -> String {
 struct Cook<'a> {
     source: &'a Text,
     layout: &'a Layout,
+    /// Whether the text ends here, and no hole follows.
+    ends: bool,
     findings: &'a mut Findings,
     cooked: Cooked,
 }
@@ -138,7 +140,8 @@ impl Cook<'_> {
                     at = self.escape(at, span.end);
                     self.mark(at);
                 }
-                '\r' if rest.starts_with("\r\n") => {
+                // However many there are, they are the end of a line.
+                '\r' if rest.trim_start_matches('\r').starts_with('\n') => {
                     at += 1;
                     self.mark(at);
                 }
@@ -165,11 +168,13 @@ impl Cook<'_> {
         self.cooked.origins.push((cooked, at));
     }
 
-    /// How much of the beginning of a line is not part of the text.
+    /// How much of the beginning of a line is not part of the text: all of it where there is nothing but blanks, since
+    /// nobody sees how many there are.
     fn skipped(&self, line: &str) -> usize {
         let first = line.split('\n').next().unwrap_or_default();
-        if line.len() > first.len() && is_blank(first) {
-            return first.trim_end_matches('\r').len();
+        let whole = line.len() > first.len() || self.ends;
+        if whole && is_blank(first) {
+            return first.len();
         }
         if first.starts_with(&self.layout.indentation) { self.layout.indentation.len() } else { 0 }
     }

@@ -5,13 +5,14 @@ mod lexer;
 mod literal;
 mod parser;
 mod printer;
+mod recovery;
 pub(crate) mod text;
 pub(crate) mod token;
 pub(crate) mod tree;
 
 use self::text::{Span, Text};
 use self::token::Comment;
-use self::tree::File;
+use self::tree::{File, Item, Whole};
 use crate::Problems;
 use crate::problem::Findings;
 
@@ -32,14 +33,19 @@ pub(crate) fn parse(path: &str, text: &str, findings: &mut Findings) -> Unit {
         let message = format!("`{path}` has {} bytes, at most {MAX_SOURCE} are read", text.len());
         let problem = empty.problem(Span::default(), "too-large", message);
         findings.add(problem.help("put parts of it into files of their own and import them"));
-        return Unit { text: empty, file: File { items: Vec::new() }, comments: Vec::new() };
+        return Unit { text: empty, file: File::default(), comments: Vec::new() };
     }
     let text = Text::new(path, text);
     let before = findings.len();
     let words = lexer::words(&text, findings);
-    // From there on everything is text, or nothing is; more problems would only tell that.
+    // From there on everything is text, or nothing is; more problems would only tell that. Queries that are whole stay.
     if findings.has(before, &["unclosed-text", "unclosed-hole"]) {
-        return Unit { text, file: File { items: Vec::new() }, comments: Vec::new() };
+        let mut follows = Findings::default();
+        let mut file = parser::file(&text, &words.tokens, &mut follows);
+        let many = follows.has(0, &["too-many-steps"]);
+        file.items.retain(|item| !matches!(item, Item::Query(query) if many || query.whole != Whole::Yes));
+        file.blind = true;
+        return Unit { text, file, comments: words.comments };
     }
     let file = parser::file(&text, &words.tokens, findings);
     Unit { text, file, comments: words.comments }

@@ -1,9 +1,11 @@
 //! From words to a tree, by recursive descent. After a mistake it goes on with the next step, so that all are found.
 
+use super::recovery::declared;
 use super::text::{Span, Text};
 use super::token::{Token, TokenKind};
 use super::tree::{
-    Argument, Arguments, Block, Body, File, Import, Input, Item, Name, Query, Return, Step, TypeItem,
+    Argument, Arguments, Block, Body, File, Import, Input, Item, Lost, Name, Query, Return, Step, TypeItem,
+    Whole,
 };
 use crate::Problem;
 use crate::problem::Findings;
@@ -29,20 +31,32 @@ pub(crate) struct Parser<'a> {
     pub at: usize,
     pub depth: usize,
     pub steps: usize,
+    /// How often something was wrong, whether or not it was told here.
+    pub told: usize,
     pub findings: &'a mut Findings,
 }
 
 pub(crate) fn file(source: &Text, tokens: &[Token], findings: &mut Findings) -> File {
-    let mut parser = Parser { source, tokens, at: 0, depth: 0, steps: 0, findings };
-    let mut items = Vec::new();
+    let mut parser = Parser { source, tokens, at: 0, depth: 0, steps: 0, told: 0, findings };
+    let (mut items, mut blind) = (Vec::new(), false);
     while !parser.at_end() {
-        let before = parser.at;
+        let (before, told) = (parser.at, parser.told);
         match parser.item() {
-            Ok(item) => items.push(item),
-            Err(Told) => parser.skip_item(before),
+            Ok(item) if parser.told == told || matches!(item, Item::Query(_)) => items.push(item),
+            // What it declares has a name that can be kept, unless it is an import.
+            Ok(item) => blind |= matches!(item, Item::Import(_)),
+            Err(Told) => {
+                blind |= !parser.declares(before);
+                parser.skip_item(before);
+                // A bracket that closes nothing belongs to what ended too early.
+                if parser.closes_more(before) && !matches!(items.last(), Some(Item::Import(_))) {
+                    items.pop();
+                }
+            }
         }
     }
-    File { items }
+    let lost = if parser.told > 0 { declared(tokens) } else { Vec::new() };
+    File { items, lost, blind }
 }
 
 /// Stands behind the last token, where there should be an end and is none.
@@ -121,6 +135,7 @@ impl Parser<'_> {
     }
 
     pub fn tell(&mut self, problem: Problem) -> Told {
+        self.told += 1;
         self.findings.add(problem);
         Told
     }
@@ -128,6 +143,7 @@ impl Parser<'_> {
     /// Tells what is missing here. Of something that was told to be wrong nothing more is said.
     pub fn expected(&mut self, wanted: &str, help: &str) -> Told {
         if matches!(self.kind(), TokenKind::Wrong) {
+            self.told += 1;
             return Told;
         }
         let message = format!("{wanted} is expected here, not {}", self.found());
@@ -153,7 +169,9 @@ impl Parser<'_> {
 
     pub fn name(&mut self, what: &str, help: &str) -> Parsed<Name> {
         let span = self.span();
-        if let TokenKind::Name(text) = self.kind() {
+        if let TokenKind::Name(text) = self.kind()
+            && !self.begins_item()
+        {
             let text = text.clone();
             self.advance();
             return Ok(Name { text, span });
@@ -172,39 +190,6 @@ impl Parser<'_> {
         let parsed = parse(self);
         self.depth -= 1;
         parsed
-    }
-
-    /// Passes everything up to where `stop` says, whole brackets at once, and never the bracket that closes this level.
-    pub fn skip(&mut self, stop: impl Fn(&Self) -> bool) {
-        let mut open = 0_usize;
-        while !self.at_end() {
-            match self.kind() {
-                TokenKind::Symbol("{" | "(" | "[") => open += 1,
-                TokenKind::Symbol("}" | ")" | "]") if open == 0 => return,
-                TokenKind::Symbol("}" | ")" | "]") => open -= 1,
-                _ if open == 0 && stop(self) => return,
-                _ => {}
-            }
-            self.advance();
-        }
-    }
-
-    fn begins_item(&self) -> bool {
-        self.begins_line()
-            && matches!(
-                (self.kind(), self.kind_at(1)),
-                (TokenKind::Name(word), TokenKind::Name(_)) if word == "type" || word == "query"
-            )
-            || self.is_word("import") && matches!(self.kind_at(1), TokenKind::Text(_))
-    }
-
-    fn skip_item(&mut self, before: usize) {
-        if self.at == before {
-            self.advance();
-        }
-        while !self.at_end() && !self.begins_item() {
-            self.advance();
-        }
     }
 
     fn item(&mut self) -> Parsed<Item> {
@@ -233,9 +218,10 @@ impl Parser<'_> {
             return Ok(Item::Type(TypeItem { name, ty, equals, span }));
         }
         if self.is_word("query") {
-            return self.query(start).map(Item::Query);
+            return self.query(start).map(|query| Item::Query(Box::new(query)));
         }
         if matches!(self.kind(), TokenKind::Wrong) {
+            self.told += 1;
             return Err(Told);
         }
         let found = self.found();
@@ -253,6 +239,7 @@ impl Parser<'_> {
         let name = self.name("the name of the query", "write `query Name { … }`")?;
         let mut inputs = Vec::new();
         let mut inputs_span = None;
+        let told = self.told;
         if self.is("(") {
             let open = self.span();
             self.advance();
@@ -268,14 +255,21 @@ impl Parser<'_> {
             if !self.is("(") {
                 return Err(self.expected("`(`", "write `budget(tokens: 50000, time: 10m)`"));
             }
-            budget = Some(self.arguments("budget")?);
+            let told = self.told;
+            budget = Some(self.arguments("budget")?).filter(|_| self.told == told);
         }
         if !self.is("{") {
             return Err(self.expected("`{`", "the steps of a query stand in braces"));
         }
+        let head = self.told;
         let body = self.block()?;
         let span = start.to(body.span);
-        Ok(Query { name, inputs, inputs_span, budget, body, span })
+        let whole = match (head > told, self.told > head) {
+            (true, _) => Whole::Inputs,
+            (false, true) => Whole::Block,
+            (false, false) => Whole::Yes,
+        };
+        Ok(Query { name, inputs, inputs_span, budget, body, whole, span })
     }
 
     fn input(&mut self) -> Parsed<Input> {
@@ -301,6 +295,9 @@ impl Parser<'_> {
         loop {
             if self.eat(close) {
                 return Ok(());
+            }
+            if self.begins_item() {
+                return Err(self.missing(&format!("`{close}`"), ""));
             }
             let before = self.at;
             if one(self).is_err() {
@@ -328,7 +325,9 @@ impl Parser<'_> {
         self.deeper(|parser| {
             let mut steps: Vec<Step> = Vec::new();
             let mut returned: Option<Return> = None;
-            while !parser.is("}") && !parser.at_end() {
+            let (mut lost, mut broken) = (Lost::default(), false);
+            // Where another query begins, this block was never closed.
+            while !parser.is("}") && !parser.at_end() && !parser.begins_item() {
                 let before = parser.at;
                 let returns = parser.is_word("return") && !parser.is_at(1, ":");
                 let parsed = if returns {
@@ -337,32 +336,30 @@ impl Parser<'_> {
                     parser.step_after(&returned, &mut steps)
                 };
                 if parsed.is_err() {
-                    if parser.at == before {
-                        parser.advance();
+                    broken = true;
+                    // It may be the rest of what stands before it.
+                    let same_line = !parser.line_begins(before);
+                    let lacks_body = |step: &Step| step.body.is_none() && step.kind.text != "merge";
+                    match (&mut returned, steps.last_mut()) {
+                        (Some(returned), _) => returned.broken = true,
+                        (None, Some(step)) if same_line || lacks_body(step) => step.lose(),
+                        _ => {}
                     }
-                    parser.skip(Parser::begins_step);
-                    // Brackets that close nothing here belong to what was wrong.
-                    while parser.is(")") || parser.is("]") {
-                        parser.advance();
-                        parser.skip(Parser::begins_step);
-                    }
+                    parser.skip_step(before, &mut lost);
+                } else if steps.last().is_some_and(|step| step.broken) {
+                    parser.names_since(before, &mut lost);
                 }
                 parser.eat(",");
             }
-            parser.expect("}", "this block is never closed")?;
-            Ok(Block { steps, returned, span: start.to(parser.behind()) })
+            parser.close(start, "this block is never closed")?;
+            Ok(Block { steps, returned, lost, broken, span: start.to(parser.behind()) })
         })
-    }
-
-    fn begins_step(&self) -> bool {
-        let named = matches!(self.kind(), TokenKind::Name(_)) && self.is_at(1, ":");
-        let kind = matches!(self.kind_at(2), TokenKind::Name(_));
-        named && (kind || self.begins_line()) || self.is_word("return") && self.begins_line()
     }
 
     fn returned(&mut self, returned: &mut Option<Return>) -> Parsed<()> {
         let start = self.span();
         self.advance();
+        let told = self.told;
         let value = self.expression()?;
         let span = start.to(value.span);
         if let Some(first) = returned {
@@ -372,7 +369,7 @@ impl Parser<'_> {
                 problem.label(first, "the first one").help("put them into one object: `return { a, … }`"),
             ));
         }
-        *returned = Some(Return { value, span });
+        *returned = Some(Return { value, broken: self.told > told, span });
         Ok(())
     }
 
@@ -403,16 +400,22 @@ impl Parser<'_> {
             );
         }
         self.expect(":", "a step is written `name: kind(…) { … }`")?;
-        let kind = self.name("the kind of the step", &format!("there are {}", listed(KINDS)))?;
+        let told = self.told;
+        let mut kind = self.name("the kind of the step", &format!("there are {}", listed(KINDS)))?;
         if !KINDS.contains(&kind.text.as_str()) {
-            let help = match nearest(&kind.text, KINDS) {
+            let near = nearest(&kind.text, KINDS);
+            let help = match near {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("there are {}", listed(KINDS)),
             };
             let message = format!("`{}` is no kind of step", kind.text);
-            return Err(self.tell(self.source.problem(kind.span, "unknown-kind", message).help(help)));
+            let told = self.tell(self.source.problem(kind.span, "unknown-kind", message).help(help));
+            // What follows is read as if it were the one that was meant.
+            kind.text = near.ok_or(told)?.to_owned();
         }
+        let before = self.told;
         let arguments = if self.is("(") { Some(self.arguments(&kind.text)?) } else { None };
+        let arguments = arguments.filter(|_| self.told == before);
         let mut ty = None;
         if self.is_word("as") && !self.is_at(1, ":") {
             self.advance();
@@ -420,12 +423,17 @@ impl Parser<'_> {
         }
         let mut body = None;
         let mut otherwise = None;
+        let mut broken = self.told > told;
         if self.is("{") {
             body = Some(if matches!(kind.text.as_str(), "map" | "when") {
                 Body::Block(self.block()?)
             } else {
                 Body::Object(self.object()?)
             });
+            if matches!(body, Some(Body::Object(_))) && self.told > before {
+                body = None;
+                broken = true;
+            }
             if self.is_word("else") && !self.is_at(1, ":") {
                 if kind.text != "when" {
                     let message = format!("`{}` has no `else`", kind.text);
@@ -446,7 +454,7 @@ impl Parser<'_> {
             }
         }
         let span = name.span.to(self.behind());
-        Ok(Step { name, kind, arguments, ty, body, otherwise, span })
+        Ok(Step { name, kind, arguments, ty, body, otherwise, broken, span })
     }
 
     /// What stands in parentheses behind a kind.

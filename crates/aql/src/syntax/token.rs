@@ -33,6 +33,8 @@ pub(crate) struct Literal {
     pub pieces: Vec<Piece>,
     /// Whether it is in three quotes.
     pub long: bool,
+    /// Whether a problem was told of what it says.
+    pub wrong: bool,
     pub span: Span,
 }
 

@@ -6,16 +6,20 @@ use super::text::Span;
 use super::token::Cooked;
 use crate::plan::Comparison;
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct File {
     pub items: Vec<Item>,
+    /// Names of types and queries that are there and could not be parsed.
+    pub lost: Vec<String>,
+    /// Whether an import was lost, so that nobody knows all the names of this file.
+    pub blind: bool,
 }
 
 #[derive(Debug)]
 pub(crate) enum Item {
     Import(Import),
     Type(TypeItem),
-    Query(Query),
+    Query(Box<Query>),
 }
 
 impl Item {
@@ -50,7 +54,18 @@ pub(crate) struct Query {
     pub inputs_span: Option<Span>,
     pub budget: Option<Arguments>,
     pub body: Block,
+    pub whole: Whole,
     pub span: Span,
+}
+
+/// How much of a query could be parsed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Whole {
+    Yes,
+    /// Something inside its block is missing.
+    Block,
+    /// Something of its inputs is missing, perhaps more.
+    Inputs,
 }
 
 #[derive(Debug)]
@@ -65,13 +80,27 @@ pub(crate) struct Input {
 pub(crate) struct Block {
     pub steps: Vec<Step>,
     pub returned: Option<Return>,
+    /// What may be there besides.
+    pub lost: Lost,
+    /// Whether a step or the `return` could not be parsed, so that nobody knows its value.
+    pub broken: bool,
     /// From brace to brace.
     pub span: Span,
+}
+
+/// Names in stretches of a block that could not be parsed; each of them can be that of a step.
+#[derive(Debug, Default)]
+pub(crate) struct Lost {
+    pub names: Vec<String>,
+    /// Whether a step has lost its name, so that it can be any.
+    pub any: bool,
 }
 
 #[derive(Debug)]
 pub(crate) struct Return {
     pub value: Expr,
+    /// Whether a problem was told of something inside.
+    pub broken: bool,
     pub span: Span,
 }
 
@@ -83,7 +112,17 @@ pub(crate) struct Step {
     pub ty: Option<TypeExpr>,
     pub body: Option<Body>,
     pub otherwise: Option<Block>,
+    /// Whether a problem was told of something inside, blocks left out. Only the parts that are whole are there then.
+    pub broken: bool,
     pub span: Span,
+}
+
+impl Step {
+    /// Forgets what was parsed, because it was not all of it.
+    pub fn lose(&mut self) {
+        self.broken = true;
+        (self.arguments, self.body, self.otherwise) = (None, None, None);
+    }
 }
 
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! Values against types: whether one fits, where it does not, and the JSON Schema that tells a model the same.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Number, Value, json};
 
 use super::{Record, Type};
 
@@ -10,8 +10,8 @@ const MAX_NAMED: usize = 12;
 const MAX_SHOWN_CHARS: usize = 60;
 /// Levels of a type that a message spells out.
 const MAX_SPELLED_LEVELS: usize = 3;
-/// From here on a double has no fractions, so it says nothing about being an integer.
-const EXACT_INTEGERS: f64 = 9_007_199_254_740_992.0;
+/// Two to the power of 63: the first double that is too large for an `Int`. Its negative is the least that is not.
+const INT_END: f64 = 9_223_372_036_854_775_808.0;
 
 /// Where a value is not what its type says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,7 +42,18 @@ impl Type {
         check(self, value, &mut String::new())
     }
 
-    /// A JSON Schema that takes the same values.
+    /// The value as one of this type: JSON knows no integers, so `1.0` and `1e3` become `1` and `1000` where an `Int` is
+    /// meant. To be used wherever a value comes in from outside.
+    ///
+    /// # Errors
+    /// The first place where it does not fit.
+    pub fn admit(&self, mut value: Value) -> Result<Value, Mismatch> {
+        self.check(&value)?;
+        make_whole(self, &mut value);
+        Ok(value)
+    }
+
+    /// A JSON Schema that takes the same values, but for integers that are out of range: few models know of bounds.
     #[must_use]
     pub fn to_schema(&self) -> Value {
         match self {
@@ -78,10 +89,7 @@ fn check(ty: &Type, value: &Value, path: &mut String) -> Result<(), Mismatch> {
     let fits = match (ty, value) {
         (Type::Any, _) | (Type::String, Value::String(_)) | (Type::Float, Value::Number(_)) => true,
         (Type::Bool, Value::Bool(_)) | (Type::Null, Value::Null) => true,
-        (Type::Int, Value::Number(number)) => {
-            let is_whole = |double: f64| double.fract() == 0.0 && double.abs() <= EXACT_INTEGERS;
-            !number.is_f64() || number.as_f64().is_some_and(is_whole)
-        }
+        (Type::Int, Value::Number(number)) => whole(number).is_some(),
         (Type::Choice(texts), Value::String(text)) => texts.contains(text),
         (Type::List(of), Value::Array(items)) => {
             for (index, item) in items.iter().enumerate() {
@@ -94,6 +102,42 @@ fn check(ty: &Type, value: &Value, path: &mut String) -> Result<(), Mismatch> {
         _ => false,
     };
     if fits { Ok(()) } else { Err(Mismatch { path: path.clone(), expected: spell(ty), found: found(value) }) }
+}
+
+/// The integer that a number is, if it has no fraction and is in range.
+fn whole(number: &Number) -> Option<i64> {
+    if !number.is_f64() {
+        return number.as_i64();
+    }
+    let double = number.as_f64().filter(|double| double.fract() == 0.0)?;
+    let is_in_range = (-INT_END..INT_END).contains(&double);
+    #[expect(clippy::cast_possible_truncation, reason = "it has no fraction and is in range")]
+    is_in_range.then_some(double as i64)
+}
+
+/// Spells the integers of a value that fits its type without a point. Of several types the first that fits is meant.
+fn make_whole(ty: &Type, value: &mut Value) {
+    match (ty, value) {
+        (Type::Int, Value::Number(number)) => {
+            if let Some(integer) = whole(number) {
+                *number = Number::from(integer);
+            }
+        }
+        (Type::List(of), Value::Array(items)) => items.iter_mut().for_each(|item| make_whole(of, item)),
+        (Type::Record(record), Value::Object(fields)) => {
+            for (name, field) in &record.fields {
+                if let Some(value) = fields.get_mut(name) {
+                    make_whole(&field.ty, value);
+                }
+            }
+        }
+        (Type::OneOf(types), value) => {
+            if let Some(ty) = types.iter().find(|ty| ty.check(value).is_ok()) {
+                make_whole(ty, value);
+            }
+        }
+        _ => {}
+    }
 }
 
 fn check_record(record: &Record, fields: &Map<String, Value>, path: &mut String) -> Result<(), Mismatch> {

@@ -16,8 +16,12 @@ fn begun(step: &str, attempt: u32) -> Line {
     Line::Begun { step: step.to_owned(), attempt, call: format!("{step}#{attempt}") }
 }
 
+fn effecting(step: &str, attempt: u32) -> Line {
+    Line::Effecting { step: step.to_owned(), attempt }
+}
+
 fn done(step: &str, value: Value) -> Line {
-    Line::Done { step: step.to_owned(), value, tokens: 0, calls: 1, cached: false }
+    Line::Done { step: step.to_owned(), value, tokens: 0, calls: 1, cached: false, worked_ms: 0 }
 }
 
 async fn go_on(fake: &Arc<Fake>, plan: &Plan, past: Vec<Line>, again: &[&str]) -> (RunReport, Vec<RunEvent>) {
@@ -38,12 +42,12 @@ async fn what_became_of_a_step_decides_whether_it_is_made_again() {
     let graph =
         || step("s", Kind::Graph { cypher: "MATCH (f) RETURN f".into(), commit: None, params: empty() }, &[]);
     let carried_out = Fate::CarriedOut { entry: 7 };
-    // Whether it is made again when its fate is: carried out, not carried out, unknown.
+    // Whether it is made again when it has begun to take effect and its fate is: carried out, not carried out, unknown.
     let cases: Vec<(Step, [bool; 3])> = vec![
-        (read("s", empty(), &[]), [false, true, true]),
-        (graph(), [false, true, true]),
-        (exec("s"), [false, true, true]),
-        (sql("s", " select 1;"), [false, true, true]),
+        (read("s", empty(), &[]), [true, true, true]),
+        (graph(), [true, true, true]),
+        (exec("s"), [false, true, false]),
+        (sql("s", " select 1;"), [true, true, true]),
         (tool("s", "fs_write", empty(), &[]), [false, true, false]),
         (sql("s", "UPDATE t SET a = 1"), [false, true, false]),
         (sql("s", "select 1 into t"), [false, true, false]),
@@ -56,7 +60,12 @@ async fn what_became_of_a_step_decides_whether_it_is_made_again() {
             let fake = Arc::new(Fake::new(|_| reply(json!({ "result": 1, "results": [] }))));
             fake.fates.lock().unwrap().insert("s#1".to_owned(), fate.clone());
             let plan = plan(vec![read("first", empty(), &[]), step.clone().at(4)], reference(1));
+            // Without a line about its effect it has had none, whatever anybody says.
             let (report, _) = go_on(&fake, &plan, vec![begun("s", 1)], &[]).await;
+            assert_eq!((report.error, fake.ids().len()), (None, 2), "{step:?} {fate:?}");
+            fake.calls.lock().unwrap().clear();
+            let past = vec![begun("s", 1), effecting("s", 1)];
+            let (report, _) = go_on(&fake, &plan, past.clone(), &[]).await;
             if is_made {
                 assert_eq!(
                     (report.error, fake.ids()),
@@ -74,7 +83,7 @@ async fn what_became_of_a_step_decides_whether_it_is_made_again() {
             assert!(error.help_of().unwrap().contains("--again s"));
             assert_eq!(error.details.get("entry"), (fate == carried_out).then_some(&json!(7)));
             // Whoever allows it gets it, under an id that was not used before.
-            let (report, _) = go_on(&fake, &plan, vec![begun("s", 1)], &["s"]).await;
+            let (report, _) = go_on(&fake, &plan, past, &["s"]).await;
             assert_eq!((report.error, fake.ids().contains(&"s#2".to_owned())), (None, true));
         }
     }
@@ -121,8 +130,14 @@ async fn a_value_that_fits_no_more_is_asked_for_again() {
 async fn an_agent_goes_on_in_its_session_unless_it_could_not_be_corrected() {
     let plan = plan(vec![agent("a", value(json!("x")), &[]).typed(Type::Int)], reference(0));
     let line = |session: &str| Line::Begun { step: "a".into(), attempt: 1, call: session.into() };
-    let failed =
-        |error: ToolError| Line::Failed { step: "a".into(), attempt: 1, error, tokens: 11, calls: 3 };
+    let failed = |error: ToolError| Line::Failed {
+        step: "a".into(),
+        attempt: 1,
+        error,
+        tokens: 11,
+        calls: 3,
+        happened: false,
+    };
     let misfit = ToolError::new(Code::Validation, "no").detail("mismatch", json!({}));
     let cases = [
         (vec![line("r1-xyz")], "r1-xyz", (10, 2)),
@@ -151,6 +166,7 @@ async fn a_step_that_was_given_up_stays_so_and_nobody_asks_about_what_was_in_it(
     let error = ToolError::new(Code::Runtime, "it was so");
     let past = vec![
         begun("each[0].w", 1),
+        effecting("each[0].w", 1),
         begun("each[1].w", 1),
         Line::Excused { step: "each".into(), value: json!(null), error },
     ];
@@ -174,6 +190,7 @@ async fn budgets_count_what_was_used_before() {
         error: ToolError::new(Code::Runtime, "no"),
         tokens: 0,
         calls: 1,
+        happened: false,
     };
     let past = vec![begun("a", 1), done("a", json!(1)), begun("sub.x", 1), spent.clone()];
     let (report, _) = go_on(&fake, &outer, past.clone(), &[]).await;

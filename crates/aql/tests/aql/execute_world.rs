@@ -13,6 +13,7 @@ use tgp_aql::{
 use tgp_contract::{
     Actor, AgentRunner, AgentTask, AgentWork, CallContext, CallRecord, Cancellation, CapabilityToken, Code,
     Consent, Effect, ExecutionPath, ToolCall, ToolCaller, ToolDefinition, ToolError, ToolName, ToolResult,
+    Witness,
 };
 use tokio::sync::mpsc;
 
@@ -22,10 +23,21 @@ pub struct Reply {
     pub result: Result<Value, ToolError>,
     /// Goes on though it was cancelled.
     pub is_stubborn: bool,
+    pub effect: Takes,
+}
+
+/// When a call takes effect.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Takes {
+    /// As its tool is said to: one that reads never, every other at its end.
+    AtTheEnd,
+    /// Before it takes its time.
+    AtOnce,
+    Never,
 }
 
 pub fn reply(value: Value) -> Reply {
-    Reply { delay: Duration::from_millis(1), result: Ok(value), is_stubborn: false }
+    Reply { delay: Duration::from_millis(1), result: Ok(value), is_stubborn: false, effect: Takes::AtTheEnd }
 }
 
 pub fn refuse(code: Code) -> Reply {
@@ -33,10 +45,16 @@ pub fn refuse(code: Code) -> Reply {
         delay: Duration::from_millis(1),
         result: Err(ToolError::new(code, "it was refused")),
         is_stubborn: false,
+        effect: Takes::Never,
     }
 }
 
 impl Reply {
+    pub fn taking(mut self, effect: Takes) -> Self {
+        self.effect = effect;
+        self
+    }
+
     pub fn after(mut self, milliseconds: u64) -> Self {
         self.delay = Duration::from_millis(milliseconds);
         self
@@ -65,7 +83,13 @@ pub struct Fake {
     pub journal_room: Mutex<usize>,
     pub cache: Mutex<HashMap<String, Value>>,
     pub fates: Mutex<BTreeMap<String, Fate>>,
+    /// That of all other calls.
+    pub usual_fate: Mutex<Fate>,
+    pub witnesses: Mutex<Vec<Witness>>,
     pub version: Mutex<Option<String>>,
+    pub model: Mutex<Option<String>>,
+    /// Ids of calls that have taken effect, in order.
+    pub effects: Mutex<Vec<String>>,
     running: AtomicUsize,
     most_running: AtomicUsize,
 }
@@ -84,7 +108,11 @@ impl Fake {
             journal_room: Mutex::new(usize::MAX),
             cache: Mutex::default(),
             fates: Mutex::default(),
+            usual_fate: Mutex::new(Fate::Unknown),
+            witnesses: Mutex::default(),
             version: Mutex::new(Some("v1".to_owned())),
+            model: Mutex::new(Some("m1".to_owned())),
+            effects: Mutex::default(),
             running: AtomicUsize::new(0),
             most_running: AtomicUsize::new(0),
         }
@@ -165,10 +193,29 @@ impl ToolCaller for Fake {
         ]
     }
 
-    async fn call(&self, call: ToolCall, context: CallContext, cancellation: Cancellation<'_>) -> CallRecord {
+    async fn call(&self, _: ToolCall, _: CallContext, _: Cancellation<'_>) -> CallRecord {
+        panic!("a run makes no call without a witness");
+    }
+
+    async fn call_witnessed(
+        &self,
+        call: ToolCall,
+        context: CallContext,
+        cancellation: Cancellation<'_>,
+        witness: Witness,
+    ) -> CallRecord {
         let _running = self.enter();
         self.calls.lock().unwrap().push((call.clone(), context.clone()));
-        let Reply { delay, result, is_stubborn } = (self.tool)(&call);
+        self.witnesses.lock().unwrap().push(witness.clone());
+        let Reply { delay, result, is_stubborn, effect } = (self.tool)(&call);
+        let reads = matches!(call.tool.as_str(), "fs_read" | "graph_query");
+        let take_effect = || {
+            witness()?;
+            self.effects.lock().unwrap().push(call.id.clone());
+            // An effect has parts, and each asks.
+            witness()
+        };
+        let at_once = if effect == Takes::AtOnce { take_effect() } else { Ok(()) };
         let result = if is_stubborn {
             tokio::time::sleep(delay).await;
             result
@@ -178,6 +225,10 @@ impl ToolCaller for Fake {
                 () = cancellation => Err(cancelled()),
                 () = tokio::time::sleep(delay) => result,
             }
+        };
+        let result = match at_once {
+            Ok(()) if effect == Takes::AtTheEnd && !reads && result.is_ok() => take_effect().and(result),
+            at_once => at_once.and(result),
         };
         CallRecord {
             serial: 0,
@@ -260,8 +311,14 @@ impl World for Fake {
         Some(format!("{version}:{}", commit.unwrap_or("latest")))
     }
 
+    async fn model_version(&self, model: Option<&str>) -> Option<String> {
+        let version = self.model.lock().unwrap().clone()?;
+        Some(format!("{version}:{}", model.unwrap_or("usual")))
+    }
+
     async fn fate(&self, _session: &str, call: &str) -> Result<Fate, ToolError> {
-        Ok(self.fates.lock().unwrap().get(call).cloned().unwrap_or(Fate::Unknown))
+        let usual = self.usual_fate.lock().unwrap().clone();
+        Ok(self.fates.lock().unwrap().get(call).cloned().unwrap_or(usual))
     }
 }
 

@@ -93,29 +93,87 @@ fn planned_calls_have_their_arguments_where_they_are_constant() {
         .iter()
         .flat_map(|step| &step.planned)
         .map(|call| {
-            format!("{} {}", call.tool, call.arguments.as_ref().map_or("?".to_owned(), ToString::to_string))
+            let arguments = call.arguments.as_ref().map_or("?".to_owned(), ToString::to_string);
+            format!("{} {arguments}{}", call.tool, if call.partial { " and more" } else { "" })
         })
         .collect();
     let expected = [
         "fs_read {\"path\":\"a\"}",
         "exec_tool {\"path\":\"tools/math/fib.ts\",\"args\":{\"n\":3}}",
-        "exec_tool ?",
+        "exec_tool {\"path\":\"tools/math/fib.ts\",\"args\":{}} and more",
         "graph_query {\"query\":\"MATCH (n) RETURN n\",\"params\":{},\"commit\":\"v1\"}",
         "exec_sql {\"sql\":\"SELECT :a\",\"params\":{\"a\":1}}",
-        "fs_read ?",
-        "search_grep ?",
+        "fs_read ? and more",
+        "search_grep ? and more",
     ];
     assert_eq!(calls, expected);
+}
+
+fn foreseen(verdict: &str, rule: &str) -> Foreseen {
+    Foreseen { gate: "policy".to_owned(), verdict: verdict.to_owned(), rule: rule.to_owned() }
+}
+
+#[test]
+fn a_table_fits_where_it_can_and_has_the_columns_it_needs() {
+    let mut explanation = explained(
+        "query X($path: String) {
+          source: tool(fs_read, retry: 2) { path: $path }
+          counted: exec(\"tools/text/words.ts\") { text: source.content }
+          users: graph(\"MATCH (f:File)-[:IMPORTS]->(:File {path: $path}) RETURN f.path AS path\") { path: $path }
+          each: map(user in users) { note: agent(tools: [fs_read, search_grep, fs_write]) { prompt: \"{{user.path}}\" } }
+          editor: agent() { prompt: \"{{each}} {{counted}} {{source}} {{users}}\" }
+        }",
+    );
+    for call in explanation.steps.iter_mut().flat_map(|step| &mut step.planned) {
+        let ask = call.tool == "exec_tool" || call.tool == "fs_write";
+        let (verdict, rule) = if ask { ("ask", "default/execute") } else { ("allow", "reads") };
+        call.gates.push(foreseen(verdict, rule));
+    }
+    let text = explanation.text();
+    let agents: Vec<&str> = text.lines().filter(|line| line.contains("each[].note")).collect();
+    assert!(
+        agents[0].ends_with("fs_read, search_grep: allow (reads); fs_write: ask (default/execute)"),
+        "{text}"
+    );
+    // Without the one that says much, everything fits.
+    explanation.steps[4].planned.clear();
+    let text = explanation.text();
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    assert!(
+        text.contains(" TOKENS ") && text.contains("ask (default/execute)") && text.contains('…'),
+        "{text}"
+    );
+    let plain = explained("query X { a: tool(fs_read) { path: \"a\" } }").text();
+    assert!(!plain.contains("TOKENS") && plain.contains("estimated: 1 call\n"), "{plain}");
+}
+
+#[test]
+fn every_way_to_show_a_plan_names_its_steps_alike() {
+    let explanation = explained(
+        "query Sub { final: merge(x: 1) }
+         query X { m: map(i in [1]) { c: when(i == 1) { x: merge(i) } else { y: query(Sub) } } }",
+    );
+    let names: Vec<&str> = explanation.steps.iter().map(|step| step.step.as_str()).collect();
+    let expected = ["m", "m[].c", "m[].c.x", "m[].c[else].y", "m[].c[else].y.final"];
+    assert_eq!(names, expected);
+    let (text, mermaid, dot) = (explanation.text(), explanation.mermaid(), explanation.dot());
+    let json = serde_json::to_value(&explanation).unwrap();
+    for (at, name) in expected.into_iter().enumerate() {
+        assert!(text.lines().any(|line| line.split_whitespace().next() == Some(name)), "{text}");
+        let escaped = name.replace('[', "#91;").replace(']', "#93;");
+        assert!(mermaid.contains(&format!("s{at}[\"{escaped}<br/>")), "{mermaid}");
+        assert!(dot.contains(&format!("s{at} [label=\"{name}\\n")), "{dot}");
+        assert_eq!(json["steps"][at]["step"], name);
+    }
 }
 
 #[test]
 fn gates_are_shown_when_somebody_has_asked_them() {
     let mut explanation = explained("query X { a: tool(fs_read) { path: \"a\" } b: merge(x: 1) }");
     assert!(!explanation.text().contains("GATES"));
-    let gate = Foreseen { gate: "policy".to_owned(), verdict: "asks".to_owned(), rule: "reads".to_owned() };
-    explanation.steps[0].planned[0].gates.push(gate);
+    explanation.steps[0].planned[0].gates.push(foreseen("asks", "default/reads"));
     let text = explanation.text();
-    assert!(text.contains("GATES") && text.contains("fs_read policy: asks (reads)"), "{text}");
+    assert!(text.contains("GATES") && text.contains(" asks (default/reads)\n"), "{text}");
     assert!(explanation.mermaid().contains("policy: asks"));
     let json = serde_json::to_value(&explanation).unwrap();
     assert_eq!(json["steps"][0]["planned"][0]["gates"][0]["verdict"], "asks");

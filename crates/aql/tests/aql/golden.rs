@@ -53,6 +53,14 @@ fn what_does_not_fit_is_told_before_anything_runs() {
 }
 
 #[test]
+fn a_mistake_of_syntax_hides_nothing_else() {
+    check("recover", 5, |name, text| {
+        assert!(format(name, text).is_err(), "{name} belongs into `check`");
+        rendered(&compile(name, text, &World::default()).unwrap_err())
+    });
+}
+
+#[test]
 fn what_is_right_becomes_a_plan() {
     check("plan", 6, |name, text| match compile(name, text, &World::default()) {
         Ok(compiled) => compiled.queries.iter().map(|plan| plan_text(plan, Places::Shown)).collect(),

@@ -162,3 +162,22 @@ fn strange_letters_do_no_harm() {
     let odd = compile("../../x.aql", "import \"../y.aql\"\nquery X { }", &World::default());
     assert_eq!(kinds(odd), ["wrong-path"]);
 }
+
+#[test]
+fn blocks_have_a_bound_through_queries_too() {
+    let query = |name: &str, blocks: usize, inner: &str| {
+        format!(
+            "query {name} {{\n{} {inner} {}}}\n",
+            "a: when(true) { ".repeat(blocks - 1),
+            "}".repeat(blocks - 1)
+        )
+    };
+    let inner = query("Inner", 30, "b: merge(x: 1)");
+    let within = format!("{inner}{}", query("X", 34, "q: query(Inner)"));
+    assert!(compiled(&within).is_ok());
+    let beyond = format!("{inner}{}query Y {{ q: query(X) }}", query("X", 35, "q: query(Inner)"));
+    let problems = compiled(&beyond).unwrap_err();
+    let told: Vec<(&str, u32)> =
+        problems.problems.iter().map(|problem| (problem.kind, problem.place.line)).collect();
+    assert_eq!(told, [("too-deep", 4)], "{}", rendered(&problems));
+}

@@ -10,6 +10,7 @@
 mod diagrams;
 mod execute;
 mod execute_errors;
+mod execute_faults;
 mod execute_hostile;
 mod execute_limits;
 mod execute_plans;

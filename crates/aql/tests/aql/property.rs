@@ -11,7 +11,7 @@ use crate::support::{World, compiled, golden, rendered};
 /// Every source of the golden folders.
 static SOURCES: LazyLock<Vec<String>> = LazyLock::new(|| {
     let mut sources = Vec::new();
-    for folder in ["syntax", "check", "plan", "format", "explain", "shared"] {
+    for folder in ["syntax", "recover", "check", "plan", "format", "explain", "shared"] {
         let mut paths: Vec<_> =
             std::fs::read_dir(golden().join(folder)).unwrap().map(|entry| entry.unwrap().path()).collect();
         paths.sort();
@@ -100,6 +100,24 @@ const WORDS: [&str; 68] = [
     "# note\n",
     "\n",
     "\\",
+];
+
+/// What long texts are made of: lines of blanks, indentations, and ends of lines of all sorts.
+const LINES: [&str; 14] = [
+    "\n",
+    "\r\n",
+    "\r",
+    " ",
+    "    ",
+    "\t",
+    "a",
+    "\"",
+    "\\n",
+    "\\u{20}",
+    "{{$a}}",
+    "{{ $a\n }}",
+    "\n      \n",
+    "\n  b\n",
 ];
 
 /// What has to hold for any text.
@@ -253,6 +271,29 @@ proptest! {
     fn good_sources_with_mistakes(at in any::<prop::sample::Index>(), edits in prop::collection::vec(edit(), 0..4)) {
         let source = &SOURCES[at.index(SOURCES.len())];
         holds(&edited(source, &edits))?;
+    }
+
+    #[test]
+    fn a_query_is_checked_whatever_stands_before_it(at in any::<prop::sample::Index>(), edits in prop::collection::vec(edit(), 1..3)) {
+        let source = edited(&SOURCES[at.index(SOURCES.len())], &edits);
+        prop_assume!(format("main.aql", &source).is_err());
+        let problems = compiled(&format!("{source}\nquery Whole {{ a: merge(nowhere) }}")).unwrap_err();
+        // A text without an end goes on into it, and a list of a hundred problems is full.
+        let texts = problems.problems.iter().any(|problem| problem.kind.starts_with("unclosed"));
+        prop_assume!(!texts && problems.problems.len() < 100);
+        let told = problems.problems.iter().any(|problem| problem.message.contains("no step `nowhere`"));
+        prop_assert!(told, "{}\n{}", source, rendered(&problems));
+    }
+
+    #[test]
+    fn long_texts_keep_what_they_say(
+        pieces in prop::collection::vec(prop::sample::select(LINES.to_vec()), 0..12),
+        level in 0..3_usize,
+    ) {
+        let blanks = "  ".repeat(level);
+        let text: String = pieces.concat();
+        holds(&format!("query X($a: String) {{\n{blanks}return [1, \"\"\"{text}\"\"\"]\n}}"))?;
+        holds(&format!("query X($a: String) {{ a: merge(x: [\n{blanks}\"\"\"\n{text}\n{blanks}\"\"\"\n]) }}"))?;
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::support::{World, compiled, rendered};
 
 fn type_of(expression: &str) -> String {
     let text = format!(
-        "type S = \"low\" | \"high\"\nquery X($s: String, $n: Int, $o: String?, $l: [Int], $c: S, $a: Any, $r: {{ a: Int, b: S? }}) {{ return {expression} }}"
+        "type S = \"low\" | \"high\"\nquery X($s: String, $n: Int, $o: String?, $l: [Int], $c: S, $a: Any, $r: {{ a: Int, b: S? }}, $m: {{ a: Int, l: [Int]? }}?) {{ return {expression} }}"
     );
     compiled(&text).unwrap_or_else(|problems| panic!("{}", rendered(&problems))).queries[0].ty.to_string()
 }
@@ -34,6 +34,13 @@ fn expressions_have_the_types_one_expects() {
         ("$r[\"a\"]", "Int"),
         ("$r[$s]", "Any"),
         ("$a.x.y[0]", "Any"),
+        // What null has inside is null.
+        ("$m.a", "Int?"),
+        ("$m.a ?? 0", "Int"),
+        ("$m.l[0]", "Int?"),
+        ("$m[\"a\"]", "Int?"),
+        ("$m[$s]", "Any"),
+        ("[$m.a ?? $m.l[1]]", "[Int?]"),
         ("$a ?? 1", "Any"),
         ("$n in $l or not $s == \"a\"", "Bool"),
         ("length($s)", "Int"),
@@ -84,14 +91,14 @@ fn the_example_of_the_issue_compiles() {
 fn a_part_of_a_merge_may_have_the_name_of_an_option() {
     let text = "query X {
       a: tool(fs_read) { path: \"a\" }
-      b: merge(on_error: a, default: a.b, retry: 50, cache: \"x\", timeout: a, tools: a)
+      b: merge(on_error: a, default: a.b, retry: a.c, cache: \"x\", timeout: a, tools: a)
       c: tool(fs_read) { path: \"b\" }
       d: merge(x: 1, after: c)
     }";
     let compiled = compiled(text).unwrap_or_else(|problems| panic!("{}", rendered(&problems)));
     let steps = &compiled.queries[0].body.steps;
     assert_eq!((steps[1].needs.as_slice(), steps[3].needs.as_slice()), ([0].as_slice(), [2].as_slice()));
-    let ty = "{ cache: \"x\", default: Any, on_error: Any, retry: Int, timeout: Any, tools: Any }";
+    let ty = "{ cache: \"x\", default: Any, on_error: Any, retry: Any, timeout: Any, tools: Any }";
     assert_eq!(steps[1].ty.to_string(), ty);
     // A step that others only wait for is still a result.
     assert!(compiled.queries[0].ty.to_string().contains("c: Any"));
@@ -152,6 +159,11 @@ fn long_texts_lose_their_common_indentation_and_nothing_else() {
         ("\"\"\"\n\"\"\"", ""),
         ("\"\"\"\n\n  a\n\n\"\"\"", "\na\n"),
         ("\"\"\" a \"b\" \"\"\"", " a \"b\" "),
+        // Lines of nothing but blanks are empty, wherever they stand.
+        ("\"\"\"\n    a\n          \n    \"\"\"", "a\n"),
+        ("\"\"\"\n        \n    a\n \t \r\n      b\n  \"\"\"", "\na\n\n  b"),
+        ("\"\"\"\n     \n\"\"\"", ""),
+        ("\"\"\"a\r\r\n     \r\n  b\"\"\"", "a\n\nb"),
         ("\"{ } }} \\{{\"", "{ } }} {{"),
     ] {
         let compiled = compiled(&format!("query X {{ return {{ t: {written} }} }}"));
@@ -159,4 +171,30 @@ fn long_texts_lose_their_common_indentation_and_nothing_else() {
         let tgp_aql::Form::Value(value) = &compiled.queries[0].body.value.form else { panic!("{written}") };
         assert_eq!(value["t"], said, "{written}");
     }
+}
+
+#[test]
+fn one_letter_that_is_missing_is_told_and_nothing_that_follows_from_it() {
+    let text = "type T { a: Int }
+query A($path: String, $list: [T]) budget(calls: 5) {
+  file: tool(fs_read, retry: 1) as { text: String } { path: $path }
+  each: map(item in $list, concurrency: 2) {
+    one: tool(search_grep) { pattern: \"{{item.a}}\", paths: [file.text] }
+    return { one: one, a: item.a }
+  }
+  which: when(length(each) > 1) { last: merge(each[0].a) } else { last: merge(each, file) }
+  all: merge(which.last, file.text, each)
+  return { all: all, path: $path }
+}
+query B { a: query(A) { path: \"x\", list: [] } return a.path }";
+    assert!(compiled(text).is_ok());
+    let mut broken = 0;
+    for (at, letter) in text.char_indices().filter(|(_, letter)| !letter.is_whitespace()) {
+        let source = format!("{}{}", &text[..at], &text[at + letter.len_utf8()..]);
+        let Err(syntax) = format("main.aql", &source) else { continue };
+        let all = compiled(&source).unwrap_err();
+        assert_eq!(rendered(&all), rendered(&syntax), "{source}");
+        broken += 1;
+    }
+    assert!(broken > 100, "{broken}");
 }

@@ -29,6 +29,16 @@ fn tool(name: &str, aliases: &[&str], effect: Effect, input_schema: Value) -> To
     }
 }
 
+/// A text that is needed, and something else beside it.
+fn takes(text: &str, besides: &str) -> Value {
+    json!({
+        "type": "object",
+        "properties": { text: { "type": "string", "minLength": 1 }, besides: {} },
+        "required": [text],
+        "additionalProperties": false
+    })
+}
+
 impl Default for World {
     fn default() -> Self {
         let read = json!({
@@ -66,6 +76,11 @@ impl Default for World {
             tool("fs_read", &["fs.read", "Read"], Effect::Read, read),
             tool("fs_write", &["fs.write", "Write"], Effect::Write, write),
             tool("search_grep", &[], Effect::Read, grep),
+            tool("exec_sql", &["db.query"], Effect::Write, takes("sql", "params")),
+            tool("graph_query", &["GraphQuery"], Effect::Read, takes("query", "params")),
+            tool("shell_exec", &["Bash"], Effect::Execute, takes("command", "stdin")),
+            tool("exec_tool", &[], Effect::Execute, takes("path", "args")),
+            tool("test_tool", &[], Effect::Execute, takes("path", "only")),
         ];
         Self { tools, sources: Vec::new() }
     }

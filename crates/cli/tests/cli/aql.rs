@@ -84,7 +84,7 @@ fn t4_the_query_of_the_contract_compiles_and_gives_a_text() {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert_eq!(report["outputs"], json!({ "final": "hello" }));
     let ran = project.run(&["aql", "run", "x.aql", "--provider", &provider]).expect_code(0);
-    assert_eq!(ran.stdout, "hello\n");
+    assert_eq!(ran.stdout, "{\n  \"final\": \"hello\"\n}\n");
     assert!(ran.stderr.contains("✓ step agent ("), "{}", ran.stderr);
 }
 
@@ -246,7 +246,8 @@ fn a_run_that_is_killed_goes_on_and_repeats_nothing_that_was_done() {
 fn ctrl_c_stops_a_run_in_order_and_it_can_be_gone_on_with() {
     let project = Project::initialised();
     project.write("slow.json", r#"[{"events": [{"type": "text", "value": "late"}], "delayMs": 60000}]"#);
-    project.write("x.aql", "query X { a: agent(model: \"script:slow.json\") { prompt: \"think\" } }");
+    project
+        .write("x.aql", "query X { a: agent(model: \"script:slow.json\") { prompt: \"think\" } return a }");
     let mut terminal = Terminal::start(project.command(&["aql", "run", "x.aql"]));
     terminal.wait_for("… a agent");
     terminal.type_keys("\u{3}");
@@ -254,6 +255,8 @@ fn ctrl_c_stops_a_run_in_order_and_it_can_be_gone_on_with() {
     assert_eq!(code, Some(130), "{screen}");
     assert!(screen.contains("tgp aql run --resume"), "{screen}");
     project.write("slow.json", r#"[[{"type": "text", "value": "late"}]]"#);
+    let runs = project.run(&["--json", "aql", "runs"]).document();
+    assert_eq!(runs["data"]["runs"][0]["state"], "stopped", "{runs}");
     let ran = project.run(&["aql", "run", "--resume", "last"]).expect_code(0);
     assert_eq!(ran.stdout, "late\n");
 }
@@ -322,4 +325,89 @@ fn queries_are_formatted_and_explained() {
         assert!(shown.contains(word), "{shown}");
     }
     assert!(!project.file("a.txt").exists());
+}
+
+#[test]
+fn mistakes_leave_no_run_behind() {
+    let project = Project::initialised();
+    project.write("x.aql", "query X($n: Int) { return $n }");
+    for arguments in [
+        &["aql", "run", "x.aql", "--input", "n=x"][..],
+        &["aql", "run", "x.aql", "--input", "m=1"],
+        &["aql", "run", "x.aql"],
+        &["aql", "run", "x.aql", "--input", "n"],
+        &["aql", "run", "x.aql", "--input", "n=1", "--query", "Y"],
+        &["aql", "run", "x.aql", "--input", "n=1", "--again", "a"],
+        &["aql", "run", "nowhere.aql"],
+    ] {
+        let ran = project.run(arguments);
+        assert!(matches!(ran.code, Some(1 | 2)), "{arguments:?}: {ran:?}");
+        assert!(ran.stderr.contains("help"), "{arguments:?}: {}", ran.stderr);
+    }
+    let runs = project.run(&["--json", "aql", "runs"]).document();
+    assert!(runs["data"]["runs"].as_array().unwrap().is_empty(), "{runs}");
+    // What went wrong with going on does not change what the run was.
+    project.run(&["aql", "run", "x.aql", "--input", "n=1"]).expect_code(0);
+    project.run(&["aql", "run", "--resume", "last", "--again", "nothing"]).expect_code(2);
+    let runs = project.run(&["--json", "aql", "runs"]).document();
+    assert_eq!(runs["data"]["runs"][0]["state"], "done", "{runs}");
+}
+
+#[test]
+fn a_query_imports_files_of_the_project_only() {
+    let project = Project::initialised();
+    std::fs::write(project.path("secret.aql"), "type Secret = String").unwrap();
+    std::os::unix::fs::symlink(project.path("secret.aql"), project.file("link.aql")).unwrap();
+    project.write("shared/types.aql", "type Name = String");
+    for (import, valid) in [("./shared/types.aql", true), ("../secret.aql", false), ("./link.aql", false)] {
+        project.write("x.aql", &format!("import \"{import}\"\nquery X {{ return 1 }}"));
+        for file in ["x.aql".to_owned(), project.file("x.aql").display().to_string()] {
+            let ran = project.run(&["aql", "check", &file]);
+            assert_eq!(ran.code, Some(if valid { 0 } else { 1 }), "{import}: {ran:?}");
+            assert!(!ran.stdout.contains("Secret"), "{}", ran.stdout);
+        }
+    }
+}
+
+#[test]
+fn an_agent_that_runs_forged_tools_does_not_get_what_they_call() {
+    let project = Project::initialised();
+    explore(&project);
+    project.run(&["sql", "CREATE TABLE n (w TEXT)"]).expect_code(0);
+    let tool = "/** Inserts. */\nexport default async function ins(args: { w: string }): Promise<string> {\n  \
+                await tgp.exec_sql('INSERT INTO n VALUES (:w)', args);\n  return args.w;\n}\n";
+    project.run_with_input(&["write", "tools/ins.ts"], tool).expect_code(0);
+    let provider = script(
+        &project,
+        "m.json",
+        &[
+            vec![
+                call("exec_tool", json!({ "path": "tools/ins.ts", "args": { "w": "by the tool" } })),
+                call("exec_sql", json!({ "sql": "INSERT INTO n VALUES ('by the agent')" })),
+            ],
+            vec![say("done")],
+        ],
+    );
+    project.write("x.aql", "query X { a: agent(tools: [\"exec_tool\"]) { prompt: \"x\" } }");
+    let (ran, _) = run(&project, &["x.aql", "--provider", &provider, "--yes"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let rows = project.run(&["--json", "sql", "SELECT w FROM n"]).document();
+    assert_eq!(rows["data"]["rows"], json!([{ "w": "by the tool" }]));
+}
+
+#[test]
+fn a_session_that_did_a_step_goes_on_with_the_tools_of_that_step() {
+    let project = Project::initialised();
+    explore(&project);
+    project.write("a.txt", "one\n");
+    script(&project, "m.json", &[vec![call("fs_read", json!({ "path": "a.txt" }))], vec![say("read")]]);
+    project.write(
+        "x.aql",
+        "query X { a: agent(model: \"script:m.json\", tools: [\"fs_read\"]) { prompt: \"x\" } }",
+    );
+    run(&project, &["x.aql"]);
+    let write = call("fs_write", json!({ "path": "pwned.txt", "content": "x" }));
+    script(&project, "m.json", &[vec![say("1")], vec![say("2")], vec![write], vec![say("bye")]]);
+    project.run(&["run", "--resume", "last", "more", "--yes"]);
+    assert!(!project.file("pwned.txt").exists());
 }

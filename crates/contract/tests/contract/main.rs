@@ -1,6 +1,7 @@
 //! The words everyone speaks, pinned: wire shapes by golden files, canonical JSON by the published vectors.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
+mod allowance;
 mod canonical_json;
 mod codes;
 mod paths;

@@ -7,6 +7,8 @@ use std::time::SystemTime;
 use serde_json::Value;
 use tgp_aql::Cache;
 
+use crate::growing_file::{private_directory, write_private};
+
 /// Values that are kept; the ones that were used least recently go first.
 const MAX_ENTRIES: usize = 2_000;
 /// A larger value is made again.
@@ -72,9 +74,9 @@ impl Cache for ValueCache {
 
 /// Under another name first, so that nobody reads half a value.
 fn write(directory: &Path, file: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    fs::create_dir_all(directory)?;
+    private_directory().recursive(true).create(directory)?;
     let draft = file.with_extension(format!("new-{}", std::process::id()));
-    fs::write(&draft, bytes)
+    write_private(&draft, bytes)
         .and_then(|()| fs::rename(&draft, file))
         .inspect_err(|_| drop(fs::remove_file(&draft)))
 }

@@ -43,14 +43,16 @@ impl Catalogue for KernelCatalogue {
     }
 
     fn forged(&self, path: &str) -> Option<Forged> {
-        let known = self.forged.get(path).filter(|tool| tool.problem.is_none());
-        if let Some(tool) = known {
-            return Some(Forged { parameters: tool.parameters.clone(), result: tool.result.clone() });
+        // The disk says what is there; the register only what is known of it.
+        let file = RelativePath::new(path).ok()?;
+        if !self.root.join(file.as_str()).is_file() {
+            return None;
         }
-        // A file that was put there by hand can be run, though nothing is known of it.
-        let path = RelativePath::new(path).ok()?;
-        let is_there = self.root.join(path.as_str()).is_file();
-        is_there.then(|| Forged { parameters: true.into(), result: true.into() })
+        let known = self.forged.get(path).filter(|tool| tool.problem.is_none());
+        Some(known.map_or_else(
+            || Forged { parameters: true.into(), result: true.into() },
+            |tool| Forged { parameters: tool.parameters.clone(), result: tool.result.clone() },
+        ))
     }
 
     fn forged_paths(&self) -> Vec<String> {
@@ -63,7 +65,7 @@ impl Catalogue for KernelCatalogue {
 
     fn source(&self, path: &str) -> Result<String, ToolError> {
         match &self.kept {
-            None => read_source(&self.project.join(path), path),
+            None => read_import(&self.project, path),
             Some(kept) => {
                 let found = kept.iter().find(|source| source.path == path);
                 found.map(|source| source.text.clone()).ok_or_else(|| {
@@ -73,6 +75,25 @@ impl Catalogue for KernelCatalogue {
             }
         }
     }
+}
+
+/// A file that another one imports: one of the project, and not by a link.
+fn read_import(project: &Path, path: &str) -> Result<String, ToolError> {
+    let outside = || {
+        ToolError::new(Code::Permission, format!("`{path}` is no file of the project"))
+            .help("import files of the project only, by their own names")
+    };
+    let relative = Path::new(path).strip_prefix(project).unwrap_or(Path::new(path));
+    let inside = RelativePath::new(relative.to_str().unwrap_or_default()).map_err(|_| outside())?;
+    let file = project.join(inside.as_str());
+    let found = file.canonicalize().map_err(|error| {
+        ToolError::new(Code::NotFound, format!("`{path}` cannot be read: {error}"))
+            .help("name a file of queries, such as ./shared.aql")
+    })?;
+    if found != file {
+        return Err(outside());
+    }
+    read_source(&file, path)
 }
 
 /// A file of queries, as errors call it `shown`.

@@ -19,7 +19,7 @@ use super::world::{KernelWorld, StepTokens};
 use crate::Kernel;
 use crate::sessions::{ModelChoice, StepRunner, SystemClock, new_id};
 use crate::settings::state_directory;
-use crate::tokens::{EXEC_TOOL, tools_caveat};
+use crate::tokens::{EXEC_TOOL, only_tools};
 
 /// How long a run may take where its query does not say; its token lives that long and a little longer.
 const USUAL_SECONDS: u64 = 3_600;
@@ -90,7 +90,8 @@ impl Kernel {
             sources: Head::keep(&request.compiled.sources),
         };
         let (head, journal) = self.runs().create(head)?;
-        let work = Work { head, past: Vec::new(), again: Vec::new(), journal: Arc::new(journal) };
+        let work =
+            Work { head, past: Vec::new(), before: None, again: Vec::new(), journal: Arc::new(journal) };
         let terms = Terms { model: request.model, consent: request.consent, actor: request.actor };
         self.execute(request.plan, work, terms, events, cancelled).await
     }
@@ -114,14 +115,15 @@ impl Kernel {
         let catalogue = KernelCatalogue::new(self, Some(sources));
         let compiled = compile(&main.path, &main.text, &catalogue).map_err(|problems| problems.to_error())?;
         let plan = choose_query(&compiled, Some(&head.query))?;
-        let (journal, past) = runs.reopen(&head.id)?;
+        let (journal, past, before) = runs.reopen(&head.id)?;
         let kept = head.choice();
         let model = ModelChoice {
             provider: request.model.provider.or(kept.provider),
             model: request.model.model.or(kept.model),
             base_url: request.model.base_url.or(kept.base_url),
         };
-        let work = Work { head, past, again: request.again, journal: Arc::new(journal) };
+        let before = Some(before);
+        let work = Work { head, past, before, again: request.again, journal: Arc::new(journal) };
         let terms = Terms { model, consent: request.consent, actor: request.actor };
         self.execute(&plan, work, terms, events, cancelled).await
     }
@@ -140,14 +142,15 @@ impl Kernel {
         events: mpsc::Sender<RunEvent>,
         cancelled: Cancellation<'_>,
     ) -> Result<RunReport, ToolError> {
-        let Work { head, past, again, journal } = work;
+        let Work { head, past, before, again, journal } = work;
+        let is_new = past.is_empty() && before.is_none();
         let ports = Ports {
             tools: self.tool_caller(),
-            agents: Arc::new(StepRunner::new(self, terms.model)),
+            agents: Arc::new(StepRunner::new(self, terms.model.clone())),
             tokens: Arc::new(StepTokens(self.run_token(plan).await?)),
             journal,
             cache: Arc::new(ValueCache::new(state_directory(self.root()).join("aql-cache"))),
-            world: Arc::new(KernelWorld::new(self)),
+            world: Arc::new(KernelWorld::new(self, terms.model)),
         };
         let options = RunOptions {
             id: head.id.clone(),
@@ -159,11 +162,21 @@ impl Kernel {
             shuffle: None,
         };
         let run = tgp_aql::run(plan, options, &ports, events, cancelled).await;
-        let error = match &run {
-            Ok(report) => report.error.clone(),
-            Err(error) => Some(error.clone()),
+        let runs = self.runs();
+        let report = match run {
+            Ok(report) => report,
+            Err(error) => {
+                // It has not even begun: a new one leaves nothing, an old one stays what it was.
+                if is_new {
+                    runs.forget(&head.id)?;
+                } else if let Some(Some(before)) = before {
+                    runs.end(&head.id, &before)?;
+                }
+                return Err(error);
+            }
         };
-        self.runs().end(&head.id, &End { error: error.clone() })?;
+        let error = report.error.clone();
+        runs.end(&head.id, &End { error: error.clone() })?;
         let sources = serde_json::to_value(&head.sources).unwrap_or_default();
         let arguments = json!({
             "run": head.id,
@@ -174,19 +187,17 @@ impl Kernel {
         let told = error.map_or(ToolResult::Done(Value::Null), ToolResult::Failed);
         self.record_act(ACT, arguments, told).await?;
         self.flush().await?;
-        run
+        Ok(report)
     }
 
     /// A token that is good for the tools of this query only; each step gets less of it.
     async fn run_token(&self, plan: &Plan) -> Result<CapabilityToken, ToolError> {
-        let mut tools = BTreeSet::new();
-        tools_of(&plan.body, &mut tools);
+        let tools = Used::by(&plan.body).tools;
         let seconds = plan.budget.time.map_or(USUAL_SECONDS, |time| time.as_secs()) + TOKEN_SLACK_SECONDS;
         let caveats = Caveats {
-            tools: Some(tools_caveat(tools.into_iter().collect())),
             expires_ms: Some(SystemClock.now_ms() + seconds * 1000),
             note: Some(format!("a run of the query {}", plan.name)),
-            ..Caveats::default()
+            ..only_tools(tools.into_iter().collect())
         };
         self.mint_token(&caveats).await
     }
@@ -216,23 +227,45 @@ pub fn choose_query(compiled: &Compiled, name: Option<&str>) -> Result<Arc<Plan>
     })
 }
 
-/// Every tool that a step of these, or of what is inside them, can call.
-fn tools_of(block: &Block, tools: &mut BTreeSet<String>) {
-    for step in &block.steps {
-        match &step.kind {
-            Kind::Agent(agent) => tools.extend(agent.tools.iter().cloned()),
-            Kind::Tool { tool, .. } => drop(tools.insert(tool.clone())),
-            Kind::Exec { .. } => drop(tools.insert(EXEC_TOOL.to_owned())),
-            Kind::Graph { .. } => drop(tools.insert("graph_query".to_owned())),
-            Kind::Sql { .. } => drop(tools.insert("exec_sql".to_owned())),
-            Kind::Merge { .. } => {}
-            Kind::Map { body, .. } => tools_of(body, tools),
-            Kind::When { then, otherwise, .. } => {
-                tools_of(then, tools);
-                otherwise.iter().for_each(|block| tools_of(block, tools));
+/// Every tool that a query can call. Queries that many steps use are looked into once.
+#[derive(Default)]
+struct Used {
+    tools: BTreeSet<String>,
+    seen: BTreeSet<*const Plan>,
+}
+
+impl Used {
+    fn by(block: &Block) -> Self {
+        let mut used = Self::default();
+        used.block(block);
+        used
+    }
+
+    fn block(&mut self, block: &Block) {
+        for step in &block.steps {
+            match &step.kind {
+                Kind::Agent(agent) => self.tools.extend(agent.tools.iter().cloned()),
+                Kind::Tool { tool, .. } => self.tool(tool),
+                Kind::Exec { .. } => self.tool(EXEC_TOOL),
+                Kind::Graph { .. } => self.tool("graph_query"),
+                Kind::Sql { .. } => self.tool("exec_sql"),
+                Kind::Merge { .. } => {}
+                Kind::Map { body, .. } => self.block(body),
+                Kind::When { then, otherwise, .. } => {
+                    self.block(then);
+                    otherwise.iter().for_each(|block| self.block(block));
+                }
+                Kind::Query { query, .. } => {
+                    if self.seen.insert(Arc::as_ptr(query)) {
+                        self.block(&query.body);
+                    }
+                }
             }
-            Kind::Query { query, .. } => tools_of(&query.body, tools),
         }
+    }
+
+    fn tool(&mut self, name: &str) {
+        self.tools.insert(name.to_owned());
     }
 }
 
@@ -240,6 +273,8 @@ fn tools_of(block: &Block, tools: &mut BTreeSet<String>) {
 struct Work {
     head: Head,
     past: Vec<Line>,
+    /// How a run that is gone on with had ended.
+    before: Option<Option<End>>,
     again: Vec<String>,
     journal: Arc<dyn Journal>,
 }

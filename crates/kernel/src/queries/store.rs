@@ -10,7 +10,7 @@ use tgp_aql::{Journal, Line, Source};
 use tgp_contract::{Code, ToolError};
 
 use crate::boot::{BootError, BootOptions, Ground};
-use crate::growing_file::{GrowingFile, at, damaged, private_directory, read};
+use crate::growing_file::{GrowingFile, at, damaged, private_directory, read, write_private};
 use crate::sessions::ModelChoice;
 use crate::settings::state_directory;
 
@@ -82,6 +82,8 @@ pub enum RunState {
     /// It was killed: no process works on it, and it has not said how it ended.
     Killed,
     Done,
+    /// Somebody has stopped it.
+    Stopped,
     /// It ended with this error; it can be gone on with.
     Failed(ToolError),
 }
@@ -127,16 +129,26 @@ impl Runs {
 
     fn info(&self, id: &str) -> Result<RunInfo, ToolError> {
         let head = self.head(id)?;
-        let end = fs::read(self.directory.join(id).join(END)).ok();
-        let end = end.and_then(|bytes| serde_json::from_slice::<End>(&bytes).ok());
-        let state = match end {
+        let state = match self.ended(id) {
             _ if GrowingFile::is_held(&self.journal(id)) => RunState::Running,
             None => RunState::Killed,
             Some(End { error: None }) => RunState::Done,
+            Some(End { error: Some(error) }) if was_stopped(&error) => RunState::Stopped,
             Some(End { error: Some(error) }) => RunState::Failed(error),
         };
         let path = head.sources.first().map(|kept| kept.path.clone()).unwrap_or_default();
         Ok(RunInfo { id: head.id, query: head.query, path, created_ms: head.created_ms, state })
+    }
+
+    fn ended(&self, id: &str) -> Option<End> {
+        let bytes = fs::read(self.directory.join(id).join(END)).ok()?;
+        serde_json::from_slice(&bytes).ok()
+    }
+
+    /// Removes a run that never began.
+    pub(super) fn forget(&self, id: &str) -> Result<(), ToolError> {
+        let folder = self.directory.join(id);
+        fs::remove_dir_all(&folder).map_err(at(&folder))
     }
 
     /// The run of this id, of the only id that begins so, or `last` for the newest.
@@ -221,10 +233,16 @@ impl Runs {
     }
 
     /// Takes a run up again. What a crash has left of a last line is set aside.
-    pub(super) fn reopen(&self, id: &str) -> Result<(RunJournal, Vec<Line>), ToolError> {
+    pub(super) fn reopen(&self, id: &str) -> Result<(RunJournal, Vec<Line>, Option<End>), ToolError> {
         let path = self.journal(id);
-        let (file, rows, _) = GrowingFile::reopen(path.clone(), WHAT)?;
-        Ok((RunJournal(file), parse(&path, &rows)?))
+        let (file, rows, _) = GrowingFile::reopen(&path, WHAT)?;
+        // How it ended before says nothing about how it ends now.
+        let before = self.ended(id);
+        match fs::remove_file(self.directory.join(id).join(END)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(at(&path)(error)),
+            _ => {}
+        }
+        Ok((RunJournal(file), parse(&path, &rows)?, before))
     }
 
     /// The lines of a run's journal.
@@ -242,6 +260,11 @@ impl Runs {
     }
 }
 
+/// Whether an error says that somebody did not want the run any more.
+fn was_stopped(error: &ToolError) -> bool {
+    error.details.get("cancelled") == Some(&Value::Bool(true))
+}
+
 fn parse(path: &Path, rows: &[String]) -> Result<Vec<Line>, ToolError> {
     let parse = |(number, row): (usize, &String)| {
         serde_json::from_str(row).map_err(|error| damaged(path, number, &error.to_string()))
@@ -253,7 +276,7 @@ fn parse(path: &Path, rows: &[String]) -> Result<Vec<Line>, ToolError> {
 fn write(path: &Path, value: &impl Serialize) -> Result<(), ToolError> {
     let text = serde_json::to_string_pretty(value).unwrap_or_default();
     let draft = path.with_extension(format!("new-{}", std::process::id()));
-    fs::write(&draft, text).and_then(|()| fs::rename(&draft, path)).map_err(at(path))
+    write_private(&draft, text.as_bytes()).and_then(|()| fs::rename(&draft, path)).map_err(at(path))
 }
 
 /// The journal in the hands of the one who works on the run.

@@ -14,8 +14,8 @@ use tgp_policy::{Caveats, attenuate};
 use tgp_vfs::DiskFs;
 
 use crate::Kernel;
-use crate::sessions::{AuditRecovery, SystemClock};
-use crate::tokens::{EXEC_TOOL, tools_caveat};
+use crate::sessions::{AuditRecovery, ModelChoice, StepRunner, SystemClock};
+use crate::tokens::{EXEC_TOOL, only_tools};
 
 /// Where forged tools are, below the agent's root.
 const TOOLS: &str = "tools";
@@ -32,12 +32,11 @@ impl Tokens for StepTokens {
     fn attenuated(&self, scope: &Scope) -> Result<Option<CapabilityToken>, ToolError> {
         let runs_tools = scope.tools.iter().any(|tool| tool == EXEC_TOOL);
         let caveats = Caveats {
-            tools: Some(tools_caveat(scope.tools.clone())),
             // What a forged tool calls for its part would be counted as well.
             calls: scope.calls.filter(|_| !runs_tools),
             session: Some(scope.session.clone()),
             note: Some(format!("step {}", scope.step)),
-            ..Caveats::default()
+            ..only_tools(scope.tools.clone())
         };
         attenuate(&self.0, &caveats).map(Some)
     }
@@ -48,14 +47,18 @@ pub(super) struct KernelWorld {
     root: PathBuf,
     graph: Arc<dyn Graph>,
     recovery: AuditRecovery,
+    /// Knows which model does a step.
+    agents: Arc<StepRunner>,
 }
 
 impl KernelWorld {
-    pub(super) fn new(kernel: &Kernel) -> Self {
+    /// `model` is what holds where an agent names no model, or only the name of one.
+    pub(super) fn new(kernel: &Kernel, model: ModelChoice) -> Self {
         Self {
             root: kernel.root().to_owned(),
             graph: kernel.knowledge().graph(),
             recovery: AuditRecovery::new(kernel.root()),
+            agents: Arc::new(StepRunner::new(kernel, model)),
         }
     }
 }
@@ -76,6 +79,11 @@ impl World for KernelWorld {
         question.commit = commit.map(str::to_owned);
         let standing = self.graph.query(question).await.ok()?.standing;
         Some(standing.commit).filter(|commit| !commit.is_empty() && !standing.draft)
+    }
+
+    async fn model_version(&self, model: Option<&str>) -> Option<String> {
+        let (agents, model) = (Arc::clone(&self.agents), model.map(str::to_owned));
+        tokio::task::spawn_blocking(move || agents.model_version(model.as_deref())).await.ok()?
     }
 
     async fn fate(&self, session: &str, call: &str) -> Result<Fate, ToolError> {

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use tgp_agent::{AuditRange, Clock, Fate, Recovery, Standing};
 use tgp_audit::{AuditReader, Filter, MAX_TAIL};
 use tgp_contract::{
-    CallContext, CallRecord, Cancellation, Code, Effect, Root, Target, TddState, ToolCall, ToolCaller,
-    ToolDefinition, ToolError,
+    Allowance, CallContext, CallRecord, Cancellation, Code, Effect, Root, Target, TddState, ToolCall,
+    ToolCaller, ToolDefinition, ToolError,
 };
 use tgp_tools::{StateGate, TddView};
 
@@ -50,13 +50,20 @@ pub(super) struct SessionTools {
     timeless: bool,
     /// The only tools that the model is told of, where not all are meant for it.
     only: Option<BTreeSet<String>>,
+    /// What its calls are taken from, where they are a part of something larger.
+    allowance: Option<Allowance>,
     last: Mutex<Vec<Target>>,
 }
 
 impl SessionTools {
     pub(super) fn new(kernel: &Kernel, timeless: bool, only: Option<BTreeSet<String>>) -> Self {
         let (_, state, _) = kernel.session_parts();
-        Self { door: kernel.tool_caller(), state, timeless, only, last: Mutex::default() }
+        Self { door: kernel.tool_caller(), state, timeless, only, allowance: None, last: Mutex::default() }
+    }
+
+    /// No call is made beyond this.
+    pub(super) fn within(self, allowance: Option<Allowance>) -> Self {
+        Self { allowance, ..self }
     }
 
     /// Reading a file does not make it what the work is about.
@@ -86,6 +93,9 @@ impl ToolCaller for SessionTools {
     }
 
     async fn call(&self, call: ToolCall, context: CallContext, cancelled: Cancellation<'_>) -> CallRecord {
+        if let Some(Err(error)) = self.allowance.as_ref().map(Allowance::take_call) {
+            return CallRecord::not_begun(call, context, error);
+        }
         let mut record = self.door.call(call, context, cancelled).await;
         if self.timeless {
             (record.duration_us, record.started_ms) = (0, 0);

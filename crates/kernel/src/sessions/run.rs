@@ -17,7 +17,7 @@ use super::provider::{self, Chosen, ModelChoice};
 use super::store::Head;
 use super::work::{Work, clock_of};
 use crate::Kernel;
-use crate::tokens::tools_caveat;
+use crate::tokens::only_tools;
 
 /// How long a session's token lives where no time was set: nobody watches an agent for longer.
 const TOKEN_SECONDS: u64 = 7 * 86_400;
@@ -272,7 +272,7 @@ impl Kernel {
         })?;
         let names: Vec<String> = given.iter().map(|tool| tool.name.to_string()).collect();
         let is_narrower = self.definitions().any(|tool| !names.contains(&tool.name.to_string()));
-        is_narrower.then(|| tools_caveat(names))
+        is_narrower.then_some(names)
     }
 
     /// A token that is good for this session only. The calls it makes carry it.
@@ -284,11 +284,10 @@ impl Kernel {
     ) -> Result<CapabilityToken, ToolError> {
         let seconds = budgets.max_seconds.map_or(TOKEN_SECONDS, |most| most + TOKEN_SLACK_SECONDS);
         let caveats = Caveats {
-            tools,
             session: Some(id.to_owned()),
             expires_ms: Some(SystemClock.now_ms() + seconds * 1000),
             note: Some("a session of an agent".to_owned()),
-            ..Caveats::default()
+            ..tools.map_or_else(Caveats::default, only_tools)
         };
         self.mint_token(&caveats).await
     }

@@ -1,6 +1,7 @@
 //! An agent that does one step of a query, in a session of its own.
 
 use std::collections::BTreeSet;
+use std::fs;
 
 use async_trait::async_trait;
 use serde_json::json;
@@ -9,7 +10,8 @@ use tgp_agent::{
     Summary, step_prompt,
 };
 use tgp_contract::{
-    AgentRunner, AgentTask, AgentWork, Cancellation, Code, FileEffect, ToolDefinition, ToolError, Usage,
+    AgentRunner, AgentTask, AgentWork, Allowance, Cancellation, Code, FileEffect, ToolDefinition, ToolError,
+    Usage, canonical,
 };
 use tokio::sync::mpsc;
 
@@ -55,6 +57,26 @@ impl StepRunner {
         }
     }
 
+    /// What tells two models apart that would do a step with this name, or with none. `None` where no model is named, or
+    /// a script cannot be read.
+    pub(crate) fn model_version(&self, model: Option<&str>) -> Option<String> {
+        let chosen = self.kernel.choose_model(&self.choice(model), None).ok()?;
+        let script = match chosen.name.strip_prefix(SCRIPT) {
+            // It was read a moment ago, so its size is known to be within bounds.
+            Some(file) => Some(canonical::sha256_hex(&fs::read(self.kernel.project().join(file)).ok()?)),
+            None => None,
+        };
+        let model = chosen.model?;
+        // Addresses may hold keys, so only the hash leaves this place.
+        let version = json!({
+            "provider": chosen.name,
+            "model": model,
+            "baseUrl": chosen.base_url,
+            "script": script,
+        });
+        canonical::hash(&version).ok()
+    }
+
     async fn begin(
         &self,
         task: &AgentTask,
@@ -72,7 +94,8 @@ impl StepRunner {
             created_ms: clock.now_ms(),
         };
         let (head, journal) = self.kernel.sessions().create(head)?;
-        let work = Work::new(&self.kernel, chosen, clock.as_ref(), journal, Some(tools_of(task)));
+        let work = Work::new(&self.kernel, chosen, clock.as_ref(), journal, Some(tools_of(task)))
+            .within(task.allowance.clone());
         self.first_run(task, &head, &work, events, stop).await
     }
 
@@ -121,7 +144,8 @@ impl StepRunner {
             let before = stops.next().map(|earlier| earlier.usage).unwrap_or_default();
             return Ok((summary, before));
         }
-        let work = Work::new(&self.kernel, chosen, clock.as_ref(), journal, Some(tools_of(task)));
+        let work = Work::new(&self.kernel, chosen, clock.as_ref(), journal, Some(tools_of(task)))
+            .within(task.allowance.clone());
         if past.is_empty() {
             let head = sessions.head(&task.session)?;
             return Ok((self.first_run(task, &head, &work, events, stop).await?, Usage::default()));
@@ -154,7 +178,12 @@ impl StepRunner {
 impl AgentRunner for StepRunner {
     async fn work(&self, task: AgentTask, cancelled: Cancellation<'_>) -> Result<AgentWork, ToolError> {
         let choice = self.choice(task.model.as_deref());
-        let chosen = self.kernel.choose_model(&choice, None)?;
+        let mut chosen = self.kernel.choose_model(&choice, None)?;
+        if let Some(allowance) = &task.allowance {
+            chosen.provider = allowance.ration(chosen.provider);
+        }
+        let spent = || task.allowance.as_ref().map(Allowance::spent);
+        let before_work = spent();
         let (events, heard) = mpsc::channel(EVENTS);
         let (handle, stop) = StopSignal::new();
         let run = async {
@@ -178,6 +207,11 @@ impl AgentRunner for StepRunner {
         };
         let (ended, collected) = tokio::join!(run, collect(heard));
         let (summary, before) = ended?;
+        // Calls that were refused because none was left are not counted.
+        let calls = match (before_work, spent()) {
+            (Some(before), Some(now)) => now.calls.saturating_sub(before.calls),
+            _ => collected.calls,
+        };
         let usage = Usage {
             input_tokens: summary.usage.input_tokens.saturating_sub(before.input_tokens),
             output_tokens: summary.usage.output_tokens.saturating_sub(before.output_tokens),
@@ -187,7 +221,7 @@ impl AgentRunner for StepRunner {
                 return Ok(AgentWork {
                     answer: summary.answer,
                     steps: summary.steps,
-                    calls: collected.calls,
+                    calls,
                     usage,
                     files: collected.files,
                 });
@@ -205,7 +239,7 @@ impl AgentRunner for StepRunner {
         Err(error
             .detail("session", task.session)
             .detail("usage", json!(usage))
-            .detail("calls", collected.calls)
+            .detail("calls", calls)
             .detail("files", json!(collected.files))
             .help(help))
     }

@@ -197,7 +197,7 @@ impl Sessions {
     /// Takes a session up again. What a crash has left of a last line is set aside in a file of its own.
     pub(super) fn reopen(&self, id: &str) -> Result<(TranscriptFile, Vec<Line>, Option<String>), ToolError> {
         let path = self.transcript(id);
-        let (file, rows, notice) = GrowingFile::reopen(path.clone(), WHAT)?;
+        let (file, rows, notice) = GrowingFile::reopen(&path, WHAT)?;
         Ok((TranscriptFile(file), parse_lines(&path, &rows)?, notice))
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tgp_agent::{AgentEvent, Clock, Journal, Ports, Summary};
-use tgp_contract::{ToolError, ToolResult, canonical};
+use tgp_contract::{Allowance, ToolError, ToolResult, canonical};
 use tokio::sync::mpsc;
 
 use super::ports::{AuditRecovery, FrozenClock, SessionTools, SystemClock};
@@ -66,6 +66,11 @@ impl<'a> Work<'a> {
             clock,
             journal,
         }
+    }
+
+    /// No call is made beyond this.
+    pub(super) fn within(self, allowance: Option<Allowance>) -> Self {
+        Self { tools: self.tools.within(allowance), ..self }
     }
 
     pub(super) fn ports(&self) -> Ports<'_> {

@@ -1,6 +1,6 @@
 //! What a verified token lets through.
 
-use tgp_contract::{Effect, Root, ToolError};
+use tgp_contract::{Actor, Effect, Root, ToolError};
 
 use super::chain::{self, Chain, Secret};
 use super::{Caveats, TokenFault};
@@ -16,6 +16,7 @@ const MAX_WORD_BYTES: usize = 256;
 #[derive(Clone, Debug)]
 pub(super) struct Scope {
     tools: Option<ToolPatterns>,
+    inner: Option<ToolPatterns>,
     paths: Option<Vec<(Option<Root>, PathGlobs)>>,
     expires_ms: Option<u64>,
     calls: Option<u64>,
@@ -25,7 +26,8 @@ pub(super) struct Scope {
 impl Scope {
     /// The problem is a sentence for the one who wrote the caveats.
     pub(super) fn new(caveats: &Caveats) -> Result<Self, String> {
-        for (name, list) in [("tools", &caveats.tools), ("paths", &caveats.paths)] {
+        for (name, list) in [("tools", &caveats.tools), ("inner", &caveats.inner), ("paths", &caveats.paths)]
+        {
             if list.as_ref().is_some_and(|list| list.len() > MAX_PATTERNS) {
                 return Err(format!("`{name}` has more than {MAX_PATTERNS} patterns"));
             }
@@ -36,16 +38,20 @@ impl Scope {
                 return Err(format!("`{name}` is longer than {MAX_WORD_BYTES} bytes"));
             }
         }
-        let tools = caveats.tools.as_ref().map(|words| {
-            let words: Vec<&str> = words.iter().map(String::as_str).collect();
-            ToolPatterns::new(&words).map_err(|errors| wrong("tools", &errors))
-        });
+        let patterns = |name: &str, list: &Option<Vec<String>>| {
+            let compile = |words: &Vec<String>| {
+                let words: Vec<&str> = words.iter().map(String::as_str).collect();
+                ToolPatterns::new(&words).map_err(|errors| wrong(name, &errors))
+            };
+            list.as_ref().map(compile).transpose()
+        };
         let paths = caveats
             .paths
             .as_ref()
             .map(|words| words.iter().map(|word| path_pattern(word)).collect::<Result<Vec<_>, String>>());
         Ok(Self {
-            tools: tools.transpose()?,
+            tools: patterns("tools", &caveats.tools)?,
+            inner: patterns("inner", &caveats.inner)?,
             paths: paths.transpose()?,
             expires_ms: caveats.expires_ms,
             calls: caveats.calls,
@@ -60,7 +66,9 @@ impl Scope {
         if self.session.as_ref().is_some_and(|session| session != question.session) {
             return Err(TokenFault::Outside("it was made for another session".to_owned()));
         }
-        if self.tools.as_ref().is_some_and(|tools| !tools.matches(question)) {
+        let by_a_tool = matches!(question.actor, Actor::Tool(_));
+        let as_inner = || by_a_tool && self.inner.as_ref().is_some_and(|inner| inner.matches(question));
+        if self.tools.as_ref().is_some_and(|tools| !tools.matches(question) && !as_inner()) {
             return Err(TokenFault::Outside(format!("`{}` is not among its tools", question.tool)));
         }
         self.paths.as_ref().map_or(Ok(()), |paths| self.check_paths(paths, question))

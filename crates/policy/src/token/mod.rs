@@ -99,6 +99,9 @@ pub struct Caveats {
     /// Names, globs and `effect:…`, as in a rule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<String>>,
+    /// What forged tools may call besides, when one of `tools` runs them: the same patterns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inner: Option<Vec<String>>,
     /// Globs for every file of a call. `tools:…`, `project:…` and `host:…` name a root; a glob without one means the
     /// tool repository and the project.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -120,7 +123,8 @@ pub struct Caveats {
 }
 
 impl Caveats {
-    const FIELDS: [&'static str; 7] = ["tools", "paths", "expires_ms", "calls", "session", "note", "salt"];
+    const FIELDS: [&'static str; 8] =
+        ["tools", "inner", "paths", "expires_ms", "calls", "session", "note", "salt"];
 
     /// The bytes that are signed.
     fn to_block(&self) -> Result<Vec<u8>, ToolError> {

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::{Hmac, KeyInit, Mac};
 use proptest::prelude::*;
 use sha2::Sha256;
-use tgp_contract::{Access, CapabilityToken, Code, Effect, Root, Target, ToolError};
+use tgp_contract::{Access, Actor, CapabilityToken, Code, Effect, RelativePath, Root, Target, ToolError};
 use tgp_policy::{Caveats, PastCall, TokenKey, attenuate, mint, verify};
 
 use crate::support::{call, command, file, host, statement, written};
@@ -421,4 +421,26 @@ proptest! {
         let result = verify(&key(), &CapabilityToken::new(text.clone()));
         prop_assert_eq!(result.is_ok(), text == token.reveal());
     }
+}
+
+#[test]
+fn what_forged_tools_call_is_not_what_their_caller_may_call() {
+    let caveats = Caveats { inner: words(&["exec_sql"]), ..tools(&["exec_tool"]) };
+    let tool = Actor::Tool(RelativePath::new("tools/a.ts").unwrap());
+    let by = |actor: &Actor, tool: &str| {
+        let call = PastCall { actor: actor.clone(), ..call(tool, Effect::Execute, vec![]) };
+        refusal(std::slice::from_ref(&caveats), &call, 0)
+    };
+    let agent = Actor::Agent("agent".to_owned());
+    assert_eq!((by(&agent, "exec_tool"), by(&tool, "exec_tool")), (String::new(), String::new()));
+    assert_eq!(by(&tool, "exec_sql"), "", "a tool that was run may");
+    assert!(by(&agent, "exec_sql").contains("`exec_sql` is not among its tools"), "its caller may not");
+    assert!(by(&tool, "fetch").contains("`fetch` is not among its tools"));
+    // A block that follows narrows both.
+    let narrowed = refusal(
+        &[caveats.clone(), tools(&["exec_tool"])],
+        &PastCall { actor: tool, ..call("exec_sql", Effect::Execute, vec![]) },
+        0,
+    );
+    assert!(narrowed.contains("`exec_sql` is not among its tools"), "{narrowed}");
 }

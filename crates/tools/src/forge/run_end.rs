@@ -74,6 +74,10 @@ impl RunEnd {
     fn commit_files(&self, last_look: Option<LastLook>) -> Result<(), ToolError> {
         let _turn = self.ground.as_deref().map(Ground::turn);
         last_look.map_or(Ok(()), |look| look())?;
+        if self.overlay.changes().is_empty() {
+            // It has changed nothing, so there is nothing to bear witness of.
+            return self.point.as_ref().map_or(Ok(()), PointOfNoReturn::pass_unseen);
+        }
         self.pass()?;
         Ok(self.overlay.commit()?)
     }

@@ -124,7 +124,16 @@ impl PointOfNoReturn {
     /// # Errors
     /// When the call was cancelled before, or its witness failed; then it must not take effect.
     pub fn pass(&self) -> Result<(), ToolError> {
-        if self.0.commit() { self.0.testify() } else { Err(cancelled()) }
+        self.pass_unseen()?;
+        self.0.testify()
+    }
+
+    /// The same for a call that turns out to change nothing.
+    ///
+    /// # Errors
+    /// When the call was cancelled before.
+    pub(crate) fn pass_unseen(&self) -> Result<(), ToolError> {
+        if self.0.commit() { Ok(()) } else { Err(cancelled()) }
     }
 }
 

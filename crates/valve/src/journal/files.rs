@@ -67,6 +67,23 @@ impl Ledger<'_> {
         Ok(())
     }
 
+    /// The files that were known by one of some inodes.
+    pub(crate) fn known_as(&self, stamps: &[Stamp]) -> Result<Vec<(RelativePath, Known)>, Failure> {
+        let mut statement =
+            self.transaction.prepare_cached(&format!("SELECT {COLUMNS} FROM file WHERE inode = ?1"))?;
+        let mut found = Vec::new();
+        for stamp in stamps {
+            let mut rows = statement.query([signed(stamp.inode)])?;
+            while let Some(row) = rows.next()? {
+                let (path, known) = read(row)?;
+                if known.stamp.is_same_inode(stamp) {
+                    found.push((path, known));
+                }
+            }
+        }
+        Ok(found)
+    }
+
     pub(crate) fn file_count(&self) -> Result<u64, Failure> {
         let mut statement = self.transaction.prepare_cached("SELECT count(*) FROM file")?;
         Ok(unsigned(statement.query_row([], |row| row.get(0))?))

@@ -64,6 +64,8 @@ pub(crate) enum Number {
     LastLookNs,
     Skipped,
     ActionsDone,
+    /// Events that are in chronicles.
+    Told,
 }
 
 impl Number {
@@ -75,6 +77,7 @@ impl Number {
             Self::LastLookNs => "last_look_ns",
             Self::Skipped => "skipped",
             Self::ActionsDone => "actions_done",
+            Self::Told => "told",
         }
     }
 }

@@ -70,7 +70,11 @@ impl Ledger<'_> {
     /// An event is where it belongs. Answers nothing that could be asked twice: only the first time counts.
     pub(crate) fn event_is_kept(&self, waiting: &Waiting, is_trigger: bool) -> Result<(), Failure> {
         let mut statement = self.transaction.prepare_cached("DELETE FROM outbox WHERE sequence = ?1")?;
-        if statement.execute([signed(waiting.sequence)])? == 1 && is_trigger {
+        if statement.execute([signed(waiting.sequence)])? != 1 {
+            return Ok(());
+        }
+        self.count_up(Number::Told)?;
+        if is_trigger {
             self.transaction
                 .prepare_cached(
                     "INSERT INTO tally (persona, triggered) VALUES (?1, 1)

@@ -30,6 +30,7 @@ pub(crate) fn standing(
     status.has_journal = number(Number::HasBaseline)?.is_some();
     status.files = count("SELECT count(*) FROM file")?;
     status.last_sequence = number(Number::LastSequence)?.unwrap_or_default();
+    status.told_events = number(Number::Told)?.unwrap_or_default();
     status.last_scan_ms = number(Number::LastScanMs)?;
     status.pending_events = count("SELECT count(*) FROM outbox")?;
     status.held_changes = count("SELECT count(*) FROM held")?;

@@ -201,19 +201,6 @@ impl Ledger<'_> {
         Ok(true)
     }
 
-    /// Whether one of some actions is of this persona and has failed.
-    pub(crate) fn has_failed(&self, persona: &str, works: &[u64]) -> Result<bool, Failure> {
-        let mut statement = self.transaction.prepare_cached(
-            "SELECT 1 FROM work WHERE sequence = ?1 AND persona = ?2 AND state IN ('failed', 'interrupted')",
-        )?;
-        for work in works {
-            if statement.exists(params![signed(*work), persona])? {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
     /// Somebody else has changed a file since.
     pub(crate) fn forget_made(&self, path: &RelativePath) -> Result<(), Failure> {
         self.transaction.prepare_cached("DELETE FROM made WHERE path = ?1")?.execute([path.as_str()])?;

@@ -6,6 +6,10 @@ use tgp_contract::{Code, Place, ToolError};
 
 use super::spelling::nearest;
 
+/// What to do about a file that names no personas, not even none.
+pub(super) const NONE: &str =
+    "write one, such as `personas: [{name: guardian, filters: [\"src/**\"]}]`, or `personas: []` for none";
+
 /// A problem at a place, which still lacks the next step.
 pub(super) struct Fault<'f> {
     pub(super) file: &'f str,
@@ -47,6 +51,9 @@ pub(super) fn unreadable(file: &str, error: &Error) -> ToolError {
             said("", format!("`{}` is not one of the words that can stand here", variant.escape_debug()))
                 .help(choice(variant, expected))
         }
+        Error::SerdeMissingField { field: "personas", .. } => {
+            said("personas", "`personas` is missing".to_owned()).help(NONE)
+        }
         Error::SerdeMissingField { field, .. } => {
             said(field, format!("`{field}` is missing")).help(format!("add `{field}:`"))
         }
@@ -56,6 +63,10 @@ pub(super) fn unreadable(file: &str, error: &Error) -> ToolError {
         Error::Budget { breach: BudgetBreach::Anchors { .. } | BudgetBreach::Aliases { .. }, .. } => {
             said("", "anchors and aliases are not part of this file".to_owned())
                 .help("write the value out where it is needed")
+        }
+        Error::Budget { breach: BudgetBreach::Documents { .. }, .. } | Error::MultipleDocuments { .. } => {
+            said("", "a second document begins here".to_owned())
+                .help("remove the `---`, and keep all personas in one list")
         }
         Error::Budget { .. } => {
             said("", "the file has too many or too deeply nested values".to_owned()).help("keep it flat")

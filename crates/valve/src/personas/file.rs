@@ -13,8 +13,8 @@ use serde_json::{Map, Value};
 use serde_saphyr::{DuplicateKeyPolicy, Location, MergeKeyPolicy, Spanned};
 use tgp_contract::{RelativePath, ToolError};
 
-use super::fault::{Fault, unreadable};
-use super::{Filter, Persona, Test};
+use super::fault::{Fault, NONE, unreadable};
+use super::{Filter, Persona, Test, length};
 use crate::action::{Action, AgentAction};
 use crate::change::ChangeKind;
 
@@ -37,8 +37,9 @@ const MAX_PATTERN_DEPTH: u32 = 50;
 const MAX_PROMPT_BYTES: usize = 16 << 10;
 /// The names that an agent's tools are listed by.
 const MAX_TOOLS: usize = 64;
-/// A longer wait is a schedule, and a valve is no clock.
-const MAX_COOLDOWN: Duration = Duration::from_secs(24 * 60 * 60);
+/// How long an action may take where its persona does not say: longer than a tool or a query runs, and than an agent
+/// needs for one file.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 /// Turns of a model for one change of a file.
 const MAX_STEPS: u64 = 1_000;
 /// Arguments are flat or nearly so; deeper text is an attack on the stack.
@@ -54,8 +55,8 @@ const GLOB: [char; 4] = ['*', '?', '[', '{'];
 struct File {
     #[serde(default)]
     version: Option<Spanned<u64>>,
-    #[serde(default)]
-    personas: Vec<Entry>,
+    /// Nothing after the colon is no list: a file that was saved by half must not be taken for one without personas.
+    personas: Spanned<Option<Vec<Entry>>>,
 }
 
 #[derive(Deserialize)]
@@ -69,6 +70,8 @@ struct Entry {
     changes: Option<Spanned<Vec<ChangeKind>>>,
     #[serde(default)]
     cooldown: Option<Spanned<String>>,
+    #[serde(default)]
+    timeout: Option<Spanned<String>>,
     #[serde(default)]
     action: Option<Spanned<ActionEntry>>,
 }
@@ -142,7 +145,7 @@ pub(super) fn read(text: &str, file_name: &str) -> Result<Vec<Persona>, ToolErro
         return Err(fault(Location::UNKNOWN, "", message).help("keep fewer personas and shorter prompts"));
     }
     if text.lines().all(|line| line.trim_start().is_empty() || line.trim_start().starts_with('#')) {
-        return Ok(Vec::new());
+        return Err(fault(Location::UNKNOWN, "", "the file is empty".to_owned()).help(NONE));
     }
     let options = serde_saphyr::options! {
         budget: serde_saphyr::budget! {
@@ -167,13 +170,17 @@ pub(super) fn read(text: &str, file_name: &str) -> Result<Vec<Persona>, ToolErro
         let message = format!("version {} is not known", version.value);
         return Err(fault(version.referenced, "version", message).help(format!("write `version: {VERSION}`")));
     }
-    if file.personas.len() > MAX_PERSONAS {
-        let message = format!("there are {} personas, at most {MAX_PERSONAS}", file.personas.len());
+    let Some(entries) = file.personas.value else {
+        let message = "`personas` has no value".to_owned();
+        return Err(fault(file.personas.referenced, "personas", message).help(NONE));
+    };
+    if entries.len() > MAX_PERSONAS {
+        let message = format!("there are {} personas, at most {MAX_PERSONAS}", entries.len());
         return Err(fault(Location::UNKNOWN, "personas", message).help("give one persona several filters"));
     }
-    let mut all = Vec::with_capacity(file.personas.len());
+    let mut all = Vec::with_capacity(entries.len());
     let mut names = BTreeMap::new();
-    for (number, entry) in file.personas.into_iter().enumerate() {
+    for (number, entry) in entries.into_iter().enumerate() {
         let place = entry.name.referenced;
         let reader = Reader { file: file_name, at: format!("personas[{number}]") };
         let persona = reader.persona(entry)?;
@@ -235,6 +242,12 @@ impl<'f> Reader<'f> {
             None => ChangeKind::ALL.to_vec(),
             Some(list) => {
                 self.counted(list.value.len(), list.referenced, "changes", ChangeKind::ALL.len())?;
+                if !patterns.is_empty() && list.value.iter().all(|kind| *kind == ChangeKind::Deleted) {
+                    let message = "a file that is deleted has no content for `contents`".to_owned();
+                    return Err(self
+                        .fault(list.referenced, "changes", message)
+                        .help("leave `contents` out, or name another change besides `deleted`"));
+                }
                 list.value
             }
         };
@@ -243,7 +256,8 @@ impl<'f> Reader<'f> {
             filters,
             contents,
             changes,
-            cooldown: entry.cooldown.map_or(Ok(Duration::ZERO), |text| self.cooldown(&text))?,
+            cooldown: entry.cooldown.map_or(Ok(Duration::ZERO), |text| self.length(&text, "cooldown"))?,
+            timeout: entry.timeout.map_or(Ok(DEFAULT_TIMEOUT), |text| self.timeout(&text))?,
             action: entry.action.map_or(Ok(Action::Record), |action| self.action(action))?,
             wanted,
             unwanted,
@@ -286,6 +300,7 @@ impl<'f> Reader<'f> {
                 return Err(wrong("a filter of only `!` excludes nothing".to_owned())
                     .help("write what is excluded after it"));
             }
+            self.beginning(filter, text, &field)?;
             let test = if text.contains(GLOB) {
                 let glob = GlobBuilder::new(text).literal_separator(true).build().map_err(|error| {
                     wrong(format!("`{}` is no glob: {}", text.escape_debug(), error.kind()))
@@ -301,6 +316,26 @@ impl<'f> Reader<'f> {
         Ok((wanted, unwanted))
     }
 
+    /// A path begins with neither `/` nor `./`, so a filter that does would never fit. A part of a path may.
+    fn beginning(&self, filter: &Spanned<String>, text: &str, field: &str) -> Result<(), ToolError> {
+        let is_absolute = text.starts_with('/') && text.contains(GLOB);
+        if !is_absolute && !text.starts_with("./") {
+            return Ok(());
+        }
+        let mut rest = text;
+        while let Some(next) = rest.strip_prefix("./").or_else(|| rest.strip_prefix('/')) {
+            rest = next;
+        }
+        let not = if filter.value.starts_with('!') { "!" } else { "" };
+        let help = if rest.is_empty() {
+            "write `**` for every file".to_owned()
+        } else {
+            format!("write `{not}{}`: paths are below the project", rest.escape_debug())
+        };
+        let message = format!("`{}` fits no file", filter.value.escape_debug());
+        Err(self.fault(filter.referenced, field, message).help(help))
+    }
+
     fn pattern(&self, pattern: &Spanned<String>, field: &str) -> Result<Regex, ToolError> {
         self.bounded(pattern, field, MAX_PATTERN_BYTES)?;
         let built = RegexBuilder::new(&pattern.value)
@@ -309,6 +344,12 @@ impl<'f> Reader<'f> {
             .nest_limit(MAX_PATTERN_DEPTH)
             .build();
         built.map_err(|error| {
+            if let regex::Error::CompiledTooBig(_) = error {
+                let message = format!("`{}` is too large a pattern", pattern.value.escape_debug());
+                return self
+                    .fault(pattern.referenced, field, message)
+                    .help("repeat less often in `{…}`, or use several shorter patterns");
+            }
             // The engine draws a picture of several lines; the last one says what is wrong.
             let said = error.to_string();
             let said = said.lines().last().unwrap_or_default().trim().trim_start_matches("error: ");
@@ -318,28 +359,21 @@ impl<'f> Reader<'f> {
         })
     }
 
-    fn cooldown(&self, text: &Spanned<String>) -> Result<Duration, ToolError> {
-        let wrong = |message: String| {
-            self.fault(text.referenced, "cooldown", message)
+    fn length(&self, text: &Spanned<String>, field: &str) -> Result<Duration, ToolError> {
+        length::read(&text.value).map_err(|error| {
+            self.fault(text.referenced, field, error.to_string())
                 .help("write a whole number with `ms`, `s`, `m` or `h`, at most `24h`")
-        };
-        let digits = text.value.chars().take_while(char::is_ascii_digit).count();
-        let (number, unit) = text.value.split_at_checked(digits).unwrap_or_default();
-        let unit = match unit.trim() {
-            "ms" => 1,
-            "s" => 1_000,
-            "m" => 60_000,
-            "h" => 3_600_000,
-            _ => return Err(wrong(format!("`{}` is no length of time", text.value.escape_debug()))),
-        };
-        let number: u64 = number
-            .parse()
-            .map_err(|_| wrong(format!("`{}` is no length of time", text.value.escape_debug())))?;
-        let cooldown = Duration::from_millis(number.saturating_mul(unit));
-        if cooldown > MAX_COOLDOWN {
-            return Err(wrong(format!("`{}` is more than a day", text.value.escape_debug())));
+        })
+    }
+
+    fn timeout(&self, text: &Spanned<String>) -> Result<Duration, ToolError> {
+        let timeout = self.length(text, "timeout")?;
+        if timeout.is_zero() {
+            return Err(self
+                .fault(text.referenced, "timeout", "no action ends in no time".to_owned())
+                .help("write how long it may take, such as `10m`"));
         }
-        Ok(cooldown)
+        Ok(timeout)
     }
 
     fn action(&self, entry: Spanned<ActionEntry>) -> Result<Action, ToolError> {

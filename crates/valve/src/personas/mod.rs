@@ -2,6 +2,7 @@
 
 mod fault;
 mod file;
+mod length;
 mod spelling;
 
 use std::time::Duration;
@@ -23,6 +24,8 @@ pub struct Persona {
     pub changes: Vec<ChangeKind>,
     /// After an event of a file, further changes of it are gathered for so long.
     pub cooldown: Duration,
+    /// An action that takes longer is told to end, and has failed.
+    pub timeout: Duration,
     pub action: Action,
     wanted: Vec<Filter>,
     unwanted: Vec<Filter>,

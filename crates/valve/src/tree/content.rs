@@ -18,6 +18,8 @@ const MAX_TRIES: usize = 3;
 /// A file that was changed so shortly before it was read may be changed again within the same tick of its file system's
 /// clock; two seconds is the coarsest clock in use.
 const TICK: Duration = Duration::from_secs(2);
+/// A larger file that is written to meanwhile is not read again at once: all other changes wait for it.
+const MAX_RETRIED_BYTES: u64 = 16 << 20;
 const BUFFER_BYTES: usize = 128 << 10;
 
 /// The signs of a file. Whoever changes a file changes its `ctime`, and cannot set it back.
@@ -115,7 +117,7 @@ impl<'t> Hashing<'t> {
             let now = since_epoch(SystemTime::now());
             let sha256 = self.hash(&mut file)?;
             let after = Stamp::of(&file.metadata().map_err(cause)?);
-            if after == stamp || tries >= MAX_TRIES {
+            if after == stamp || tries >= MAX_TRIES || stamp.size > MAX_RETRIED_BYTES {
                 let is_settled = after == stamp && stamp.is_settled(now);
                 return Ok(Content { stamp, sha256, is_settled });
             }

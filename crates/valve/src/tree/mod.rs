@@ -5,7 +5,7 @@ mod rules;
 mod walk;
 
 pub(crate) use content::{ContentError, Hashing, Stamp};
-pub(crate) use rules::{RULE_FILES, Rules, is_always_ignored};
+pub(crate) use rules::{RULE_FILES, Rules, is_always_ignored, is_chronicle};
 pub(crate) use walk::{Blind, Scope, Seen, Walk, WalkError};
 
 use std::fs::{File, Metadata};

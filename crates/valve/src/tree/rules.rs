@@ -17,15 +17,22 @@ const OWN_FOLDERS: [&str; 3] = [".git", ".tgp", ".sage"];
 const CHRONICLE: &str = ".sage";
 const TORN: &str = ".sage.torn-";
 
-/// Whether a path is ignored whatever the rules say.
+/// Whether a path is ignored whatever the rules say, and whatever it is.
 pub(crate) fn is_always_ignored(path: &RelativePath) -> bool {
-    path.parts().any(is_own_name)
+    path.parts().any(|name| OWN_FOLDERS.contains(&name))
 }
 
-pub(super) fn is_own_name(name: &str) -> bool {
-    OWN_FOLDERS.iter().any(|folder| name.eq_ignore_ascii_case(folder))
-        || name.ends_with(CHRONICLE)
-        || name.contains(TORN)
+/// Whether a file of this name is a chronicle, or a torn line that was set aside. A folder never is.
+pub(crate) fn is_chronicle(name: &str) -> bool {
+    let is_torn = || {
+        let hash = name.rsplit_once(TORN).map(|(_, hash)| hash);
+        hash.is_some_and(|hash| !hash.is_empty() && hash.chars().all(|letter| letter.is_ascii_hexdigit()))
+    };
+    name.ends_with(CHRONICLE) || is_torn()
+}
+
+pub(super) fn is_own_name(name: &str, is_directory: bool) -> bool {
+    OWN_FOLDERS.contains(&name) || (!is_directory && is_chronicle(name))
 }
 
 /// The rules of the directories that were looked at, as git and ripgrep understand them: the nearest directory has the
@@ -64,7 +71,7 @@ impl Rules {
 
     /// Whether one name is ignored, of which the directory is not.
     pub(crate) fn ignores(&self, path: &RelativePath, is_directory: bool) -> bool {
-        if path.name().is_some_and(is_own_name) {
+        if path.name().is_some_and(|name| is_own_name(name, is_directory)) {
             return true;
         }
         for file in RULE_FILES {

@@ -206,12 +206,12 @@ impl Walk<'_> {
         waiting: &mut Vec<RelativePath>,
     ) -> Result<(), WalkError> {
         let name = entry.file_name();
+        let Ok(kind) = entry.file_type() else { return Ok(()) };
         let path = match name.to_str() {
-            Some(name) if is_own_name(name) => return Ok(()),
+            Some(name) if is_own_name(name, kind.is_dir()) => return Ok(()),
             Some(name) => directory.join(name).ok().filter(|path| path.name() == Some(name)),
             None => None,
         };
-        let Ok(kind) = entry.file_type() else { return Ok(()) };
         let is_interesting = kind.is_dir() || kind.is_file();
         let Some(path) = path else {
             if is_interesting {

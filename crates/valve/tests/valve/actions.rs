@@ -209,6 +209,35 @@ async fn actions_are_told_to_end_with_the_watch() {
 }
 
 #[tokio::test]
+async fn an_action_that_takes_too_long_is_ended_and_has_failed() {
+    let world =
+        World::new("personas: [{name: slow, filters: ['*.ts'], timeout: 200ms, action: {tool: t.ts}}]");
+    world.scan().await;
+    *world.script.hangs.lock().unwrap() = true;
+    // One ends when it is told to; the other does not even listen, and is dropped.
+    for (name, is_deaf) in [("a.ts", false), ("b.ts", true)] {
+        *world.script.is_deaf.lock().unwrap() = is_deaf;
+        world.write(name, "1");
+        let report = world.scan().await;
+        assert_eq!((report.actions_done, report.actions_failed), (0, 1), "{name}");
+        let error = report.events.iter().find_map(|event| match event {
+            ValveEvent::ActionDone { error, .. } => error.clone(),
+            _ => None,
+        });
+        let error = error.unwrap();
+        assert_eq!((error.code, &error.details["timeoutMs"]), (Code::Runtime, &json!(200)), "{error:?}");
+        assert!(error.help_of().unwrap().contains("`timeout`"), "{error:?}");
+        let events = world.events(&format!("{name}.sage")).await;
+        let outcome = &outcomes(&events)[0].fields;
+        assert_eq!((&outcome["code"], &outcome["timeoutMs"]), (&json!("ERUNTIME"), &json!(200)));
+        assert_eq!(world.status().unfinished[0].state, ActionState::Failed);
+    }
+    *world.script.hangs.lock().unwrap() = false;
+    world.write("c.ts", "1");
+    assert_eq!(world.scan().await.actions_done, 1, "the persona goes on");
+}
+
+#[tokio::test]
 async fn an_action_whose_event_was_not_kept_is_not_begun() {
     let memory = std::sync::Arc::new(crate::memory::MemoryChronicle::default());
     let world = World::with(tempfile::tempdir().unwrap(), memory.clone(), FORMATTER);
@@ -294,4 +323,46 @@ async fn an_action_that_nobody_wants_any_more_is_not_begun() {
     let (action, _) = world.script.calls.lock().unwrap()[0].clone();
     assert!(matches!(action, Action::Tool { args, .. } if args["width"] == 80), "the file has the last word");
     assert_eq!(world.events("src/b.ts.sage").await[1].fields["suppressed"], "gone");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn what_a_person_does_while_an_action_runs_is_acted_on() {
+    let world = World::new(FORMATTER);
+    world.act(Box::new(|project, _, trigger| {
+        if trigger.after != Some(hash("raw")) {
+            return report(Vec::new());
+        }
+        let file = effect(project, trigger.file_path.as_str(), "by the action");
+        crate::support::wait_until("the test", || project.join("go-on").exists());
+        report(vec![file])
+    }));
+    world.write(".gitignore", "go-on");
+    world.scan().await;
+    let mut watch = world.watch();
+    watch.started().await;
+    world.write("a.ts", "raw");
+    watch.until("the action", |event| matches!(event, ValveEvent::ActionBegun { .. })).await;
+    tokio::task::block_in_place(|| {
+        crate::support::wait_until("its writing", || {
+            std::fs::read(world.disk("a.ts")).unwrap() == b"by the action"
+        });
+    });
+    world.write("a.ts", "by a person");
+    world.write("z.ts", "by a person");
+    watch.told("formatter: created z.ts").await;
+    world.write("go-on", "");
+    for _ in 0..2 {
+        watch.until("the next action", |event| matches!(event, ValveEvent::ActionBegun { .. })).await;
+    }
+    watch.end().await;
+    // A file that is seen while it is being written may be acted on twice.
+    let calls = world.script.calls.lock().unwrap().clone();
+    let acted = |path: &str, content: &str| {
+        calls.iter().any(|(_, trigger)| trigger.file_path == at(path) && trigger.after == Some(hash(content)))
+    };
+    assert!(
+        acted("a.ts", "raw") && acted("a.ts", "by a person") && acted("z.ts", "by a person"),
+        "{calls:#?}"
+    );
+    assert!(!acted("a.ts", "by the action"), "{calls:#?}");
 }

@@ -1,5 +1,6 @@
 //! Files that cannot be read, are no files, or have names that cannot be told.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
@@ -135,7 +136,9 @@ async fn unreadable() {
         )
         .await;
     watch.end().await;
-    assert_eq!(world.told().await.len(), 4);
+    let told: BTreeSet<String> = world.told().await.into_iter().collect();
+    assert_eq!(told.len(), 4, "{told:#?}");
+    let known = world.events("file.sage").await.len();
     // A chronicle that the system does not let us write for a while gets its events later.
     mode("file.sage", 0o400);
     world.write("file", "3");
@@ -143,5 +146,5 @@ async fn unreadable() {
     assert_eq!((report.triggered, report.skipped, report.pending), (0, 0, 1), "{report:?}");
     mode("file.sage", 0o600);
     assert_eq!(world.scan().await.triggered, 1);
-    assert_eq!(world.events("file.sage").await.len(), 2);
+    assert_eq!(world.events("file.sage").await.len(), known + 1);
 }

@@ -24,6 +24,7 @@ personas:
     contents: ['TODO\b']
     changes: [changed, renamed]
     cooldown: 5m
+    timeout: 24h
     action: {tool: ./tools/x.ts, args: {deep: {list: [1, true, null]}}}
   - {name: q, filters: ['*'], cooldown: 500ms, action: {query: q.aql, name: Review, inputs: {a: 1}}}
   - name: a
@@ -41,6 +42,8 @@ personas:
     );
     assert_eq!(all[1].changes, [ChangeKind::Changed, ChangeKind::Renamed]);
     assert_eq!(all[1].cooldown, Duration::from_secs(300));
+    let timeouts = (all[0].timeout, all[1].timeout);
+    assert_eq!(timeouts, (Duration::from_secs(600), Duration::from_secs(24 * 3_600)));
     let args = json!({ "deep": { "list": [1, true, null] } });
     assert_eq!(
         all[1].action,
@@ -61,14 +64,55 @@ personas:
         max_steps: Some(4),
     };
     assert_eq!(all[3].action, Action::Agent(agent));
-    for empty in ["", "# nothing yet\n", "personas: []", "version: 1"] {
-        assert!(Personas::parse(empty, FILE).unwrap().is_empty());
+}
+
+#[test]
+fn an_empty_file_is_a_mistake_and_an_empty_list_is_none() {
+    for none in ["personas: []", "version: 1\npersonas: []\n", "# none\npersonas:\n  []\n"] {
+        assert!(Personas::parse(none, FILE).unwrap().is_empty(), "{none:?}");
     }
+    let halves =
+        ["", "\n \n", "# nothing yet\n", "---\n", "version: 1", "personas:", "personas: ~", "personas: ''"];
+    for half in halves {
+        let error = Personas::parse(half, FILE).map(|personas| personas.len()).expect_err(half);
+        assert_eq!(error.code, Code::Config, "{half:?}");
+        assert!(error.place_of().is_some() && error.help_of().is_some(), "{half:?}: {error:?}");
+    }
+    for half in ["", "# nothing yet\n", "version: 1", "personas:", "personas: ~"] {
+        let error = Personas::parse(half, FILE).unwrap_err();
+        assert!(error.help_of().unwrap().contains("`personas: []` for none"), "{half:?}: {error:?}");
+    }
+}
+
+#[test]
+fn filters_that_can_never_fit_are_refused_with_a_suggestion() {
+    let parse = |fields: &str| Personas::parse(&format!("personas: [{{name: a, {fields}}}]"), FILE);
+    for (filter, suggestion) in [
+        ("/src/**", "write `src/**`:"),
+        ("./src/**", "write `src/**`:"),
+        (".//./src/*.ts", "write `src/*.ts`:"),
+        ("!./src/**", "write `!src/**`:"),
+        ("!/**/*.ts", "write `!**/*.ts`:"),
+        ("./secrets", "write `secrets`:"),
+        ("./", "write `**` for every file"),
+    ] {
+        let error = parse(&format!("filters: ['{filter}']")).unwrap_err();
+        assert_eq!(error.message, format!("{FILE}:1:32: `{filter}` fits no file"));
+        assert!(error.help_of().unwrap().starts_with(suggestion), "{filter}: {error:?}");
+    }
+    // A part of a path may begin so.
+    for filter in ["/secrets", ".env", "../x", "**/src/*"] {
+        parse(&format!("filters: ['{filter}']")).unwrap();
+    }
+    let error = parse("filters: [x], contents: [KEY], changes: [deleted]").unwrap_err();
+    assert!(error.message.ends_with("a file that is deleted has no content for `contents`"), "{error}");
+    parse("filters: [x], contents: [KEY], changes: [deleted, changed]").unwrap();
+    parse("filters: [x], changes: [deleted]").unwrap();
 }
 
 /// Each is one persona's fields, or a whole file where it begins with `personas` or `version`.
 const WRONG: &[&str] = &[
-    "version: 2",
+    "version: 2\npersonas: []",
     "personas: [{name: a, filters: [x]}, {name: b, filters: [x]}, {name: a, filters: [y]}]",
     "personas: {name: a}",
     "personas:\n  - name: a\n    filters: [x\n",
@@ -95,6 +139,15 @@ const WRONG: &[&str] = &[
     "name: a\nfilters: [x]\ncooldown: 30",
     "name: a\nfilters: [x]\ncooldown: soon",
     "name: a\nfilters: [x]\ncooldown: 25h",
+    "name: a\nfilters: [x]\nchanges: created",
+    "name: a\nfilters: [x]\ncontents: KEY",
+    "name: a\nfilters: [x]\ncontents: [KEY]\nchanges: [deleted]",
+    "name: a\nfilters: [./src/**]",
+    "name: a\nfilters: [x]\ntimeout: 0s",
+    "name: a\nfilters: [x]\ntimeout: 25h",
+    "personas: []\n---\npersonas: []",
+    "personas:",
+    "version: 1",
     "name: a\nfilters: [x]\naction: recrod",
     "name: a\nfilters: [x]\naction: {}",
     "name: a\nfilters: [x]\naction: {tool: t.ts, query: q.aql}",

@@ -116,6 +116,80 @@ async fn a_change_that_hides_behind_size_and_time_is_found() {
 }
 
 #[tokio::test]
+async fn a_backfill_is_in_the_order_of_the_changes_whatever_time_a_file_claims() {
+    use std::os::unix::fs::MetadataExt;
+    let world = World::scoped(EVERYTHING);
+    let changed = |path: &str| {
+        let data = std::fs::metadata(world.disk(path)).unwrap();
+        (data.ctime(), data.ctime_nsec())
+    };
+    let names = ["d", "b", "e", "a", "c"];
+    for name in names {
+        world.write(name, "0");
+    }
+    world.scan().await;
+    let mut last = None;
+    for name in names {
+        crate::support::wait_until("the next tick of the file system", || {
+            world.write(name, "1");
+            let file = std::fs::File::options().write(true).open(world.disk(name)).unwrap();
+            file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000)).unwrap();
+            last.is_none_or(|last| changed(name) > last)
+        });
+        last = Some(changed(name));
+    }
+    world.scan().await;
+    assert_eq!(world.told().await, names.map(|name| format!("all: changed {name}")));
+}
+
+#[tokio::test]
+async fn a_scan_that_is_stopped_says_that_it_was() {
+    let world = World::new("personas: [{name: slow, filters: ['**'], action: {tool: t.ts}}]");
+    let stopped = assert_code(world.open().unwrap().scan(Box::pin(async {})).await, Code::Runtime);
+    assert_eq!(stopped.details["cancelled"], true);
+    world.scan().await;
+    // In the middle of an action it ends it, and what was told until then stays told.
+    *world.script.hangs.lock().unwrap() = true;
+    world.write("a", "1");
+    let script = Arc::clone(&world.script);
+    let begun: tgp_contract::Cancellation<'_> = Box::pin(async move {
+        while script.calls.lock().unwrap().is_empty() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    });
+    let stopped = assert_code(world.open().unwrap().scan(begun).await, Code::Runtime);
+    assert_eq!(stopped.details["cancelled"], true);
+    let events = world.events("a.sage").await;
+    assert_eq!((events.len(), &events[1].fields["message"]), (2, &serde_json::json!("told to end")));
+    *world.script.hangs.lock().unwrap() = false;
+    assert_eq!(world.scan().await.changes, 0);
+}
+
+#[tokio::test]
+async fn the_status_counts_what_is_in_chronicles() {
+    let memory = Arc::new(MemoryChronicle::default());
+    let personas = "personas: [{name: all, filters: [src/], action: {tool: t.ts}}]";
+    let world = World::with(tempfile::tempdir().unwrap(), memory.clone(), personas);
+    let counts = || {
+        let status = world.status();
+        (status.told_events, status.last_sequence, status.pending_events, status.skipped)
+    };
+    world.scan().await;
+    assert_eq!(counts(), (0, 0, 0, 0));
+    memory.broken.lock().unwrap().insert("src/b.sage".to_owned());
+    world.write("src/a", "1");
+    world.write("src/b", "1");
+    world.scan().await;
+    // One trigger with the outcome of its action; the other waits.
+    assert_eq!(counts(), (2, 3, 1, 0));
+    *memory.is_closed.lock().unwrap() = true;
+    world.write("src/c", "1");
+    world.scan().await;
+    assert_eq!(counts(), (2, 4, 0, 2));
+    assert_eq!(world.all_events().await.len(), 2);
+}
+
+#[tokio::test]
 async fn a_first_look_can_tell_of_everything() {
     let mut world = World::new(EVERYTHING);
     world.all = true;
@@ -351,4 +425,25 @@ async fn another_folder_in_the_place_of_the_project_is_not_taken_for_it() {
     world.rename("two", "one");
     let error = assert_code(valve.scan(never()).await, Code::NotFound);
     assert!(error.message.contains("another folder"), "{error}");
+}
+
+#[tokio::test]
+async fn nobody_mutes_a_file_by_what_stands_in_the_place_of_its_chronicle() {
+    let world = World::scoped(EVERYTHING);
+    for name in ["src/a", "src/b", "src/c", "src/m/x"] {
+        world.write(name, "1");
+    }
+    world.scan().await;
+    std::fs::create_dir(world.disk("src/a.sage")).unwrap();
+    world.write("src/b.sage", "garbage\n");
+    std::os::unix::fs::symlink("/tmp/nowhere", world.disk("src/c.sage")).unwrap();
+    std::fs::remove_dir_all(world.disk("src/m")).unwrap();
+    for name in ["src/a", "src/b", "src/c", "src/m"] {
+        world.write(name, "2");
+    }
+    let report = world.scan().await;
+    assert_eq!((report.triggered, report.pending), (5, 0), "{report:#?}");
+    let problems = report.events.iter().filter(|event| matches!(event, ValveEvent::Problem { .. })).count();
+    assert_eq!(problems, 3, "{report:#?}");
+    assert_eq!(world.events(tgp_valve::PROJECT_CHRONICLE).await.len(), 4);
 }

@@ -33,6 +33,8 @@ pub struct Script {
     pub behaviour: Mutex<Behaviour>,
     /// When it is set, actions wait for their cancellation.
     pub hangs: Mutex<bool>,
+    /// When it is set too, they do not end by it.
+    pub is_deaf: Mutex<bool>,
 }
 
 #[async_trait]
@@ -46,6 +48,9 @@ impl Actions for Script {
         self.calls.lock().unwrap().push((action.clone(), trigger.clone()));
         if *self.hangs.lock().unwrap() {
             cancelled.await;
+            if *self.is_deaf.lock().unwrap() {
+                std::future::pending::<()>().await;
+            }
             return Err(ToolError::new(Code::Runtime, "told to end"));
         }
         (self.behaviour.lock().unwrap())(&self.project, action, trigger)
@@ -84,6 +89,7 @@ impl World {
             calls: Mutex::default(),
             behaviour: Mutex::new(Box::new(|_, _, _| Ok(ActionReport::default()))),
             hangs: Mutex::default(),
+            is_deaf: Mutex::default(),
         });
         let clock = Arc::new(AtomicU64::new(1_800_000_000_000));
         let world = Self { folder, chronicle, script, clock, all: false, look: Look::WhenTold };
@@ -171,7 +177,7 @@ impl World {
     pub fn watch(&self) -> Watch {
         let mut valve = self.open().unwrap();
         let rescanner = valve.rescanner();
-        let (sender, events) = mpsc::channel(1024);
+        let (sender, events) = mpsc::channel(MANY);
         let (stop, stopped) = oneshot::channel::<()>();
         let task = tokio::spawn(async move {
             let cancelled: Cancellation<'_> = Box::pin(async move {
@@ -231,10 +237,13 @@ impl Watch {
 
     pub async fn end(mut self) -> Vec<ValveEvent> {
         let _ = self.stop.send(());
-        while let Some(event) = self.events.recv().await {
-            self.seen.push(event);
-        }
-        self.task.await.unwrap().unwrap();
+        let rest = async {
+            while let Some(event) = self.events.recv().await {
+                self.seen.push(event);
+            }
+            self.task.await.unwrap().unwrap();
+        };
+        tokio::time::timeout(PATIENCE, rest).await.expect("the watch did not end");
         self.seen
     }
 }

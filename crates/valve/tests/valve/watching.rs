@@ -1,5 +1,6 @@
 //! A watch that runs: directories that come, go and move, hints that are lost, personas that change.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tgp_contract::Code;
@@ -143,6 +144,110 @@ async fn personas_are_read_again_and_broken_ones_are_not_used() {
 }
 
 #[tokio::test]
+async fn personas_that_are_saved_by_half_leave_the_old_ones_in_force() {
+    let world = World::new(EVERYTHING);
+    let mut watch = world.watch();
+    watch.started().await;
+    for (number, half) in ["", "personas:\n", "# nothing yet\n"].into_iter().enumerate() {
+        world.write(PERSONAS, half);
+        watch
+            .until("the mistake", |event| {
+                matches!(event, ValveEvent::Problem { error }
+                    if error.code == Code::Config && error.help_of().unwrap().contains("for none"))
+            })
+            .await;
+        assert!(world.status().personas_error.is_some());
+        world.write(&format!("secret{number}"), "1");
+        watch.told(&format!("all: created secret{number}")).await;
+    }
+    // Nobody is a decision, and has to be written down.
+    world.write(PERSONAS, "personas: []\n");
+    watch.until("no personas", |event| matches!(event, ValveEvent::Reloaded { personas: 0 })).await;
+    watch.end().await;
+    assert_eq!(world.told().await.len(), 3);
+}
+
+/// Renames without a pause, so that looks fall between the halves of some and into the middle of others: to and fro, to
+/// new names, and into folders that are found before the rename is told.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_rename_is_never_told_as_a_deletion_and_a_creation() {
+    const FILES: usize = 200;
+    const RENAMES: usize = 2_000;
+    let world = World::scoped(EVERYTHING);
+    let mut places = Vec::new();
+    for number in 0..FILES {
+        world.write(&format!("work/a/{number}"), format!("{number}"));
+        places.push(format!("work/a/{number}"));
+    }
+    let mut watch = world.watch();
+    watch.started().await;
+    let mut dice = crate::model::Dice::new(28);
+    tokio::task::block_in_place(|| {
+        for round in 0..RENAMES {
+            let number = dice.below(FILES);
+            let to = match dice.below(4) {
+                0 => format!("work/new{round}/{number}"),
+                1 => format!("work/a/{number}.{round}"),
+                _ if places[number].starts_with("work/z") => format!("work/a/{number}"),
+                _ => format!("work/z/{number}"),
+            };
+            world.rename(&places[number], &to);
+            places[number] = to;
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let last: BTreeMap<String, String> = places
+            .iter()
+            .enumerate()
+            .map(|(number, path)| (path.clone(), hash(number.to_string())))
+            .collect();
+        let first = (0..FILES).map(|number| (format!("work/a/{number}"), hash(number.to_string())));
+        let runtime = tokio::runtime::Handle::current();
+        crate::support::wait_until("that all was told", || {
+            let mut files: BTreeMap<String, String> = first.clone().collect();
+            for event in runtime.block_on(world.all_events()) {
+                let text = |name: &str| event.fields.get(name).and_then(|value| value.as_str());
+                let path = event.file_path.clone().unwrap();
+                files.remove(text("from").unwrap_or(&path));
+                files.extend(text("after").map(|after| (path, after.to_owned())));
+            }
+            files == last
+        });
+    });
+    watch.end().await;
+    assert_eq!(world.scan().await.changes, 0);
+    let told = world.told().await;
+    let wrong: Vec<&String> = told.iter().filter(|said| !said.starts_with("all: renamed ")).collect();
+    assert!(wrong.is_empty(), "{} of {}: {wrong:#?}", wrong.len(), told.len());
+    assert!(told.len() > FILES, "the looks were too few to fall between: {}", told.len());
+}
+
+#[tokio::test]
+async fn a_deletion_is_told_while_other_files_change_without_a_pause() {
+    let world = World::new(EVERYTHING);
+    world.write("gone", "1");
+    world.write("folder/below", "1");
+    let mut watch = world.watch();
+    watch.started().await;
+    let is_over = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let (over, noisy) = (std::sync::Arc::clone(&is_over), world.disk("noisy"));
+    let noise = std::thread::spawn(move || {
+        let mut round = 0_u64;
+        while !over.load(std::sync::atomic::Ordering::Relaxed) {
+            round += 1;
+            std::fs::write(&noisy, format!("{round}")).unwrap();
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    });
+    world.remove("gone");
+    watch.told("all: deleted gone").await;
+    std::fs::remove_dir_all(world.disk("folder")).unwrap();
+    watch.told("all: deleted folder/below").await;
+    is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+    noise.join().unwrap();
+    watch.end().await;
+}
+
+#[tokio::test]
 async fn a_tree_that_cannot_be_watched_is_looked_at_again_and_again() {
     let mut world = World::new(EVERYTHING);
     world.look = Look::Every(Duration::from_millis(20));
@@ -218,6 +323,7 @@ async fn a_listener_that_takes_nothing_holds_up_nothing() {
     let _ = stop.send(());
     // It ends, though nobody has taken an event yet.
     tokio::time::timeout(crate::support::PATIENCE, task).await.unwrap().unwrap().unwrap();
-    assert_eq!(world.told().await.len(), 50);
+    let told = world.told().await;
+    assert_eq!(told.iter().filter(|said| said.starts_with("all: created")).count(), 50);
     assert!(matches!(events.recv().await, Some(ValveEvent::Started { .. })));
 }

@@ -1,5 +1,6 @@
 """A program that breaks the protocol of the relay in the way that its argument names."""
 
+import json
 import os
 import sys
 import time
@@ -7,10 +8,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "..", "..", "examples", "python"))
 
-import json
-
 from chronicle import Chronicle
-from llm import Model
 
 MODE = sys.argv[1]
 
@@ -39,10 +37,6 @@ def misbehave(request):
         sys.exit(0)
     elif MODE == "wrong-id":
         line({"id": request + 1000, "result": None})
-    elif MODE == "twice":
-        answer = {"id": request, "result": {"eventId": "0" * 64, "appended": True}}
-        line(answer)
-        line(answer)
     elif MODE == "no-id":
         line({"result": None})
     elif MODE == "both":
@@ -88,7 +82,18 @@ class Pieces(Chronicle):
             write(bytes([byte]))
 
 
+class Twice(Chronicle):
+    """A chronicle that is right, and says everything after hello twice."""
+
+    def say(self, message):
+        line(message)
+        if message["id"] > 1:
+            line(message)
+
+
 def main():
+    if MODE == "twice":
+        Twice().run()
     if MODE in ("pieces", "stubborn"):
         Pieces().run()
         # A stubborn program does not mind that nobody wants it any more.

@@ -191,7 +191,7 @@ impl Printer<'_> {
         }
         let content = self.source.slice(Span::new(layout.start, layout.end));
         let lines = content.split('\n').map(|line| {
-            let line = line.strip_suffix('\r').unwrap_or(line);
+            let line = line.trim_end_matches('\r');
             if is_blank(line) {
                 return String::new();
             }

@@ -29,7 +29,7 @@ pub struct CheckArgs {
 
 #[derive(Debug, Args)]
 pub struct FmtArgs {
-    /// Files of queries; - reads one and prints it formatted.
+    /// Files of queries; - alone reads one and prints it formatted.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Change nothing; fail when something would change.
@@ -55,8 +55,20 @@ pub(super) async fn check(arguments: CheckArgs, global: &Global, printer: &Print
     let kernel = session::boot(global, None, printer).await?;
     let mut wrong = 0;
     let mut reports = Vec::new();
+    let mut unreadable = None;
     for file in &arguments.files {
-        let text = read(&kernel, file)?;
+        let text = match read(&kernel, file) {
+            Ok(text) => text,
+            // The others are checked all the same.
+            Err(error) => {
+                reports.push(json!({ "file": file, "valid": false, "queries": [], "error": error }));
+                if !printer.json() {
+                    printer.failure(&error.clone().into());
+                }
+                unreadable = unreadable.or(Some(error.code));
+                continue;
+            }
+        };
         match kernel.compile_queries(file, &text) {
             Ok(compiled) => {
                 let names: Vec<&str> = compiled.queries.iter().map(|plan| plan.name.as_str()).collect();
@@ -82,9 +94,14 @@ pub(super) async fn check(arguments: CheckArgs, global: &Global, printer: &Print
     }
     kernel.shutdown().await;
     if printer.json() {
-        printer.document(&done(json!({ "valid": wrong == 0, "files": reports })));
+        let valid = wrong == 0 && unreadable.is_none();
+        printer.document(&done(json!({ "valid": valid, "files": reports })));
     }
-    if wrong == 0 { Ok(()) } else { Err(Failure::Silent(Code::Compile)) }
+    match unreadable {
+        Some(code) => Err(Failure::Silent(code)),
+        None if wrong == 0 => Ok(()),
+        None => Err(Failure::Silent(Code::Compile)),
+    }
 }
 
 fn show(file: &str, problems: &Problems, printer: &Printer) {
@@ -107,8 +124,12 @@ pub(super) fn format(arguments: &FmtArgs, global: &Global, printer: &Printer) ->
         let formatted =
             tgp::format_queries(&shown, &text).map_err(|problems| super::refuse(&problems, printer))?;
         if from_pipe && !arguments.check {
-            printer.data(&formatted);
-            continue;
+            if printer.json() {
+                printer.document(&done(json!({ "formatted": formatted })));
+            } else {
+                printer.data(&formatted);
+            }
+            return Ok(());
         }
         if formatted == text {
             continue;

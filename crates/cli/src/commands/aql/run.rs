@@ -46,7 +46,7 @@ pub struct RunArgs {
     resume: Option<String>,
     /// With --resume: make this step once more, though nobody knows what
     /// became of it. Repeatable.
-    #[arg(long, value_name = "STEP", requires = "resume")]
+    #[arg(long, value_name = "STEP")]
     again: Vec<String>,
     #[command(flatten)]
     model: ModelArgs,
@@ -61,6 +61,11 @@ pub(super) async fn run(
     printer: &Printer,
     interrupts: Interrupts,
 ) -> Result<(), Failure> {
+    if !arguments.again.is_empty() && arguments.resume.is_none() {
+        return Err(ToolError::new(Code::Validation, "--again is for a run that is gone on with")
+            .help("name the run: --resume ID --again STEP")
+            .into());
+    }
     let kernel = session::boot(global, Some(Arc::new(TerminalApprover)), printer).await?;
     let prepared = prepare(&kernel, &arguments, printer)?;
     let sources = prepared.as_ref().map(|prepared| prepared.compiled.sources.clone()).unwrap_or_default();
@@ -163,8 +168,7 @@ async fn work(
 fn ended(report: RunReport, sources: &[Source], printer: &Printer) -> Result<(), Failure> {
     let Some(error) = report.error else {
         if !printer.json() {
-            let one = report.outputs.as_object().filter(|outputs| outputs.len() == 1);
-            printer.value(one.and_then(|outputs| outputs.values().next()).unwrap_or(&report.outputs));
+            printer.value(&report.outputs);
         }
         return Ok(());
     };

@@ -48,6 +48,7 @@ fn word(state: &RunState) -> &'static str {
         RunState::Running => "running",
         RunState::Killed => "killed",
         RunState::Done => "done",
+        RunState::Stopped => "stopped",
         RunState::Failed(_) => "failed",
     }
 }

@@ -1,0 +1,92 @@
+//! Whether an attempt has begun to take effect, known to the journal before it does.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tgp_contract::{Code, ToolError, Witness};
+
+use super::{Journal, Line};
+
+/// What the witness of one attempt says. It writes one line, however often it is asked. When this is dropped, an attempt
+/// that has not taken effect will not do so later, whoever still works on it.
+pub(super) struct Testimony(Arc<Stand>);
+
+struct Stand {
+    line: Line,
+    state: Mutex<State>,
+}
+
+enum State {
+    /// Nothing has happened yet. The journal is let go with this state, since others may keep the witness.
+    Waiting(Arc<dyn Journal>),
+    /// The line is kept; from then on nobody but the records knows what became of the attempt.
+    Given,
+    /// The line could not be kept, so nothing may happen.
+    Unkept(ToolError),
+    /// The attempt was over before anything happened, so nothing may happen any more.
+    Closed,
+}
+
+impl Testimony {
+    pub(super) fn new(journal: &Arc<dyn Journal>, step: &str, attempt: u32) -> Self {
+        let line = Line::Effecting { step: step.to_owned(), attempt };
+        Self(Arc::new(Stand { line, state: Mutex::new(State::Waiting(Arc::clone(journal))) }))
+    }
+
+    pub(super) fn witness(&self) -> Witness {
+        let stand = Arc::clone(&self.0);
+        Arc::new(move || stand.give())
+    }
+
+    /// Keeps the line, once.
+    pub(super) fn give(&self) -> Result<(), ToolError> {
+        self.0.give()
+    }
+
+    /// The attempt is over. Answers whether it may have taken effect.
+    ///
+    /// # Errors
+    /// When the line could not be kept.
+    pub(super) fn close(&self) -> Result<bool, ToolError> {
+        let mut state = self.0.state();
+        match &*state {
+            State::Given => Ok(true),
+            State::Unkept(error) => Err(error.clone()),
+            State::Waiting(_) | State::Closed => {
+                *state = State::Closed;
+                Ok(false)
+            }
+        }
+    }
+}
+
+impl Drop for Testimony {
+    fn drop(&mut self) {
+        // What it answers was heard before, or the whole run is gone.
+        let _ = self.close();
+    }
+}
+
+impl Stand {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn give(&self) -> Result<(), ToolError> {
+        // Whoever closes it waits until the line is written.
+        let mut state = self.state();
+        let (next, answer) = match &*state {
+            State::Given => return Ok(()),
+            State::Unkept(error) => return Err(error.clone()),
+            State::Closed => {
+                let error = ToolError::new(Code::Runtime, "the attempt was given up before it took effect");
+                return Err(error.detail("cancelled", true));
+            }
+            State::Waiting(journal) => match journal.append(&self.line) {
+                Ok(()) => (State::Given, Ok(())),
+                Err(error) => (State::Unkept(error.clone()), Err(error)),
+            },
+        };
+        *state = next;
+        answer
+    }
+}
