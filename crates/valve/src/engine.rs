@@ -1,7 +1,7 @@
 //! What all parts of a valve share, and one look at the tree from its beginning to its transaction.
 
 use std::collections::{HashMap, HashSet};
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::journal::{Journal, Known, Ledger, Number};
 use crate::lock::Lock;
 use crate::personas::Personas;
-use crate::reconcile::{Comparison, Deletions};
+use crate::reconcile::{Comparison, Deletions, Doubtful};
 use crate::tree::{Blind, Hashing, RULE_FILES, Rules, Scope, Seen, Stamp, Tree, Walk, WalkError};
 use crate::{Actions, Clock};
 
@@ -26,9 +26,6 @@ const MAX_REPORTED: usize = 10_000;
 const MAX_PROBLEMS: usize = 100;
 /// More than the largest file of personas.
 const MAX_PERSONAS_BYTES: u64 = 1 << 20;
-
-/// How often a part of the tree is walked for one look, when files are renamed while it is walked.
-const MAX_WALKS: usize = 3;
 
 /// The kernel stamps files by a clock that moves a hundred times a second or more often.
 const TICK: Duration = Duration::from_millis(20);
@@ -71,7 +68,7 @@ pub(crate) struct Looked {
     pub(crate) changes: u64,
     pub(crate) problems: Vec<ToolError>,
     /// Files that are gone and were not told as deleted yet.
-    pub(crate) doubtful: Vec<RelativePath>,
+    pub(crate) doubtful: Vec<Doubtful>,
     /// The rules are others than at the last look, so only the whole tree says what they mean. Nothing was written down.
     pub(crate) wants_whole: bool,
 }
@@ -146,7 +143,7 @@ impl Core {
 
     /// Compares the tree, or a part of it, with the journal, and writes down what follows from it.
     pub(crate) fn look(&self, look: Look<'_>) -> Result<Looked, Failure> {
-        let Look { mut scope, deletions, enter, suspects, stop } = look;
+        let Look { scope, deletions, enter, suspects, stop } = look;
         let began_ns = system_ns();
         let (stored, last_look, waiting) = self.transact(|ledger| {
             let is_known = ledger.number(Number::HasBaseline)?.is_some();
@@ -158,7 +155,7 @@ impl Core {
         if waiting >= MAX_WAITING {
             return Err(Failure::Full { waiting });
         }
-        let (mut known, seen) = self.compared(&mut scope, enter, stop)?;
+        let (mut known, seen) = self.compared(&scope, enter, stop)?;
         let is_whole = scope == Scope::Whole;
         if !is_whole && (is_first || rules_differ(&seen, &stored)) {
             return Ok(Looked { wants_whole: true, ..Looked::default() });
@@ -229,50 +226,33 @@ impl Core {
     }
 
     /// What is known of a scope, and what is there. A file that came into it from elsewhere, or was renamed while it was
-    /// walked, widens it by the name that it had.
+    /// walked, brings along the name by which it is known.
     fn compared(
         &self,
-        scope: &mut Scope,
+        scope: &Scope,
         enter: &mut dyn FnMut(&RelativePath),
         stop: &AtomicBool,
     ) -> Result<(HashMap<RelativePath, Known>, Seen), Failure> {
-        let mut walks = 0;
-        loop {
-            walks += 1;
-            let known = self.transact(|ledger| ledger.known(scope))?;
-            let seen = Walk { tree: &self.tree, stop, enter }.run(scope).map_err(|error| match error {
-                WalkError::Root(source) => Failure::Project { path: self.tree.root().to_owned(), source },
-                WalkError::TooMany(most) => Failure::TooManyFiles(most),
-                WalkError::Stopped => Failure::Stopped,
-            })?;
-            let Scope::Paths(paths) = scope else { return Ok((known, seen)) };
-            let origins = if walks < MAX_WALKS { self.origins(&known, &seen)? } else { Vec::new() };
-            if origins.is_empty() {
-                return Ok((known, seen));
-            }
-            paths.extend(origins);
+        let mut known = self.transact(|ledger| ledger.known(scope))?;
+        let mut seen = Walk { tree: &self.tree, stop, enter }.run(scope).map_err(|error| match error {
+            WalkError::Root(source) => Failure::Project { path: self.tree.root().to_owned(), source },
+            WalkError::TooMany(most) => Failure::TooManyFiles(most),
+            WalkError::Stopped => Failure::Stopped,
+        })?;
+        if *scope != Scope::Whole {
+            let new = seen.files.iter().filter(|(path, _)| !known.contains_key(path));
+            let stamps: Vec<Stamp> = new.map(|(_, stamp)| stamp.clone()).collect();
+            let mut origins = self.transact(|ledger| ledger.known_as(&stamps))?;
+            // A second link to the same file stays where it is.
+            origins.retain(|(path, _)| {
+                let there = std::fs::symlink_metadata(self.tree.at(path));
+                there.is_err_and(|error| error.kind() == ErrorKind::NotFound)
+            });
+            let left: HashSet<&RelativePath> = origins.iter().map(|(path, _)| path).collect();
+            seen.files.retain(|(path, _)| !left.contains(path));
+            known.extend(origins);
         }
-    }
-
-    /// Where files that are new here are known to have been, and are no longer, though the walk did not notice.
-    fn origins(
-        &self,
-        known: &HashMap<RelativePath, Known>,
-        seen: &Seen,
-    ) -> Result<Vec<RelativePath>, Failure> {
-        let new = seen.files.iter().filter(|(path, _)| !known.contains_key(path));
-        let stamps: Vec<Stamp> = new.map(|(_, stamp)| stamp.clone()).collect();
-        if stamps.is_empty() {
-            return Ok(Vec::new());
-        }
-        let there: HashSet<&RelativePath> = seen.files.iter().map(|(path, _)| path).collect();
-        let before = self.transact(|ledger| ledger.known_as(&stamps))?;
-        let origins = before.into_iter().filter(|(path, before)| {
-            let is_noticed = known.contains_key(path) && !there.contains(path);
-            let now = std::fs::symlink_metadata(self.tree.at(path)).map(|data| Stamp::of(&data));
-            !is_noticed && !now.is_ok_and(|now| now.is_same_inode(&before.stamp))
-        });
-        Ok(origins.map(|(path, _)| path).collect())
+        Ok((known, seen))
     }
 
     fn hidden(&self) -> Result<Vec<(RelativePath, String)>, Failure> {

@@ -1,6 +1,6 @@
 //! Where the system says that something has happened. It is believed only that one should look there.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::tree::{EXCLUDE, is_always_ignored, is_chronicle};
 /// A pause after which a change counts as over: editors write a file in several steps.
 pub(crate) const QUIET: Duration = Duration::from_millis(50);
 /// A stream of changes without a pause is looked at all the same.
-const LONGEST: Duration = Duration::from_millis(500);
+pub(crate) const LONGEST: Duration = Duration::from_millis(500);
 /// More paths than this are not looked at one by one.
 const MAX_PATHS: usize = 10_000;
 
@@ -27,8 +27,8 @@ pub(crate) struct Batch {
     pub(crate) paths: BTreeSet<RelativePath>,
     /// Those of them that came, went or moved: what is watched there may be another directory now.
     pub(crate) moved: BTreeSet<RelativePath>,
-    /// Those of them of which the last that was told is that they left.
-    pub(crate) left: BTreeSet<RelativePath>,
+    /// Those of them of which the last that was told is that they left: for good, or to a name that may yet be found.
+    pub(crate) left: BTreeMap<RelativePath, Leaving>,
     /// Renames of which both names are known, in order.
     pub(crate) renames: Vec<(RelativePath, RelativePath)>,
     /// Why the whole tree is to be looked at.
@@ -170,8 +170,8 @@ impl Hints {
                     Course::Came => {
                         batch.left.remove(&path);
                     }
-                    Course::Left => {
-                        batch.left.insert(path.clone());
+                    Course::Left(leaving) => {
+                        batch.left.insert(path.clone(), leaving);
                     }
                 }
                 batch.paths.insert(path);
@@ -185,7 +185,14 @@ impl Hints {
 enum Course {
     Stayed,
     Came,
-    Left,
+    Left(Leaving),
+}
+
+/// How something left its path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Leaving {
+    Removed,
+    Renamed,
 }
 
 /// What an event says of one of its paths; nothing for an event that is none of ours.
@@ -196,7 +203,8 @@ fn course(kind: EventKind, number: usize) -> Option<Course> {
         EventKind::Access(_) | EventKind::Other => None,
         EventKind::Create(_) | EventKind::Modify(ModifyKind::Name(RenameMode::To)) => Some(Course::Came),
         EventKind::Modify(ModifyKind::Name(RenameMode::Both)) if number > 0 => Some(Course::Came),
-        EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_)) => Some(Course::Left),
+        EventKind::Modify(ModifyKind::Name(_)) => Some(Course::Left(Leaving::Renamed)),
+        EventKind::Remove(_) => Some(Course::Left(Leaving::Removed)),
         EventKind::Any | EventKind::Modify(_) => Some(Course::Stayed),
     }
 }

@@ -6,7 +6,8 @@ use std::time::Duration;
 use tgp_contract::RelativePath;
 use tokio::time::Instant;
 
-use crate::hints::{Batch, QUIET};
+use crate::hints::{Batch, LONGEST, Leaving, QUIET};
+use crate::reconcile::Doubtful;
 
 /// How long a deletion is held of which the system says nothing, or something new at each look.
 const LONGEST_HOLD: Duration = Duration::from_secs(2);
@@ -23,12 +24,12 @@ pub(crate) struct Holds {
 struct Hold {
     /// The name that the file was given last, as far as it was told.
     at: RelativePath,
-    /// When it was found gone, or given this name.
+    /// When it was found gone, or seen to have this name.
     since: Instant,
     /// The end of the last look that found it gone.
     looked: Instant,
-    /// Whether the system has told that it left. The other half of a rename is told right after that.
-    is_told: bool,
+    /// What the system has told of its leaving.
+    leaving: Option<Leaving>,
 }
 
 impl Holds {
@@ -51,12 +52,18 @@ impl Holds {
                 hold.at = at;
                 hold.since = now;
             }
-            let is_hinted = names(&batch.paths, path) || names(&batch.paths, &hold.at);
+            let is_hinted =
+                [path, &hold.at].into_iter().any(|path| above(path).any(|at| batch.paths.contains(&at)));
             if is_hinted {
-                hold.is_told = names(&batch.left, &hold.at);
+                hold.leaving = leaving(batch, &hold.at);
             }
-            let is_quiet = hold.is_told && !is_hinted && now >= hold.looked + QUIET;
-            if is_quiet || now >= hold.since + LONGEST_HOLD {
+            let until = match hold.leaving {
+                Some(Leaving::Removed) if !is_hinted => hold.looked + QUIET,
+                // It has gone to where nobody watches, which may be a folder that is found by the next look.
+                Some(Leaving::Renamed) if !is_hinted => (hold.looked + QUIET).max(hold.since + LONGEST),
+                _ => hold.since + LONGEST_HOLD,
+            };
+            if now >= until {
                 certain.insert(path.clone());
             }
         }
@@ -66,14 +73,15 @@ impl Holds {
     }
 
     /// Holds what a look for a batch has found gone, and nothing else.
-    pub(crate) fn keep(&mut self, doubtful: Vec<RelativePath>, batch: &Batch, now: Instant) {
+    pub(crate) fn keep(&mut self, doubtful: Vec<Doubtful>, batch: &Batch, now: Instant) {
         let mut before = std::mem::take(&mut self.all);
-        for path in doubtful {
-            let hold = match before.remove(&path) {
-                Some(hold) => Hold { looked: now, ..hold },
-                None => {
+        for Doubtful { path, met } in doubtful {
+            let hold = match (before.remove(&path), met) {
+                (_, Some(at)) => Hold { at, since: now, looked: now, leaving: None },
+                (Some(hold), None) => Hold { looked: now, ..hold },
+                (None, None) => {
                     let at = follow(&path, batch);
-                    Hold { is_told: names(&batch.left, &at), at, since: now, looked: now }
+                    Hold { leaving: leaving(batch, &at), at, since: now, looked: now }
                 }
             };
             self.all.insert(path, hold);
@@ -97,16 +105,12 @@ fn follow(path: &RelativePath, batch: &Batch) -> RelativePath {
     at
 }
 
-/// Whether a path or a folder above it is among some.
-fn names(paths: &BTreeSet<RelativePath>, path: &RelativePath) -> bool {
-    let mut at = path.clone();
-    loop {
-        if paths.contains(&at) {
-            return true;
-        }
-        if at.is_root() {
-            return false;
-        }
-        at = at.parent();
-    }
+/// What a batch tells of the leaving of a path, or of the nearest folder above it that left.
+fn leaving(batch: &Batch, path: &RelativePath) -> Option<Leaving> {
+    above(path).find_map(|at| batch.left.get(&at).copied())
+}
+
+/// A path and all folders above it.
+fn above(path: &RelativePath) -> impl Iterator<Item = RelativePath> {
+    std::iter::successors(Some(path.clone()), |at| (!at.is_root()).then(|| at.parent()))
 }

@@ -29,10 +29,18 @@ pub(crate) struct Difference {
     pub(crate) remembered: Vec<(RelativePath, Known)>,
     pub(crate) forgotten: Vec<RelativePath>,
     /// What is gone and may come under another name yet. It is as it was until the next look.
-    pub(crate) doubtful: Vec<RelativePath>,
+    pub(crate) doubtful: Vec<Doubtful>,
     /// What is ignored from now on, with the content that was told last.
     pub(crate) hidden: Vec<(RelativePath, String)>,
     pub(crate) blind: Vec<Blind>,
+}
+
+/// A file that is gone, and may not be deleted.
+#[derive(Debug)]
+pub(crate) struct Doubtful {
+    pub(crate) path: RelativePath,
+    /// The name under which it was there a moment ago.
+    pub(crate) met: Option<RelativePath>,
 }
 
 /// Which files that are gone count as deleted.
@@ -70,7 +78,7 @@ impl Comparison<'_, '_> {
     ) -> Result<Difference, Failure> {
         let mut difference = Difference { blind: seen.blind, ..Difference::default() };
         let mut created = Vec::new();
-        let mut escaped = Vec::new();
+        let mut escaped = HashMap::new();
         for (path, stamp) in seen.files {
             let before = known.remove(&path);
             if before.as_ref().is_some_and(|before| before.is_settled && before.stamp == stamp) {
@@ -79,7 +87,7 @@ impl Comparison<'_, '_> {
             let content = match self.hashing.read(&path) {
                 Ok(content) => content,
                 Err(ContentError::Vanished) => {
-                    escaped.push(stamp);
+                    escaped.insert((stamp.device, stamp.inode), (path.clone(), stamp));
                     known.extend(before.map(|before| (path, before)));
                     continue;
                 }
@@ -191,14 +199,16 @@ fn gone(
 /// Why a file that is gone may not be deleted.
 struct Doubts<'a> {
     deletions: &'a Deletions,
-    /// Files that were there a moment ago, and had another name by the time they were read.
-    escaped: Vec<Stamp>,
+    /// Files that were there a moment ago, and had another name by the time they were read; by device and inode.
+    escaped: HashMap<(u64, u64), (RelativePath, Stamp)>,
 }
 
 impl Doubts<'_> {
-    fn concern(&self, path: &RelativePath, known: &Known) -> bool {
-        let Deletions::Only(certain) = self.deletions else { return false };
-        !certain.contains(path) || self.escaped.iter().any(|stamp| stamp.is_same_inode(&known.stamp))
+    fn about(&self, path: &RelativePath, known: &Known) -> Option<Doubtful> {
+        let Deletions::Only(certain) = self.deletions else { return None };
+        let met = self.escaped.get(&(known.stamp.device, known.stamp.inode));
+        let met = met.filter(|(_, stamp)| stamp.is_same_inode(&known.stamp)).map(|(path, _)| path.clone());
+        (met.is_some() || !certain.contains(path)).then(|| Doubtful { path: path.clone(), met })
     }
 }
 
@@ -288,8 +298,11 @@ fn pair(
     }
     for (number, (path, known)) in gone.into_iter().enumerate() {
         let is_deleted = !pairs.is_used(number);
-        if is_deleted && doubts.concern(&path, &known) && difference.doubtful.len() < MAX_HOLDS {
-            difference.doubtful.push(path);
+        if is_deleted
+            && difference.doubtful.len() < MAX_HOLDS
+            && let Some(doubtful) = doubts.about(&path, &known)
+        {
+            difference.doubtful.push(doubtful);
             continue;
         }
         difference.forgotten.push(path.clone());

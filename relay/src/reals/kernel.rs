@@ -9,6 +9,8 @@ use tgp_contract::{Code, TddMode, ToolCaller, ToolError};
 /// A kernel on one project, for its router.
 pub(crate) struct KernelTools {
     kernel: Kernel,
+    /// Compiled tools and the layers of commands, which nobody needs afterwards.
+    _cache: tempfile::TempDir,
 }
 
 impl KernelTools {
@@ -19,14 +21,16 @@ impl KernelTools {
                 .help("run `tgp doctor` to see what is missing on this machine")
         };
         tgp::initialise(project).map_err(|error| failed("be set up", &error))?;
+        let cache = tempfile::tempdir().map_err(|error| failed("keep its cache", &error))?;
         let options = BootOptions {
             worker: Some(tgp.to_owned()),
+            cache_directory: Some(cache.path().to_owned()),
             // The suites are about tools, not about whether a test was there first.
             tdd_mode: Some(TddMode::Explore),
             ..BootOptions::new(project)
         };
         let kernel = Kernel::boot(options).await.map_err(|error| failed("boot", &error))?;
-        Ok(Self { kernel })
+        Ok(Self { kernel, _cache: cache })
     }
 
     pub(crate) fn caller(&self) -> Arc<dyn ToolCaller> {

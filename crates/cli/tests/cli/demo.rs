@@ -55,7 +55,10 @@ fn the_demo_is_one_document_with_json() {
         .iter()
         .map(|step| step["step"].as_str().unwrap())
         .collect();
-    assert_eq!(steps, ["forge", "reuse", "refuse", "stop", "rollback", "secrets", "graph", "veto", "record"]);
+    assert_eq!(
+        steps,
+        ["forge", "reuse", "refuse", "stop", "rollback", "secrets", "graph", "veto", "query", "record"]
+    );
     let step = |number: usize| &document["data"]["steps"][number];
     assert_eq!(step(0)["summary"]["forged"], serde_json::json!(["tools/shipping/billable_weight.ts"]));
     assert_eq!(step(1)["summary"]["reused"], serde_json::json!(["tools/shipping/billable_weight.ts"]));

@@ -19,6 +19,7 @@ mod pipes;
 mod processes;
 mod project;
 mod pty;
+mod relay;
 mod scenarios;
 mod serve;
 mod signals;

@@ -1,5 +1,6 @@
 //! The chapter about agents as a query: three of them, a forged tool, the graph and a merge.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
@@ -47,17 +48,22 @@ impl Demo<'_> {
         self.say("tgp aql run review.aql --input path=src/cost.ts");
         let (sender, mut events) = mpsc::channel(EVENT_ROOM);
         let run = kernel.run_query(request, sender, Box::pin(std::future::pending()));
-        let show = async {
-            let mut order = Vec::new();
+        let collect = async {
+            let mut kinds = BTreeMap::new();
             while let Some(event) = events.recv().await {
                 if let RunEvent::Done { step, kind, .. } = event {
-                    self.say(&format!("  {kind:6} {}", visible(&step)));
-                    order.push(step);
+                    kinds.insert(step, kind);
                 }
             }
-            order
+            kinds
         };
-        let (report, order) = tokio::join!(run, show);
+        let (report, kinds) = tokio::join!(run, collect);
+        // Which of two that run at the same time is faster is no part of the story.
+        let order: Vec<&str> = plan.body.steps.iter().map(|step| step.name.as_str()).collect();
+        for step in &order {
+            let kind = kinds.get(*step).map_or("", String::as_str);
+            self.say(&format!("  {kind:6} {}", visible(step)));
+        }
         let report = report?;
         if let Some(error) = report.error {
             return Err(error.into());
@@ -66,7 +72,7 @@ impl Demo<'_> {
         self.expect(tally == json!({ "high": 1, "low": 1 }), "what the reviewers found")?;
         let verdict = report.outputs.pointer("/report/verdict").and_then(Value::as_str).unwrap_or_default();
         self.say(&format!("verdict: {}", visible(verdict)));
-        self.steps.push(json!({ "step": "query", "order": order, "outputs": report.outputs }));
+        self.steps.push(json!({ "step": "query", "steps": order, "outputs": report.outputs }));
         Ok(())
     }
 }
