@@ -88,7 +88,10 @@ pub async fn run(
         kernel.shutdown().await;
         outcome
     };
-    interrupts.during(handle, work).await.map_err(|error| at_its_line(error, global))
+    interrupts.during(handle, work).await.map_err(|error| {
+        let stopped = error.details.get("cancelled") == Some(&Value::Bool(true));
+        if stopped { Failure::Interrupted } else { at_its_line(error, global) }
+    })
 }
 
 /// An error in the file of personas is shown at its line.
@@ -245,7 +248,7 @@ fn show_status(status: &ValveStatus, printer: &Printer) {
         facts.push(format!(
             "{} known, {} told",
             numbered(status.files, "file"),
-            numbered(status.last_sequence, "event")
+            numbered(status.told_events, "event")
         ));
     }
     let mut add = |number: u64, words: &str| {
@@ -253,10 +256,10 @@ fn show_status(status: &ValveStatus, printer: &Printer) {
             facts.push(format!("{number} {words}"));
         }
     };
-    add(status.pending_events, "events wait for their chronicle");
-    add(status.held_changes, "changes wait for a cooldown");
-    add(status.pending_actions, "actions wait");
-    add(status.skipped, "events were skipped");
+    add(status.pending_events, "to be told when their chronicle takes them");
+    add(status.held_changes, "held back by a cooldown");
+    add(status.pending_actions, "to be acted on");
+    add(status.skipped, "skipped");
     facts.iter().for_each(|fact| printer.line(fact));
     for unfinished in &status.unfinished {
         let state = json!(unfinished.state);

@@ -22,7 +22,7 @@ impl Kernel {
     }
 
     async fn foresee(&self, step: &str, planned: &PlannedCall, context: &CallContext) -> Vec<Foreseen> {
-        let depends = || vec![foreseen("policy", "depends", "on what it is called with")];
+        let depends = || vec![foreseen("policy", "depends", "its values")];
         let definition = self.definitions().find(|tool| tool.name.as_str() == planned.tool);
         let (Some(known), Some(definition)) = (&planned.arguments, definition) else { return depends() };
         let arguments = if planned.partial { filled(known, &definition.input_schema) } else { known.clone() };
