@@ -130,6 +130,24 @@ pub enum Kind {
     },
 }
 
+impl Kind {
+    /// The word that a query says it with.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Agent(_) => "agent",
+            Self::Tool { .. } => "tool",
+            Self::Exec { .. } => "exec",
+            Self::Graph { .. } => "graph",
+            Self::Sql { .. } => "sql",
+            Self::Merge { .. } => "merge",
+            Self::Map { .. } => "map",
+            Self::When { .. } => "when",
+            Self::Query { .. } => "query",
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub struct Agent {
     pub model: Option<String>,

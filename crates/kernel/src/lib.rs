@@ -10,6 +10,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod beginnings;
 mod boot;
 mod config;
 mod door;

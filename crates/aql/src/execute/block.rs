@@ -13,7 +13,7 @@ use super::evaluate::evaluate;
 use super::frame::Frame;
 use super::meter::Meter;
 use super::nursery::Boxed;
-use super::path::{Here, Prefix, kind_name};
+use super::path::{Here, Prefix};
 use super::run::{Run, finished};
 use super::scope::{Failure, Position, Scope, Stopped};
 use super::slots::{Rank, Slots};
@@ -189,7 +189,7 @@ impl<'p> Run<'p> {
         })?;
         let line = Line::Excused { step: here.path.clone(), value: value.clone(), error: error.clone() };
         self.keep(&line, &here.path)?;
-        let kind = kind_name(&step.kind).to_owned();
+        let kind = step.kind.name().to_owned();
         self.tell(RunEvent::Excused { step: here.path.clone(), kind, error }).await;
         Ok(value)
     }

@@ -13,7 +13,7 @@ use super::bounds::{self, MAX_ITEMS, MAX_PARALLEL, MAX_VALUE_BYTES};
 use super::evaluate::{evaluate, merge, truth};
 use super::frame::{Frame, Inputs, Item, element_of};
 use super::meter::Meter;
-use super::path::{Here, Prefix, kind_name};
+use super::path::{Here, Prefix};
 use super::run::{Run, out_of_time};
 use super::scope::Stopped;
 use super::slots::Slots;
@@ -34,7 +34,7 @@ impl<'p> Run<'p> {
             return Ok(value.clone());
         }
         let began = self.ports.world.now_ms();
-        let kind = kind_name(&step.kind).to_owned();
+        let kind = step.kind.name().to_owned();
         self.tell(RunEvent::Begun { step: here.path.clone(), kind: kind.clone(), attempt: 1 }).await;
         let value = match self.bounded(level, step, here).await {
             Ok(value) => value,
@@ -232,7 +232,7 @@ impl<'p> Level<'p> {
 
 impl Here {
     fn done(&self, step: &Step, how: How, duration_ms: u64) -> RunEvent {
-        let (step, kind) = (self.path.clone(), kind_name(&step.kind).to_owned());
+        let (step, kind) = (self.path.clone(), step.kind.name().to_owned());
         RunEvent::Done { step, kind, how, duration_ms, tokens: 0, calls: 0 }
     }
 }

@@ -9,8 +9,8 @@ use tokio::sync::OwnedMutexGuard;
 
 use super::block::{Fault, Level};
 use super::meter::Exhausted;
-use super::path::{Here, kind_name};
-use super::request::{EXEC_TOOL, Request};
+use super::path::Here;
+use super::request::Request;
 use super::run::{Run, finished};
 use super::scope::{Failure, Stopped};
 use super::slots::Slot;
@@ -24,9 +24,6 @@ const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// Keys of cached values that are worked on, before those that nobody holds any more are thrown away.
 const MAX_IDLE_FLIGHTS: usize = 1_024;
-
-/// What a forged tool can call while it runs, with the token that it was called with. Gates judge each of these calls.
-const REACH_OF_FORGED: [&str; 3] = ["exec_sql", EXEC_TOOL, "fetch"];
 
 /// What an attempt has come to.
 pub(super) struct Came {
@@ -142,7 +139,7 @@ impl<'p> Run<'p> {
             };
             let part = level.meter.part(&here.path);
             self.reserve(level, step, here, request, &part)?;
-            let kind = kind_name(&step.kind).to_owned();
+            let kind = step.kind.name().to_owned();
             self.keep(&Line::Begun { step: here.path.clone(), attempt, call: call.clone() }, &here.path)?;
             self.tell(RunEvent::Begun { step: here.path.clone(), kind: kind.clone(), attempt }).await;
             let one = Attempt { step, here, request, call: &call, number: attempt, token, part: &part };
@@ -261,20 +258,16 @@ impl<'p> Run<'p> {
         here: &Here,
         call: &str,
     ) -> Result<Option<CapabilityToken>, ToolError> {
-        let (tools, calls, session) = match request {
-            Request::Call { tool, .. } if tool == EXEC_TOOL => {
-                let reach = REACH_OF_FORGED.into_iter().filter(|tool| self.definitions.contains_key(*tool));
-                (reach.map(str::to_owned).collect(), None, self.options.id.clone())
-            }
-            Request::Call { tool, .. } => (vec![tool.clone()], Some(1), self.options.id.clone()),
-            Request::Agent(task) => (task.tools.clone(), None, call.to_owned()),
+        let (tools, session) = match request {
+            Request::Call { tool, .. } => (vec![tool.clone()], self.options.id.clone()),
+            Request::Agent(task) => (task.tools.clone(), call.to_owned()),
         };
-        self.ports.tokens.attenuated(&Scope { step: here.path.clone(), tools, calls, session })
+        self.ports.tokens.attenuated(&Scope { step: here.path.clone(), tools, session })
     }
 
     /// A step that failed before anything of it has begun.
     async fn never_begun(&self, step: &Step, here: &Here, error: ToolError) -> Fault {
-        let kind = kind_name(&step.kind).to_owned();
+        let kind = step.kind.name().to_owned();
         let attempt = self.past.of(&here.path).map_or(0, |earlier| earlier.attempts).saturating_add(1);
         let failure = here.failure(step, error);
         self.tell(RunEvent::Begun { step: here.path.clone(), kind: kind.clone(), attempt }).await;
@@ -361,7 +354,7 @@ fn spoilt(error: ToolError, path: &str) -> ToolError {
 }
 
 fn done(here: &Here, step: &Step, how: How, duration_ms: u64, used: Spent) -> RunEvent {
-    let (step, kind) = (here.path.clone(), kind_name(&step.kind).to_owned());
+    let (step, kind) = (here.path.clone(), step.kind.name().to_owned());
     RunEvent::Done { step, kind, how, duration_ms, tokens: used.tokens, calls: used.calls }
 }
 

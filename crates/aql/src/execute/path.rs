@@ -148,21 +148,6 @@ fn of_block(block: &Block, known: &mut HashMap<*const Plan, (u64, usize)>) -> Ex
     all
 }
 
-/// What a step is called in events.
-pub(super) fn kind_name(kind: &Kind) -> &'static str {
-    match kind {
-        Kind::Agent(_) => "agent",
-        Kind::Tool { .. } => "tool",
-        Kind::Exec { .. } => "exec",
-        Kind::Graph { .. } => "graph",
-        Kind::Sql { .. } => "sql",
-        Kind::Merge { .. } => "merge",
-        Kind::Map { .. } => "map",
-        Kind::When { .. } => "when",
-        Kind::Query { .. } => "query",
-    }
-}
-
 /// Whether a step does something outside of the run; the journal has lines of these alone.
 pub(super) fn has_effect(kind: &Kind) -> bool {
     !matches!(kind, Kind::Merge { .. } | Kind::Map { .. } | Kind::When { .. } | Kind::Query { .. })

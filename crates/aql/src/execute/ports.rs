@@ -23,11 +23,8 @@ pub struct Ports {
 pub struct Scope {
     /// The step, for people.
     pub step: String,
-    /// Own names of the tools it may call, those that a forged tool calls while it runs included.
+    /// Own names of the tools it may call. What a forged tool calls for its part is not among them.
     pub tools: Vec<String>,
-    /// How many calls it can need: one, or `None` for a forged tool, which may call others, and for an agent, which is
-    /// bound by the allowance of the run.
-    pub calls: Option<u64>,
     /// The session its calls are made in: that of the run, or the agent's own.
     pub session: String,
 }

@@ -151,7 +151,7 @@ impl<'p> Run<'p> {
                 })
             }
         };
-        let whole = json!({ "kind": super::path::kind_name(&step.kind), "type": ty, "content": content });
+        let whole = json!({ "kind": step.kind.name(), "type": ty, "content": content });
         // A number that has no canonical form has no hash either; such a step is simply not cached.
         canonical::hash(&whole).ok()
     }

@@ -108,7 +108,7 @@ impl List {
             let needs = step.needs.iter().filter_map(|need| block.steps.get(*need));
             self.steps.push(PlannedStep {
                 step: path.clone(),
-                kind: kind_of(&step.kind).to_owned(),
+                kind: step.kind.name().to_owned(),
                 what: names.what(&step.kind),
                 needs: needs.map(|need| format!("{prefix}{}", need.name)).collect(),
                 stage: first,
@@ -136,20 +136,6 @@ impl List {
             }
         }
         names.leave();
-    }
-}
-
-pub(crate) fn kind_of(kind: &Kind) -> &'static str {
-    match kind {
-        Kind::Agent(_) => "agent",
-        Kind::Tool { .. } => "tool",
-        Kind::Exec { .. } => "exec",
-        Kind::Graph { .. } => "graph",
-        Kind::Sql { .. } => "sql",
-        Kind::Merge { .. } => "merge",
-        Kind::Map { .. } => "map",
-        Kind::When { .. } => "when",
-        Kind::Query { .. } => "query",
     }
 }
 

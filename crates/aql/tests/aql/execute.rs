@@ -79,13 +79,8 @@ async fn calls_carry_session_actor_arguments_and_a_token_for_their_step_alone() 
     for ((call, context), scope) in calls.iter().zip(fake.scopes.lock().unwrap().iter()) {
         assert_eq!((context.session.as_str(), context.depth, context.dry_run), ("r1", 0, false));
         assert_eq!((&context.actor, context.consent), (&Actor::Person("ada".into()), Consent::Given));
-        // A forged tool may call others while it runs, with the same token.
-        let (tools, calls) = match call.tool.as_str() {
-            "exec_tool" => ("exec_sql,exec_tool", None),
-            other => (other, Some(1)),
-        };
-        assert_eq!((scope.calls, scope.session.as_str()), (calls, "r1"));
-        assert_eq!(context.token.as_ref().unwrap().reveal(), format!("{}:{tools}", scope.step));
+        assert_eq!(scope.session, "r1");
+        assert_eq!(context.token.as_ref().unwrap().reveal(), format!("{}:{}", scope.step, call.tool));
     }
 }
 
@@ -323,8 +318,8 @@ async fn agents_work_in_sessions_of_their_own_with_what_is_left() {
         ("Test.a", ["fs_read".to_owned()].as_slice())
     );
     let scopes = fake.scopes.lock().unwrap();
-    assert_eq!((scopes[1].session.clone(), scopes[1].calls), (tasks[0].session.clone(), None));
-    assert_eq!((scopes[2].session.clone(), scopes[2].calls), (tasks[1].session.clone(), None));
+    assert_eq!(scopes[1].session, tasks[0].session);
+    assert_eq!(scopes[2].session, tasks[1].session);
     // All agents of a run work with parts of one allowance.
     let left = |task: &tgp_contract::AgentTask| task.allowance.as_ref().unwrap().tokens_left();
     assert_eq!((left(&tasks[0]), left(&tasks[1])), (Some(80), Some(80)));

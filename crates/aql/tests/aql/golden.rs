@@ -3,9 +3,13 @@
 
 use std::fmt::Write as _;
 use std::fs;
+use std::sync::Arc;
 
+use serde_json::json;
 use tgp_aql::{Block, Expression, Form, Kind, OnError, Plan, Step, compile, explain, format};
+use tgp_contract::Code;
 
+use crate::execute_world::{Fake, options, refuse, reply, watch};
 use crate::support::{World, golden, rendered};
 
 fn check(folder: &str, least: usize, render: impl Fn(&str, &str) -> String) {
@@ -57,6 +61,31 @@ fn a_mistake_of_syntax_hides_nothing_else() {
     check("recover", 5, |name, text| {
         assert!(format(name, text).is_err(), "{name} belongs into `check`");
         rendered(&compile(name, text, &World::default()).unwrap_err())
+    });
+}
+
+/// The last query of a source with tools that echo their arguments and agents that echo their prompts; a path that says
+/// so fails. What is told, what is kept, and what comes out.
+#[test]
+fn a_plan_that_is_executed_tells_keeps_and_answers() {
+    check("execute", 3, |name, text| {
+        let compiled = compile(name, text, &World::default());
+        let plan =
+            compiled.unwrap_or_else(|problems| panic!("{}", rendered(&problems))).queries.pop().unwrap();
+        // Time stands still unless everybody waits, so how long something took is the same each time.
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+        runtime.unwrap().block_on(async {
+            let fake = Arc::new(Fake::new(|call| match call.arguments["path"].as_str() {
+                Some("fails") => refuse(Code::Fetch),
+                Some("fails once") if call.id.ends_with("#1") => refuse(Code::Fetch),
+                _ => reply(call.arguments.clone()),
+            }));
+            let (report, events) = watch(&fake, &plan, options()).await;
+            let line = |value: serde_json::Value| format!("{value}\n");
+            let told: String = events.iter().map(|event| line(json!(event))).collect();
+            let kept: String = fake.lines().iter().map(|kept| line(json!(kept))).collect();
+            format!("{told}\njournal:\n{kept}\noutputs: {:#}\n", report.outputs)
+        })
     });
 }
 

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use tgp_aql::{Journal, Line, Source};
 use tgp_contract::{Code, ToolError};
 
+use crate::beginnings;
 use crate::boot::{BootError, BootOptions, Ground};
 use crate::growing_file::{GrowingFile, at, damaged, private_directory, read, write_private};
 use crate::sessions::ModelChoice;
@@ -162,19 +163,7 @@ impl Runs {
                 ToolError::new(Code::NotFound, "there is no run yet").help("`tgp aql run FILE` begins one")
             });
         }
-        if ids.iter().any(|id| id == wanted) {
-            return Ok(wanted.to_owned());
-        }
-        let mut alike = ids.into_iter().filter(|id| !wanted.is_empty() && id.starts_with(wanted));
-        match (alike.next(), alike.next()) {
-            (Some(id), None) => Ok(id),
-            (Some(_), Some(_)) => {
-                Err(ToolError::new(Code::Validation, format!("several runs begin with `{wanted}`"))
-                    .help("give more of the id; `tgp aql runs` shows them"))
-            }
-            (None, _) => Err(ToolError::new(Code::NotFound, format!("there is no run `{wanted}`"))
-                .help("`tgp aql runs` shows them")),
-        }
+        beginnings::find(ids, wanted, WHAT, "tgp aql runs")
     }
 
     /// Every run, oldest first.

@@ -15,7 +15,7 @@ use tgp_vfs::DiskFs;
 
 use crate::Kernel;
 use crate::sessions::{AuditRecovery, ModelChoice, StepRunner, SystemClock};
-use crate::tokens::{EXEC_TOOL, only_tools};
+use crate::tokens::only_tools;
 
 /// Where forged tools are, below the agent's root.
 const TOOLS: &str = "tools";
@@ -30,10 +30,7 @@ pub(super) struct StepTokens(pub(super) CapabilityToken);
 
 impl Tokens for StepTokens {
     fn attenuated(&self, scope: &Scope) -> Result<Option<CapabilityToken>, ToolError> {
-        let runs_tools = scope.tools.iter().any(|tool| tool == EXEC_TOOL);
         let caveats = Caveats {
-            // What a forged tool calls for its part would be counted as well.
-            calls: scope.calls.filter(|_| !runs_tools),
             session: Some(scope.session.clone()),
             note: Some(format!("step {}", scope.step)),
             ..only_tools(scope.tools.clone())

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use tgp_agent::{Journal, Line, Safety};
 use tgp_contract::{Code, ToolError};
 
+use crate::beginnings;
 use crate::boot::{BootError, BootOptions, Ground};
 use crate::growing_file::{self, GrowingFile, at, damaged, private_directory, read_bytes};
 use crate::settings::state_directory;
@@ -126,19 +127,7 @@ impl Sessions {
                     .help("`tgp run \"<task>\"` begins one")
             });
         }
-        if ids.iter().any(|id| id == wanted) {
-            return Ok(wanted.to_owned());
-        }
-        let mut alike = ids.into_iter().filter(|id| !wanted.is_empty() && id.starts_with(wanted));
-        match (alike.next(), alike.next()) {
-            (Some(id), None) => Ok(id),
-            (Some(_), Some(_)) => {
-                Err(ToolError::new(Code::Validation, format!("several sessions begin with `{wanted}`"))
-                    .help("give more of the id; `tgp sessions list` shows them"))
-            }
-            (None, _) => Err(ToolError::new(Code::NotFound, format!("there is no session `{wanted}`"))
-                .help("`tgp sessions list` shows them")),
-        }
+        beginnings::find(ids, wanted, WHAT, "tgp sessions list")
     }
 
     /// When a session was last worked on.

@@ -176,13 +176,16 @@ fn ended(report: RunReport, sources: &[Source], printer: &Printer) -> Result<(),
     if !printer.json() {
         printer.note(&format!("go on with it: tgp aql run --resume {}", report.run));
     }
+    // A value that turned out wrong is no mistake in the use of the command.
+    let code = if error.code == Code::Validation { Code::Runtime } else { error.code };
     match (stopped, printer.json()) {
         (true, _) => Err(Failure::Stopped),
-        (false, true) => Err(Failure::Silent(error.code)),
+        (false, true) => Err(Failure::Silent(code)),
         (false, false) => {
             let file = error.place_of().map(|place| place.file).unwrap_or_default();
             let source = sources.iter().find(|source| source.path == file).map(|source| source.text.clone());
-            Err(Failure::Error(Box::new(ShownError { error, source })))
+            printer.failure(&Failure::Error(Box::new(ShownError { error, source })));
+            Err(Failure::Silent(code))
         }
     }
 }
