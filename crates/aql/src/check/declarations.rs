@@ -96,20 +96,22 @@ impl<'a> Declarations<'a> {
 
     /// Resolves every declared type, so that what is wrong with one that nobody uses is told too.
     pub fn types(&mut self, findings: &mut Findings) {
+        // Types that many others are made of are resolved once.
+        let mut resolver = Resolver { declarations: self, findings, done: HashMap::new() };
         for (number, unit) in self.units.iter().enumerate() {
             for (at, item) in unit.file.items.iter().enumerate() {
                 if matches!(item, Item::Type(_)) {
-                    let mut open = Vec::new();
-                    let ty = Resolver { declarations: self, findings }.declared((number, at), &mut open, 0);
-                    self.resolved.insert((number, at), ty);
+                    resolver.declared((number, at), &mut Vec::new(), 0);
                 }
             }
         }
+        self.resolved = resolver.done;
     }
 
     /// What a type that is written in a file means.
     pub fn resolve(&self, unit: usize, ty: &TypeExpr, findings: &mut Findings) -> Type {
-        let resolved = Resolver { declarations: self, findings }.expression(unit, ty, &mut Vec::new(), 0);
+        let mut resolver = Resolver { declarations: self, findings, done: HashMap::new() };
+        let resolved = resolver.expression(unit, ty, &mut Vec::new(), 0);
         self.bounded(unit, ty.span, resolved, findings)
     }
 
@@ -176,6 +178,7 @@ fn duplicate(units: &[Unit], unit: &Unit, span: Span, name: &str, first: Id) -> 
 struct Resolver<'d, 'a> {
     declarations: &'d Declarations<'a>,
     findings: &'d mut Findings,
+    done: HashMap<Id, Type>,
 }
 
 impl Resolver<'_, '_> {
@@ -195,14 +198,16 @@ impl Resolver<'_, '_> {
 
     /// A declared type. `open` are those that are being resolved.
     fn declared(&mut self, id: Id, open: &mut Vec<Id>, depth: usize) -> Type {
-        if let Some(ty) = self.declarations.resolved.get(&id) {
+        if let Some(ty) = self.declarations.resolved.get(&id).or_else(|| self.done.get(&id)) {
             return ty.clone();
         }
         let Some(Item::Type(item)) = self.declarations.item(id) else { return Type::Any };
         open.push(id);
         let ty = self.expression(id.0, &item.ty, open, depth + 1);
         open.pop();
-        self.declarations.bounded(id.0, item.name.span, ty, self.findings)
+        let ty = self.declarations.bounded(id.0, item.name.span, ty, self.findings);
+        self.done.insert(id, ty.clone());
+        ty
     }
 
     fn expression(&mut self, unit: usize, ty: &TypeExpr, open: &mut Vec<Id>, depth: usize) -> Type {

@@ -181,3 +181,15 @@ fn blocks_have_a_bound_through_queries_too() {
         problems.problems.iter().map(|problem| (problem.kind, problem.place.line)).collect();
     assert_eq!(told, [("too-deep", 4)], "{}", rendered(&problems));
 }
+
+#[test]
+fn a12_types_made_of_types_are_resolved_once() {
+    let types: String =
+        (0..40).map(|at| format!("type T{at} {{ a: T{}, b: T{} }}\n", at + 1, at + 1)).collect();
+    let text = format!("{types}type T40 = Int\nquery A {{ return 1 }}\n");
+    let problems = compiled(&text).map(|_| ()).expect_err("they are too large together");
+    assert!(
+        problems.problems.iter().all(|problem| problem.kind == "too-large" || problem.kind == "too-deep")
+    );
+    assert!(problems.problems.len() < 40, "{}", rendered(&problems));
+}
