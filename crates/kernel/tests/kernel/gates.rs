@@ -305,3 +305,32 @@ async fn the_record_joins_request_verdicts_and_outcome() {
     assert_eq!(read[0]["outcome"]["errorCode"], "ENOTFOUND");
     kernel.shutdown().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn asking_what_the_gates_would_say_counts_for_nothing_and_leaves_no_trace() {
+    let project = Project::new();
+    furnish(&project);
+    project.put(
+        "tgp.policy.yaml",
+        "version: 1\nsequences:\n  - {id: few, at_most: 2, of: {tools: [fs_exists]}, reason: enough}\n",
+    );
+    let kernel = project.boot().await.unwrap();
+    let source = "query X {\n  a: tool(fs_exists) { path: \"a\" }\n  b: tool(fs_write) { path: \"b\", content: \"x\" }\n}\n";
+    let compiled = kernel.compile_queries("x.aql", source).unwrap();
+    let plan = tgp::choose_query(&compiled, None).unwrap();
+    let asking = CallContext { session: "s".to_owned(), ..context(Consent::Ask) };
+    for _ in 0..5 {
+        let explained = kernel.explain_query(&plan, &asking).await;
+        assert_eq!(explained.steps[0].planned[0].gates, []);
+        assert_eq!(explained.steps[1].planned[0].gates[0].verdict, "ask");
+    }
+    let exists = async || {
+        let call = call("fs_exists", json!({ "path": "a" }));
+        kernel.call_with(call, CallContext { session: "s".to_owned(), ..context(Consent::Given) }).await
+    };
+    assert!(exists().await.is_ok() && exists().await.is_ok(), "both are still there");
+    assert_eq!(code(&exists().await), "EPOLICY");
+    let explained = kernel.explain_query(&plan, &asking).await;
+    assert_eq!(explained.steps[0].planned[0].gates[0].verdict, "deny");
+    assert!(!project.file("b").exists());
+}
