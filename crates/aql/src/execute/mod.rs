@@ -32,6 +32,7 @@ use tgp_contract::{Actor, Consent};
 pub struct RunOptions {
     /// Names the run; the session of its calls, and how the sessions of its agents begin.
     pub id: String,
+    /// Who the run works for. An agent's name is followed by that of the query and the step, in calls and sessions.
     pub actor: Actor,
     pub consent: Consent,
     pub inputs: Map<String, Value>,

@@ -1,7 +1,7 @@
 //! What a step asks for: one call or one agent's work, with all values in their places.
 
 use serde_json::{Map, Value, json};
-use tgp_contract::{AgentTask, Code, ToolError, canonical};
+use tgp_contract::{Actor, AgentTask, Code, ToolError, canonical};
 
 use super::block::Level;
 use super::bounds::MAX_TEXT_BYTES;
@@ -103,7 +103,10 @@ impl<'p> Run<'p> {
             canonical::sha256_hex(here.path.as_bytes()).chars().take(SESSION_HASH_LETTERS).collect();
         Ok(AgentTask {
             session: format!("{}-{hash}", self.options.id),
-            actor: format!("{}.{}", self.query, step.name),
+            actor: match self.actor_of(step) {
+                Actor::Agent(name) => name,
+                Actor::Person(_) | Actor::Tool(_) => format!("{}.{}", self.query, step.name),
+            },
             model: agent.model.clone(),
             system,
             prompt,

@@ -6,8 +6,8 @@ use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
 use serde_json::{Value, json};
 use tgp_contract::{
-    AgentTask, Allowance, CallContext, CapabilityToken, Code, Effect, Spent, ToolCall, ToolError, ToolResult,
-    Usage,
+    Actor, AgentTask, Allowance, CallContext, CapabilityToken, Code, Effect, Spent, ToolCall, ToolError,
+    ToolResult, Usage,
 };
 
 use super::block::Level;
@@ -103,6 +103,14 @@ impl<'p> Run<'p> {
         !tools.iter().all(only_reads)
     }
 
+    /// Who makes the calls of a step: whoever the run works for, and which step it is.
+    pub(super) fn actor_of(&self, step: &Step) -> Actor {
+        match &self.options.actor {
+            Actor::Agent(name) => Actor::Agent(format!("{name}:{}.{}", self.query, step.name)),
+            other => other.clone(),
+        }
+    }
+
     /// One call. Answers also whether it says that it has changed something.
     async fn call(
         &self,
@@ -114,7 +122,7 @@ impl<'p> Run<'p> {
         testimony: &Testimony,
     ) -> (Result<Value, Miss>, bool) {
         let context = CallContext {
-            actor: self.options.actor.clone(),
+            actor: self.actor_of(step),
             session: self.options.id.clone(),
             consent: self.options.consent,
             dry_run: false,

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tgp_aql::{Explanation, Foreseen, Plan, PlannedCall, explain};
-use tgp_contract::{CallContext, GateVerdict, ToolCall};
+use tgp_contract::{Actor, CallContext, GateVerdict, ToolCall};
 
 use crate::Kernel;
 
@@ -14,8 +14,9 @@ impl Kernel {
     pub async fn explain_query(&self, plan: &Plan, context: &CallContext) -> Explanation {
         let mut explanation = explain(plan);
         for step in &mut explanation.steps {
+            let context = of_step(context, &explanation.query, &step.step);
             for planned in &mut step.planned {
-                planned.gates = self.foresee(&step.step, planned, context).await;
+                planned.gates = self.foresee(&step.step, planned, &context).await;
             }
         }
         explanation
@@ -40,6 +41,16 @@ impl Kernel {
             Err(error) => vec![foreseen("arguments", "deny", &error.message)],
         }
     }
+}
+
+/// The context that a step's calls would have: rules may name the step.
+fn of_step(context: &CallContext, query: &str, path: &str) -> CallContext {
+    let step = path.rsplit('.').next().unwrap_or(path);
+    let actor = match &context.actor {
+        Actor::Agent(name) => Actor::Agent(format!("{name}:{query}.{step}")),
+        other => other.clone(),
+    };
+    CallContext { actor, ..context.clone() }
 }
 
 /// The arguments that are known, and something in the place of those that a call must have.
