@@ -90,8 +90,13 @@ impl Kernel {
             sources: Head::keep(&request.compiled.sources),
         };
         let (head, journal) = self.runs().create(head)?;
-        let work =
-            Work { head, past: Vec::new(), before: None, again: Vec::new(), journal: Arc::new(journal) };
+        let work = Work {
+            head,
+            past: Vec::new(),
+            origin: Origin::New,
+            again: Vec::new(),
+            journal: Arc::new(journal),
+        };
         let terms = Terms { model: request.model, consent: request.consent, actor: request.actor };
         self.execute(request.plan, work, terms, events, cancelled).await
     }
@@ -115,15 +120,20 @@ impl Kernel {
         let catalogue = KernelCatalogue::new(self, Some(sources));
         let compiled = compile(&main.path, &main.text, &catalogue).map_err(|problems| problems.to_error())?;
         let plan = choose_query(&compiled, Some(&head.query))?;
-        let (journal, past, before) = runs.reopen(&head.id)?;
+        let (journal, past, end) = runs.reopen(&head.id)?;
         let kept = head.choice();
         let model = ModelChoice {
             provider: request.model.provider.or(kept.provider),
             model: request.model.model.or(kept.model),
             base_url: request.model.base_url.or(kept.base_url),
         };
-        let before = Some(before);
-        let work = Work { head, past, before, again: request.again, journal: Arc::new(journal) };
+        let work = Work {
+            head,
+            past,
+            origin: Origin::Resumed(end),
+            again: request.again,
+            journal: Arc::new(journal),
+        };
         let terms = Terms { model, consent: request.consent, actor: request.actor };
         self.execute(&plan, work, terms, events, cancelled).await
     }
@@ -142,8 +152,7 @@ impl Kernel {
         events: mpsc::Sender<RunEvent>,
         cancelled: Cancellation<'_>,
     ) -> Result<RunReport, ToolError> {
-        let Work { head, past, before, again, journal } = work;
-        let is_new = past.is_empty() && before.is_none();
+        let Work { head, past, origin, again, journal } = work;
         let ports = Ports {
             tools: self.tool_caller(),
             agents: Arc::new(StepRunner::new(self, terms.model.clone())),
@@ -167,10 +176,10 @@ impl Kernel {
             Ok(report) => report,
             Err(error) => {
                 // It has not even begun: a new one leaves nothing, an old one stays what it was.
-                if is_new {
-                    runs.forget(&head.id)?;
-                } else if let Some(Some(before)) = before {
-                    runs.end(&head.id, &before)?;
+                match origin {
+                    Origin::New => runs.forget(&head.id)?,
+                    Origin::Resumed(Some(end)) => runs.end(&head.id, &end)?,
+                    Origin::Resumed(None) => {}
                 }
                 return Err(error);
             }
@@ -269,12 +278,17 @@ impl Used {
     }
 }
 
+/// Whether a run begins, or is gone on with after it had ended so, or was killed.
+enum Origin {
+    New,
+    Resumed(Option<End>),
+}
+
 /// What a run has of its own.
 struct Work {
     head: Head,
     past: Vec<Line>,
-    /// How a run that is gone on with had ended.
-    before: Option<Option<End>>,
+    origin: Origin,
     again: Vec<String>,
     journal: Arc<dyn Journal>,
 }
