@@ -23,5 +23,6 @@ mod relay;
 mod scenarios;
 mod serve;
 mod signals;
+mod stored_state;
 mod terminal;
 mod valve;
