@@ -41,7 +41,9 @@ pub use model::{Block, ChatOptions, EventStream, Message, ModelInfo, ModelProvid
 pub use path::{PathError, RelativePath};
 pub use plan::{Decision, Plan, PlanStep};
 pub use record::{CallRecord, Cancellation, FileEffect, GateVerdict, Recorder, ToolCaller, Witness};
-pub use sql::{Database, SqlAccess, SqlAnswer, SqlParams, SqlStatement, SqlTransaction};
+pub use sql::{
+    Database, SqlAccess, SqlAnswer, SqlClass, SqlParams, SqlStatement, SqlTransaction, UNKNOWN_KIND,
+};
 pub use stream::{StopReason, StreamEvent, Usage};
 pub use target::{Access, Root, Target};
 pub use tdd::{TddMode, TddState};

@@ -27,6 +27,8 @@ pub struct PolicySettings {
     pub allowed_host_directories: Vec<RelativePath>,
     /// Policy files with other names than the usual ones.
     pub protected_files: Vec<(Root, RelativePath)>,
+    /// Statements that only read are not asked for where no rule says so.
+    pub free_reads: bool,
 }
 
 impl Default for PolicySettings {
@@ -36,6 +38,7 @@ impl Default for PolicySettings {
             tool_roots: usual.map(|path| (Root::Project, path)).into_iter().collect(),
             allowed_host_directories: Vec::new(),
             protected_files: Vec::new(),
+            free_reads: false,
         }
     }
 }
@@ -84,6 +87,7 @@ pub struct RuleSummary<'a> {
 pub struct Policy {
     fingerprint: String,
     protections: Protections,
+    free_reads: bool,
     /// By id, so that the answer does not depend on the order of files.
     rules: Vec<Rule>,
     sequences: Vec<Sequence>,
@@ -118,6 +122,7 @@ impl Policy {
             // Texts alone always have a canonical form.
             fingerprint: canonical::hash(&json!(files)).unwrap_or_default(),
             protections: Protections::new(settings),
+            free_reads: settings.free_reads,
             rules: parsed.rules,
             sequences: parsed.sequences,
         }
@@ -191,7 +196,7 @@ impl Policy {
                 Some(&sequence.head.place),
             ));
         }
-        let default = default_decision(question);
+        let default = self.default_decision(question);
         rules.push(report(&default.rule, default.effect, true, &default.reason, None));
         Explanation::new(decision, rules)
     }
@@ -234,7 +239,7 @@ impl Policy {
         }
         match strictest {
             Some((effect, head)) => from_head(effect, head, &head.reason),
-            None => default_decision(call.question),
+            None => self.default_decision(call.question),
         }
     }
 
@@ -297,6 +302,15 @@ impl Policy {
             .collect()
     }
 
+    /// What holds when no rule matches.
+    fn default_decision(&self, question: &Question<'_>) -> Decision {
+        if self.free_reads && question.only_queries() {
+            let reason = "statements that only read are allowed by `db.freeReads`";
+            return Decision::new(RuleEffect::Allow, "default/free-reads", reason);
+        }
+        default_by_effect(question)
+    }
+
     pub(crate) fn sequences(&self) -> &[Sequence] {
         &self.sequences
     }
@@ -313,8 +327,7 @@ fn report(rule: &str, effect: RuleEffect, matched: bool, why: &str, source: Opti
     RuleReport { rule: rule.to_owned(), effect, finding, why: why.to_owned(), source: source.cloned() }
 }
 
-/// What holds when no rule matches.
-fn default_decision(question: &Question<'_>) -> Decision {
+fn default_by_effect(question: &Question<'_>) -> Decision {
     let (effect, rule, reason) = match question.strongest_effect() {
         Effect::Read => (RuleEffect::Allow, "default/read", "reads are allowed unless a rule says otherwise"),
         Effect::Write => (RuleEffect::Ask, "default/write", "writes are asked for unless a rule allows them"),

@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::fmt;
 
 use regex::Regex;
-use tgp_contract::{Access, Root, Target, TddMode, TddState, canonical};
+use tgp_contract::{Access, Root, Target, TddMode, TddState, UNKNOWN_KIND, canonical};
 
 use crate::Question;
 use crate::arguments::ArgumentMatcher;
@@ -203,11 +203,13 @@ impl Selector {
         let by_kind = self.statements.iter().any(|matcher| matches!(matcher, StatementMatcher::Kind(_)));
         let mut tally = Tally::new(TargetKind::Statement);
         for target in question.targets {
-            let Target::Statement { sql, kinds } = target else { continue };
+            let Target::Statement { sql, kinds, .. } = target else { continue };
+            // A statement whose kind is not known may be of every kind.
+            let unknown =
+                kinds.is_empty() || kinds.iter().any(|kind| kind.eq_ignore_ascii_case(UNKNOWN_KIND));
             let mut hit = match leaning {
-                // A statement that nobody could name may be any of them.
-                Leaning::Restricting => (by_kind && kinds.is_empty()) || kinds.iter().any(named),
-                Leaning::Permitting => !kinds.is_empty() && kinds.iter().all(named),
+                Leaning::Restricting => (by_kind && unknown) || kinds.iter().any(named),
+                Leaning::Permitting => !unknown && kinds.iter().all(named),
             };
             for matcher in &self.statements {
                 match matcher {

@@ -242,8 +242,11 @@ fn a_sessions_history_is_told_in_order() {
     let mut sql = record("sql");
     sql.tool = Some("exec_sql".to_owned());
     sql.effect = Some(Effect::Execute);
-    let targets =
-        vec![Target::Statement { sql: "SELECT * FROM users".to_owned(), kinds: vec!["select".to_owned()] }];
+    let targets = vec![Target::Statement {
+        sql: "SELECT * FROM users".to_owned(),
+        kinds: vec!["select".to_owned()],
+        reads: false,
+    }];
     sql.targets = targets.clone();
     let mut other = record("other");
     other.context.session = "session-2".to_owned();

@@ -104,5 +104,6 @@ pub(crate) fn policy_settings(
             .chain(named)
             .filter_map(|file| Some((Root::Project, RelativePath::new(&file).ok()?)))
             .collect(),
+        free_reads: ground.config.db.free_reads,
     }
 }

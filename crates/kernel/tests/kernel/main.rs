@@ -24,6 +24,7 @@ mod sessions;
 mod settings;
 mod shapes;
 mod sql;
+mod statements;
 mod support;
 mod tdd;
 mod throws;

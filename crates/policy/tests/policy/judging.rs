@@ -118,6 +118,43 @@ fn in_doubt_a_rule_restricts() {
             call("q", Effect::Write, vec![statement("?", &[])]),
             "ask default/write",
         ),
+        // One of which the kind is not known may be of every kind, whatever else is known of it.
+        (
+            "effect: deny, where: {statement: drop}",
+            call("q", Effect::Write, vec![statement("?", &["unknown"])]),
+            "deny r",
+        ),
+        (
+            "effect: deny, where: {statement: drop}",
+            call("q", Effect::Write, vec![statement("?", &["select", "unknown"])]),
+            "deny r",
+        ),
+        (
+            "effect: ask, where: {statement: [drop, delete]}",
+            call("q", Effect::Write, vec![statement("?", &["unknown"])]),
+            "ask r",
+        ),
+        (
+            "effect: allow, where: {statement: [select, unknown]}",
+            call("q", Effect::Write, vec![statement("?", &["select", "unknown"])]),
+            "ask default/write",
+        ),
+        (
+            "effect: deny, where: {statement: {regex: \"zzz\"}}",
+            call("q", Effect::Write, vec![statement("?", &["unknown"])]),
+            "ask default/write",
+        ),
+        (
+            "effect: allow, where: {statement: \"*\"}",
+            call("q", Effect::Write, vec![statement("?", &["unknown"])]),
+            "allow r",
+        ),
+        // A tool that calls itself a reader and runs a statement is none.
+        (
+            "effect: deny, where: {statement: drop}",
+            call("q", Effect::Read, vec![statement("select 1", &["select"])]),
+            "ask default/write",
+        ),
         // All conditions have to hold.
         (
             "effect: deny, where: {host: a.org, path: \"a/**\"}",
@@ -262,5 +299,37 @@ fn a_catalogue_completes_examples() {
         let error = ToolError::from(load(example).unwrap_err());
         assert_eq!(error.code, Code::Config);
         assert!(error.message.contains(wanted), "{error}");
+    }
+}
+
+/// `db.freeReads` lifts the default, and no rule.
+#[test]
+fn free_reads_are_allowed_only_where_no_rule_says_otherwise() {
+    let settings = PolicySettings { free_reads: true, ..PolicySettings::default() };
+    let query = |reads| Target::Statement { sql: "q".to_owned(), kinds: vec!["select".to_owned()], reads };
+    let decide = |rule: &str, settings: &PolicySettings, effect, targets: Vec<Target>| {
+        let text = format!("version: 1\nrules:\n{rule}\n");
+        judged(
+            &Policy::load(&[source("p.yaml", &text)], settings).unwrap(),
+            &call("exec_sql", effect, targets),
+        )
+    };
+    let other = "  - {id: r, effect: deny, tools: fetch}";
+    let free = "allow default/free-reads";
+    assert_eq!(decide(other, &settings, Effect::Write, vec![query(true)]), free);
+    assert_eq!(decide(other, &settings, Effect::Write, vec![query(true), query(true)]), free);
+    assert_eq!(decide(other, &settings, Effect::Write, vec![query(false)]), "ask default/write");
+    assert_eq!(decide(other, &settings, Effect::Write, vec![query(true), query(false)]), "ask default/write");
+    assert_eq!(decide(other, &settings, Effect::Write, vec![query(true), written("a")]), "ask default/write");
+    assert_eq!(decide(other, &settings, Effect::Write, Vec::new()), "ask default/write");
+    assert_eq!(decide(other, &settings, Effect::Execute, vec![query(true)]), "ask default/execute");
+    assert_eq!(
+        decide(other, &PolicySettings::default(), Effect::Write, vec![query(true)]),
+        "ask default/write",
+        "not without the setting"
+    );
+    for (rule, decision) in [("ask", "ask r"), ("deny", "deny r")] {
+        let rule = format!("  - {{id: r, effect: {rule}, where: {{statement: select}}}}");
+        assert_eq!(decide(&rule, &settings, Effect::Write, vec![query(true)]), decision);
     }
 }

@@ -31,7 +31,11 @@ pub fn written(name: &str) -> Target {
 }
 
 pub fn statement(sql: &str, kinds: &[&str]) -> Target {
-    Target::Statement { sql: sql.to_owned(), kinds: kinds.iter().map(|kind| (*kind).to_owned()).collect() }
+    Target::Statement {
+        sql: sql.to_owned(),
+        kinds: kinds.iter().map(|kind| (*kind).to_owned()).collect(),
+        reads: false,
+    }
 }
 
 pub fn host(name: &str) -> Target {

@@ -91,9 +91,20 @@ impl Router {
         judged: &'a Mutex<Vec<GateVerdict>>,
         agreement: Option<&'a Arc<Agreement>>,
     ) -> Invocation<'a> {
-        let Passed { request: GateRequest { serial, call, definition, .. }, setting, .. } = passed;
+        let Passed { request: GateRequest { serial, call, definition, targets, .. }, setting, .. } = passed;
         let Setting { workspace, course } = setting;
-        Invocation { serial, call, definition, context, workspace, router: self, judged, agreement, course }
+        Invocation {
+            serial,
+            call,
+            definition,
+            context,
+            workspace,
+            targets,
+            router: self,
+            judged,
+            agreement,
+            course,
+        }
     }
 
     async fn run_tool(
@@ -149,7 +160,8 @@ impl Router {
         let made = async {
             let request = passed.request;
             // What the router has added for the preview of a dry run stands behind the tool's own targets.
-            let mut targets = passed.registered.tool.targets(&request.call.arguments)?;
+            let tool = &passed.registered.tool;
+            let mut targets = tool.targets_in(&request.call.arguments, passed.setting.workspace).await?;
             if request.context.dry_run {
                 targets.extend(previews(&targets));
             }

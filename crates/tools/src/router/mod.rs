@@ -247,7 +247,7 @@ impl Router {
             return Err(ToolError::new(Code::Validation, format!("`{}` has no dry run", definition.name))
                 .help("call it without dry_run"));
         }
-        trail.targets = registered.tool.targets(&call.arguments)?;
+        trail.targets = registered.tool.targets_in(&call.arguments, setting.workspace).await?;
         if context.dry_run {
             // A preview shows what stands in the file.
             trail.targets.extend(previews(&trail.targets));
@@ -270,11 +270,12 @@ impl Router {
     ///
     /// # Errors
     /// When there is no such tool or the arguments do not fit.
-    pub fn examine(&self, call: &ToolCall) -> Result<(&ToolDefinition, Vec<Target>), ToolError> {
+    pub async fn examine(&self, call: &ToolCall) -> Result<(&ToolDefinition, Vec<Target>), ToolError> {
         let registered = self.find(&call.tool)?;
         let definition = registered.tool.definition();
         registered.schema.check(definition.name.as_str(), &call.arguments)?;
-        Ok((definition, registered.tool.targets(&call.arguments)?))
+        let targets = registered.tool.targets_in(&call.arguments, &self.workspace).await?;
+        Ok((definition, targets))
     }
 
     /// What every gate would say of a call now, until one denies it. Nothing runs, and no record is left.
@@ -286,7 +287,7 @@ impl Router {
         call: &ToolCall,
         context: &CallContext,
     ) -> Result<Vec<GateVerdict>, ToolError> {
-        let (definition, targets) = self.examine(call)?;
+        let (definition, targets) = self.examine(call).await?;
         let serial = self.calls.fetch_add(1, Ordering::Relaxed);
         let request = GateRequest { serial, call, definition, context, targets: &targets, proposed: None };
         let mut verdicts = Vec::new();

@@ -24,6 +24,8 @@ pub struct Invocation<'a> {
     pub definition: &'a ToolDefinition,
     pub context: &'a CallContext,
     pub workspace: &'a Workspace,
+    /// What the gates were shown.
+    pub(crate) targets: &'a [Target],
     pub router: &'a Arc<Router>,
     /// What the gates have said of files the call changes while it runs.
     pub(super) judged: &'a Mutex<Vec<GateVerdict>>,
@@ -104,6 +106,15 @@ pub trait Tool: Send + Sync {
     /// # Errors
     /// When an argument names what cannot be touched at all, such as a path that leaves its root.
     fn targets(&self, arguments: &Value) -> Result<Vec<Target>, ToolError>;
+
+    /// The same with all that can be found out about the call before it runs. It may name more than [`Tool::targets`],
+    /// and nothing less.
+    ///
+    /// # Errors
+    /// As [`Tool::targets`].
+    async fn targets_in(&self, arguments: &Value, _workspace: &Workspace) -> Result<Vec<Target>, ToolError> {
+        self.targets(arguments)
+    }
 
     /// What somebody who is asked about a call is shown of its effect. The invocation is that of a dry run. Nothing is
     /// changed by it, and nothing runs that the call would run: a write is tried without effect where the tool can do
