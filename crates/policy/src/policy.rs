@@ -16,6 +16,16 @@ use crate::{Decision, PolicyError, Problem, Question, RuleEffect};
 pub struct PolicySource {
     pub file: String,
     pub text: String,
+    pub trust: SourceTrust,
+}
+
+/// What the rules of a file may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SourceTrust {
+    /// Everything: a person wrote this exact text, or confirmed it.
+    Full,
+    /// Only tighten: `ask`, `deny` and sequence rules count, `allow` rules have no effect.
+    TightenOnly,
 }
 
 /// What the built-in rules have to know of this installation.
@@ -73,6 +83,8 @@ pub struct RuleSummary<'a> {
     pub reason: &'a str,
     pub place: &'a Place,
     pub is_sequence: bool,
+    /// False for an `allow` rule of a file that may only tighten.
+    pub has_effect: bool,
     /// Examples that it matches, checked when it was loaded.
     pub matching: usize,
     /// Examples that it does not match, checked when it was loaded.
@@ -87,6 +99,8 @@ pub struct Policy {
     /// By id, so that the answer does not depend on the order of files.
     rules: Vec<Rule>,
     sequences: Vec<Sequence>,
+    /// `allow` rules of files that may only tighten: they are listed and explained, and never decide.
+    without_effect: Vec<Rule>,
 }
 
 impl Policy {
@@ -120,6 +134,7 @@ impl Policy {
             protections: Protections::new(settings),
             rules: parsed.rules,
             sequences: parsed.sequences,
+            without_effect: parsed.without_effect,
         }
     }
 
@@ -176,6 +191,9 @@ impl Policy {
                 Test::Opaque => (rule.leaning().restricts(), OPAQUE.to_owned()),
             };
             rules.push(report(&rule.head.id, rule.head.effect, matched, &why, Some(&rule.head.place)));
+        }
+        for Rule { head, .. } in &self.without_effect {
+            rules.push(report(&head.id, head.effect, false, UNCONFIRMED, Some(&head.place)));
         }
         for (sequence, track) in self.sequences.iter().zip(history.tracks()) {
             let (matched, why) = match track.speaks(&sequence.automaton, &call) {
@@ -265,14 +283,16 @@ impl Policy {
 
     /// The rules of files, sequence rules last.
     pub fn rules(&self) -> impl Iterator<Item = RuleSummary<'_>> {
-        let rules = self.rules.iter().map(|rule| (&rule.head, false));
-        let sequences = self.sequences.iter().map(|sequence| (&sequence.head, true));
-        rules.chain(sequences).map(|(head, is_sequence)| RuleSummary {
+        let rules = self.rules.iter().map(|rule| (&rule.head, false, true));
+        let without_effect = self.without_effect.iter().map(|rule| (&rule.head, false, false));
+        let sequences = self.sequences.iter().map(|sequence| (&sequence.head, true, true));
+        rules.chain(without_effect).chain(sequences).map(|(head, is_sequence, has_effect)| RuleSummary {
             id: &head.id,
             effect: head.effect,
             reason: &head.reason,
             place: &head.place,
             is_sequence,
+            has_effect,
             matching: head.examples.0,
             not_matching: head.examples.1,
         })
@@ -302,6 +322,8 @@ impl Policy {
     }
 }
 
+const UNCONFIRMED: &str =
+    "rules of the tool repository only tighten; `tgp policy trust` confirms its `allow` rules";
 const OPAQUE: &str = "a value of the call is too long or too large to be matched against this rule";
 
 fn from_head(effect: RuleEffect, head: &Head, reason: &str) -> Decision {

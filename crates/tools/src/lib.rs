@@ -17,13 +17,14 @@ mod project;
 mod router;
 
 pub use builtin::kernel_tools;
-pub use files::{Guarded, Workspace, WorkspaceError};
+pub use files::{Guarded, Workspace, WorkspaceError, unified_diff};
 pub use forge::{
     BytecodeCache, Forge, ForgeError, ForgeFrontend, ForgeOptions, TestFailure, TestReport, TestResult,
     native_type_checker,
 };
 pub use gates::{
-    ListedRule, PastCalls, PolicyGate, RuleFiles, RuleListing, StateGate, TddView, TokenGate, Tokens,
+    ForeignRules, ListedRule, PastCalls, PolicyGate, RuleFiles, RuleListing, RuleTrust, StateGate, TddView,
+    TokenGate, Tokens,
 };
 pub use knowledge::{chronicle_path, knowledge_tools};
 pub use memory::{Library, OnDuplicate, Opening, STATE_DIRECTORY};

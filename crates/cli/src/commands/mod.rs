@@ -30,6 +30,7 @@ pub mod sync;
 pub mod test;
 pub mod token;
 pub mod tools;
+pub mod trust;
 pub mod valve;
 pub mod write;
 
@@ -72,6 +73,7 @@ pub async fn run(
         Command::Log(arguments) => log::run(arguments, global, printer).await,
         Command::Audit(arguments) => audit::run(arguments, global, printer).await,
         Command::Policy(arguments) => policy::run(arguments, global, printer).await,
+        Command::Trust(arguments) => trust::run(arguments, global, printer).await,
         Command::State(arguments) => state::run(arguments, global, printer).await,
         Command::Chronicle(arguments) => chronicle::run(arguments, global, printer).await,
         Command::Graph(arguments) => graph::run(arguments, global, printer).await,

@@ -24,4 +24,5 @@ mod scenarios;
 mod serve;
 mod signals;
 mod terminal;
+mod trust;
 mod valve;

@@ -11,6 +11,7 @@ use tgp_tools::{Forge, PolicyGate, RuleFiles, StateGate, TddView, Tee, TokenGate
 use super::{BootOptions, Ground};
 use crate::records::{Past, audit_anchor, audit_options};
 use crate::settings::state_directory;
+use crate::trust::confirmed_rules;
 
 /// Opens the audit, and verifies what came since it was last verified.
 pub(super) async fn audit(ground: &Ground, options: &BootOptions) -> Result<Arc<Audit>, ToolError> {
@@ -67,6 +68,7 @@ pub(super) async fn arm(
         files: ground.config.policy.files.clone(),
         required: ground.config.policy.required,
         settings: policy_settings(ground, options, workspace),
+        trust: confirmed_rules(&options.trust, &ground.project),
     };
     let known =
         |tool: &Arc<dyn Tool>| (tool.definition().name.to_string(), tool.definition().aliases.clone());

@@ -13,10 +13,10 @@ use tgp_tools::{Library, Router, Workspace, kernel_tools, process_tools, project
 
 use crate::kernel::{Kernel, Parts};
 use crate::knowledge::Knowledge;
-use crate::{config, sessions, settings};
+use crate::{config, sessions, settings, trust};
 pub use error::BootError;
 pub(crate) use gates::policy_settings;
-pub(crate) use ground::Ground;
+pub(crate) use ground::{Found, Ground};
 pub use options::{BootOptions, Environment};
 
 impl Kernel {
@@ -29,7 +29,7 @@ impl Kernel {
         let mut ground = Ground::find(&options).await?;
         let forge = ground.forge().await?;
         let Ground { project, root, config, .. } = &ground;
-        let (library, opening) = Library::open(
+        let (library, mut opening) = Library::open(
             Arc::clone(&forge),
             settings::searcher(config, root)?,
             config.registry.on_duplicate.into(),
@@ -67,6 +67,9 @@ impl Kernel {
         tools.extend(knowledge.tools()?);
         let mut armed =
             gates::arm(&ground, &options, &forge, tools.clone(), &state, &workspace, &audit).await?;
+        opening.notices.extend(ground.notice.clone());
+        let rules = trust::report_changes(&armed.policy, &settings::state_directory(root)).await?;
+        opening.notices.extend(rules);
         let recorder = gates::recorder(&audit, options.recorder);
         let recorder = knowledge.recorder(recorder);
         armed.gates.push(knowledge.gate());
@@ -87,6 +90,7 @@ impl Kernel {
             policy: armed.policy,
             tokens: armed.tokens,
             environment: options.environment,
+            trust: options.trust,
             knowledge,
         }))
     }

@@ -78,6 +78,7 @@ impl Kernel {
         events: mpsc::Sender<RunEvent>,
         cancelled: Cancellation<'_>,
     ) -> Result<RunReport, ToolError> {
+        self.check_sources(&request.compiled.sources, request.consent)?;
         let created_ms = SystemClock.now_ms();
         let head = Head {
             id: new_id(created_ms, None)?,
@@ -117,6 +118,7 @@ impl Kernel {
         let main = sources.first().cloned().ok_or_else(|| {
             ToolError::new(Code::Integrity, "the run has kept no source").help("begin another run")
         })?;
+        self.check_sources(&sources, request.consent)?;
         let catalogue = KernelCatalogue::new(self, Some(sources));
         let compiled = compile(&main.path, &main.text, &catalogue).map_err(|problems| problems.to_error())?;
         let plan = choose_query(&compiled, Some(&head.query))?;

@@ -235,6 +235,12 @@ impl Kernel {
         choice: &ModelChoice,
         listener: Option<&mpsc::Sender<AgentEvent>>,
     ) -> Result<Chosen, ToolError> {
+        // Another provider than the one the project names could be one that its owner does not want to see the code.
+        if choice.provider.is_none() && self.config().ignored.contains(&"llm") {
+            return Err(ToolError::new(Code::Config, "the provider of the configuration is not confirmed")
+                .detail("field", "llm")
+                .help("run `tgp trust`, or name a provider with --provider"));
+        }
         let on_wait = listener.cloned().map(|events| -> OnWait {
             // A listener that is behind learns of the next one.
             Arc::new(move |waiting| {

@@ -15,15 +15,8 @@ pub(crate) fn process_options(
 ) -> ProcessOptions {
     let config = &ground.config.jail;
     let home = (options.environment)("HOME").map(PathBuf::from);
-    let readable: Vec<PathBuf> = config
-        .readable
-        .iter()
-        .filter_map(|path| match path.strip_prefix("~/") {
-            Some(rest) => home.as_ref().map(|home| home.join(rest)),
-            None => Some(ground.project.join(path)),
-        })
-        .filter(|path| path.exists())
-        .collect();
+    let mut readable = readable_paths(&config.readable, &ground.project, home.as_deref());
+    readable.retain(|path| path.exists());
     ProcessOptions {
         project: ground.project.clone(),
         tool_root: ground.root.clone(),
@@ -42,6 +35,15 @@ pub(crate) fn process_options(
         },
         test_command: ground.config.tdd.command.clone(),
     }
+}
+
+/// Paths of `jail.readable` on this machine.
+pub(crate) fn readable_paths(paths: &[String], project: &Path, home: Option<&Path>) -> Vec<PathBuf> {
+    let place = |path: &String| match path.strip_prefix("~/") {
+        Some(rest) => home.map(|home| home.join(rest)),
+        None => Some(project.join(path)),
+    };
+    paths.iter().filter_map(place).collect()
 }
 
 /// Layers must not stand inside the project they are laid over.

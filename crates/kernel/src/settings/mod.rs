@@ -3,5 +3,5 @@
 mod commands;
 mod memory;
 
-pub(crate) use commands::process_options;
+pub(crate) use commands::{process_options, readable_paths};
 pub(crate) use memory::{database, git_options, searcher, state_directory};

@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 use tgp_contract::{Access, Actor, Code, Effect, Root, Target, ToolError, Verdict};
-use tgp_policy::{Catalogue, Decision, Known, PastCall, Policy, PolicySettings, RuleEffect, SessionHistory};
+use tgp_policy::{
+    Catalogue, Decision, Known, PastCall, Policy, PolicySettings, RuleEffect, SessionHistory, SourceTrust,
+};
 
 use crate::support::{
     call, command, file, host, judged, rules, source, statement, try_load, with_arguments, written,
@@ -263,4 +265,27 @@ fn a_catalogue_completes_examples() {
         assert_eq!(error.code, Code::Config);
         assert!(error.message.contains(wanted), "{error}");
     }
+}
+
+#[test]
+fn allow_rules_of_a_file_that_may_only_tighten_decide_nothing() {
+    let own =
+        source("own.yaml", "version: 1\nrules: [{id: own, effect: allow, where: {path: \"own/**\"}}]\n");
+    let mut foreign = source(
+        "foreign.yaml",
+        "version: 1\nrules: [{id: all, effect: allow, tools: \"*\"}, {id: no, effect: deny, where: {path: \"no/**\"}}]\n",
+    );
+    foreign.trust = SourceTrust::TightenOnly;
+    let policy = Policy::load(&[own, foreign], &PolicySettings::default()).unwrap();
+    let history = SessionHistory::new(&policy);
+    for (path, expected) in [("a", "default/write"), ("own/a", "own"), ("no/a", "no")] {
+        let call = call("fs_write", Effect::Write, vec![written(path)]);
+        assert_eq!(policy.preview(&call.as_question(), &history).rule, expected, "{path}");
+        let explained = policy.explain(&call.as_question(), &history);
+        let report = explained.rules.iter().find(|report| report.rule == "all").unwrap();
+        assert!(report.why.contains("tgp policy trust"), "{report:?}");
+    }
+    let without_effect: Vec<&str> =
+        policy.rules().filter(|rule| !rule.has_effect).map(|rule| rule.id).collect();
+    assert_eq!(without_effect, ["all"]);
 }

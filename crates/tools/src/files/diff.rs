@@ -46,6 +46,13 @@ pub(crate) fn difference(path: &str, before: Option<&[u8]>, after: Option<&[u8]>
     capped(text)
 }
 
+/// The difference between two texts of a file for a person, and whether all of it is shown.
+#[must_use]
+pub fn unified_diff(path: &str, before: Option<&str>, after: Option<&str>) -> (String, bool) {
+    let Difference { text, complete } = difference(path, before.map(str::as_bytes), after.map(str::as_bytes));
+    (text, complete)
+}
+
 fn capped(mut text: String) -> Difference {
     if text.len() <= MAX_DIFF_BYTES {
         return Difference { text, complete: true };

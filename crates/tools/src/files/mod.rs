@@ -22,6 +22,7 @@ use tgp_vfs::{DiskFs, DiskOptions, Limits, OpenError, OverlayFs};
 
 use crate::database::Sql;
 pub(crate) use diff::difference;
+pub use diff::unified_diff;
 use directories::Directories;
 pub use guarded::Guarded;
 pub(crate) use mounts::Mounts;

@@ -7,6 +7,6 @@ mod state;
 mod token;
 
 pub use policy::{ListedRule, PastCalls, PolicyGate, RuleListing, TddView};
-pub use rules::RuleFiles;
+pub use rules::{ForeignRules, RuleFiles, RuleTrust};
 pub use state::StateGate;
 pub use token::{TokenGate, Tokens};

@@ -15,7 +15,7 @@ use tgp_policy::{
 };
 
 use super::extension;
-use super::rules::{RuleFiles, RuleStore, Rules};
+use super::rules::{ForeignRules, RuleFiles, RuleStore, Rules};
 use crate::Forge;
 use crate::router::Tool;
 
@@ -59,6 +59,8 @@ pub struct ListedRule {
     pub reason: String,
     pub place: Place,
     pub is_sequence: bool,
+    /// False for an `allow` rule that waits for `tgp policy trust`.
+    pub has_effect: bool,
     /// Its own examples, all of which hold: otherwise it would not have been loaded.
     pub examples: usize,
 }
@@ -132,12 +134,21 @@ impl PolicyGate {
             reason: rule.reason.to_owned(),
             place: rule.place.clone(),
             is_sequence: rule.is_sequence,
+            has_effect: rule.has_effect,
             examples: rule.matching + rule.not_matching,
         };
         Ok(RuleListing {
             rules: rules.policy.rules().map(listed).collect(),
             extensions: rules.extensions.iter().map(|(name, _)| name.clone()).collect(),
         })
+    }
+
+    /// The files of rules that are not the project's own, which only tighten until a person confirms them.
+    ///
+    /// # Errors
+    /// When the rules cannot be read.
+    pub async fn foreign(&self) -> Result<ForeignRules, ToolError> {
+        Ok(self.rules.current().await?.foreign.clone())
     }
 
     /// Rules whose tool patterns match no tool at all, most likely misspelt; one sentence each.
