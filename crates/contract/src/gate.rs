@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::{
     Access, CallContext, CallRecord, Change, RelativePath, Root, Target, ToolCall, ToolDefinition, ToolError,
+    Visibility,
 };
 
 /// The gates of the router, in the order a call meets them.
@@ -67,13 +68,21 @@ pub trait Gate: Send + Sync {
         false
     }
 
-    /// What else of the project a call's change would reach, for whoever is asked to agree to it.
-    async fn reach(&self, _request: GateRequest<'_>) -> Option<Value> {
+    /// What else of the project a call's change would reach, for whoever is asked to agree to it: as much of it as the
+    /// caller may see.
+    async fn reach(&self, _request: GateRequest<'_>, _visible: &Visibility) -> Option<Value> {
         None
     }
 
+    /// The error of its own denial as the caller may read it. A gate judges by files that the caller may not see; what
+    /// it says of them must name none of them.
+    async fn conceal(&self, _request: GateRequest<'_>, error: ToolError, _visible: &Visibility) -> ToolError {
+        error
+    }
+
     /// What a running call may see and touch besides what its arguments name: asked for every file that a search, a
-    /// command or a forged tool comes across. `None` when the gate has nothing against any file.
+    /// command or a forged tool comes across. `None` when the gate has nothing against any file. The targets of the
+    /// request are those that a rule wanted to be asked about, and somebody has agreed to.
     async fn file_filter(&self, _request: GateRequest<'_>) -> Option<FileFilter> {
         None
     }

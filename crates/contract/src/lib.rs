@@ -25,6 +25,7 @@ mod target;
 mod tdd;
 mod token;
 mod tool;
+mod visibility;
 mod work;
 
 pub use allowance::{Allowance, Ceiling, Refusal, Spent};
@@ -47,4 +48,5 @@ pub use target::{Access, Root, Target};
 pub use tdd::{TddMode, TddState};
 pub use token::CapabilityToken;
 pub use tool::{Effect, ExecutionPath, ToolDefinition, ToolName, ToolNameError};
+pub use visibility::{Visibility, chronicled};
 pub use work::{AgentRunner, AgentTask, AgentWork};

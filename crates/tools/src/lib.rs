@@ -25,7 +25,7 @@ pub use forge::{
 pub use gates::{
     ListedRule, PastCalls, PolicyGate, RuleFiles, RuleListing, StateGate, TddView, TokenGate, Tokens,
 };
-pub use knowledge::{chronicle_path, knowledge_tools};
+pub use knowledge::{chronicle_path, knowledge_tools, refuse_hidden};
 pub use memory::{Library, OnDuplicate, Opening, STATE_DIRECTORY};
 pub use process::{ProcessCaps, ProcessOptions, process_tools};
 pub use project::{project_tools, testing};

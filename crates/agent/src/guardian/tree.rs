@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use tgp_contract::{Change, Code, EntryKind, FileSystem, FsError, RelativePath, ToolError, canonical};
+use tgp_contract::{
+    Change, Code, EntryKind, FileSystem, FsError, RelativePath, Root, ToolError, Visibility, canonical,
+};
 
 use super::acts::{Act, Replacement};
 
@@ -39,26 +41,33 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// Reads the files that a plan is about. `known` are those of the graph.
+    /// Reads the files that a plan is about. `known` are those of the graph. What may not be seen is not looked at: it
+    /// is as if it were not there.
     pub(super) async fn read(
         files: Arc<dyn FileSystem>,
         paths: BTreeSet<RelativePath>,
         known: BTreeSet<String>,
+        visible: Visibility,
     ) -> Result<Self, ToolError> {
+        let shows = move |path: &RelativePath| visible.shows(Root::Project, path);
         let read = move || -> Result<BTreeMap<RelativePath, State>, ToolError> {
             let mut room = MAX_PLAN_BYTES;
             let mut first = BTreeMap::new();
             for path in paths {
                 // A file where a directory should be is known, too: a step may remove it first.
                 for ancestor in ancestors(&path) {
-                    if let Ok(Some(entry)) = files.entry(&ancestor)
+                    if shows(&ancestor)
+                        && let Ok(Some(entry)) = files.entry(&ancestor)
                         && entry.kind != EntryKind::Directory
                     {
                         let why = "it is no part of the plan".to_owned();
                         first.entry(ancestor).or_insert(State::Unread(why));
                     }
                 }
-                let state = look(files.as_ref(), &path, &known, &mut room)?;
+                let state = match shows(&path) {
+                    true => look(files.as_ref(), &path, &known, &mut room)?,
+                    false => State::Absent,
+                };
                 first.insert(path, state);
             }
             Ok(first)

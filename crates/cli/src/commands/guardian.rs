@@ -141,7 +141,7 @@ fn read_plan(file: &Path) -> Result<Plan, Failure> {
 }
 
 async fn review(kernel: &Kernel, plan: &Plan, printer: &Printer) -> Result<(), Failure> {
-    let review = kernel.knowledge().guardian().review_plan(plan).await?;
+    let review = kernel.review_plan(plan, &session::typed(true)).await?;
     let denied = matches!(review.decision, Decision::Deny { .. });
     if printer.json() {
         printer.document(&done(serde_json::to_value(&review).unwrap_or_default()));

@@ -129,7 +129,7 @@ pub async fn run(
 ) -> Result<(), Failure> {
     if arguments.show_prompt {
         let kernel = session::boot(global, None, printer).await?;
-        printer.data(&kernel.system_prompt());
+        printer.data(&kernel.system_prompt().await);
         kernel.shutdown().await;
         return Ok(());
     }

@@ -149,7 +149,7 @@ impl Writing {
         let ask = |connection: &Connection| -> Result<Vec<GraphAnswer>, GraphError> {
             questions
                 .iter()
-                .map(|question| query::answer(connection, repo, question, &moment, &limits))
+                .map(|question| query::answer(connection, repo, question, &moment, &limits, None))
                 .collect()
         };
         let before = ask(&self.connection)?;

@@ -15,6 +15,7 @@ mod draft;
 mod fuzz;
 mod gherkin;
 mod hidden;
+mod hidden_files;
 mod history;
 mod hostile;
 mod ingest;

@@ -29,6 +29,7 @@ mod tdd;
 mod throws;
 mod tool_tests;
 mod transactions;
+mod visibility;
 mod worker_lock;
 
 /// A file that is not listed above would silently not be tested.

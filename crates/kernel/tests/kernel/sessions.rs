@@ -383,13 +383,13 @@ async fn what_cannot_begin_says_why_and_leaves_nothing() {
     let costly = SessionRequest { bounds, ..scripted(&project, json!([[say("done")]])) };
     assert_eq!(kernel.run_session(costly, sender, stop).await.unwrap_err().code.as_str(), "ECONFIG");
     assert!(kernel.sessions().list(10).unwrap().is_empty());
-    let prompt = kernel.system_prompt();
+    let prompt = kernel.system_prompt().await;
     assert!(prompt.contains("strict") && prompt.contains("search"), "{prompt}");
     project.put("AGENTS.md", "Always speak in rhymes.");
-    assert!(kernel.system_prompt().contains("Always speak in rhymes."));
+    assert!(kernel.system_prompt().await.contains("Always speak in rhymes."));
     // A link that names a secret elsewhere is none of the project's notes.
     std::fs::remove_file(project.file("AGENTS.md")).unwrap();
     std::os::unix::fs::symlink("/etc/hostname", project.file("AGENTS.md")).unwrap();
-    assert_eq!(kernel.system_prompt(), prompt);
+    assert_eq!(kernel.system_prompt().await, prompt);
     kernel.shutdown().await;
 }

@@ -56,7 +56,7 @@ impl Tool for CheckTool {
     async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
         let arguments: Arguments = invocation.parse()?;
         let path = RelativePath::new(&arguments.path)?;
-        let report = self.forge.check(&invocation.workspace.tools, &path).await?;
+        let report = self.forge.check(&invocation.visible_tools().await, &path).await?;
         let data = serde_json::to_value(report)
             .map_err(|error| ToolError::new(Code::Internal, error.to_string()))?;
         Ok(data.into())

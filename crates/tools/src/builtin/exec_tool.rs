@@ -75,7 +75,11 @@ impl Tool for ExecTool {
         let path = RelativePath::new(&arguments.path)?;
         refuse_tests(&path)?;
         let tools = &invocation.workspace.tools;
-        let sources = self.forge.sources(tools, &path).await?;
+        let sources = match self.forge.sources(tools, &path).await {
+            Ok(sources) => sources,
+            // What is said of a tool that is not there suggests others: only those that the caller may see.
+            Err(_) => self.forge.sources(&invocation.visible_tools().await, &path).await?,
+        };
         let source = tools.read_text(&path)?;
         let shown = source.get(..source.floor_char_boundary(MAX_SHOWN_BYTES)).unwrap_or_default();
         let hash = canonical::sha256_hex(source.as_bytes());
@@ -95,6 +99,7 @@ impl Tool for ExecTool {
         let path = RelativePath::new(&arguments.path)?;
         refuse_tests(&path)?;
         let host = invocation.workspace.host.as_ref();
+        let seen = invocation.filtered_workspace().await;
         let execution = self.forge.execute(invocation, &path, arguments.args).await?;
         let mut data = execution.data;
         let mut files = Vec::new();
@@ -103,7 +108,7 @@ impl Tool for ExecTool {
             let path = change.path().clone();
             match (&change, invocation.context.dry_run) {
                 (Change::Write { content, .. }, true) => {
-                    let old = before.and_then(|_| host.read(&path).ok());
+                    let old = before.filter(|_| seen.shows(&path)).and_then(|_| host.read(&path).ok());
                     let shown = difference(path.as_str(), old.as_deref(), Some(content));
                     previews.push(json!({ "path": path, "diff": shown.text }));
                 }

@@ -75,7 +75,8 @@ impl Tool for TestTool {
     /// Which test files would run.
     async fn preview(&self, invocation: Invocation<'_>) -> Result<Preview, ToolError> {
         let arguments: Arguments = invocation.parse()?;
-        let tools = invocation.workspace.tools.as_ref();
+        let tools = invocation.visible_tools().await;
+        let tools = tools.as_ref();
         let mut found = Vec::new();
         for path in test_files(tools, &RelativePath::new(&arguments.path)?)? {
             let sha256 = Some(canonical::sha256_hex(&tools.read(&path)?));
@@ -89,7 +90,7 @@ impl Tool for TestTool {
         let arguments: Arguments = invocation.parse()?;
         let started = Instant::now();
         let named = RelativePath::new(&arguments.path)?;
-        let files = test_files(invocation.workspace.tools.as_ref(), &named)?;
+        let files = test_files(invocation.visible_tools().await.as_ref(), &named)?;
         let (mut reports, mut passed, mut failed, mut bytes) = (Vec::new(), 0, 0, 0);
         for file in files {
             if started.elapsed() > PATIENCE {

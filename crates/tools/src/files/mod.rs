@@ -8,6 +8,7 @@ mod mounts;
 mod patch;
 mod project;
 mod protected;
+mod seen;
 mod walk;
 
 use std::collections::BTreeMap;
@@ -16,7 +17,7 @@ use std::sync::{Arc, Mutex};
 
 use tgp_contract::{
     Access, Change, Database, Entry, EntryKind, FileEffect, FileFilter, FileSystem, RelativePath, Root,
-    canonical,
+    Visibility, canonical,
 };
 use tgp_vfs::{DiskFs, DiskOptions, Limits, OpenError, OverlayFs};
 
@@ -28,6 +29,7 @@ pub(crate) use mounts::Mounts;
 pub(crate) use patch::{Replacement, patch};
 pub(crate) use project::{Changed, Ground, ProjectFiles};
 pub(crate) use protected::{is_protected, is_write_protected};
+pub(crate) use seen::Seen;
 pub(crate) use walk::{Flow, Ignored, Walk};
 
 /// The largest file of the project that a call reads or writes: it is held in memory as a whole.
@@ -51,6 +53,8 @@ pub struct Workspace {
     pub(crate) ground: Arc<Ground>,
     /// What the gates let a call see, where they do not let it see everything.
     pub(crate) filter: Option<FileFilter>,
+    /// What every call may see: the same filter for the life of the kernel.
+    reach: FileFilter,
     /// What runs have written and not committed yet, the outermost first.
     overlays: Vec<Arc<OverlayFs>>,
 }
@@ -131,18 +135,25 @@ impl Workspace {
         );
         let tree = Directories::open(&root)
             .map_err(|source| WorkspaceError::Directory { path: root.clone(), source })?;
-        let ground =
-            Ground { disk: Arc::clone(&disk), directories: tree, sealed, hidden, turn: Mutex::default() };
+        let ground = Arc::new(Ground {
+            disk: Arc::clone(&disk),
+            directories: tree,
+            sealed,
+            hidden,
+            turn: Mutex::default(),
+        });
+        let place = below(project)?;
         Ok(Self {
+            reach: within_reach(Arc::clone(&ground), place.clone()),
             tools: Arc::new(Guarded::new(Arc::new(open(tool_root)?), Vec::new())),
             host: Arc::new(Guarded::new(disk, kept)),
-            project: below(project)?,
+            project: place,
             allowed: directories.iter().map(|directory| below(directory)).collect::<Result<_, _>>()?,
             upward: if block_upward_traversal { UpwardTraversal::Blocked } else { UpwardTraversal::Allowed },
             sql: Sql::Absent,
             overlaid: false,
             filter: None,
-            ground: Arc::new(ground),
+            ground,
             overlays: Vec::new(),
         })
     }
@@ -215,11 +226,34 @@ impl Workspace {
         Self { filter, ..self.clone() }
     }
 
+    /// What a call with this filter may see.
+    pub(crate) fn visibility(&self, filter: Option<FileFilter>) -> Visibility {
+        Visibility::new(Some(Arc::clone(&self.reach)), filter)
+    }
+
+    /// The tool repository without what a call may not see of it.
+    pub(crate) fn tools_seen_by(&self, visible: Visibility) -> Arc<dyn FileSystem> {
+        Arc::new(Seen::new(Arc::clone(&self.tools), Root::Tools, visible))
+    }
+
     /// Whether a file of `host` may be seen.
     pub(crate) fn shows(&self, path: &RelativePath) -> bool {
         let (root, path) = self.name_of(path);
         self.filter.as_ref().is_none_or(|filter| filter(root, &path, Access::Read))
     }
+}
+
+/// What no call may see, whoever makes it: what is protected, and in the project the tool root besides.
+fn within_reach(ground: Arc<Ground>, project: RelativePath) -> FileFilter {
+    Arc::new(move |root, path, _| match root {
+        Root::Project => {
+            let host = if path.is_root() { Ok(project.clone()) } else { project.join(path.as_str()) };
+            host.is_ok_and(|host| !ground.is_hidden(&host, path))
+        }
+        Root::Tools => !guarded::is_hidden_name(path) && !is_protected(root, path),
+        // Which directories of the host may be seen is in the rules' table alone; the names are the same everywhere.
+        Root::Host => !is_protected(Root::Project, path),
+    })
 }
 
 /// Whether a listing shows an entry: files, but not those that only keep an empty directory in git.

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tgp_contract::{Access, Change, Entry, EntryKind, FileFilter, FileSystem, FsError, RelativePath, Root};
+use tgp_contract::{
+    Access, Change, Entry, EntryKind, FileFilter, FileSystem, FsError, RelativePath, Root, chronicled,
+};
 
 use super::directories::{Directories, TEMPORARY_PREFIX};
 use super::guarded::is_at_or_below;
@@ -26,6 +28,14 @@ impl Ground {
     /// changes between the look and the write.
     pub(crate) fn turn(&self) -> MutexGuard<'_, ()> {
         self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether no call sees a file: `path` of the project, which stands at `host`.
+    pub(super) fn is_hidden(&self, host: &RelativePath, path: &RelativePath) -> bool {
+        is_protected(Root::Project, path)
+            || chronicled(path).is_some_and(|file| is_protected(Root::Project, &file))
+            || path.parts().any(|part| part.starts_with(TEMPORARY_PREFIX))
+            || self.hidden.iter().any(|hidden| is_at_or_below(host, hidden))
     }
 }
 
@@ -65,9 +75,7 @@ impl ProjectFiles {
     }
 
     fn is_hidden(&self, host: &RelativePath, path: &RelativePath) -> bool {
-        is_protected(Root::Project, path)
-            || path.parts().any(|part| part.starts_with(TEMPORARY_PREFIX))
-            || self.ground.hidden.iter().any(|hidden| is_at_or_below(host, hidden))
+        self.ground.is_hidden(host, path)
     }
 
     pub(super) fn is_sealed(&self, host: &RelativePath) -> bool {
@@ -82,12 +90,18 @@ impl ProjectFiles {
     /// The exact bytes of a file.
     pub(crate) fn read(&self, path: &RelativePath) -> Result<Vec<u8>, FsError> {
         let host = self.within(path)?;
+        if !self.shows(path) {
+            return Err(FsError::NotFound(path.clone()));
+        }
         self.reader(&host).read(&host).map_err(|error| self.as_named(error, path))
     }
 
     /// What stands at `path`, without following links.
     pub(crate) fn entry(&self, path: &RelativePath) -> Result<Option<Entry>, FsError> {
         let host = self.within(path)?;
+        if !path.is_root() && !self.shows(path) {
+            return Ok(None);
+        }
         let entry = self.reader(&host).entry(&host).map_err(|error| self.as_named(error, path))?;
         Ok(entry.map(|entry| Entry { path: path.clone(), ..entry }))
     }
@@ -95,6 +109,9 @@ impl ProjectFiles {
     /// What stands in one directory, in no order and without what is out of reach.
     pub(crate) fn children(&self, directory: &RelativePath) -> Result<Vec<Entry>, FsError> {
         let host = self.within(directory)?;
+        if !directory.is_root() && !self.shows(directory) {
+            return Err(FsError::NotFound(directory.clone()));
+        }
         let pending = self.pending_in(&host);
         let on_disk = match self.ground.directories.children(&host) {
             // A run has made it, and nobody else has.

@@ -169,7 +169,7 @@ impl Forge {
         }
         let unparsed = findings.iter().any(|finding| finding.rule == "syntax");
         let mut checked = TypeCheck::Skipped;
-        if !unparsed && let Some(found) = self.types.check(&unit).await? {
+        if !unparsed && let Some(found) = self.types.check(&unit, tools).await? {
             // What a rule has said of a place already is said once.
             let said: Vec<Place> = findings.iter().map(|finding| finding.place.clone()).collect();
             findings.extend(found.into_iter().filter(|finding| !said.contains(&finding.place)));
@@ -255,7 +255,11 @@ impl Forge {
         path: &RelativePath,
         arguments: Value,
     ) -> Result<Execution, ToolError> {
-        let prepared = self.program(&invocation.workspace.tools, path).await?;
+        let prepared = match self.program(&invocation.workspace.tools, path).await {
+            Ok(prepared) => prepared,
+            // What is said of a tool that is not there suggests others: only those that the caller may see.
+            Err(_) => self.program(&invocation.visible_tools().await, path).await?,
+        };
         prepared.must_be_runnable(path)?;
         if let Some(agreement) = invocation.agreement() {
             // What was compiled is what runs, so nothing can change between this look and the run.

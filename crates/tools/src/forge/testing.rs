@@ -119,7 +119,7 @@ impl Forge {
                 ToolError::new(Code::Validation, message).help("test files are called `name.test.ts`")
             );
         }
-        let tools = &invocation.workspace.tools;
+        let tools = &invocation.visible_tools().await;
         let mut report = TestReport::new(tools.as_ref(), file)?;
         match self.test_program(tools, file).await {
             Ok(prepared) => {

@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use serde::Serialize;
 use serde_json::{Value, json};
 use tgp_contract::{
-    Access, CallRecord, Code, Effect, FileFilter, Gate, GateRequest, Place, Stage, Target, TddMode, TddState,
-    ToolError, Verdict,
+    Access, CallRecord, Code, Effect, FileFilter, Gate, GateRequest, Place, Root, Stage, Target, TddMode,
+    TddState, ToolError, Verdict,
 };
 use tgp_policy::{
     Decision, Explanation, Outcome, PastCall, Question, RuleEffect, RuleSummary, SessionHistory, Ticket,
@@ -24,6 +24,10 @@ const MAX_SESSIONS: usize = 256;
 
 /// Names that agents' work on files has, whichever way a file is really written.
 const READ_TOOL: &str = "fs_read";
+const READ_TOOL_FILE: &str = "read_file";
+const RUN_TOOL: &str = "exec_tool";
+/// Tools whose answers name forged tools for somebody to run them.
+const OFFERING_TOOLS: [&str; 2] = ["search", "write_file"];
 const WRITE_TOOL: &str = "fs_write";
 const DELETE_TOOL: &str = "fs_delete";
 
@@ -283,8 +287,10 @@ fn next_use(sessions: &BTreeMap<String, Session>) -> u64 {
     sessions.values().map(|session| session.used).max().unwrap_or_default() + 1
 }
 
+/// A file as the tool would name it that agents use for it. The tool repository has tools of its own.
 fn as_file_tool(target: &Target) -> (&'static str, Value) {
     match target.file() {
+        Some((Root::Tools, path, Access::Read)) => (READ_TOOL_FILE, json!({ "path": path })),
         Some((_, path, Access::Delete)) => (DELETE_TOOL, json!({ "path": path })),
         Some((_, path, Access::Read)) => (READ_TOOL, json!({ "path": path })),
         Some((_, path, Access::Write | Access::Append)) => (WRITE_TOOL, json!({ "path": path })),
@@ -329,25 +335,37 @@ impl Gate for PolicyGate {
         // The built-in rules are kept by the file systems themselves.
         rules.policy.rules().next()?;
         let (context, mode) = (request.context.clone(), self.tdd.mode());
-        let state = self.tdd.state(request.targets);
+        let state = self.tdd.state(&[]);
+        let granted = request.targets.iter().filter_map(Target::file);
+        let granted: BTreeSet<_> = granted.map(|(root, path, _)| (root, path.clone())).collect();
+        let offers = OFFERING_TOOLS.contains(&request.definition.name.as_str());
         Some(Arc::new(move |root, path, access| {
             let target = Target::File { root, path: path.clone(), access };
             let (tool, arguments) = as_file_tool(&target);
             let effect = if access == Access::Read { Effect::Read } else { Effect::Write };
-            let question = Question {
-                tool,
-                aliases: &[],
-                effect,
-                arguments: &arguments,
-                targets: std::slice::from_ref(&target),
-                actor: &context.actor,
-                session: &context.session,
-                mode,
-                state,
+            let passes = |tool: &str, effect: Effect| {
+                let question = Question {
+                    tool,
+                    aliases: &[],
+                    effect,
+                    arguments: &arguments,
+                    targets: std::slice::from_ref(&target),
+                    actor: &context.actor,
+                    session: &context.session,
+                    mode,
+                    state,
+                };
+                rules.policy.preview(&question, &SessionHistory::new(&rules.policy))
             };
-            let decision = rules.policy.preview(&question, &SessionHistory::new(&rules.policy));
-            // Nobody can be asked about each of a thousand files.
-            decision.effect == RuleEffect::Allow || decision.rule.starts_with("default/")
+            let decision = passes(tool, effect);
+            // Nobody can be asked about each of a thousand files, but what the call names was asked about.
+            let is_granted = || decision.effect == RuleEffect::Ask && granted.contains(&(root, path.clone()));
+            // A tool that must not be run is not offered.
+            let is_offered = || {
+                !offers || root != Root::Tools || passes(RUN_TOOL, Effect::Execute).effect != RuleEffect::Deny
+            };
+            let is_shown = decision.effect == RuleEffect::Allow || decision.rule.starts_with("default/");
+            (is_shown || is_granted()) && is_offered()
         }))
     }
 

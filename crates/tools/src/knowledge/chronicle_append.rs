@@ -9,7 +9,7 @@ use tgp_contract::{
     Access, Actor, Chronicle, ChronicleEvent, Code, Effect, ExecutionPath, Target, ToolDefinition, ToolError,
 };
 
-use super::{chronicle_file, chronicle_path};
+use super::{chronicle_file, chronicle_path, refuse_hidden};
 use crate::builtin::Definition;
 use crate::router::{Invocation, Outcome, Tool};
 
@@ -76,6 +76,7 @@ impl Tool for ChronicleAppend {
         let event: ChronicleEvent = serde_json::from_value(arguments.event)
             .map_err(|error| ToolError::new(Code::Validation, format!("the event: {error}")))?;
         refuse_impostors(&event, &invocation.context.actor)?;
+        refuse_hidden(&invocation.visibility().await, &path)?;
         if invocation.context.dry_run {
             let id = event
                 .compute_id()

@@ -77,7 +77,7 @@ impl Router {
     ) -> Result<Outcome, ToolError> {
         let trial = Trial::of(passed.request.targets, passed.setting.workspace);
         if !must_ask(passed.request, trial, &wishes, &mut trail.verdicts) {
-            return self.run_tool(passed, None, trail).await;
+            return self.run_tool(passed, &wishes, None, trail).await;
         }
         // Large, and seldom needed.
         Box::pin(self.ask_and_run(passed, &wishes, trail)).await
@@ -90,20 +90,41 @@ impl Router {
         context: &'a CallContext,
         judged: &'a Mutex<Vec<GateVerdict>>,
         agreement: Option<&'a Arc<Agreement>>,
+        granted: &'a [Target],
     ) -> Invocation<'a> {
         let Passed { request: GateRequest { serial, call, definition, .. }, setting, .. } = passed;
         let Setting { workspace, course } = setting;
-        Invocation { serial, call, definition, context, workspace, router: self, judged, agreement, course }
+        let router = self;
+        Invocation {
+            serial,
+            call,
+            definition,
+            context,
+            workspace,
+            router,
+            judged,
+            agreement,
+            granted,
+            course,
+        }
     }
 
+    /// Runs a call that nobody has to be asked about any more. `wishes` were agreed to.
     async fn run_tool(
         self: &Arc<Self>,
         passed: Passed<'_>,
+        wishes: &[Wish],
         agreement: Option<&Arc<Agreement>>,
         trail: &mut Trail,
     ) -> Result<Outcome, ToolError> {
         let judged = Mutex::default();
-        let invocation = self.invocation(passed, passed.request.context, &judged, agreement);
+        // A dry run is not asked about, and so grants nothing.
+        let by_rule = wishes.iter().any(|wish| !wish.is_default);
+        let granted = if by_rule { passed.request.targets } else { &[] };
+        if self.is_veiled(passed, wishes).await {
+            self.judge_contents(passed, granted, trail).await?;
+        }
+        let invocation = self.invocation(passed, passed.request.context, &judged, agreement, granted);
         let outcome = passed.registered.tool.run(invocation).await;
         trail.verdicts.append(&mut judged.lock().unwrap_or_else(PoisonError::into_inner));
         outcome
@@ -125,7 +146,7 @@ impl Router {
             let now = self.exhibit(passed, wishes, trail).await?;
             if now.hash == shown.hash {
                 let agreement = Agreement::to(&now.preview).map(Arc::new);
-                let outcome = self.run_tool(passed, agreement.as_ref(), trail).await;
+                let outcome = self.run_tool(passed, wishes, agreement.as_ref(), trail).await;
                 if !agreement.is_some_and(|agreement| agreement.is_broken()) {
                     return outcome;
                 }
@@ -169,7 +190,7 @@ impl Router {
         let Passed { registered, request, setting } = passed;
         let context = CallContext { dry_run: true, ..request.context.clone() };
         let judged = Mutex::default();
-        let invocation = self.invocation(passed, &context, &judged, None);
+        let invocation = self.invocation(passed, &context, &judged, None, &[]);
         if request.definition.effect == Effect::Write {
             let by_rule = wishes.iter().any(|wish| !wish.is_default);
             match Trial::of(targets, setting.workspace) {
@@ -191,6 +212,17 @@ impl Router {
             let seconds = PREVIEW_PATIENCE.as_secs();
             Ok(Preview::missing(format!("it was not made within {seconds} s")))
         })
+    }
+
+    /// Whether a call would change a file that it may not read before somebody has agreed to it. Such a write is not
+    /// tried before: whether it would fail depends on what is in the file.
+    pub(super) async fn is_veiled(self: &Arc<Self>, passed: Passed<'_>, wishes: &[Wish]) -> bool {
+        if wishes.iter().all(|wish| wish.is_default) {
+            return false;
+        }
+        let judged = Mutex::default();
+        let invocation = self.invocation(passed, passed.request.context, &judged, None, &[]);
+        !self.may_read(invocation, passed.request.targets).await
     }
 
     /// Whether the gates let a call read the files it would change: a preview shows them.
@@ -253,8 +285,10 @@ impl Router {
 
     /// What else the change would reach, as the first gate that knows it says.
     async fn reach(&self, request: GateRequest<'_>) -> Option<Value> {
+        let visible =
+            self.workspace.visibility(self.filter_for(GateRequest { targets: &[], ..request }).await);
         for gate in &self.gates {
-            if let Some(reach) = gate.reach(request).await {
+            if let Some(reach) = gate.reach(request, &visible).await {
                 return Some(reach);
             }
         }
@@ -266,6 +300,7 @@ impl Router {
     pub(super) async fn judge_contents(
         self: &Arc<Self>,
         passed: Passed<'_>,
+        granted: &[Target],
         trail: &mut Trail,
     ) -> Result<(), ToolError> {
         let Passed { registered, request, .. } = passed;
@@ -279,7 +314,7 @@ impl Router {
         }
         let context = CallContext { dry_run: true, ..request.context.clone() };
         let judged = Mutex::default();
-        let trial = self.invocation(passed, &context, &judged, None);
+        let trial = self.invocation(passed, &context, &judged, None, granted);
         let outcome = registered.tool.run(trial).await?;
         let request = GateRequest { proposed: Some(&outcome.proposed), ..request };
         self.pass_gates(request, super::Question::Contents, &mut trail.verdicts).await.map(|_| ())

@@ -18,7 +18,8 @@ use std::time::Duration;
 
 use tgp_contract::{
     Approver, CallContext, CallRecord, Cancellation, Code, FileFilter, Gate, GateRequest, GateVerdict,
-    Recorder, Stage, Target, ToolCall, ToolDefinition, ToolError, ToolResult, Verdict, Witness,
+    Recorder, RelativePath, Stage, Target, ToolCall, ToolDefinition, ToolError, ToolResult, Verdict,
+    Visibility, Witness, chronicled,
 };
 
 use crate::Workspace;
@@ -256,7 +257,9 @@ impl Router {
         let request = GateRequest { serial, call, definition, context, targets: &targets, proposed: None };
         let wishes = self.pass_gates(request, Question::Call, &mut trail.verdicts).await?;
         let passed = Passed { registered, request, setting };
-        self.judge_contents(passed, trail).await?;
+        if !self.is_veiled(passed, &wishes).await {
+            self.judge_contents(passed, &[], trail).await?;
+        }
         let outcome = self.run_agreed(passed, wishes, trail).await?;
         if !context.dry_run {
             trail.files = outcome.files;
@@ -320,15 +323,34 @@ impl Router {
 
     /// What a running call may see and touch besides what its arguments name; `None` when that is everything.
     pub(crate) async fn file_filter(&self, invocation: Invocation<'_>) -> Option<FileFilter> {
-        let Invocation { serial, call, definition, context, .. } = invocation;
-        let request = GateRequest { serial, call, definition, context, targets: &[], proposed: None };
+        let Invocation { serial, call, definition, context, granted: targets, .. } = invocation;
+        self.filter_for(GateRequest { serial, call, definition, context, targets, proposed: None }).await
+    }
+
+    /// The filters of all gates together. The targets of the request are what somebody has agreed to.
+    async fn filter_for(&self, request: GateRequest<'_>) -> Option<FileFilter> {
         let mut filters = Vec::new();
         for gate in &self.gates {
             filters.extend(gate.file_filter(request).await);
         }
         (!filters.is_empty()).then(|| -> FileFilter {
-            Arc::new(move |root, path, access| filters.iter().all(|filter| filter(root, path, access)))
+            Arc::new(move |root, path, access| {
+                let passes = |path: &RelativePath| filters.iter().all(|filter| filter(root, path, access));
+                // A chronicle tells of its file, so whoever may not see the one may not see the other.
+                passes(path) && chronicled(path).is_none_or(|file| passes(&file))
+            })
         })
+    }
+
+    /// What a call of this tool by this caller may see of the project and of the tool repository: what no gate hides,
+    /// and nothing that is protected. Tools that read otherwise than by the files that their arguments name keep to it.
+    ///
+    /// # Errors
+    /// When there is no such tool.
+    pub async fn visibility(&self, call: &ToolCall, context: &CallContext) -> Result<Visibility, ToolError> {
+        let definition = self.find(&call.tool)?.tool.definition();
+        let request = GateRequest { serial: 0, call, definition, context, targets: &[], proposed: None };
+        Ok(self.workspace.visibility(self.filter_for(request).await))
     }
 
     fn find(&self, name: &str) -> Result<&Registered, ToolError> {
@@ -370,7 +392,9 @@ impl Router {
                 rule,
             });
             if let Some(error) = denial {
-                return Err(error);
+                let asking = GateRequest { targets: &[], ..request };
+                let visible = self.workspace.visibility(self.filter_for(asking).await);
+                return Err(gate.conceal(request, error, &visible).await);
             }
         }
         Ok(reasons)

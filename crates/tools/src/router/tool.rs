@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tgp_contract::{
-    CallContext, Change, Code, Effect, FileEffect, GateVerdict, Target, ToolCall, ToolDefinition, ToolError,
-    Witness,
+    CallContext, Change, Code, Effect, FileEffect, FileSystem, GateVerdict, Target, ToolCall, ToolDefinition,
+    ToolError, Visibility, Witness,
 };
 
 use super::Router;
@@ -29,6 +29,9 @@ pub struct Invocation<'a> {
     pub(super) judged: &'a Mutex<Vec<GateVerdict>>,
     /// What somebody has agreed to, when it had to be asked for.
     pub(super) agreement: Option<&'a Arc<Agreement>>,
+    /// What the call names, where a rule wanted to be asked about it and somebody has agreed: what a rule only asks
+    /// about is not hidden from this call then.
+    pub(super) granted: &'a [Target],
     pub(super) course: &'a Arc<Course>,
 }
 
@@ -36,6 +39,16 @@ impl Invocation<'_> {
     /// The workspace with what the gates let this call see, for tools that come across files nobody has named.
     pub(crate) async fn filtered_workspace(&self) -> Workspace {
         self.workspace.filtered(self.router.file_filter(*self).await)
+    }
+
+    /// What the caller may see, for tools that read otherwise than by the files that their arguments name.
+    pub async fn visibility(&self) -> Visibility {
+        self.workspace.visibility(self.router.file_filter(*self).await)
+    }
+
+    /// The tool repository as the caller may see it.
+    pub(crate) async fn visible_tools(&self) -> Arc<dyn FileSystem> {
+        self.workspace.tools_seen_by(self.visibility().await)
     }
 
     /// What somebody has agreed to, for whoever has the last look at the files.
