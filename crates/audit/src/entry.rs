@@ -218,8 +218,13 @@ fn files(files: &[FileEffect], redaction: &Redaction) -> (Value, Option<Value>) 
             "before": file.before,
             "after": file.after,
         });
-        if let (Some(event), Some(fields)) = (&file.event, shown.as_object_mut()) {
-            fields.insert("event".to_owned(), json!(event));
+        if let Some(fields) = shown.as_object_mut() {
+            if let Some(executable) = file.executable {
+                fields.insert("executable".to_owned(), json!(executable));
+            }
+            if let Some(event) = &file.event {
+                fields.insert("event".to_owned(), json!(event));
+            }
         }
         shown
     };

@@ -24,9 +24,11 @@ pub struct TerminalApprover;
 impl Approver for TerminalApprover {
     async fn ask(&self, request: ApprovalRequest<'_>) -> ApprovalAnswer {
         if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
-            return ApprovalAnswer::Refused {
-                reason: "there is no terminal to ask at; --yes agrees beforehand".to_owned(),
+            let reason = match request.runs_later {
+                true => "there is no terminal to ask at",
+                false => "there is no terminal to ask at; --yes agrees beforehand",
             };
+            return ApprovalAnswer::Refused { reason: reason.to_owned() };
         }
         let _turn = TERMINAL.lock().await;
         let sheet = Sheet::new(&Asked::new(&request));

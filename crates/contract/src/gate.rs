@@ -61,6 +61,13 @@ pub trait Gate: Send + Sync {
         Verdict::Allow { rule: "none".to_owned() }
     }
 
+    /// Judges changes of files that run later, outside of any jail: hooks, pipelines, task lists, the next agent's
+    /// instructions. They are the targets of the request. Where the verdict is to ask, a person has to see the change
+    /// itself, whatever was agreed to beforehand.
+    async fn judge_runs_later(&self, _request: GateRequest<'_>) -> Verdict {
+        Verdict::Allow { rule: "none".to_owned() }
+    }
+
     /// Whether it judges the contents that a call would leave in the project. Then a write is tried without effect, and
     /// what would come of it is shown to [`Gate::judge_changes`] before the write may happen.
     async fn wants_contents(&self, _request: GateRequest<'_>) -> bool {
@@ -95,6 +102,8 @@ pub struct ApprovalRequest<'a> {
     /// What a dry run of a write would answer: its difference, or the rows it would change. `None` where a tool has to
     /// run to know, and where it cannot tell.
     pub preview: Option<Value>,
+    /// The call changes files that run later: neither `--yes` nor an earlier agreement covers it.
+    pub runs_later: bool,
     /// Who uses what is about to change, as far as a gate knows: no part of the effect, hence not of the hash.
     pub reach: Option<Value>,
     /// SHA-256 of everything above that decides the effect. An agreement holds for what has this hash, and for nothing

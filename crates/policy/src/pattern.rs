@@ -240,7 +240,11 @@ impl<'a> PathCandidate<'a> {
 
 /// Globs for normalised paths; one of them has to fit.
 #[derive(Clone, Debug)]
-pub(crate) struct PathGlobs(GlobSet);
+pub(crate) struct PathGlobs {
+    set: GlobSet,
+    /// As they are written. In a rule that permits, each of them is one glob of the set, in this order.
+    words: Vec<String>,
+}
 
 impl PathGlobs {
     /// Where the rule restricts, case does not count, and `x/**` means `x` too: whoever may not touch what is in a
@@ -261,12 +265,19 @@ impl PathGlobs {
             }
             Ok(globs)
         })?;
-        Ok(Self(set(globs.into_iter().flatten().collect())?))
+        let words = words.iter().map(|word| (*word).to_owned()).collect();
+        Ok(Self { set: set(globs.into_iter().flatten().collect())?, words })
     }
 
     pub(crate) fn matches(&self, path: &PathCandidate<'_>, leaning: Leaning) -> bool {
-        self.0.is_match_candidate(&path.plain)
-            || (leaning.restricts() && path.folded.as_ref().is_some_and(|folded| self.0.is_match(folded)))
+        self.set.is_match_candidate(&path.plain)
+            || (leaning.restricts() && path.folded.as_ref().is_some_and(|folded| self.set.is_match(folded)))
+    }
+
+    /// The globs of a rule that permits which fit the path, as they are written.
+    pub(crate) fn fitting<'s>(&'s self, path: &PathCandidate<'_>) -> impl Iterator<Item = &'s str> {
+        let fitting = self.set.matches_candidate(&path.plain);
+        fitting.into_iter().filter_map(|index| self.words.get(index)).map(String::as_str)
     }
 }
 

@@ -1,13 +1,14 @@
 //! All rules together, and how they decide.
 
 use serde_json::{Value, json};
-use tgp_contract::{Effect, Place, RelativePath, Root, Target, canonical};
+use tgp_contract::{Access, Effect, Place, RelativePath, Root, Target, canonical};
 
 use crate::explain::{Explanation, Finding, RuleReport};
 use crate::history::{SessionHistory, Spoken, Ticket};
 use crate::parse::{self, Parsed};
 use crate::protect::{self, Protection, Protections};
 use crate::rule::{Head, Rule, Sequence};
+use crate::runs_later::{RUNS_LATER, always_runs_later, may_run_later};
 use crate::selector::{Prepared, Test};
 use crate::{Decision, PolicyError, Problem, Question, RuleEffect};
 
@@ -152,7 +153,7 @@ impl Policy {
     #[must_use]
     pub fn explain(&self, question: &Question<'_>, history: &SessionHistory) -> Explanation {
         let call = Prepared::new(question);
-        let decision = self.decide(&call, history);
+        let mut decision = self.decide(&call, history);
         let mut rules = Vec::new();
         let broken = self.protection(question);
         for protection in protect::ALL {
@@ -193,6 +194,14 @@ impl Policy {
         }
         let default = default_decision(question);
         rules.push(report(&default.rule, default.effect, true, &default.reason, None));
+        if let Some((found, counts)) = self.unnamed_runs_later(question) {
+            let why = if counts { RUNS_LATER_REASON } else { FIELDS_RUN_LATER };
+            rules.push(report(RUNS_LATER, found.effect, true, why, None));
+            let gives_way = decision.effect == RuleEffect::Allow || decision.rule.starts_with("default/");
+            if counts && gives_way {
+                decision = found;
+            }
+        }
         Explanation::new(decision, rules)
     }
 
@@ -236,6 +245,35 @@ impl Policy {
             Some((effect, head)) => from_head(effect, head, &head.reason),
             None => default_decision(call.question),
         }
+    }
+
+    /// What holds for files that run later, which are the targets of the question: a person has to see the change, unless
+    /// a rule that allows it names the file.
+    #[must_use]
+    pub fn judge_runs_later(&self, question: &Question<'_>) -> Decision {
+        let call = Prepared::new(question);
+        let mut allowing = self.rules.iter().filter(|rule| rule.head.effect == RuleEffect::Allow);
+        match allowing.find(|rule| rule.selector.names_what_runs_later(&call)) {
+            Some(rule) => from_head(RuleEffect::Allow, &rule.head, &rule.head.reason),
+            None => Decision::new(RuleEffect::Ask, RUNS_LATER, RUNS_LATER_REASON),
+        }
+    }
+
+    /// What is said of a call that changes files which may run later and that no rule names, and whether it counts
+    /// whatever the contents are.
+    fn unnamed_runs_later(&self, question: &Question<'_>) -> Option<(Decision, bool)> {
+        let changes = |access| matches!(access, Access::Write | Access::Delete);
+        let later: Vec<Target> = question
+            .targets
+            .iter()
+            .filter(|target| {
+                target.file().is_some_and(|(_, path, access)| changes(access) && may_run_later(path))
+            })
+            .cloned()
+            .collect();
+        let counts = later.iter().filter_map(Target::file).any(|(_, path, _)| always_runs_later(path));
+        let found = self.judge_runs_later(&Question { targets: &later, ..*question });
+        (!later.is_empty() && found.effect == RuleEffect::Ask).then_some((found, counts))
     }
 
     /// The first protection, in their own order, that stands against any of the files.
@@ -301,6 +339,13 @@ impl Policy {
         &self.sequences
     }
 }
+
+/// Why a person has to see a change of a file that runs later.
+const RUNS_LATER_REASON: &str =
+    "files that run later are changed when a person has seen the change, or by a rule that names them";
+/// The same for a manifest, of which only some fields count.
+const FIELDS_RUN_LATER: &str =
+    "it asks as well when a field of the manifest changes that says what is executed";
 
 const OPAQUE: &str = "a value of the call is too long or too large to be matched against this rule";
 

@@ -4,13 +4,13 @@ use std::cell::OnceCell;
 use std::fmt;
 
 use regex::Regex;
-use tgp_contract::{Access, Root, Target, TddMode, TddState, canonical};
+use tgp_contract::{Access, RelativePath, Root, Target, TddMode, TddState, canonical};
 
-use crate::Question;
 use crate::arguments::ArgumentMatcher;
 use crate::pattern::{
     ActorPatterns, HostPattern, Leaning, MAX_TEXT_BYTES, PathCandidate, PathGlobs, ToolPatterns,
 };
+use crate::{Question, runs_later};
 
 /// A question with what several rules want to know of it.
 pub(crate) struct Prepared<'a> {
@@ -100,6 +100,12 @@ impl PathMatcher {
             && (self.accesses.is_empty() || self.accesses.contains(&file.access))
             && self.globs.matches(&file.path, leaning)
     }
+
+    /// Whether one of its globs fits a file that runs later and spells out the name by which the file is known.
+    fn names(&self, file: &File<'_>, path: &RelativePath) -> bool {
+        self.matches(file, Leaning::Permitting)
+            && self.globs.fitting(&file.path).any(|glob| runs_later::names(glob, path))
+    }
 }
 
 /// One alternative of `statement`.
@@ -154,6 +160,16 @@ impl Selector {
             Err(Stop::Miss(miss)) => Test::Miss(miss),
             Err(Stop::Opaque) => Test::Opaque,
         }
+    }
+
+    /// Whether it means the call and names every file of it that runs later: a glob such as `**` fits them all, and
+    /// whoever wrote it did not think of these.
+    pub(crate) fn names_what_runs_later(&self, call: &Prepared<'_>) -> bool {
+        let files = call.question.targets.iter().filter_map(Target::file).zip(&call.files);
+        let mut later = files.filter(|((_, path, _), _)| runs_later::may_run_later(path)).peekable();
+        later.peek().is_some()
+            && matches!(self.test(call, Leaning::Permitting), Test::Match { .. })
+            && later.all(|((_, path, _), file)| self.paths.iter().any(|matcher| matcher.names(file, path)))
     }
 
     /// The cheap tests come first; most rules are about other tools.

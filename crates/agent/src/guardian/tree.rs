@@ -205,7 +205,9 @@ impl Tree {
         let changed = self.now.iter().filter(|(path, state)| self.first.get(*path) != Some(*state));
         changed
             .filter_map(|(path, state)| match state {
-                State::Text(content) => Some(Change::Write { path: path.clone(), content: content.clone() }),
+                State::Text(content) => {
+                    Some(Change::Write { path: path.clone(), content: content.as_slice().into() })
+                }
                 State::Absent => Some(Change::Remove { path: path.clone() }),
                 State::Unread(_) | State::Blocked(_) => None,
             })

@@ -8,7 +8,7 @@ use tgp_contract::{Change, Code};
 use crate::guardian_world::{World, path};
 
 fn write(file: &str, content: &str) -> Change {
-    Change::Write { path: path(file), content: content.as_bytes().to_vec() }
+    Change::Write { path: path(file), content: content.as_bytes().into() }
 }
 
 fn remove(file: &str) -> Change {

@@ -8,6 +8,7 @@ mod agent_sessions;
 mod agent_terminal;
 mod aql;
 mod bootstrap;
+mod change_sets;
 mod conversation;
 mod demo;
 mod gates;

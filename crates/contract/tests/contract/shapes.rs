@@ -119,6 +119,7 @@ fn records_keep_their_shape() {
             before: None,
             after: Some("00".to_owned()),
             diff: None,
+            executable: None,
             event: None,
         }],
         rows_changed: Some(2),

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
+use std::sync::Arc;
 
 use globset::GlobSet;
 use rusqlite::hooks::{AuthContext, Authorization};
@@ -200,7 +201,7 @@ impl Place<'_> {
                     let blob = worktree::hash(content)?;
                     let language = Language::of(&path);
                     wanted.push((blob, language));
-                    contents.insert(blob, Content::Bytes(content.as_slice().into()));
+                    contents.insert(blob, Content::Bytes(Arc::clone(content)));
                     files.insert(path, Some(blob));
                 }
                 Change::Remove { .. } => {

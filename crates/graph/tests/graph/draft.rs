@@ -6,7 +6,7 @@ use tgp_contract::{Change, Code, Graph, GraphQuestion, RelativePath};
 use crate::support::{Project, arrows, files, ingest, picture, refusal, run, without_history};
 
 fn write(path: &str, content: &str) -> Change {
-    Change::Write { path: RelativePath::new(path).unwrap(), content: content.as_bytes().to_vec() }
+    Change::Write { path: RelativePath::new(path).unwrap(), content: content.as_bytes().into() }
 }
 
 fn remove(path: &str) -> Change {

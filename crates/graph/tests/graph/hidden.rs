@@ -16,7 +16,7 @@ fn path(path: &str) -> RelativePath {
 }
 
 fn write(at: &str, content: impl AsRef<[u8]>) -> Change {
-    Change::Write { path: path(at), content: content.as_ref().to_vec() }
+    Change::Write { path: path(at), content: content.as_ref().into() }
 }
 
 /// A project in which `src/web/page.ts` must not be imported from `src/domain`.

@@ -258,9 +258,11 @@ fn the_layer_and_its_files_are_bounded() {
             order.limits.layer_bytes = 20 << 20;
         });
         assert_eq!(finished.exit, Exit::LayerFull, "{}", told(&finished));
-        // Holes take no room, but a file has its own bound.
+        // Holes take no room on the disk, and all of their length in whatever reads the layer.
         let (_shop, finished) =
             limited("truncate -s 400M holes", |order| order.limits.layer_bytes = 20 << 20);
+        assert_eq!(finished.exit, Exit::LayerFull, "{}", told(&finished));
+        let (_shop, finished) = limited("truncate -s 19M holes", |order| order.limits.layer_bytes = 20 << 20);
         assert_eq!(finished.exit, Exit::Code(0));
         assert_eq!(finished.layer.changes(1).unwrap().len(), 1);
         let (_shop, finished) =

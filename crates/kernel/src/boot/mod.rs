@@ -54,7 +54,8 @@ impl Kernel {
             config.fs.block_upward_traversal,
             &config::kept_files(options.config_file.as_deref()),
         )?
-        .with_database(Arc::clone(&database));
+        .with_database(Arc::clone(&database))
+        .with_session_files(config.jail.session_files);
         let state = gates::state(&ground, &options)?;
         state.begin(&workspace)?;
         let allow_list = AllowList::parse(&config.allowed_fetch_urls).unwrap_or_default();

@@ -40,6 +40,7 @@ pub(crate) fn process_options(
             deadline: config.timeout,
             output_bytes: config.output_bytes,
         },
+        entries: config.project_entries,
         test_command: ground.config.tdd.command.clone(),
     }
 }

@@ -201,6 +201,8 @@ async fn bug_an_exit_code_out_of_a_manifest_decides_nothing() {
     }
     let project = Project::new();
     project.put("tgp.config.json", &json!({ "sandbox": { "cpuMs": 5_000 } }).to_string());
+    // Scripts run later, so a rule that names the manifest lets an agent change them.
+    project.put("tgp.policy.yaml", "version: 1\nrules:\n  - {id: scripts, effect: allow, tools: fs_write, where: {path: package.json}}\n");
     let kernel = strict(&project).await;
     assert!(fs_write(&kernel, "tests/new.test.js", "// never run").await.is_ok());
     for script in ["exit 1", "exit 0"] {

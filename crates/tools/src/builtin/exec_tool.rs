@@ -99,7 +99,7 @@ impl Tool for ExecTool {
         let mut data = execution.data;
         let mut files = Vec::new();
         let mut previews = Vec::new();
-        for RunChange { change, before, diff } in execution.changes {
+        for RunChange { change, before, diff, .. } in execution.changes {
             let path = change.path().clone();
             match (&change, invocation.context.dry_run) {
                 (Change::Write { content, .. }, true) => {
@@ -109,11 +109,7 @@ impl Tool for ExecTool {
                 }
                 (Change::Remove { .. }, true) => previews.push(json!({ "path": path, "removed": true })),
                 (_, false) => {
-                    let after = match &change {
-                        Change::Write { content, .. } => Some(content.as_slice()),
-                        Change::Remove { .. } => None,
-                    };
-                    let effect = invocation.workspace.effect(&path, before, after);
+                    let effect = invocation.workspace.effect(&path, before, change.content());
                     files.push(FileEffect { diff: Some(diff), ..effect });
                 }
             }

@@ -3,6 +3,7 @@
 mod batch;
 mod diff;
 mod directories;
+mod growth;
 mod guarded;
 mod mounts;
 mod patch;
@@ -15,23 +16,25 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use tgp_contract::{
-    Access, Change, Database, Entry, EntryKind, FileEffect, FileFilter, FileSystem, RelativePath, Root,
-    canonical,
+    Access, CallContext, Change, Database, Entry, EntryKind, FileEffect, FileFilter, FileSystem,
+    RelativePath, Root, ToolError, canonical,
 };
 use tgp_vfs::{DiskFs, DiskOptions, Limits, OpenError, OverlayFs};
 
 use crate::database::Sql;
-pub(crate) use diff::difference;
+pub(crate) use diff::{Difference, difference, difference_with_mode};
 use directories::Directories;
+pub(crate) use growth::Growth;
+use growth::SessionFiles;
 pub use guarded::Guarded;
 pub(crate) use mounts::Mounts;
 pub(crate) use patch::{Replacement, patch};
 pub(crate) use project::{Changed, Ground, ProjectFiles};
 pub(crate) use protected::{is_protected, is_write_protected};
-pub(crate) use walk::{Flow, Ignored, Walk};
+pub(crate) use walk::{Coverage, Flow, Ignored, Walk};
 
 /// The largest file of the project that a call reads or writes: it is held in memory as a whole.
-const MAX_HOST_FILE_BYTES: u64 = 64 << 20;
+pub(crate) const MAX_HOST_FILE_BYTES: u64 = 64 << 20;
 
 /// The files and the database of one kernel, or of one run on top of it.
 #[derive(Clone)]
@@ -49,6 +52,8 @@ pub struct Workspace {
     /// True for a run's own view, whose writes wait for the run's end.
     pub(crate) overlaid: bool,
     pub(crate) ground: Arc<Ground>,
+    /// How many files each session has added.
+    sessions: Arc<SessionFiles>,
     /// What the gates let a call see, where they do not let it see everything.
     pub(crate) filter: Option<FileFilter>,
     /// What runs have written and not committed yet, the outermost first.
@@ -142,6 +147,7 @@ impl Workspace {
             sql: Sql::Absent,
             overlaid: false,
             filter: None,
+            sessions: Arc::default(),
             ground: Arc::new(ground),
             overlays: Vec::new(),
         })
@@ -151,6 +157,20 @@ impl Workspace {
     #[must_use]
     pub fn with_database(self, database: Arc<dyn Database>) -> Self {
         Self { sql: Sql::Each(database), ..self }
+    }
+
+    /// The same with another number of files that a session may add.
+    #[must_use]
+    pub fn with_session_files(self, limit: u64) -> Self {
+        Self { sessions: Arc::new(SessionFiles::new(limit)), ..self }
+    }
+
+    /// Counts files and directories that a call of a session is about to add and remove. What is not kept is given back.
+    ///
+    /// # Errors
+    /// `ESECURITY` when the session may not add that many.
+    pub(crate) fn grow(&self, context: &CallContext, added: u64, removed: u64) -> Result<Growth, ToolError> {
+        SessionFiles::grow(&self.sessions, &context.session, added, removed)
     }
 
     /// The directories that forged tools may write to, as [`Root::Host`] names them.

@@ -1,6 +1,6 @@
 //! The project as its tools see it: nothing protected, no link followed, and a run's own writes included.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tgp_contract::{Access, Change, Entry, EntryKind, FileFilter, FileSystem, FsError, RelativePath, Root};
@@ -45,7 +45,7 @@ pub(crate) struct ProjectFiles {
 /// What a change left behind.
 pub(crate) struct Changed {
     pub(crate) before: Option<Vec<u8>>,
-    pub(crate) after: Option<Vec<u8>>,
+    pub(crate) after: Option<Arc<[u8]>>,
 }
 
 impl ProjectFiles {
@@ -147,7 +147,7 @@ impl ProjectFiles {
         let _turn = self.ground.turn();
         let changed = self.decided(path, decide)?;
         let change = match &changed.after {
-            Some(content) => Change::Write { path: host, content: content.clone() },
+            Some(content) => Change::Write { path: host, content: Arc::clone(content) },
             None => Change::Remove { path: host },
         };
         self.host.apply(&[change]).map_err(|error| self.as_named(error, path))?;
@@ -170,8 +170,24 @@ impl ProjectFiles {
             Err(FsError::NotFound(_)) => None,
             Err(error) => return Err(error.into()),
         };
-        let after = decide(before.as_deref())?;
+        let after = decide(before.as_deref())?.map(Arc::from);
         Ok(Changed { before, after })
+    }
+
+    /// How many entries these new files and directories bring, with the directories on the way that are made for them.
+    pub(crate) fn new_entries<'p>(&self, paths: impl IntoIterator<Item = &'p RelativePath>) -> u64 {
+        let mut new: BTreeSet<RelativePath> = BTreeSet::new();
+        for path in paths {
+            let mut path = path.clone();
+            // The path itself is new; those above it are until one is there.
+            while !path.is_root() && new.insert(path.clone()) {
+                path = path.parent();
+                if !matches!(self.entry(&path), Ok(None)) {
+                    break;
+                }
+            }
+        }
+        new.len() as u64
     }
 
     /// Removes a directory that is empty; answers whether it was.

@@ -29,7 +29,7 @@ use crate::database::{SqlNotes, SqlRun};
 use crate::router::Invocation;
 pub use cache::BytecodeCache;
 pub(crate) use changes::RunChange;
-use changes::{judge, last_look, with_past};
+use changes::{grow, judge, last_look, with_past};
 pub use frontend::ForgeFrontend;
 use frontend::{FrontendAnswer, FrontendRequest};
 pub(crate) use predicate::Predicate;
@@ -311,8 +311,16 @@ impl Forge {
                 }
                 let statements = end.sql.as_ref().map(SqlRun::notes).unwrap_or_default();
                 if inner || !invocation.context.dry_run {
+                    let growth = match grow(invocation, &changes) {
+                        Ok(growth) => growth,
+                        Err(refused) => {
+                            end.undo().await;
+                            return Err(refused.detail("logs", logs));
+                        }
+                    };
                     let last_look = agreement.map(|agreement| last_look(agreement, invocation, &changes));
                     end.commit(last_look).await?;
+                    growth.keep();
                 } else {
                     end.undo().await;
                 }

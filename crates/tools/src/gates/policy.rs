@@ -323,6 +323,32 @@ impl Gate for PolicyGate {
         strictest.map_or_else(|| Verdict::Allow { rule: "none".to_owned() }, Decision::into_verdict)
     }
 
+    async fn judge_runs_later(&self, request: GateRequest<'_>) -> Verdict {
+        let rules = match self.rules.current().await {
+            Ok(rules) => rules,
+            Err(error) => return unreadable(error),
+        };
+        let judged = Judged::new(self.tdd.as_ref(), &request);
+        let mut strictest: Option<Decision> = None;
+        for target in request.targets {
+            let one = GateRequest { targets: std::slice::from_ref(target), ..request };
+            let question = judged.question(&one);
+            let (tool, arguments) = as_file_tool(target);
+            let as_file =
+                Question { tool, aliases: &[], effect: Effect::Write, arguments: &arguments, ..question };
+            // A rule may name the tool that is called, or mean the file however it is written.
+            let mut decision = rules.policy.judge_runs_later(&question);
+            if decision.effect == RuleEffect::Ask {
+                decision = rules.policy.judge_runs_later(&as_file);
+            }
+            strictest = Some(match strictest {
+                Some(before) => before.stricter(decision),
+                None => decision,
+            });
+        }
+        strictest.map_or_else(|| Verdict::Allow { rule: "none".to_owned() }, Decision::into_verdict)
+    }
+
     async fn file_filter(&self, request: GateRequest<'_>) -> Option<FileFilter> {
         // Rules that cannot be read show nothing.
         let Ok(rules) = self.rules.current().await else { return Some(Arc::new(|_, _, _| false)) };

@@ -88,7 +88,7 @@ impl Yard {
             ToolError::new(Code::Internal, format!("no place for the command's layer: {error}"))
                 .help("set TGP_CACHE_DIR to a directory that can be written, outside the project")
         })?;
-        let protected = protected_paths::find(options, wanted.filter.as_ref());
+        let protected = protected_paths::find(options, wanted.filter.as_ref())?;
         let mut order = wanted.template.order("/bin/sh", &options.project, &options.scratch);
         order.arguments = vec!["-c".into(), wanted.command.into()];
         order.directory = PathBuf::from(wanted.directory.as_str());

@@ -1,5 +1,7 @@
 //! What all changes of a project file have in common: the look, the preview, the write and the answer.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 use tgp_contract::{Change, Code, FileEffect, RelativePath, Root, ToolError, canonical};
 
@@ -48,16 +50,27 @@ pub(super) async fn change(
     let (path, dry_run) = (path.clone(), invocation.context.dry_run);
     let (meant, agreement) = (path.clone(), invocation.agreement());
     let point = invocation.point_of_no_return();
-    let decide = move |before: Option<&[u8]>| {
-        // Here nobody else of this kernel writes, so what was approved is what is changed.
-        agreement.map_or(Ok(()), |agreement| agreement.check(Root::Project, &meant, before))?;
-        let after = decide(before)?;
-        if !dry_run {
-            point.pass()?;
+    let (workspace, context) = (invocation.workspace.clone(), invocation.context.clone());
+    desk.work(move || {
+        let mut growth = None;
+        let decide = |before: Option<&[u8]>| -> Result<Option<Vec<u8>>, ToolError> {
+            // Here nobody else of this kernel writes, so what was approved is what is changed.
+            agreement.map_or(Ok(()), |agreement| agreement.check(Root::Project, &meant, before))?;
+            let after = decide(before)?;
+            if !dry_run {
+                let added = if before.is_none() && after.is_some() { files.new_entries([&meant]) } else { 0 };
+                growth = Some(workspace.grow(&context, added, u64::from(after.is_none()))?);
+                point.pass()?;
+            }
+            Ok(after)
+        };
+        let changed = if dry_run { files.decided(&path, decide) } else { files.change(&path, decide) }?;
+        if let Some(growth) = growth {
+            growth.keep();
         }
-        Ok(after)
-    };
-    desk.work(move || if dry_run { files.decided(&path, decide) } else { files.change(&path, decide) }).await
+        Ok(changed)
+    })
+    .await
 }
 
 /// What a change answers: the same in a dry run, which adds the difference and changes no file.
@@ -67,8 +80,8 @@ pub(super) fn answer(
     changed: &Changed,
     mut data: Value,
 ) -> Outcome {
-    let hash = |content: &Option<Vec<u8>>| content.as_deref().map(canonical::sha256_hex);
-    let (before, after) = (hash(&changed.before), hash(&changed.after));
+    let hash = |content: Option<&[u8]>| content.map(canonical::sha256_hex);
+    let (before, after) = (hash(changed.before.as_deref()), hash(changed.after.as_deref()));
     if let Some(fields) = data.as_object_mut() {
         fields.insert("path".to_owned(), json!(path));
         if let Some(content) = &changed.after {
@@ -89,7 +102,7 @@ pub(super) fn answer(
             }
         }
         proposed.push(match &changed.after {
-            Some(content) => Change::Write { path: path.clone(), content: content.clone() },
+            Some(content) => Change::Write { path: path.clone(), content: Arc::clone(content) },
             None => Change::Remove { path: path.clone() },
         });
     }

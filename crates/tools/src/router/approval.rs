@@ -6,11 +6,12 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tgp_contract::{
     Access, ApprovalAnswer, ApprovalRequest, CallContext, Change, Code, Consent, Effect, GateRequest,
-    GateVerdict, Root, Stage, Target, ToolError, canonical,
+    GateVerdict, RelativePath, Root, Stage, Target, ToolError, canonical,
 };
 
 use super::open_call::Trail;
 use super::preview::{Agreement, Preview};
+use super::runs_later;
 use super::{Invocation, Outcome, Registered, Router, Setting, Wish};
 use crate::Workspace;
 
@@ -218,6 +219,7 @@ impl Router {
             targets: &shown.targets,
             reasons,
             preview: shown.shown.clone(),
+            runs_later: wishes.iter().any(Wish::is_insistent),
             reach: self.reach(request).await,
             hash: shown.hash.clone(),
         };
@@ -230,6 +232,10 @@ impl Router {
             ApprovalAnswer::Refused { reason } => reason,
         };
         verdicts.push(approval("refused", &reason));
+        let later: Vec<&RelativePath> = wishes.iter().flat_map(|wish| &wish.later).collect();
+        if !later.is_empty() {
+            return Err(runs_later::refused(definition, &reason, &later));
+        }
         let made_by_somebody: Vec<&str> =
             wishes.iter().filter(|wish| !wish.is_default).map(|wish| wish.reason.as_str()).collect();
         let because = match made_by_somebody.join("; ") {
@@ -268,7 +274,7 @@ impl Router {
         passed: Passed<'_>,
         trail: &mut Trail,
     ) -> Result<(), ToolError> {
-        let Passed { registered, request, .. } = passed;
+        let request = passed.request;
         let changes = |target: &Target| {
             let changes = |access| matches!(access, Access::Write | Access::Delete);
             target.file().is_some_and(|(root, _, access)| root == Root::Project && changes(access))
@@ -277,21 +283,43 @@ impl Router {
         if !writes || !request.targets.iter().any(changes) || !self.wants_contents(request).await {
             return Ok(());
         }
-        let context = CallContext { dry_run: true, ..request.context.clone() };
+        let outcome = self.try_without_effect(passed).await?;
+        let request = GateRequest { proposed: Some(&outcome.proposed), ..request };
+        let mut said = Vec::new();
+        let passed = self.pass_gates(request, super::Question::Contents, &mut said).await;
+        // A gate that has judged the contents has judged the call by them. It has one verdict about the call: what is said
+        // a second time is about files that the running call changes.
+        for verdict in said {
+            let same =
+                |before: &&mut GateVerdict| (before.stage, &before.gate) == (verdict.stage, &verdict.gate);
+            match trail.verdicts.iter_mut().find(same) {
+                Some(before) => *before = verdict,
+                None => trail.verdicts.push(verdict),
+            }
+        }
+        passed.map(|_| ())
+    }
+
+    /// Tries a write without effect: what it would leave.
+    pub(super) async fn try_without_effect(
+        self: &Arc<Self>,
+        passed: Passed<'_>,
+    ) -> Result<Outcome, ToolError> {
+        let context = CallContext { dry_run: true, ..passed.request.context.clone() };
         let judged = Mutex::default();
         let trial = self.invocation(passed, &context, &judged, None);
-        let outcome = registered.tool.run(trial).await?;
-        let request = GateRequest { proposed: Some(&outcome.proposed), ..request };
-        self.pass_gates(request, super::Question::Contents, &mut trail.verdicts).await.map(|_| ())
+        passed.registered.tool.run(trial).await
     }
 
     /// Takes files that a running call is about to change past the gates, and asks where one of them wants it: `show`
-    /// says what would change as things stand, `propose` gives the contents for a gate that judges those. What the gates say stands in the call's record. Answers what was
-    /// agreed to, when somebody was asked.
+    /// says what would change as things stand, `propose` gives the contents for a gate that judges those, and `later` are
+    /// those of the files that run later. What the gates say stands in the call's record. Answers what was agreed to,
+    /// when somebody was asked.
     pub(crate) async fn judge_changes<P, S, F>(
         &self,
         invocation: Invocation<'_>,
         changes: &[Target],
+        later: &[Target],
         propose: P,
         show: S,
     ) -> Result<Option<Arc<Agreement>>, ToolError>
@@ -308,15 +336,28 @@ impl Router {
         let proposed = if self.wants_contents(request).await { Some(propose()) } else { None };
         let request = GateRequest { proposed: proposed.as_deref(), ..request };
         let mut verdicts = Vec::new();
-        let passed = match self.pass_gates(request, super::Question::Changes, &mut verdicts).await {
-            Ok(wishes) if must_ask(request, Trial::Looks, &wishes, &mut verdicts) => {
-                Box::pin(self.ask_about_changes(request, &wishes, show, &mut verdicts)).await
-            }
-            Ok(_) => Ok(None),
-            Err(error) => Err(error),
-        };
+        let passed = self.pass_changes(request, later, show, &mut verdicts).await;
         invocation.judged.lock().unwrap_or_else(PoisonError::into_inner).append(&mut verdicts);
         passed
+    }
+
+    async fn pass_changes<S, F>(
+        &self,
+        request: GateRequest<'_>,
+        later: &[Target],
+        show: S,
+        verdicts: &mut Vec<GateVerdict>,
+    ) -> Result<Option<Arc<Agreement>>, ToolError>
+    where
+        S: Fn() -> F + Send + Sync,
+        F: Future<Output = Result<Preview, ToolError>> + Send,
+    {
+        let mut wishes = self.pass_gates(request, super::Question::Changes, verdicts).await?;
+        wishes.extend(self.judge_runs_later(request, later, verdicts).await?);
+        if !must_ask(request, Trial::Looks, &wishes, verdicts) {
+            return Ok(None);
+        }
+        Box::pin(self.ask_about_changes(request, &wishes, show, verdicts)).await
     }
 
     async fn ask_about_changes<S, F>(
@@ -381,6 +422,9 @@ fn must_ask(
 ) -> bool {
     if wishes.is_empty() {
         return false;
+    }
+    if wishes.iter().any(Wish::is_insistent) {
+        return true;
     }
     // A preview of a write changes nothing, so there is nothing to agree to. One of a tool still runs the tool, one
     // of a statement may leave something, and whoever made a rule that asks wants to be asked.

@@ -7,6 +7,7 @@ mod open_call;
 mod preview;
 mod recent;
 mod running;
+mod runs_later;
 mod schema;
 mod tee;
 mod tool;
@@ -18,7 +19,7 @@ use std::time::Duration;
 
 use tgp_contract::{
     Approver, CallContext, CallRecord, Cancellation, Code, FileFilter, Gate, GateRequest, GateVerdict,
-    Recorder, Stage, Target, ToolCall, ToolDefinition, ToolError, ToolResult, Verdict, Witness,
+    Recorder, RelativePath, Stage, Target, ToolCall, ToolDefinition, ToolError, ToolResult, Verdict, Witness,
 };
 
 use crate::Workspace;
@@ -43,6 +44,8 @@ struct Wish {
     reason: String,
     /// It only says what holds where nobody has made a rule.
     is_default: bool,
+    /// Files that run later, which nothing but an answer to this very question lets change.
+    later: Vec<RelativePath>,
 }
 
 /// What the gates are asked.
@@ -254,9 +257,10 @@ impl Router {
         }
         let targets = trail.targets.clone();
         let request = GateRequest { serial, call, definition, context, targets: &targets, proposed: None };
-        let wishes = self.pass_gates(request, Question::Call, &mut trail.verdicts).await?;
+        let mut wishes = self.pass_gates(request, Question::Call, &mut trail.verdicts).await?;
         let passed = Passed { registered, request, setting };
         self.judge_contents(passed, trail).await?;
+        wishes.extend(self.named_files_run_later(passed, trail).await?);
         let outcome = self.run_agreed(passed, wishes, trail).await?;
         if !context.dry_run {
             trail.files = outcome.files;
@@ -291,7 +295,9 @@ impl Router {
         let request = GateRequest { serial, call, definition, context, targets: &targets, proposed: None };
         let mut verdicts = Vec::new();
         // A denial is among the verdicts.
-        let _ = self.pass_gates(request, Question::Call, &mut verdicts).await;
+        if self.pass_gates(request, Question::Call, &mut verdicts).await.is_ok() {
+            let _ = self.judge_runs_later(request, &runs_later::always(&targets), &mut verdicts).await;
+        }
         // Gates that count calls have counted this one; it is given back as a call that nobody agreed to.
         let refused = GateVerdict {
             stage: Stage::Approval,
@@ -358,7 +364,11 @@ impl Router {
             let (word, rule, denial) = match verdict {
                 Verdict::Allow { rule } => ("allow", rule, None),
                 Verdict::Ask { rule, reason } => {
-                    reasons.push(Wish { is_default: rule.starts_with(DEFAULT_RULE), reason });
+                    reasons.push(Wish {
+                        is_default: rule.starts_with(DEFAULT_RULE),
+                        reason,
+                        later: Vec::new(),
+                    });
                     ("ask", rule, None)
                 }
                 Verdict::Deny { rule, error } => ("deny", rule, Some(error)),

@@ -142,7 +142,9 @@ fn exceeds(directory: &Path, limit: u64) -> bool {
             }
             let Ok(metadata) = entry.metadata() else { continue };
             entries += 1;
-            bytes += metadata.blocks().saturating_mul(512);
+            // A file with holes takes no room on the disk, and all of its length in whatever reads it.
+            let length = if metadata.is_file() { metadata.len() } else { 0 };
+            bytes = length.max(metadata.blocks().saturating_mul(512)).saturating_add(bytes);
             if bytes > limit || entries > LAYER_ENTRIES {
                 return true;
             }

@@ -218,6 +218,8 @@ declare module '@tgp/core' {
       layerMb?: number;
       timeoutMs?: number;
       outputBytes?: number;
+      sessionFiles?: number;
+      projectEntries?: number;
       direct?: string[];
       readable?: string[];
     };
