@@ -12,6 +12,7 @@
 
 mod beginnings;
 mod boot;
+mod clients;
 mod config;
 mod door;
 mod growing_file;
@@ -26,6 +27,7 @@ mod tokens;
 mod valve;
 
 pub use boot::{BootError, BootOptions, Environment};
+pub use clients::ClientClaim;
 pub use config::{
     AuditConfig, AuditDurability, ChronicleConfig, ChronicleDurability, Config, ConfigError, ConfigProblem,
     DatabaseConfig, EmbeddingsConfig, FsConfig, GitAuth, GitConfig, GitProvider, GraphConfig, GuardianConfig,

@@ -22,7 +22,7 @@ mod yaml;
 
 pub use decision::{Decision, ExtensionVerdict, RuleEffect};
 pub use explain::{Explanation, Finding, RuleReport};
-pub use history::{Outcome, PastCall, SessionHistory, Ticket};
+pub use history::{Missing, Outcome, PastCall, Replay, SessionHistory, Ticket};
 pub use policy::{Catalogue, Known, Policy, PolicySettings, PolicySource, RuleSummary, Ruling};
 pub use problem::{PolicyError, Problem};
 pub use protect::{Protection, Protections, protected};

@@ -4,7 +4,7 @@ use std::net::Ipv6Addr;
 
 use globset::{Candidate, Glob, GlobBuilder, GlobMatcher, GlobSet, GlobSetBuilder};
 use regex::{Regex, RegexBuilder};
-use tgp_contract::{Actor, Effect, RelativePath};
+use tgp_contract::{Actor, ClientId, Effect, RelativePath};
 
 use crate::Question;
 use crate::protect::fold_path;
@@ -213,15 +213,26 @@ impl ActorPatterns {
         &self.words
     }
 
-    pub(crate) fn matches(&self, actor: &Actor) -> bool {
+    /// A client is known by its identity. The name it has chosen for itself fits a rule that restricts as well, alone
+    /// or behind the identity; it never makes an `allow` rule fit.
+    pub(crate) fn matches(&self, actor: &Actor, leaning: Leaning) -> bool {
         let (kind, id) = match actor {
             Actor::Person(id) => (ActorKind::Person, id.as_str()),
             Actor::Agent(id) => (ActorKind::Agent, id.as_str()),
             Actor::Tool(path) => (ActorKind::Tool, path.as_str()),
         };
+        let client = ClientId::parse(id).filter(|_| kind == ActorKind::Agent);
+        let fits = |glob: &GlobMatcher| match client {
+            None => glob.is_match(id),
+            Some(client) => {
+                let by_name =
+                    || glob.is_match(id) || client.display.is_some_and(|display| glob.is_match(display));
+                glob.is_match(client.identity) || (leaning.restricts() && by_name())
+            }
+        };
         self.patterns.iter().any(|(wanted, glob)| match wanted {
             ActorKind::Anybody => true,
-            _ => *wanted == kind && glob.is_match(id),
+            _ => *wanted == kind && fits(glob),
         })
     }
 }
@@ -336,6 +347,25 @@ fn normal_host(host: &str) -> String {
     let host = host.strip_suffix('.').unwrap_or(host);
     let inner = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host);
     inner.parse::<Ipv6Addr>().map_or_else(|_| host.to_lowercase(), |address| address.to_string())
+}
+
+/// An expression about SQL, hosts or arguments in which the case of letters means nothing to whoever reads them: sought
+/// without regard to case where the rule restricts. As it is written it fits too, since `[^a]` means less without case.
+pub(crate) fn regex_of_any_case(text: &str, leaning: Leaning) -> Result<Regex, PatternError> {
+    let exact = regex(text, leaning)?;
+    if !leaning.restricts() {
+        return Ok(exact);
+    }
+    let build = |text: &str| {
+        RegexBuilder::new(text)
+            .size_limit(2 * MAX_REGEX_BYTES)
+            .multi_line(true)
+            .dot_matches_new_line(true)
+            .build()
+            .map_err(|error| PatternError::Regex(last_line(&error)))
+    };
+    // An expression that ends in a comment swallows the bracket behind it, and is sought without regard to case alone.
+    build(&format!("(?:{text})|(?i:{text})")).or_else(|_| build(&format!("(?i){text}")))
 }
 
 /// A regular expression. Where the rule restricts, it is sought anywhere, also across lines; where it permits, it has

@@ -163,7 +163,8 @@ impl Selector {
         fits(self.tools.as_ref().is_none_or(|tools| tools.matches(question)), Miss::Tool)?;
         fits(self.modes.is_empty() || self.modes.contains(&question.mode), Miss::Mode)?;
         fits(self.states.is_empty() || self.states.contains(&question.state), Miss::State)?;
-        fits(self.actors.as_ref().is_none_or(|actors| actors.matches(question.actor)), Miss::Actor)?;
+        let by_actor = |actors: &ActorPatterns| actors.matches(question.actor, leaning);
+        fits(self.actors.as_ref().is_none_or(by_actor), Miss::Actor)?;
 
         let mut weight = 1;
         if !self.paths.is_empty() {

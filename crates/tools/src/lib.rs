@@ -23,7 +23,8 @@ pub use forge::{
     native_type_checker,
 };
 pub use gates::{
-    ListedRule, PastCalls, PolicyGate, RuleFiles, RuleListing, StateGate, TddView, TokenGate, Tokens,
+    ListedRule, PastCalls, PastRange, PolicyGate, RuleFiles, RuleListing, StateGate, TddView, TokenGate,
+    Tokens,
 };
 pub use knowledge::{chronicle_path, knowledge_tools};
 pub use memory::{Library, OnDuplicate, Opening, STATE_DIRECTORY};

@@ -84,6 +84,7 @@ impl Selection {
             verdict: self.verdict,
             since_ms: self.since,
             until_ms: self.until,
+            after: None,
         }
     }
 }

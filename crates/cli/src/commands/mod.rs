@@ -34,7 +34,7 @@ pub mod valve;
 pub mod write;
 
 use serde_json::Value;
-use tgp::contract::{Code, ToolError, ToolResult};
+use tgp::contract::{Code, JsonLimits, ToolError, ToolResult, measure};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
@@ -89,8 +89,13 @@ pub async fn run(
     }
 }
 
-/// JSON from the command line.
+/// JSON from the command line or a pipe. What it is made of is counted before it is made.
 fn parse_json(what: &str, text: &str) -> Result<Value, Failure> {
+    measure(text.as_bytes(), JsonLimits::ARGUMENTS).map_err(|error| {
+        ToolError::new(Code::Validation, format!("{what} is too large: {error}"))
+            .detail("field", what)
+            .help("pass less at a time, or put the data into a file")
+    })?;
     serde_json::from_str(text).map_err(|error| {
         ToolError::new(Code::Validation, format!("{what} is not valid JSON: {error}"))
             .detail("field", what)

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use tgp_audit::Audit;
-use tgp_contract::{Gate, Recorder, RelativePath, Root, ToolError};
+use tgp_contract::{CallRecord, Gate, Recorder, RelativePath, Root, ToolError};
 use tgp_policy::PolicySettings;
 use tgp_tdd::{Store, Tdd, TddOptions};
 use tgp_tools::{Forge, PolicyGate, RuleFiles, StateGate, TddView, Tee, TokenGate, Tokens, Tool, Workspace};
@@ -18,11 +19,38 @@ pub(super) async fn audit(ground: &Ground, options: &BootOptions) -> Result<Arc<
 }
 
 /// The audit, and whoever else wants to be told.
-pub(super) fn recorder(audit: &Arc<Audit>, other: Option<Arc<dyn Recorder>>) -> Arc<dyn Recorder> {
-    let audit = Arc::clone(audit) as Arc<dyn Recorder>;
+pub(super) fn recorder(
+    audit: &Arc<Audit>,
+    policy: &Arc<PolicyGate>,
+    other: Option<Arc<dyn Recorder>>,
+) -> Arc<dyn Recorder> {
+    let audit = Arc::new(SharedRecord { audit: Arc::clone(audit), policy: Arc::clone(policy) }) as _;
     match other {
         Some(other) => Arc::new(Tee(audit, other)),
         None => audit,
+    }
+}
+
+/// The audit where rules look at what was done before: a call is in the record before its caller learns how it ended, so
+/// that the next one counts it, whichever process judges that.
+struct SharedRecord {
+    audit: Arc<Audit>,
+    policy: Arc<PolicyGate>,
+}
+
+#[async_trait]
+impl Recorder for SharedRecord {
+    async fn record(&self, record: CallRecord) -> Result<(), ToolError> {
+        self.audit.record(record).await?;
+        // Rules that cannot be read allow nothing, so there is nothing to count.
+        if self.policy.looks_back().await.unwrap_or_default() {
+            self.audit.settle().await?;
+        }
+        Ok(())
+    }
+
+    fn record_cancelled(&self, record: CallRecord) {
+        self.audit.record_cancelled(record);
     }
 }
 
@@ -60,6 +88,7 @@ pub(super) async fn arm(
     state: &Arc<StateGate>,
     workspace: &Workspace,
     audit: &Arc<Audit>,
+    tokens: Arc<Tokens>,
 ) -> Result<Armed, ToolError> {
     let files = RuleFiles {
         tool_root: ground.root.clone(),
@@ -75,7 +104,6 @@ pub(super) async fn arm(
     let view = Arc::clone(state) as Arc<dyn TddView>;
     let policy = PolicyGate::open(files, Arc::clone(forge), tools, Arc::clone(&view), past).await?;
     let policy = Arc::new(policy);
-    let tokens = Arc::new(Tokens::new(state_directory(&ground.root)));
     let mut gates: Vec<Arc<dyn Gate>> = vec![
         Arc::clone(state) as _,
         Arc::new(TokenGate::new(Arc::clone(&tokens), view)),

@@ -9,7 +9,7 @@ mod options;
 use std::sync::Arc;
 
 use tgp_sandbox::{AllowList, FetchClient, FetchLimits};
-use tgp_tools::{Library, Router, Workspace, kernel_tools, process_tools, project_tools};
+use tgp_tools::{Library, Router, Tokens, Workspace, kernel_tools, process_tools, project_tools};
 
 use crate::kernel::{Kernel, Parts};
 use crate::knowledge::Knowledge;
@@ -62,12 +62,13 @@ impl Kernel {
         let mut tools = kernel_tools(&forge, &fetch, &library)?;
         tools.extend(project_tools()?);
         tools.extend(process_tools(settings::process_options(&ground, &options, &workspace), &state)?);
-        tools.push(sessions::recall_tool(sessions::Sessions::below(root))?);
+        let tokens = Arc::new(Tokens::new(settings::state_directory(root)));
+        tools.push(sessions::recall_tool(sessions::Sessions::below(root), Arc::clone(&tokens))?);
         let knowledge = Knowledge::open(config, project, root)?;
         tools.extend(knowledge.tools()?);
         let mut armed =
-            gates::arm(&ground, &options, &forge, tools.clone(), &state, &workspace, &audit).await?;
-        let recorder = gates::recorder(&audit, options.recorder);
+            gates::arm(&ground, &options, &forge, tools.clone(), &state, &workspace, &audit, tokens).await?;
+        let recorder = gates::recorder(&audit, &armed.policy, options.recorder);
         let recorder = knowledge.recorder(recorder);
         armed.gates.push(knowledge.gate());
         let router = Router::new(tools, armed.gates, options.approver, recorder, workspace)?;

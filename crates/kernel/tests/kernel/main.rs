@@ -5,6 +5,7 @@
 
 mod approval;
 mod bridge;
+mod clients;
 mod commands;
 mod config;
 mod corpus;

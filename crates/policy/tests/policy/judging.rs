@@ -201,6 +201,69 @@ fn actors_are_told_apart_by_kind_and_id() {
 }
 
 #[test]
+fn a_name_that_a_client_has_chosen_makes_no_allow_rule_fit() {
+    let allow =
+        |pattern: &str| rules(&format!("  - {{id: r, effect: allow, tools: x, actor: \"{pattern}\"}}"));
+    let deny = |pattern: &str| rules(&format!("  - {{id: r, effect: deny, tools: x, actor: \"{pattern}\"}}"));
+    let by = |id: &str| PastCall { actor: Actor::Agent(id.to_owned()), ..call("x", Effect::Write, vec![]) };
+    // What the client cannot choose fits, and what it can choose does not, however the pattern is written.
+    for (pattern, id, fits) in [
+        ("agent:socket/0123456789ab", "socket/0123456789ab/ci", true),
+        ("agent:socket/*", "socket/0123456789ab/ci", true),
+        ("agent:cli", "cli/ci", true),
+        ("agent:*", "cli/ci", true),
+        ("agent:ci", "ci", true),
+        ("agent:ci", "cli/ci", false),
+        ("agent:*ci", "cli/ci", false),
+        ("agent:*/ci", "socket/0123456789ab/ci", false),
+        ("agent:socket/*/ci", "socket/0123456789ab/ci", false),
+        ("agent:token/*ci", "token/0123456789ab/ci", false),
+        ("agent:cli/ci", "cli/ci", false),
+        ("person:*", "cli/person:ann", false),
+    ] {
+        let expected = if fits { "allow r" } else { "ask default/write" };
+        assert_eq!(judged(&allow(pattern), &by(id)), expected, "allow {pattern} for {id}");
+    }
+    for (pattern, id, fits) in [
+        ("agent:evil*", "socket/0123456789ab/evil-1", true),
+        ("agent:socket/0123456789ab*", "socket/0123456789ab/good", true),
+        ("agent:socket/*/evil", "socket/0123456789ab/evil", true),
+        ("agent:evil*", "cli/evil", true),
+        ("agent:cli/evil", "cli/evil", true),
+        ("agent:evil*", "socket/0123456789ab/good", false),
+        ("person:evil", "cli/evil", false),
+    ] {
+        let expected = if fits { "deny r" } else { "ask default/write" };
+        assert_eq!(judged(&deny(pattern), &by(id)), expected, "deny {pattern} for {id}");
+    }
+}
+
+#[test]
+fn sql_in_capitals_does_not_evade_a_statement_rule() {
+    let policy = rules("  - {id: r, effect: deny, where: {statement: {regex: \"from users\\\\b\"}}}");
+    for sql in ["SELECT * FROM users", "SELECT * FROM USERS", "select * From Users"] {
+        let asked = call("exec_sql", Effect::Execute, vec![crate::support::statement(sql, &["select"])]);
+        assert_eq!(judged(&policy, &asked), "deny r", "{sql}");
+    }
+    // A class without a letter means less without case, so the expression as it is written counts too.
+    let policy = rules("  - {id: r, effect: deny, where: {statement: {regex: \"x[^a]\"}}}");
+    for (sql, expected) in [("xA", "deny r"), ("xb", "deny r"), ("xa", "ask default/execute")] {
+        let asked = call("exec_sql", Effect::Execute, vec![crate::support::statement(sql, &["select"])]);
+        assert_eq!(judged(&policy, &asked), expected, "{sql}");
+    }
+    // What allows is taken as it is written.
+    let policy = rules("  - {id: r, effect: allow, where: {statement: {regex: \"select 1\"}}}");
+    for (sql, expected) in [("select 1", "allow r"), ("SELECT 1", "ask default/execute")] {
+        let asked = call("exec_sql", Effect::Execute, vec![crate::support::statement(sql, &["select"])]);
+        assert_eq!(judged(&policy, &asked), expected, "{sql}");
+    }
+    // An expression that ends in a comment is still one.
+    let policy = rules("  - {id: r, effect: deny, where: {statement: {regex: \"(?x) users # these\"}}}");
+    let asked = call("exec_sql", Effect::Execute, vec![crate::support::statement("USERS", &["select"])]);
+    assert_eq!(judged(&policy, &asked), "deny r");
+}
+
+#[test]
 fn a_decision_becomes_a_verdict() {
     let text = "version: 1\nrules:\n  - {id: never, effect: deny, tools: x, reason: it hurts}\n";
     let policy = try_load(text).unwrap();

@@ -216,7 +216,8 @@ impl Router {
         let Some(result) = result else { return open.cancel() };
         // Whoever goes away now does not take its record along.
         course.end();
-        let mut record = open.close(result.into());
+        // An error never repeats a long argument, neither to the caller nor in the record.
+        let mut record = open.close(result.map_err(ToolError::bounded).into());
         // A call whose record cannot be kept has failed, whatever it has done.
         if let Err(error) = self.recorder.record(record.clone()).await {
             record.result = ToolResult::Failed(error);
