@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod arguments;
+mod below;
 mod decision;
 mod explain;
 mod history;

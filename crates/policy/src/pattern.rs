@@ -7,6 +7,7 @@ use regex::{Regex, RegexBuilder};
 use tgp_contract::{Actor, Effect, RelativePath};
 
 use crate::Question;
+use crate::below::may_match_below;
 use crate::protect::fold_path;
 
 /// Longer than any path a pattern could be written for, and short enough to be compiled at once.
@@ -240,7 +241,10 @@ impl<'a> PathCandidate<'a> {
 
 /// Globs for normalised paths; one of them has to fit.
 #[derive(Clone, Debug)]
-pub(crate) struct PathGlobs(GlobSet);
+pub(crate) struct PathGlobs {
+    set: GlobSet,
+    words: Vec<String>,
+}
 
 impl PathGlobs {
     /// Where the rule restricts, case does not count, and `x/**` means `x` too: whoever may not touch what is in a
@@ -261,12 +265,22 @@ impl PathGlobs {
             }
             Ok(globs)
         })?;
-        Ok(Self(set(globs.into_iter().flatten().collect())?))
+        let set = set(globs.into_iter().flatten().collect())?;
+        Ok(Self { set, words: words.iter().map(|word| (*word).to_owned()).collect() })
     }
 
     pub(crate) fn matches(&self, path: &PathCandidate<'_>, leaning: Leaning) -> bool {
-        self.0.is_match_candidate(&path.plain)
-            || (leaning.restricts() && path.folded.as_ref().is_some_and(|folded| self.0.is_match(folded)))
+        self.set.is_match_candidate(&path.plain)
+            || (leaning.restricts() && path.folded.as_ref().is_some_and(|folded| self.set.is_match(folded)))
+    }
+
+    /// Whether one of them may match a path below a directory.
+    pub(crate) fn may_match_below(&self, directory: &RelativePath) -> bool {
+        let folded = fold_path(directory);
+        self.words.iter().any(|word| {
+            let below = |directory: &str| may_match_below(word, directory);
+            below(directory.as_str()) || folded.as_deref().is_some_and(below)
+        })
     }
 }
 

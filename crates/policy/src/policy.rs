@@ -251,6 +251,15 @@ impl Policy {
             .min_by_key(rank)
     }
 
+    /// Whether a rule of a file may ask about or deny a call on files below a directory. `call` is such a call on the
+    /// directory itself. In doubt one may; a sequence rule may whatever has happened so far.
+    #[must_use]
+    pub fn may_restrict_below(&self, call: &Question<'_>, root: Root, directory: &RelativePath) -> bool {
+        let of_rules = self.rules.iter().filter(|rule| rule.leaning().restricts()).map(|rule| &rule.selector);
+        let of_sequences = self.sequences.iter().map(|sequence| sequence.automaton.judged());
+        of_rules.chain(of_sequences).any(|selector| selector.may_mean_below(call, root, directory))
+    }
+
     /// Names these rules: the same text in the same files has the same fingerprint.
     #[must_use]
     pub fn fingerprint(&self) -> &str {

@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::fmt;
 
 use regex::Regex;
-use tgp_contract::{Access, Root, Target, TddMode, TddState, canonical};
+use tgp_contract::{Access, RelativePath, Root, Target, TddMode, TddState, canonical};
 
 use crate::Question;
 use crate::arguments::ArgumentMatcher;
@@ -154,6 +154,26 @@ impl Selector {
             Err(Stop::Miss(miss)) => Test::Miss(miss),
             Err(Stop::Opaque) => Test::Opaque,
         }
+    }
+
+    /// Whether a call on files below a directory may be meant, whatever their names. `call` is such a call on the directory
+    /// itself: what it says of tool, caller and state holds for all of them. In doubt it may.
+    pub(crate) fn may_mean_below(&self, call: &Question<'_>, root: Root, directory: &RelativePath) -> bool {
+        let accesses: Vec<Access> =
+            call.targets.iter().filter_map(Target::file).map(|(.., access)| access).collect();
+        let file = |path: &PathMatcher| {
+            (path.roots.is_empty() || path.roots.contains(&root))
+                && (path.accesses.is_empty() || path.accesses.iter().any(|access| accesses.contains(access)))
+                && path.globs.may_match_below(directory)
+        };
+        // A call on files has no statement, host or command.
+        let only_files = self.statements.is_empty() && self.hosts.is_empty() && self.commands.is_empty();
+        only_files
+            && self.tools.as_ref().is_none_or(|tools| tools.matches(call))
+            && (self.modes.is_empty() || self.modes.contains(&call.mode))
+            && (self.states.is_empty() || self.states.contains(&call.state))
+            && self.actors.as_ref().is_none_or(|actors| actors.matches(call.actor))
+            && (self.paths.is_empty() || self.paths.iter().any(file))
     }
 
     /// The cheap tests come first; most rules are about other tools.

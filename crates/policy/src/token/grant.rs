@@ -173,6 +173,12 @@ impl Grant {
         self.scopes.iter().try_for_each(|scope| scope.check(question, now_ms)).map_err(ToolError::from)
     }
 
+    /// Whether a caveat limits the files that a call may touch.
+    #[must_use]
+    pub fn limits_paths(&self) -> bool {
+        self.scopes.iter().any(|scope| scope.paths.is_some())
+    }
+
     /// When the token ends, in milliseconds since the epoch.
     #[must_use]
     pub fn expires_ms(&self) -> Option<u64> {

@@ -5,7 +5,7 @@ use tgp_contract::{Access, Actor, Code, Effect, Root, Target, ToolError, Verdict
 use tgp_policy::{Catalogue, Decision, Known, PastCall, Policy, PolicySettings, RuleEffect, SessionHistory};
 
 use crate::support::{
-    call, command, file, host, judged, rules, source, statement, try_load, with_arguments, written,
+    call, command, file, host, judged, path, rules, source, statement, try_load, with_arguments, written,
 };
 
 #[test]
@@ -263,4 +263,117 @@ fn a_catalogue_completes_examples() {
         assert_eq!(error.code, Code::Config);
         assert!(error.message.contains(wanted), "{error}");
     }
+}
+
+/// Whoever writes below a directory without being judged has asked this first, so it must never miss a rule.
+#[test]
+fn a_rule_that_matches_below_a_directory_is_never_missed() {
+    let globs = [
+        "**",
+        "*",
+        "*/*",
+        "target",
+        "target/**",
+        "target/*",
+        "target/a",
+        "TARGET/A",
+        "t*/**",
+        "**/a",
+        "**/*.exe",
+        "*/a/b",
+        "?arget/a",
+        "{target,src}/a",
+        "{target/a,src/b}",
+        "tar{get,}/**/x",
+        "target[/]a",
+        "target[!x]a",
+        "[t]arget/a",
+        "target\\/a",
+        "src/**",
+        "*.exe",
+        "targets/**",
+        "{src,lib}/**",
+        "**/target/a/**",
+        "a/**/b",
+        "target/**/b",
+        "{a,b}{c,d}/**",
+        "**/[ab]",
+        "target/?",
+        "target/{a,b}/c",
+        "Target/{**/b,a}",
+    ];
+    let below = [
+        "target/a",
+        "target/b",
+        "target/a.exe",
+        "target/a/b",
+        "target/a/b/c",
+        "target/x",
+        "target/deep/er/x",
+        "target/target/a",
+        "target/A",
+        "target/a/c",
+        "target/b/a",
+        "target/src/b",
+        "target/d.exe",
+    ];
+    for glob in globs {
+        for (tool, access) in [("fs_write", Access::Write), ("fs_delete", Access::Delete)] {
+            let rule = format!("  - {{id: r, effect: deny, where: {{path: '{glob}'}}}}");
+            let policy = rules(&rule);
+            let asked = call(tool, Effect::Write, vec![file(Root::Project, "target", access)]);
+            let may = policy.may_restrict_below(&asked.as_question(), Root::Project, &path("target"));
+            for name in below {
+                let one = call(tool, Effect::Write, vec![file(Root::Project, name, access)]);
+                assert!(may || judged(&policy, &one) != "deny r", "{glob} matches {name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_rule_that_cannot_match_below_a_directory_does_not_restrict_it() {
+    let may = |text: &str, tool: &str, access: Access| {
+        let policy = try_load(&format!("version: 1\n{text}\n")).unwrap();
+        let asked = call(tool, Effect::Write, vec![file(Root::Project, "target", access)]);
+        policy.may_restrict_below(&asked.as_question(), Root::Project, &path("target"))
+    };
+    let rule = |fields: &str| format!("rules:\n  - {{id: r, {fields}}}");
+    for fields in [
+        "effect: deny, where: {path: 'src/**'}",
+        "effect: allow, where: {path: '**'}",
+        "effect: deny, where: {path: {glob: '**', root: tools}}",
+        "effect: deny, where: {path: {glob: '**', access: read}}",
+        "effect: deny, tools: fetch",
+        "effect: deny, where: {host: '*'}",
+        "effect: deny, actor: 'person:*', where: {path: '**'}",
+        "effect: deny, when: {state: red}, where: {path: '**'}",
+        "effect: deny, tools: fs_delete, where: {path: '**'}",
+    ] {
+        assert!(!may(&rule(fields), "fs_write", Access::Write), "{fields}");
+    }
+    for text in [
+        rule("effect: ask, where: {path: '**/*.exe'}"),
+        rule("effect: deny, tools: ['effect:write']"),
+        rule("effect: deny, tools: fs_write, where: {arguments: {path: {glob: 'target/*'}}}"),
+        "sequences:\n  - {id: s, at_most: 2, of: {tools: '*', where: {path: {glob: '**', access: write}}}}"
+            .to_owned(),
+        "sequences:\n  - {id: s, after: fetch, deny: fs_write}".to_owned(),
+    ] {
+        assert!(may(&text, "fs_write", Access::Write), "{text}");
+    }
+}
+
+#[test]
+fn an_extension_that_asks_is_named_in_place_of_a_default() {
+    let policy = try_load("version: 1\n").unwrap();
+    let asked = call("fs_write", Effect::Write, vec![written("a")]);
+    let decision = policy.preview(&asked.as_question(), &SessionHistory::new(&policy));
+    assert_eq!(decision.rule, "default/write");
+    let ask = || tgp_policy::ExtensionVerdict::Ask { reason: "sure?".to_owned() };
+    assert_eq!(decision.clone().with_extension("guard", ask()).rule, "extension/guard");
+    assert_eq!(decision.with_extension("guard", tgp_policy::ExtensionVerdict::Pass).rule, "default/write");
+    let policy = rules("  - {id: r, effect: ask, tools: fs_write}");
+    let decision = policy.preview(&asked.as_question(), &SessionHistory::new(&policy));
+    assert_eq!(decision.with_extension("guard", ask()).rule, "r", "of two equals the first");
 }
