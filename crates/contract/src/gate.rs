@@ -61,6 +61,12 @@ pub trait Gate: Send + Sync {
         Verdict::Allow { rule: "none".to_owned() }
     }
 
+    /// Judges what a running call goes on to, before it does: the next stop of a redirect. The request has the arguments and
+    /// the targets that a call of its own would have. A gate that counts calls must not count one for it.
+    async fn judge_further(&self, request: GateRequest<'_>) -> Verdict {
+        self.judge(request).await
+    }
+
     /// Whether it judges the contents that a call would leave in the project. Then a write is tried without effect, and
     /// what would come of it is shown to [`Gate::judge_changes`] before the write may happen.
     async fn wants_contents(&self, _request: GateRequest<'_>) -> bool {
@@ -76,6 +82,17 @@ pub trait Gate: Send + Sync {
     /// command or a forged tool comes across. `None` when the gate has nothing against any file.
     async fn file_filter(&self, _request: GateRequest<'_>) -> Option<FileFilter> {
         None
+    }
+
+    /// Whether it may have something against a file that a running call writes or deletes below a directory, whatever the
+    /// file is called. Where no gate has, the files are not judged one by one. In doubt it may.
+    async fn may_restrict_below(
+        &self,
+        request: GateRequest<'_>,
+        _root: Root,
+        _directory: &RelativePath,
+    ) -> bool {
+        self.file_filter(request).await.is_some()
     }
 
     /// Tells what became of a call that reached the gates, whether it ran, was refused or was cancelled. Must return

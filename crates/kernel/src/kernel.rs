@@ -181,7 +181,7 @@ impl Kernel {
     /// # Errors
     /// When there is no such tool, its arguments do not fit, or the rules cannot be used.
     pub async fn explain(&self, call: &ToolCall, context: &CallContext) -> Result<Explanation, ToolError> {
-        let (definition, targets) = self.parts.router.examine(call)?;
+        let (definition, targets) = self.parts.router.examine(call, context).await?;
         let request = GateRequest { serial: 0, call, definition, context, targets: &targets, proposed: None };
         self.parts.policy.explain(request).await
     }

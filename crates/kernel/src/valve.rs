@@ -49,7 +49,7 @@ impl Kernel {
     /// # Errors
     /// `ECONFIG` when the personas cannot be read, `ECONFLICT` when another one works.
     pub fn valve(&self, request: ValveRequest) -> Result<Valve, ToolError> {
-        let consent = if request.agreed { Consent::Given } else { Consent::Ask };
+        let consent = if request.agreed { Consent::Everything } else { Consent::Ask };
         Valve::open(&ValveOptions {
             project: self.project().to_owned(),
             journal: state_directory(self.root()).join(JOURNAL),

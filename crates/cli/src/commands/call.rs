@@ -57,7 +57,7 @@ async fn call(arguments: CallArgs, global: &Global, printer: &Printer) -> Result
     let context = CallContext {
         actor: Actor::Agent(arguments.actor),
         session: arguments.session,
-        consent: if arguments.yes { Consent::Given } else { Consent::Ask },
+        consent: if arguments.yes { Consent::Everything } else { Consent::Ask },
         dry_run: arguments.dry_run,
         depth: 0,
         token: arguments.token.map(CapabilityToken::new),

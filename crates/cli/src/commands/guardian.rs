@@ -178,9 +178,7 @@ fn show_review(review: &Review, printer: &Printer) {
 
 async fn carry_out(kernel: &Kernel, plan: &Plan, yes: bool, printer: &Printer) -> Result<(), Failure> {
     let mut context = session::typed(false);
-    if !yes {
-        context.consent = tgp::contract::Consent::Ask;
-    }
+    context.consent = if yes { tgp::contract::Consent::Everything } else { tgp::contract::Consent::Ask };
     let report = kernel.carry_out(plan, context).await?;
     let whole = serde_json::to_value(&report).unwrap_or_default();
     let failed = match (report.outcome, &report.error) {

@@ -12,6 +12,7 @@ mod escapes;
 mod fetch_bridge;
 mod gates;
 mod hostile;
+mod inner_calls;
 mod knowledge;
 mod lifecycle;
 mod memory;

@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use serde::Serialize;
 use serde_json::{Value, json};
 use tgp_contract::{
-    Access, CallRecord, Code, Effect, FileFilter, Gate, GateRequest, Place, Stage, Target, TddMode, TddState,
-    ToolError, Verdict,
+    Access, CallRecord, Code, Effect, FileFilter, Gate, GateRequest, Place, RelativePath, Root, Stage,
+    Target, TddMode, TddState, ToolError, Verdict,
 };
 use tgp_policy::{
     Decision, Explanation, Outcome, PastCall, Question, RuleEffect, RuleSummary, SessionHistory, Ticket,
@@ -349,6 +349,36 @@ impl Gate for PolicyGate {
             // Nobody can be asked about each of a thousand files.
             decision.effect == RuleEffect::Allow || decision.rule.starts_with("default/")
         }))
+    }
+
+    async fn may_restrict_below(
+        &self,
+        request: GateRequest<'_>,
+        root: Root,
+        directory: &RelativePath,
+    ) -> bool {
+        let Ok(rules) = self.rules.current().await else { return true };
+        // Nobody can tell what an extension says of a file that is not there yet.
+        if !rules.extensions.is_empty() {
+            return true;
+        }
+        let (mode, state) = (self.tdd.mode(), self.tdd.state(request.targets));
+        [Access::Write, Access::Delete].into_iter().any(|access| {
+            let target = Target::File { root, path: directory.clone(), access };
+            let (tool, arguments) = as_file_tool(&target);
+            let question = Question {
+                tool,
+                aliases: &[],
+                effect: Effect::Write,
+                arguments: &arguments,
+                targets: std::slice::from_ref(&target),
+                actor: &request.context.actor,
+                session: &request.context.session,
+                mode,
+                state,
+            };
+            rules.policy.may_restrict_below(&question, root, directory)
+        })
     }
 
     fn settled(&self, record: &CallRecord) {

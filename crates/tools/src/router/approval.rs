@@ -1,16 +1,19 @@
 //! The approval of a call: who is asked, what is shown, and that what was agreed to is what happens.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use tgp_contract::{
     Access, ApprovalAnswer, ApprovalRequest, CallContext, Change, Code, Consent, Effect, GateRequest,
-    GateVerdict, Root, Stage, Target, ToolError, canonical,
+    GateVerdict, Root, Stage, Target, ToolCall, ToolError,
 };
 
+use super::course::Course;
+use super::exhibit::Exhibit;
 use super::open_call::Trail;
 use super::preview::{Agreement, Preview};
+use super::tool::Findings;
 use super::{Invocation, Outcome, Registered, Router, Setting, Wish};
 use crate::Workspace;
 
@@ -33,40 +36,6 @@ pub(super) struct Passed<'a> {
     pub(super) setting: Setting<'a>,
 }
 
-/// What is put before whoever is asked.
-struct Exhibit {
-    targets: Vec<Target>,
-    preview: Preview,
-    shown: Option<Value>,
-    hash: String,
-}
-
-impl Exhibit {
-    fn new(request: GateRequest<'_>, targets: Vec<Target>, preview: Preview) -> Self {
-        let shown = preview.to_value();
-        let hash = hash(request, &targets, shown.as_ref());
-        Self { targets, preview, shown, hash }
-    }
-}
-
-/// SHA-256 of everything that decides the effect, and of who wants it.
-fn hash(request: GateRequest<'_>, targets: &[Target], preview: Option<&Value>) -> String {
-    let mut value = json!({
-        "tool": request.definition.name,
-        "arguments": request.call.arguments,
-        "targets": targets,
-        "preview": preview,
-        "actor": request.context.actor,
-        "session": request.context.session,
-    });
-    canonical::hash(&value).unwrap_or_else(|_| {
-        // Canonical JSON has no exact form for integers beyond 2^53. The sorted text of the value has one, and as a
-        // single string it is canonical JSON again, which no object can be taken for.
-        value.sort_all_objects();
-        canonical::hash(&Value::String(value.to_string())).unwrap_or_default()
-    })
-}
-
 impl Router {
     /// Runs a call, after somebody has agreed to it where a gate wants that.
     pub(super) async fn run_agreed(
@@ -75,8 +44,8 @@ impl Router {
         wishes: Vec<Wish>,
         trail: &mut Trail,
     ) -> Result<Outcome, ToolError> {
-        let trial = Trial::of(passed.request.targets, passed.setting.workspace);
-        if !must_ask(passed.request, trial, &wishes, &mut trail.verdicts) {
+        let subject = Subject::Call(Trial::of(passed.request.targets, passed.setting.workspace));
+        if !must_ask(passed.request, subject, &wishes, &mut trail.verdicts) {
             return self.run_tool(passed, None, trail).await;
         }
         // Large, and seldom needed.
@@ -88,12 +57,31 @@ impl Router {
         self: &'a Arc<Self>,
         passed: Passed<'a>,
         context: &'a CallContext,
-        judged: &'a Mutex<Vec<GateVerdict>>,
+        findings: &'a Mutex<Findings>,
         agreement: Option<&'a Arc<Agreement>>,
     ) -> Invocation<'a> {
-        let Passed { request: GateRequest { serial, call, definition, .. }, setting, .. } = passed;
+        let Passed { request: GateRequest { serial, call, definition, targets, .. }, setting, .. } = passed;
         let Setting { workspace, course } = setting;
-        Invocation { serial, call, definition, context, workspace, router: self, judged, agreement, course }
+        let router = self;
+        Invocation {
+            serial,
+            call,
+            definition,
+            context,
+            workspace,
+            router,
+            targets,
+            findings,
+            agreement,
+            course,
+        }
+    }
+
+    /// What a call touches besides what its arguments name.
+    pub(super) async fn found_targets(self: &Arc<Self>, passed: Passed<'_>) -> Vec<Target> {
+        let findings = Mutex::default();
+        let invocation = self.invocation(passed, passed.request.context, &findings, None);
+        passed.registered.tool.found_targets(invocation).await
     }
 
     async fn run_tool(
@@ -102,10 +90,12 @@ impl Router {
         agreement: Option<&Arc<Agreement>>,
         trail: &mut Trail,
     ) -> Result<Outcome, ToolError> {
-        let judged = Mutex::default();
-        let invocation = self.invocation(passed, passed.request.context, &judged, agreement);
+        let findings = Mutex::default();
+        let invocation = self.invocation(passed, passed.request.context, &findings, agreement);
         let outcome = passed.registered.tool.run(invocation).await;
-        trail.verdicts.append(&mut judged.lock().unwrap_or_else(PoisonError::into_inner));
+        let Findings { targets, verdicts } = findings.into_inner().unwrap_or_else(PoisonError::into_inner);
+        trail.targets.extend(targets);
+        trail.verdicts.extend(verdicts);
         outcome
     }
 
@@ -118,10 +108,7 @@ impl Router {
     ) -> Result<Outcome, ToolError> {
         let mut shown = self.exhibit(passed, wishes, trail).await?;
         for _ in 0..MAX_ROUNDS {
-            let began = Instant::now();
-            let answer = self.ask(passed.request, &shown, wishes, &mut trail.verdicts).await;
-            trail.waited += began.elapsed();
-            answer?;
+            self.ask(passed.request, passed.setting.course, &shown, wishes, &mut trail.verdicts).await?;
             let now = self.exhibit(passed, wishes, trail).await?;
             if now.hash == shown.hash {
                 let agreement = Agreement::to(&now.preview).map(Arc::new);
@@ -153,6 +140,10 @@ impl Router {
             if request.context.dry_run {
                 targets.extend(previews(&targets));
             }
+            targets.extend(self.found_targets(passed).await);
+            if targets.iter().any(|target| !request.targets.contains(target)) {
+                return Err(changed_meanwhile(request));
+            }
             let preview = self.preview(passed, wishes, &targets).await?;
             Ok(Exhibit::new(request, targets, preview))
         };
@@ -168,8 +159,8 @@ impl Router {
     ) -> Result<Preview, ToolError> {
         let Passed { registered, request, setting } = passed;
         let context = CallContext { dry_run: true, ..request.context.clone() };
-        let judged = Mutex::default();
-        let invocation = self.invocation(passed, &context, &judged, None);
+        let findings = Mutex::default();
+        let invocation = self.invocation(passed, &context, &findings, None);
         if request.definition.effect == Effect::Write {
             let by_rule = wishes.iter().any(|wish| !wish.is_default);
             match Trial::of(targets, setting.workspace) {
@@ -204,6 +195,7 @@ impl Router {
     async fn ask(
         &self,
         request: GateRequest<'_>,
+        course: &Course,
         shown: &Exhibit,
         wishes: &[Wish],
         verdicts: &mut Vec<GateVerdict>,
@@ -221,7 +213,11 @@ impl Router {
             reach: self.reach(request).await,
             hash: shown.hash.clone(),
         };
-        let reason = match self.approver.ask(question).await {
+        let answer = match course.wait().begin() {
+            Some(_waiting) => self.approver.ask(question).await,
+            None => ApprovalAnswer::Refused { reason: "the run has asked too often".to_owned() },
+        };
+        let reason = match answer {
             ApprovalAnswer::Approved { by, hash } if hash == shown.hash => {
                 verdicts.push(approval("approved", &by));
                 return Ok(());
@@ -278,8 +274,8 @@ impl Router {
             return Ok(());
         }
         let context = CallContext { dry_run: true, ..request.context.clone() };
-        let judged = Mutex::default();
-        let trial = self.invocation(passed, &context, &judged, None);
+        let findings = Mutex::default();
+        let trial = self.invocation(passed, &context, &findings, None);
         let outcome = registered.tool.run(trial).await?;
         let request = GateRequest { proposed: Some(&outcome.proposed), ..request };
         self.pass_gates(request, super::Question::Contents, &mut trail.verdicts).await.map(|_| ())
@@ -309,19 +305,53 @@ impl Router {
         let request = GateRequest { proposed: proposed.as_deref(), ..request };
         let mut verdicts = Vec::new();
         let passed = match self.pass_gates(request, super::Question::Changes, &mut verdicts).await {
-            Ok(wishes) if must_ask(request, Trial::Looks, &wishes, &mut verdicts) => {
-                Box::pin(self.ask_about_changes(request, &wishes, show, &mut verdicts)).await
+            Ok(wishes) if must_ask(request, Subject::Finding, &wishes, &mut verdicts) => {
+                let course = invocation.course;
+                Box::pin(self.ask_about_changes(request, course, &wishes, show, &mut verdicts)).await
             }
             Ok(_) => Ok(None),
             Err(error) => Err(error),
         };
-        invocation.judged.lock().unwrap_or_else(PoisonError::into_inner).append(&mut verdicts);
+        note(invocation, &[], verdicts);
         passed
+    }
+
+    /// Takes what a running call goes on to past the gates, as if it were a call of its own: `call` is the call with the
+    /// arguments that would lead there. The record of the running call names the targets. `covered` says that whoever let
+    /// the running call through has seen as much as the default approvals ask for.
+    ///
+    /// # Errors
+    /// What a gate has against it, or `EAPPROVAL`.
+    pub(crate) async fn judge_further(
+        &self,
+        invocation: Invocation<'_>,
+        call: &ToolCall,
+        targets: &[Target],
+        covered: bool,
+    ) -> Result<(), ToolError> {
+        let Invocation { serial, definition, context, course, .. } = invocation;
+        let request = GateRequest { serial, call, definition, context, targets, proposed: None };
+        let mut verdicts = Vec::new();
+        let judged = async {
+            let mut wishes = self.pass_gates(request, super::Question::Further, &mut verdicts).await?;
+            if covered {
+                wishes.retain(|wish| !wish.is_default);
+            }
+            if must_ask(request, Subject::Finding, &wishes, &mut verdicts) {
+                let shown = Exhibit::new(request, targets.to_vec(), Preview::default());
+                self.ask(request, course, &shown, &wishes, &mut verdicts).await?;
+            }
+            Ok(())
+        };
+        let judged = judged.await;
+        note(invocation, targets, verdicts);
+        judged
     }
 
     async fn ask_about_changes<S, F>(
         &self,
         request: GateRequest<'_>,
+        course: &Course,
         wishes: &[Wish],
         show: S,
         verdicts: &mut Vec<GateVerdict>,
@@ -333,7 +363,7 @@ impl Router {
         let exhibit = async || show().await.map(|made| Exhibit::new(request, request.targets.to_vec(), made));
         let mut shown = exhibit().await?;
         for _ in 0..MAX_ROUNDS {
-            self.ask(request, &shown, wishes, verdicts).await?;
+            self.ask(request, course, &shown, wishes, verdicts).await?;
             let now = exhibit().await?;
             if now.hash == shown.hash {
                 return Ok(Agreement::to(&now.preview).map(Arc::new));
@@ -372,10 +402,29 @@ impl Trial {
     }
 }
 
+/// What an approval is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Subject {
+    /// A call as its caller made it, and what a dry run of it does.
+    Call(Trial),
+    /// What a running call turned out to do. Whoever agreed to the call has not seen it.
+    Finding,
+}
+
+/// Whether a consent that was given before settles an approval.
+fn settles(consent: Consent, subject: Subject, wish: &Wish) -> bool {
+    match (consent, subject) {
+        (Consent::Everything, _) | (Consent::Given, Subject::Call(_)) => true,
+        // A person who made a rule that asks is asked for what the rule means, whatever runs around it.
+        (Consent::Given, Subject::Finding) | (Consent::Outer, _) => wish.is_default,
+        (Consent::Ask, _) => false,
+    }
+}
+
 /// Whether somebody has to be asked. Where that is settled already, the record says by what.
 fn must_ask(
     request: GateRequest<'_>,
-    trial: Trial,
+    subject: Subject,
     wishes: &[Wish],
     verdicts: &mut Vec<GateVerdict>,
 ) -> bool {
@@ -384,17 +433,31 @@ fn must_ask(
     }
     // A preview of a write changes nothing, so there is nothing to agree to. One of a tool still runs the tool, one
     // of a statement may leave something, and whoever made a rule that asks wants to be asked.
-    let previews =
-        matches!(request.definition.effect, Effect::Read | Effect::Write) && trial != Trial::Leaves;
+    let previews = matches!(request.definition.effect, Effect::Read | Effect::Write)
+        && subject != Subject::Call(Trial::Leaves);
     if request.context.dry_run && previews && wishes.iter().all(|wish| wish.is_default) {
         verdicts.push(approval("approved", "dry-run"));
         return false;
     }
-    if request.context.consent == Consent::Given {
+    if wishes.iter().all(|wish| settles(request.context.consent, subject, wish)) {
         verdicts.push(approval("approved", "consent-given"));
         return false;
     }
     true
+}
+
+/// Keeps what a running call turned out to touch, and what the gates said of it, for its record.
+fn note(invocation: Invocation<'_>, targets: &[Target], mut verdicts: Vec<GateVerdict>) {
+    let mut findings = invocation.findings.lock().unwrap_or_else(PoisonError::into_inner);
+    findings.targets.extend_from_slice(targets);
+    findings.verdicts.append(&mut verdicts);
+}
+
+/// A call that would touch something else than the gates have judged.
+fn changed_meanwhile(request: GateRequest<'_>) -> ToolError {
+    let message =
+        format!("what `{}` would touch has changed since the rules judged it", request.definition.name);
+    ToolError::new(Code::Conflict, message).help("nothing was changed; repeat the call")
 }
 
 fn keeps_changing(request: GateRequest<'_>, verdicts: &mut Vec<GateVerdict>) -> ToolError {

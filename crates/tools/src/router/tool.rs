@@ -6,14 +6,21 @@ use async_trait::async_trait;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tgp_contract::{
-    CallContext, Change, Code, Effect, FileEffect, GateVerdict, Target, ToolCall, ToolDefinition, ToolError,
-    Witness,
+    CallContext, Change, Code, Effect, FileEffect, GateVerdict, RelativePath, Root, Target, ToolCall,
+    ToolDefinition, ToolError,
 };
 
 use super::Router;
-use super::course::{Course, PointOfNoReturn};
+use super::course::{Course, OuterCall, PointOfNoReturn};
 use super::preview::{Agreement, Preview};
 use crate::Workspace;
+
+/// What a running call turns out to touch, and what the gates say of it.
+#[derive(Debug, Default)]
+pub(super) struct Findings {
+    pub(super) targets: Vec<Target>,
+    pub(super) verdicts: Vec<GateVerdict>,
+}
 
 /// One call that has passed all gates.
 #[derive(Clone, Copy)]
@@ -25,8 +32,9 @@ pub struct Invocation<'a> {
     pub context: &'a CallContext,
     pub workspace: &'a Workspace,
     pub router: &'a Arc<Router>,
-    /// What the gates have said of files the call changes while it runs.
-    pub(super) judged: &'a Mutex<Vec<GateVerdict>>,
+    /// What the gates have judged.
+    pub(super) targets: &'a [Target],
+    pub(super) findings: &'a Mutex<Findings>,
     /// What somebody has agreed to, when it had to be asked for.
     pub(super) agreement: Option<&'a Arc<Agreement>>,
     pub(super) course: &'a Arc<Course>,
@@ -58,9 +66,15 @@ impl Invocation<'_> {
         self.course.testify()
     }
 
-    /// Whoever wants to know when the call takes effect.
-    pub(crate) fn witness(&self) -> Option<Witness> {
-        self.course.witness()
+    /// For the calls that this one makes while it runs.
+    pub(crate) fn as_outer(&self) -> OuterCall {
+        OuterCall(Arc::clone(self.course))
+    }
+
+    /// Whether the gates have judged a file as a target of this call.
+    pub(crate) fn has_judged(&self, root: Root, path: &RelativePath) -> bool {
+        let is_it = |(known, name, _)| known == root && name == path;
+        self.targets.iter().filter_map(Target::file).any(is_it)
     }
 
     /// The arguments as a type of the tool's own.
@@ -104,6 +118,13 @@ pub trait Tool: Send + Sync {
     /// # Errors
     /// When an argument names what cannot be touched at all, such as a path that leaves its root.
     fn targets(&self, arguments: &Value) -> Result<Vec<Target>, ToolError>;
+
+    /// What else a call is about to touch, found by looking at what its arguments name: the sources that a tool imports.
+    /// Nothing runs, and nothing of it reaches the caller, since the gates have not judged it yet. What cannot be found is
+    /// left out; the call itself then fails.
+    async fn found_targets(&self, _invocation: Invocation<'_>) -> Vec<Target> {
+        Vec::new()
+    }
 
     /// What somebody who is asked about a call is shown of its effect. The invocation is that of a dry run. Nothing is
     /// changed by it, and nothing runs that the call would run: a write is tried without effect where the tool can do
