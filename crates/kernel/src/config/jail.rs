@@ -23,9 +23,8 @@ pub struct JailConfig {
 }
 
 /// Where toolchains usually live. The home directory itself is not in it, and neither is a file of credentials.
-const TOOLCHAINS: [&str; 12] = [
+const TOOLCHAINS: [&str; 11] = [
     "~/.cargo/bin",
-    "~/.cargo/config.toml",
     "~/.cargo/registry",
     "~/.cargo/git",
     "~/.rustup",

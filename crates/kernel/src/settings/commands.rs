@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use tgp_policy::Protections;
 use tgp_tools::{ProcessCaps, ProcessOptions, Workspace};
 
+use super::credentials;
 use crate::boot::{BootOptions, Environment, Ground, policy_settings};
 
 /// What commands get.
@@ -31,6 +32,7 @@ pub(crate) fn process_options(
         protections: Protections::new(&policy_settings(ground, options, workspace)),
         direct: config.direct.iter().map(PathBuf::from).collect(),
         environment: environment(&options.environment, home.as_deref()),
+        secrets: credentials::files(&options.environment, &readable),
         readable,
         caps: ProcessCaps {
             memory_bytes: config.memory_bytes,

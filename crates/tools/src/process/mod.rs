@@ -30,6 +30,8 @@ pub struct ProcessOptions {
     pub direct: Vec<PathBuf>,
     /// Absolute paths outside the project to read and run: toolchains.
     pub readable: Vec<PathBuf>,
+    /// Absolute paths outside the project that no command sees, though they lie in what is readable: credentials.
+    pub secrets: Vec<PathBuf>,
     /// The whole environment of a command.
     pub environment: Vec<(String, String)>,
     pub caps: ProcessCaps,

@@ -12,7 +12,7 @@ use tgp_contract::{
 use tgp_jail::{Captured, Exit, Finished, Template};
 
 use super::apply::Changes;
-use super::yard::{BuildOutput, Network, Wanted, Yard};
+use super::yard::{Network, Wanted, Yard};
 use crate::builtin::Definition;
 use crate::router::{Invocation, Outcome, Tool};
 
@@ -108,8 +108,7 @@ impl Tool for ShellExec {
             network: if arguments.network { Network::Granted } else { Network::OfTemplate },
             stdin: arguments.stdin.into_bytes(),
             deadline_ms: arguments.timeout_ms,
-            output: if build && !dry_run { BuildOutput::Direct } else { BuildOutput::InLayer },
-            direct: Vec::new(),
+            direct: if build && !dry_run { self.yard.free_output(invocation, &[]).await } else { Vec::new() },
             environment: Vec::new(),
             filter: invocation.router.file_filter(invocation).await,
         };

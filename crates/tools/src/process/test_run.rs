@@ -14,7 +14,7 @@ use tgp_jail::{Finished, Template};
 use tgp_tdd::{Noted, Outcome as RunOutcome, Scope, Selection, Snapshot, TestRun};
 
 use super::shell_exec::{exit_code, report};
-use super::yard::{BuildOutput, Network, Wanted, Yard};
+use super::yard::{Network, Wanted, Yard};
 use crate::Workspace;
 use crate::builtin::Definition;
 use crate::files::ProjectFiles;
@@ -144,7 +144,7 @@ impl Tool for TestRunTool {
             let (path, hash) = package(&workspace.project_files())?;
             agreement.check_hash(Root::Project, &path, hash.as_deref())?;
         }
-        let direct = self.yard.make_build_output(runner.build_output());
+        let direct = self.yard.free_output(invocation, runner.build_output()).await;
         let started_ms = now_ms();
         let before = self.sources(workspace).await?;
         let finished = self
@@ -156,7 +156,6 @@ impl Tool for TestRunTool {
                 network: Network::OfTemplate,
                 stdin: Vec::new(),
                 deadline_ms: arguments.timeout_ms,
-                output: BuildOutput::Direct,
                 direct,
                 filter: invocation.router.file_filter(invocation).await,
                 environment: runner
