@@ -31,9 +31,11 @@ const MAX_SCRIPT_BYTES: usize = 16 * 1024;
 /// Manifests larger than this are not read to find the runner.
 const MAX_MANIFEST_BYTES: u64 = 1024 * 1024;
 
-/// Why a discovered command without counted tests says nothing, and what helps.
-const SET_THE_COMMAND: &str = "no tests could be counted in the output, and the exit code of a command that was found in \
-     a manifest decides nothing; set `tdd.command` in the configuration to the command that runs the tests";
+/// Why a discovered command without counted tests says nothing.
+const NOTHING_COUNTED: &str = "no tests could be counted in the output, and the exit code of a command that was found in \
+     a manifest decides nothing";
+/// What helps.
+const SET_THE_COMMAND: &str = "set `tdd.command` in the configuration to the command that runs the tests";
 
 pub(super) struct TestRunTool {
     definition: ToolDefinition,
@@ -187,9 +189,13 @@ impl Tool for TestRunTool {
             started_ms,
             duration_ms: u64::try_from(finished.duration.as_millis()).unwrap_or(u64::MAX),
         })?;
-        if noted.outcome == RunOutcome::Inconclusive && counts.are_unknown() && !runner.decides_by_exit_code()
+        if let Some(why) = runner.distrusted() {
+            noted.why = format!("{why}; {SET_THE_COMMAND}");
+        } else if noted.outcome == RunOutcome::Inconclusive
+            && counts.are_unknown()
+            && !runner.decides_by_exit_code()
         {
-            SET_THE_COMMAND.clone_into(&mut noted.why);
+            noted.why = format!("{NOTHING_COUNTED}; {SET_THE_COMMAND}");
         }
         let data = answer(&command, &finished, &counts, &noted);
         Ok(Outcome { data, exit_code: exit_code(&finished), ..Outcome::default() })
