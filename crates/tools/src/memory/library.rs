@@ -430,10 +430,15 @@ impl Library {
 async fn hydrated(options: MemoryOptions, opening: &mut Opening) -> Result<Memory, ToolError> {
     let git = Memory::open(options).await?;
     let hydrated = git.hydrate().await?;
-    if let HydrateOutcome::Offline { why } = hydrated.outcome {
-        opening.offline = Some(why);
-    }
     opening.notices = hydrated.repaired;
+    match hydrated.outcome {
+        HydrateOutcome::Offline { why } => opening.offline = Some(why),
+        HydrateOutcome::Refused { why } => opening.notices.push(why),
+        HydrateOutcome::Cloned { .. }
+        | HydrateOutcome::Unchanged
+        | HydrateOutcome::Updated { .. }
+        | HydrateOutcome::Local => {}
+    }
     opening.notices.extend(hydrated.conflicts.iter().map(conflict_notice));
     Ok(git)
 }
