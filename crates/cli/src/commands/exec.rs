@@ -44,7 +44,7 @@ pub async fn run(arguments: ExecArgs, global: &Global, printer: &Printer) -> Res
                 printer.note(&format!("removes {}", text(change, "path")));
             }
             diff if diff.is_empty() => printer.note(&format!("leaves {} as it is", text(change, "path"))),
-            diff => printer.note(visible(&diff).trim_end()),
+            diff => printer.lines(visible(&diff).trim_end()),
         }
     }
     printer.value(data.get("result").unwrap_or(&Value::Null));

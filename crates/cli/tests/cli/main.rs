@@ -12,6 +12,7 @@ mod conversation;
 mod demo;
 mod gates;
 mod golden;
+mod hostile_text;
 mod json;
 mod knowledge;
 mod memory;
