@@ -46,17 +46,13 @@ pub(super) fn prepare(reader: &mut Reader<'_>, root: Node<'_>) {
             return;
         }
         match node.kind() {
-            "import_specifier" => {
-                if reader.field(node, "name").is_some_and(|name| name == CREATOR) {
-                    reader.loaders.creators.extend(reader.field(node, "alias"));
-                }
+            "import_specifier" if reader.field(node, "name").is_some_and(|name| name == CREATOR) => {
+                reader.loaders.creators.extend(reader.field(node, "alias"));
             }
             "variable_declarator" => pairs.extend(pair(node, "name", "value")),
             "assignment_expression" => pairs.extend(pair(node, "left", "right")),
-            "pair_pattern" => {
-                if reader.field(node, "key").is_some_and(|name| name == CREATOR) {
-                    reader.loaders.creators.extend(reader.field(node, "value"));
-                }
+            "pair_pattern" if reader.field(node, "key").is_some_and(|name| name == CREATOR) => {
+                reader.loaders.creators.extend(reader.field(node, "value"));
             }
             _ => {}
         }
