@@ -146,5 +146,15 @@ fn is_left_over(name: &str) -> bool {
     let last = Path::new(name).file_name().unwrap_or_default().as_bytes();
     // The kernel's own locks are files that stay; the system knows which process holds them.
     let lock = last.ends_with(b".lock") && name.contains(".git/");
-    name.starts_with("tmp/") || last.starts_with(b".tgp-tmp-") || lock
+    let temporary = name.strip_prefix("tmp/").is_some_and(|rest| !is_of_mktemp(rest));
+    temporary || last.starts_with(b".tgp-tmp-") || lock
+}
+
+/// Whether a script of the case has made it: `mktemp` gives names like `tmp.Xy12345678`.
+fn is_of_mktemp(name: &str) -> bool {
+    let first = name.split('/').next().unwrap_or_default();
+    let letters = first.strip_prefix("tmp.");
+    letters.is_some_and(|letters| {
+        letters.len() == 10 && letters.bytes().all(|letter| letter.is_ascii_alphanumeric())
+    })
 }

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it talks to the person who runs it")]
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
@@ -16,6 +17,9 @@ use tgp_hostile::{binary, families, load, sandbox};
 struct Arguments {
     /// Families to run; without one all of them.
     families: Vec<String>,
+    /// Another folder of families than hostile/cases.
+    #[arg(long, value_name = "FOLDER")]
+    cases: Option<PathBuf>,
     /// Only the case of this name.
     #[arg(long, value_name = "NAME")]
     case: Option<String>,
@@ -50,13 +54,13 @@ fn main() -> ExitCode {
 
 /// Whether everything held.
 fn run(arguments: Arguments) -> Result<bool> {
-    let cases = load::all(&load::folder())?;
+    let cases = load::all(&arguments.cases.unwrap_or_else(load::folder))?;
     for gap in families::gaps(&cases) {
         println!("gap: {gap}");
     }
     for family in &arguments.families {
         if family != load::SANDBOX && !cases.iter().any(|case| case.family == *family) {
-            bail!("there is no family `{family}`; they are the folders of hostile/cases");
+            bail!("there is no family `{family}`; families are the folders of hostile/cases");
         }
     }
     let wants_sandbox =

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::{Client, Made};
 use crate::baseline::{Finding, Marks};
-use crate::case::{Act, CaseFile, Step};
+use crate::case::{Act, CaseFile, Frame, Step};
 use crate::endurance::Server;
 use crate::outcome::Outcome;
 use crate::project::Project;
@@ -54,9 +54,7 @@ impl Attacker<'_> {
     fn step(&mut self, step: &Step) -> Outcome {
         let answer = match step.act() {
             Some(Act::Hello(fields)) => self.hello(fields),
-            Some(Act::Frame(frame)) => {
-                self.connected().and_then(|client| client.frame(frame).and_then(|()| client.receive()))
-            }
+            Some(Act::Frame(frame)) => self.frame(frame),
             _ => {
                 let (tool, arguments) = step.as_call().unwrap_or_default();
                 self.connected().and_then(|client| client.call(tool, &arguments, step.dry_run))
@@ -74,6 +72,16 @@ impl Attacker<'_> {
                 Outcome::none("no answer", format!("{error:#}"))
             }
         }
+    }
+
+    /// Sends a frame as it is. One with a false length ends the connection, so the next step has its own.
+    fn frame(&mut self, frame: &Frame) -> Result<Value> {
+        let client = self.connected()?;
+        let answer = client.frame(frame).and_then(|()| client.receive())?;
+        if frame.length.is_some() {
+            self.client = None;
+        }
+        Ok(answer.get("result").cloned().unwrap_or(answer))
     }
 
     fn limit(&self) -> Duration {

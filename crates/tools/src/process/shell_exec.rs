@@ -91,6 +91,11 @@ impl Tool for ShellExec {
 
     async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
         let arguments: Arguments = invocation.parse()?;
+        if arguments.command.contains('\0') {
+            return Err(ToolError::new(Code::Validation, "a command line cannot hold a NUL")
+                .detail("field", "command")
+                .help("write such bytes with printf inside the command"));
+        }
         let dry_run = invocation.context.dry_run;
         if dry_run && arguments.network {
             return Err(ToolError::new(Code::Permission, "a dry run changes nothing, so it has no network")
