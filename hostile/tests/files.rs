@@ -4,7 +4,7 @@
 use tgp_hostile::{families, load};
 
 /// Attacks besides the TypeScript corpus, one file each.
-const LEAST_ATTACKS: usize = 100;
+const LEAST_ATTACKS: usize = 160;
 
 #[test]
 fn every_family_is_tried_through_enough_entry_points() {
