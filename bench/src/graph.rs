@@ -135,7 +135,7 @@ async fn proposals(store: &GraphStore) -> Result<Samples> {
         let content = format!("import './sub.js'; export const n = {number};\n").into_bytes();
         let question = GraphQuestion::new(IMPORTERS).param("path", "sub.js");
         let started = Instant::now();
-        let answers = store.propose(&[Change::Write { path, content }], &[question]).await?;
+        let answers = store.propose(&[Change::Write { path, content: content.into() }], &[question]).await?;
         times.push(started.elapsed());
         if answers.first().is_none_or(|(before, after)| after.rows.len() <= before.rows.len()) {
             bail!("the proposed import was not seen");

@@ -18,6 +18,8 @@ cargo xtask test    tidy, formatting, lints, and every test; installs what the t
 cargo xtask tidy    the house rules: floors, architecture page, module docs, file sizes
 cargo xtask with-databases COMMAND...
                     a command with PostgreSQL, MariaDB and ArcadeDB started for it, as the tests have them
+cargo xtask hostile [FAMILY...] [--case NAME] [--entry ENTRY]
+                    every attack of hostile/cases against the built binary (see hostile/README.md)
 cargo xtask bench   the measurements against peers (see bench/README.md)";
 
 fn main() -> ExitCode {
@@ -38,6 +40,7 @@ fn chore() -> Result<()> {
         Some("tidy") => tidy::check(&root),
         Some("with-databases") => with_databases(&root, &arguments.collect::<Vec<_>>()),
         Some("bench") => bench(&root, &arguments.collect::<Vec<_>>()),
+        Some("hostile") => hostile(&root, &arguments.collect::<Vec<_>>()),
         Some("help" | "--help" | "-h") | None => {
             println!("{HELP}");
             Ok(())
@@ -74,6 +77,17 @@ fn bench(root: &std::path::Path, arguments: &[String]) -> Result<()> {
     let environment = fixtures::prepare(root)?;
     run::cargo(root, &["build", "--release"], &[])?;
     let mut command = vec!["run", "--release", "--quiet", "--package", "tgp-bench", "--"];
+    command.extend(arguments.iter().map(String::as_str));
+    run::cargo(root, &command, &environment)
+}
+
+fn hostile(root: &std::path::Path, arguments: &[String]) -> Result<()> {
+    let mut environment = fixtures::prepare(root)?;
+    run::cargo(root, &["build", "--package", "tgp-cli"], &[])?;
+    // Held until the attacks are over, then stopped.
+    let databases = databases::start(&fixtures::target(root));
+    environment.extend_from_slice(databases.environment());
+    let mut command = vec!["run", "--quiet", "--package", "tgp-hostile", "--"];
     command.extend(arguments.iter().map(String::as_str));
     run::cargo(root, &command, &environment)
 }

@@ -39,6 +39,9 @@ const ALLOWED_ARROWS: [(&str, &str); 2] = [("sandbox", "jail"), ("cli", "socket"
 /// Crates that speak to the operating system, to the engine's C library, or to one kind of processor.
 const UNSAFE_CRATES: [&str; 3] = ["jail", "sandbox", "registry"];
 
+/// Crates beside the floors that keep the rules about sources too.
+const BESIDE: [&str; 1] = ["hostile"];
+
 /// A file longer than this has two meanings and is split.
 const MAX_LINES: usize = 600;
 
@@ -125,6 +128,11 @@ fn architecture_page(root: &Path, problems: &mut Vec<String>) -> Result<()> {
         }
         folders.push(name);
     }
+    for folder in BESIDE {
+        if !page.contains(&format!("`{folder}/`")) {
+            problems.push(format!("{folder}/ is not on ARCHITECTURE.md"));
+        }
+    }
     for piece in page.split("`crates/").skip(1) {
         let name = piece.split(['`', '/']).next().unwrap_or_default();
         if !folders.iter().any(|folder| folder == name) {
@@ -135,8 +143,10 @@ fn architecture_page(root: &Path, problems: &mut Vec<String>) -> Result<()> {
 }
 
 fn sources(root: &Path, problems: &mut Vec<String>) -> Result<()> {
-    for (folder, _) in FLOORS {
-        let source = root.join("crates").join(folder).join("src");
+    let floors = FLOORS.iter().map(|(folder, _)| (*folder, root.join("crates").join(folder)));
+    let beside = BESIDE.iter().map(|folder| (*folder, root.join(folder)));
+    for (folder, path) in floors.chain(beside) {
+        let source = path.join("src");
         for path in rust_files(&source)? {
             let text = fs::read_to_string(&path)?;
             let shown = path.strip_prefix(root).unwrap_or(&path).display().to_string();

@@ -41,7 +41,7 @@ pub use guardian::{
     AUDIT_FIELD, Assertion, AuditIndex, BlastRadius, Caller, EXEMPT_TOOLS, Edit, Expect, Finding,
     GUARDIAN_CHRONICLE, Gravity, Guardian, GuardianGate, GuardianParts, Halt, InquirySources, Inspect,
     Invariant, InvariantSource, Invariants, Listing, MAX_INVARIANTS, PROJECT_CHRONICLE, Reconciled, Review,
-    StepFinding, Vigilance, Violation, WallClock,
+    StepFinding, Vigilance, Violation, WallClock, planned_files,
 };
 pub use options::{AgentOptions, Budgets, Limits, Prices, ResumeOptions};
 pub use ports::{Clock, Fate, Journal, Ports, Recovery, Safety, Standing};

@@ -12,6 +12,10 @@ const VERSION: u64 = 1;
 pub(crate) const GENESIS: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 /// Beyond this a text is a document, and its beginning with a hash says enough.
 const MAX_TEXT_BYTES: usize = 4 << 10;
+/// How the note begins that stands where a text was cut.
+const CUT: &str = "… [cut: ";
+/// The field that stands for a value that was left out.
+const OMITTED: &str = "omitted";
 /// How much of such a text is kept.
 const KEPT_TEXT_BYTES: usize = 2 << 10;
 /// Names and ids are words.
@@ -218,8 +222,13 @@ fn files(files: &[FileEffect], redaction: &Redaction) -> (Value, Option<Value>) 
             "before": file.before,
             "after": file.after,
         });
-        if let (Some(event), Some(fields)) = (&file.event, shown.as_object_mut()) {
-            fields.insert("event".to_owned(), json!(event));
+        if let Some(fields) = shown.as_object_mut() {
+            if let Some(executable) = file.executable {
+                fields.insert("executable".to_owned(), json!(executable));
+            }
+            if let Some(event) = &file.event {
+                fields.insert("event".to_owned(), json!(event));
+            }
         }
         shown
     };
@@ -233,7 +242,22 @@ fn files(files: &[FileEffect], redaction: &Redaction) -> (Value, Option<Value>) 
 fn digest(value: &Value) -> Value {
     let text = canonical::to_string(value).unwrap_or_else(|_| value.to_string());
     let count = value.as_array().map(Vec::len);
-    json!({ "omitted": { "bytes": text.len(), "count": count, "sha256": canonical::sha256_hex(text.as_bytes()) } })
+    json!({ OMITTED: { "bytes": text.len(), "count": count, "sha256": canonical::sha256_hex(text.as_bytes()) } })
+}
+
+/// Whether nothing of a value was cut, redacted or left out. A caller who writes the marks itself is believed: what is
+/// missing is taken for the worst.
+pub(crate) fn is_whole(value: &Value) -> bool {
+    let is_mark = |text: &str| text.contains(CUT) || Redaction::is_mark(text);
+    match value {
+        Value::String(text) => !is_mark(text),
+        Value::Array(items) => items.iter().all(is_whole),
+        Value::Object(fields) => {
+            !fields.contains_key(OMITTED)
+                && fields.iter().all(|(name, value)| !is_mark(name) && is_whole(value))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => true,
+    }
 }
 
 /// Cuts texts, and writes integers that canonical JSON would round as texts. The value is no deeper than redaction
@@ -264,5 +288,5 @@ fn word(text: &str) -> String {
 
 fn cut(text: &str, kept: usize) -> String {
     let head = text.get(..text.floor_char_boundary(kept)).unwrap_or_default();
-    format!("{head}… [cut: {} bytes, sha256 {}]", text.len(), canonical::sha256_hex(text.as_bytes()))
+    format!("{head}{CUT}{} bytes, sha256 {}]", text.len(), canonical::sha256_hex(text.as_bytes()))
 }

@@ -8,11 +8,11 @@ use std::time::Duration;
 use rusqlite::types::Value as SqlValue;
 use rusqlite::{Connection, params_from_iter};
 use serde_json::Value;
-use tgp_contract::{Effect, FileEffect, Target, ToolError};
+use tgp_contract::{Actor, Effect, FileEffect, Target, ToolError};
 
 use crate::anchor::{Anchor, Head};
 use crate::check::{self, COLUMNS, Stored};
-use crate::entry::key;
+use crate::entry::{is_whole, key};
 use crate::failure::{Doing, Failure};
 use crate::store;
 
@@ -49,6 +49,7 @@ pub struct Report {
 /// Which entries are wanted. A field that is `None` admits all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
+    /// A session and those below it: `cli` admits `cli/build` as well.
     pub session: Option<String>,
     /// The tool's own name.
     pub tool: Option<String>,
@@ -58,6 +59,8 @@ pub struct Filter {
     pub since_ms: Option<u64>,
     /// Milliseconds since the epoch, exclusive.
     pub until_ms: Option<u64>,
+    /// Only entries that follow this one.
+    pub after: Option<u64>,
 }
 
 /// One entry with its hash.
@@ -77,6 +80,14 @@ pub struct PastCall {
     pub targets: Vec<Target>,
     /// What it changed.
     pub files: Vec<FileEffect>,
+    /// How many changed files the entry does not name.
+    pub files_omitted: u64,
+    /// Who made it; `None` when the entry does not say.
+    pub actor: Option<Actor>,
+    /// Whether the arguments are as the call had them: not cut, not redacted, not left out.
+    pub arguments_whole: bool,
+    /// The same of the targets.
+    pub targets_whole: bool,
     /// Whether it passed the gates, so that it may have had an effect.
     pub ran: bool,
 }
@@ -197,6 +208,34 @@ impl AuditReader {
         Ok(entries.into_iter().filter_map(|entry| past_call(entry.body)).collect())
     }
 
+    /// Shows every call of a session, and of the sessions below it, with the number of its entry: those after entry
+    /// `after`, oldest first and one at a time. Answers whether these were all: after `limit` entries it ends.
+    ///
+    /// # Errors
+    /// As [`AuditReader::tail`].
+    pub fn each_call(
+        &self,
+        session: &str,
+        since_ms: Option<u64>,
+        after: u64,
+        limit: usize,
+        each: &mut dyn FnMut(u64, PastCall),
+    ) -> Result<bool, ToolError> {
+        let filter =
+            Filter { session: Some(session.to_owned()), since_ms, after: Some(after), ..Filter::default() };
+        let mut seen = 0_usize;
+        self.visit(&filter, Order::OldestFirst, limit.saturating_add(1), &mut |stored, body| {
+            seen += 1;
+            if seen <= limit
+                && let Some(call) = past_call(body)
+            {
+                each(stored.sequence, call);
+            }
+            Ok(())
+        })?;
+        Ok(seen <= limit)
+    }
+
     /// Shows entries one at a time, each verified by itself.
     pub(crate) fn visit(
         &self,
@@ -228,6 +267,14 @@ pub(crate) enum Order {
 fn query(filter: &Filter, order: Order, limit: usize) -> (String, Vec<SqlValue>) {
     let mut conditions = Vec::new();
     let mut values = Vec::new();
+    if let Some(session) = filter.session.as_deref().map(key) {
+        // The numbers are found first, so that long bodies are read in their order and never sorted. `0` follows `/`.
+        conditions.push(
+            "sequence IN (SELECT sequence FROM entries WHERE session = ? OR (session >= ? AND session < ?))",
+        );
+        let (first, end) = (format!("{session}/"), format!("{session}0"));
+        values.extend([session, first, end].map(SqlValue::Text));
+    }
     let mut add = |condition: &'static str, value: Option<SqlValue>| {
         if let Some(value) = value {
             conditions.push(condition);
@@ -236,11 +283,11 @@ fn query(filter: &Filter, order: Order, limit: usize) -> (String, Vec<SqlValue>)
     };
     let number = |number: u64| SqlValue::Integer(i64::try_from(number).unwrap_or(i64::MAX));
     let name = |name: &str| SqlValue::Text(key(name));
-    add("session = ?", filter.session.as_deref().map(name));
     add("tool = ?", filter.tool.as_deref().map(name));
     add("verdict = ?", filter.verdict.clone().map(SqlValue::Text));
     add("time_ms >= ?", filter.since_ms.map(number));
     add("time_ms < ?", filter.until_ms.map(number));
+    add("sequence > ?", filter.after.map(number));
     let condition = if conditions.is_empty() { "TRUE".to_owned() } else { conditions.join(" AND ") };
     let direction = match order {
         Order::OldestFirst => "ASC",
@@ -273,6 +320,10 @@ fn past_call(mut body: Value) -> Option<PastCall> {
     };
     let tool = text("tool");
     let files = body.pointer_mut("/outcome/files").map(Value::take).unwrap_or_default();
+    let files_omitted = body.pointer("/outcome/filesOmitted/omitted/count").and_then(Value::as_u64);
+    let whole = |name: &str| body.get(name).filter(|part| is_whole(part));
+    let (arguments_whole, targets_whole) = (whole("arguments").is_some(), whole("targets").is_some());
+    let actor = whole("actor").cloned();
     let mut take = |name: &str| body.get_mut(name).map(Value::take).unwrap_or_default();
     Some(PastCall {
         tool,
@@ -281,6 +332,10 @@ fn past_call(mut body: Value) -> Option<PastCall> {
         // Targets that were too many for their entry are known by their hash only.
         targets: serde_json::from_value(take("targets")).unwrap_or_default(),
         files: serde_json::from_value(files).unwrap_or_default(),
+        files_omitted: files_omitted.unwrap_or_default(),
+        actor: actor.and_then(|actor| serde_json::from_value(actor).ok()),
+        arguments_whole,
+        targets_whole,
         ran,
     })
 }

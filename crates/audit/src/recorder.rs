@@ -93,6 +93,12 @@ impl Audit {
         self.verified
     }
 
+    /// Whether this process has written an entry, and no other one.
+    #[must_use]
+    pub fn is_own(&self, sequence: u64) -> bool {
+        self.shared.is_own(sequence)
+    }
+
     /// Writes and anchors everything that was recorded before.
     ///
     /// # Errors

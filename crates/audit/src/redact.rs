@@ -45,6 +45,11 @@ impl fmt::Debug for Redaction {
 }
 
 impl Redaction {
+    /// Whether a text shows that something was taken out of it.
+    pub(crate) fn is_mark(text: &str) -> bool {
+        text.contains(REDACTED) || text.contains(TOO_DEEP)
+    }
+
     /// Whether there are few enough secrets for one pattern, without making it.
     ///
     /// # Errors

@@ -25,6 +25,9 @@ const LEAST_WAIT: Duration = Duration::from_millis(5);
 /// Entries of one transaction, so that other processes get their turn.
 const MAX_ENTRIES: usize = 256;
 
+/// Ranges of own entries that are remembered.
+const MAX_OWN_RANGES: usize = 100_000;
+
 /// What the callers and the writer share.
 #[derive(Default)]
 pub(crate) struct Shared {
@@ -36,6 +39,8 @@ pub(crate) struct Shared {
     is_final: AtomicBool,
     /// Records of cancelled calls for which there was no room.
     pub(crate) lost: AtomicU64,
+    /// The entries that this process has written, as ranges in their order. Other processes write between them.
+    own: Mutex<VecDeque<(u64, u64)>>,
 }
 
 impl Shared {
@@ -51,6 +56,18 @@ impl Shared {
     /// Why the last try to write failed.
     pub(crate) fn failure(&self) -> Option<ToolError> {
         if self.is_failing() { self.slot().clone() } else { None }
+    }
+
+    /// Whether this process has written an entry. Of very old ones that is forgotten; then they count as another's.
+    pub(crate) fn is_own(&self, sequence: u64) -> bool {
+        let own = self.own();
+        let next = own.partition_point(|(first, _)| *first <= sequence);
+        let range = next.checked_sub(1).and_then(|index| own.get(index));
+        range.is_some_and(|(_, last)| sequence <= *last)
+    }
+
+    fn own(&self) -> MutexGuard<'_, VecDeque<(u64, u64)>> {
+        self.own.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn slot(&self) -> MutexGuard<'_, Option<ToolError>> {
@@ -308,7 +325,18 @@ impl Writer {
                 .doing("cannot write", &path)?;
             head = Head { sequence: head.sequence + 1, hash: placed.hash, ..head };
         }
+        // Held until they are committed, so that nobody finds an entry whose writer is not known yet.
+        let mut own = self.shared.own();
         transaction.commit().doing("cannot write", &path)?;
+        let first = (head.sequence + 1).saturating_sub(count as u64);
+        match own.back_mut() {
+            Some((_, last)) if *last + 1 == first => *last = head.sequence,
+            _ => own.push_back((first, head.sequence)),
+        }
+        if own.len() > MAX_OWN_RANGES {
+            own.pop_front();
+        }
+        drop(own);
         self.known = head;
         Ok(count)
     }

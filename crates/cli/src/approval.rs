@@ -1,12 +1,14 @@
-//! Asking a person at the terminal about the call of a single command.
+//! Asking a person at the terminal: about the call of a single command, and about what needs a confirmation.
 
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
 
 use async_trait::async_trait;
 use tgp::contract::{ApprovalAnswer, ApprovalRequest, Approver};
 use tokio::sync::{Mutex, MutexGuard};
 
-use crate::conversation::{Answer, Asked, Offer, Sheet, StandardError, TerminalKeyboard, interview};
+use crate::conversation::{
+    Answer, Asked, Keyboard, Offer, Sheet, StandardError, TerminalKeyboard, interview,
+};
 
 /// There is one terminal, so whoever serves several callers asks about one call at a time.
 static TERMINAL: Mutex<()> = Mutex::const_new(());
@@ -16,6 +18,28 @@ pub async fn silence() -> MutexGuard<'static, ()> {
     TERMINAL.lock().await
 }
 
+/// Whether there is a terminal to ask at.
+pub fn can_ask() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
+/// Shows a text on standard error and asks one question. Everything but a clear yes is a no.
+pub async fn confirm(text: &str, question: &str) -> bool {
+    if !can_ask() {
+        return false;
+    }
+    let _turn = TERMINAL.lock().await;
+    let mut keyboard = TerminalKeyboard::default();
+    // What was typed before the question was shown is not an answer to it.
+    if keyboard.forget().is_err() || write!(io::stderr(), "{text}{question} [y/N] ").is_err() {
+        return false;
+    }
+    match keyboard.line().await {
+        Ok(Some(line)) => matches!(line.trim().to_lowercase().as_str(), "y" | "yes"),
+        Ok(None) | Err(_) => false,
+    }
+}
+
 /// Asks on the terminal when there is one, and refuses otherwise. There is no session, so each call is asked for.
 #[derive(Clone, Copy, Debug)]
 pub struct TerminalApprover;
@@ -23,10 +47,12 @@ pub struct TerminalApprover;
 #[async_trait]
 impl Approver for TerminalApprover {
     async fn ask(&self, request: ApprovalRequest<'_>) -> ApprovalAnswer {
-        if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
-            return ApprovalAnswer::Refused {
-                reason: "there is no terminal to ask at; --yes agrees beforehand".to_owned(),
+        if !can_ask() {
+            let reason = match request.runs_later {
+                true => "there is no terminal to ask at",
+                false => "there is no terminal to ask at; --yes agrees beforehand",
             };
+            return ApprovalAnswer::Refused { reason: reason.to_owned() };
         }
         let _turn = TERMINAL.lock().await;
         let sheet = Sheet::new(&Asked::new(&request));

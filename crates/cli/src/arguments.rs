@@ -115,6 +115,8 @@ pub enum Command {
     Audit(commands::audit::AuditArgs),
     /// Check the rules, try them, and ask why a call is judged as it is.
     Policy(commands::policy::PolicyArgs),
+    /// Confirm what the configuration executes, sends or opens.
+    Trust(commands::trust::TrustArgs),
     /// Show and set where test-driven work stands.
     State(commands::state::StateArgs),
     /// Append, read and verify events beside the files they are about.

@@ -90,7 +90,7 @@ fn answer(error: &clap::Error) -> ExitCode {
     } else {
         let _ = error.print();
         if error.kind() == clap::error::ErrorKind::InvalidSubcommand {
-            Printer::new(false).note("\nTo give an agent a task of one word, use `tgp run <TASK>`.");
+            Printer::new(false).lines("\nTo give an agent a task of one word, use `tgp run <TASK>`.");
         }
     }
     ExitCode::from(exit::USAGE)

@@ -1,4 +1,9 @@
 //! Everything that is printed goes through here: data to standard output, the rest to standard error.
+//!
+//! INVARIANT: nothing that came from a tool, a model, a remote, a file or a database acts on a terminal. What goes to
+//! one passes [`screened`], which lets our own colours through and shows everything else. Data for a program, on a
+//! standard output that is no terminal, stays as it is to the byte; standard error is always screened, because logs are
+//! read on terminals later.
 
 use std::cell::Cell;
 use std::io::{self, ErrorKind, IsTerminal, Write};
@@ -9,7 +14,7 @@ use tgp::contract::{ToolError, ToolResult};
 
 use crate::exit::Failure;
 use crate::screen::{self, Look};
-use crate::text::{hang, visible};
+use crate::text::{hang, json_on_terminal, screened, screened_line, single_line, table, visible};
 
 #[derive(Debug)]
 pub struct Printer {
@@ -85,19 +90,36 @@ impl Printer {
         if self.out.terminal { self.write(&visible(text)) } else { self.write(text) }
     }
 
-    /// A piece of text as it is, at once.
+    /// The same for data that comes in pieces.
+    pub fn data_writer(&self) -> DataWriter {
+        DataWriter { terminal: self.out.terminal, rest: Vec::new() }
+    }
+
+    /// A piece of the conversation's own screen, which moves the cursor itself and escapes what it shows.
     pub fn piece(&self, text: &str) {
         self.write(text);
     }
 
     /// One line of our own words.
     pub fn line(&self, text: &str) {
-        self.write(&format!("{text}\n"));
+        let text = format!("{text}\n");
+        if self.out.terminal { self.write(&screened(&text)) } else { self.write(&text) }
     }
 
     /// One JSON document.
     pub fn document(&self, value: &Value) {
-        self.line(&value.to_string());
+        let text = value.to_string();
+        self.write(&format!("{}\n", if self.out.terminal { json_on_terminal(&text) } else { text }));
+    }
+
+    /// Rows under their column names. At a terminal each row is one line, whatever the cells hold.
+    pub fn table(&self, columns: &[String], rows: &[Vec<String>]) {
+        if !self.out.terminal {
+            return self.write(&table(columns, rows));
+        }
+        let clean = |cells: &[String]| cells.iter().map(|cell| single_line(cell)).collect::<Vec<String>>();
+        let rows: Vec<Vec<String>> = rows.iter().map(|row| clean(row)).collect();
+        self.write(&table(&clean(columns), &rows));
     }
 
     /// A value for a person: text as it is, everything else as indented JSON.
@@ -111,12 +133,19 @@ impl Printer {
         }
     }
 
-    /// A line beside the data.
+    /// A line beside the data. It stays one line, whatever names it holds.
     pub fn note(&self, text: &str) {
-        let _ = writeln!(io::stderr(), "{text}");
+        let _ = writeln!(io::stderr(), "{}", screened_line(text));
     }
 
+    /// Lines beside the data: a screen, a difference, a log.
+    pub fn lines(&self, text: &str) {
+        let _ = writeln!(io::stderr(), "{}", screened(text));
+    }
+
+    /// A sentence that is a person's business, with nothing in it that acts on a terminal, colours included.
     pub fn warn(&self, text: &str) {
+        let text = single_line(text);
         self.note(&format!("{} {text}", self.paint_err(&Style::new().yellow().bold(), "warning:")));
     }
 
@@ -134,7 +163,7 @@ impl Printer {
             Failure::Error(shown) if self.json => self.failed(shown.error.clone()),
             Failure::Error(shown) => {
                 self.logs(shown.error.details.get("logs"));
-                self.note(screen::error(&shown.error, shown.source.as_deref(), self.err.look).trim_end());
+                self.lines(screen::error(&shown.error, shown.source.as_deref(), self.err.look).trim_end());
             }
             Failure::Silent(_) | Failure::Stopped => {}
             Failure::Interrupted => self.note("interrupted"),
@@ -159,7 +188,45 @@ impl Printer {
                 _ => Style::new().dim(),
             };
             let tag = self.paint_err(&style, &format!("[{level}]"));
-            self.note(&format!("{tag} {}", hang(&visible(&text(log, "text")), level.len() + 3)));
+            self.lines(&format!("{tag} {}", hang(&visible(&text(log, "text")), level.len() + 3)));
         }
+    }
+}
+
+/// Lines without an end that are kept back; a longer one is shown in parts.
+const MAX_REST_BYTES: usize = 1 << 20;
+
+/// Standard output for data: as it is for a program, with nothing that acts on a terminal for a person.
+#[derive(Debug)]
+pub struct DataWriter {
+    terminal: bool,
+    /// What a character may still be missing of.
+    rest: Vec<u8>,
+}
+
+impl DataWriter {
+    fn show(&mut self, until: usize) -> io::Result<()> {
+        let behind = self.rest.split_off(until.min(self.rest.len()));
+        let line = std::mem::replace(&mut self.rest, behind);
+        io::stdout().write_all(visible(&String::from_utf8_lossy(&line)).as_bytes())
+    }
+}
+
+impl Write for DataWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if !self.terminal {
+            return io::stdout().write(bytes);
+        }
+        self.rest.extend_from_slice(bytes);
+        let end = self.rest.iter().rposition(|byte| *byte == b'\n').map(|at| at + 1);
+        if let Some(until) = end.or_else(|| (self.rest.len() > MAX_REST_BYTES).then_some(self.rest.len())) {
+            self.show(until)?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.show(self.rest.len())?;
+        io::stdout().flush()
     }
 }

@@ -6,7 +6,7 @@ use tgp::contract::{Finding, Place, Severity, ToolError};
 use tgp::{Problem, Source};
 
 use crate::conversation::was_answered;
-use crate::text::wrap;
+use crate::text::{single_line, visible, wrap};
 
 /// How a screen looks where it is shown.
 #[derive(Clone, Copy, Debug)]
@@ -47,7 +47,7 @@ fn title(error: &ToolError, problems: &[String]) -> String {
     {
         message = short.to_owned();
     }
-    message
+    visible(&message)
 }
 
 /// The wrong fields, one line each.
@@ -66,7 +66,7 @@ fn problems(error: &ToolError) -> Vec<String> {
             path if path.is_empty() => text(problem, "message"),
             path => format!("{path}: {}", text(problem, "message")),
         };
-    problems.iter().map(line).collect()
+    problems.iter().map(line).map(|line| visible(&line)).collect()
 }
 
 /// Without a line of source there is nothing for the gutter to number.
@@ -81,7 +81,8 @@ pub fn finding(finding: &Finding, source: Option<&str>, look: Look) -> String {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
     };
-    let group = Group::with_title(level.primary_title(finding.message.as_str()).id(finding.rule.as_str()))
+    let title = level.primary_title(visible(&finding.message)).id(visible(&finding.rule));
+    let group = Group::with_title(title)
         .element(snippet(&finding.place, Some(&finding.end), source))
         .element(note(look, Level::NOTE, "why", &finding.reason))
         .element(note(look, Level::HELP, "help", &finding.fix));
@@ -94,7 +95,7 @@ pub fn problem(problem: &Problem, sources: &[Source], look: Look) -> String {
     let text =
         |file: &str| sources.iter().find(|source| source.path == file).map(|source| source.text.as_str());
     let source = text(&problem.place.file);
-    let mut group = Group::with_title(Level::ERROR.primary_title(problem.message.as_str()).id(problem.kind));
+    let mut group = Group::with_title(Level::ERROR.primary_title(visible(&problem.message)).id(problem.kind));
     let mut shown = snippet(&problem.place, Some(&end_of(&problem.place, problem.end_column)), source);
     for (place, end, label) in problem.labels.iter().filter(|(place, ..)| place.file == problem.place.file) {
         let Some(source) = source else { break };
@@ -124,7 +125,7 @@ fn end_of(place: &Place, column: u32) -> Place {
 fn note(look: Look, level: Level<'static>, name: &'static str, text: &str) -> Message<'static> {
     // The gutter of up to four digits, ` = `, the name and `: ` stand before the text.
     let width = look.width.map(|width| width.saturating_sub(4 + 3 + name.len() + 2));
-    level.with_name(name).message(wrap(text, width))
+    level.with_name(name).message(wrap(&visible(text), width))
 }
 
 fn renderer(look: Look) -> Renderer {
@@ -139,7 +140,9 @@ fn snippet(
     source: Option<&str>,
 ) -> Snippet<'static, Annotation<'static>> {
     let Some(source) = source else {
-        return Snippet::source(String::new()).path(place.to_string()).line_start(place.line as usize);
+        return Snippet::source(String::new())
+            .path(single_line(&place.to_string()))
+            .line_start(place.line as usize);
     };
     let start = offset(source, place.line, place.column);
     let end = end.map_or(start, |end| offset(source, end.line, end.column));
@@ -147,7 +150,7 @@ fn snippet(
     let next =
         source.get(start..).and_then(|rest| rest.chars().next()).map_or(start, |one| start + one.len_utf8());
     Snippet::source(source.to_owned())
-        .path(place.file.clone())
+        .path(single_line(&place.file))
         .annotation(AnnotationKind::Primary.span(start..end.max(next)))
 }
 

@@ -2,14 +2,22 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use async_trait::async_trait;
 
 use serde_json::Value;
 use tgp::contract::{Actor, Approver, CallContext, Code, Consent, TddMode, ToolCall, ToolError};
-use tgp::{AuditReader, BootOptions, Kernel, RefuseAll, Restarted, Runs, Sessions};
+use tgp::{
+    AuditReader, BootOptions, Confirmations, Environment, Kernel, RefuseAll, Restarted, Runs, SensitiveField,
+    Sessions, Trust, TrustPrompt,
+};
 
+use crate::approval;
 use crate::arguments::Global;
 use crate::exit::{Failure, ShownError};
 use crate::printer::Printer;
+use crate::text::{single_line, visible};
 
 /// Where bytecode is cached: `TGP_CACHE_DIR`, else the user's cache directory.
 const CACHE_VARIABLE: &str = "TGP_CACHE_DIR";
@@ -32,12 +40,54 @@ pub fn cache_directory() -> Option<PathBuf> {
         .or_else(|| variable("HOME").map(|home| home.join(".cache/tgp/bytecode")))
 }
 
+/// The environment of this process.
+pub fn environment() -> Environment {
+    Arc::new(|name| std::env::var(name).ok())
+}
+
 pub fn boot_options(directory: PathBuf) -> BootOptions {
+    let environment = environment();
+    let prompt = Arc::new(TerminalPrompt) as Arc<dyn TrustPrompt>;
     BootOptions {
         cache_directory: cache_directory(),
-        environment: Arc::new(|name| std::env::var(name).ok()),
+        trust: Trust::Confirmed(Confirmations::of_user(&environment, Some(prompt))),
+        environment,
         ..BootOptions::new(directory)
     }
+}
+
+/// Asks at the terminal for confirmations, and reports what was ignored without one.
+struct TerminalPrompt;
+
+/// Some commands read the configuration twice, and one warning is enough.
+static HAS_WARNED: AtomicBool = AtomicBool::new(false);
+
+#[async_trait]
+impl TrustPrompt for TerminalPrompt {
+    async fn confirm(&self, unconfirmed: &[SensitiveField]) -> bool {
+        if HAS_WARNED.load(Ordering::Relaxed) || !approval::can_ask() {
+            return false;
+        }
+        let text = format!(
+            "This project's configuration has fields that take effect only when you confirm them:\n{}",
+            shown_fields(unconfirmed)
+        );
+        approval::confirm(&text, "Confirm them?").await
+    }
+
+    fn ignored(&self, warning: &str) {
+        if !HAS_WARNED.swap(true, Ordering::Relaxed) {
+            Printer::new(false).warn(&visible(warning));
+        }
+    }
+}
+
+/// Fields as a person reads them before confirming them.
+pub fn shown_fields(fields: &[SensitiveField]) -> String {
+    let line = |field: &SensitiveField| {
+        format!("  {}  {}\n      {}\n", field.name, single_line(&field.value.to_string()), field.allows)
+    };
+    fields.iter().map(line).collect()
 }
 
 /// Boots the kernel of the command's directory, and says what it had to say meanwhile.
@@ -124,7 +174,8 @@ pub async fn restart_records(global: &Global, reason: &str) -> Result<Restarted,
     Ok(tgp::restart_records(&records_options(global)?, reason).await.map_err(ToolError::from)?)
 }
 
-fn records_options(global: &Global) -> Result<BootOptions, Failure> {
+/// What a command needs that reads a project without booting on it.
+pub fn records_options(global: &Global) -> Result<BootOptions, Failure> {
     Ok(BootOptions { config_file: global.config.clone(), ..boot_options(directory(global)?) })
 }
 

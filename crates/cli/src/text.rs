@@ -10,6 +10,71 @@ pub fn single_line(text: &str) -> String {
     escaped(text, |_| false)
 }
 
+/// What a terminal is given: our own colours pass, and whatever else a terminal would act on becomes a visible escape,
+/// wherever it came from. Ends of lines and tabs stay.
+pub fn screened(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('\u{1b}') {
+        shown.push_str(&visible(before));
+        match colour(after) {
+            Some((code, behind)) => {
+                shown.push('\u{1b}');
+                shown.push_str(code);
+                rest = behind;
+            }
+            None => {
+                push_escaped(&mut shown, '\u{1b}', |_| false);
+                rest = after;
+            }
+        }
+    }
+    shown.push_str(&visible(rest));
+    shown
+}
+
+/// The same on one line.
+pub fn screened_line(text: &str) -> String {
+    screened(text).replace('\n', "\\n").replace('\t', "\\t")
+}
+
+/// Longer sequences are not ours.
+const MAX_COLOUR_BYTES: usize = 16;
+
+/// What follows an escape character, when it is a colour or a weight that our screens use: nothing that hides text,
+/// turns it round or makes it blink.
+fn colour(after: &str) -> Option<(&str, &str)> {
+    let end = after.find('m').filter(|end| *end < MAX_COLOUR_BYTES)?;
+    let (code, behind) = (after.get(..=end)?, after.get(end + 1..)?);
+    let numbers = code.strip_prefix('[')?.strip_suffix('m')?;
+    let parsed: Vec<u8> = numbers
+        .split(';')
+        .map(|number| if number.is_empty() { Ok(0) } else { number.parse() })
+        .collect::<Result<_, _>>()
+        .ok()?;
+    let is_ours = match parsed.as_slice() {
+        [38, 5, _] => true,
+        numbers => numbers.iter().all(|number| matches!(number, 0..=4 | 22..=24 | 30..=37 | 39 | 90..=97)),
+    };
+    is_ours.then_some((code, behind))
+}
+
+/// A JSON document for a terminal: what acts on one is written as JSON escapes it, so that it stays the same document.
+pub fn json_on_terminal(document: &str) -> String {
+    let mut shown = String::with_capacity(document.len());
+    for character in document.chars() {
+        if is_unseen(character) {
+            let mut units = [0; 2];
+            for unit in character.encode_utf16(&mut units) {
+                shown.push_str(&format!("\\u{unit:04x}"));
+            }
+        } else {
+            shown.push(character);
+        }
+    }
+    shown
+}
+
 /// The same for what a model says. Characters that only shape their neighbours, as in emoji and in some scripts, stay:
 /// nobody agrees to anything by this text. Each character is looked at alone, so a text may come in pieces.
 pub fn spoken(text: &str) -> String {
@@ -164,6 +229,34 @@ mod tests {
         assert_eq!(visible("a\tb\nc é 漢"), "a\tb\nc é 漢");
         assert_eq!(visible("\u{1b}[2J\u{7}\r"), "\\u{1b}[2J\\u{7}\\u{d}");
         assert_eq!(visible("\u{9b}x\u{202e}y\u{200b}z"), "\\u{9b}x\\u{202e}y\\u{200b}z");
+    }
+
+    #[test]
+    fn only_our_own_colours_pass_to_a_terminal() {
+        assert_eq!(
+            screened("\u{1b}[33;1mwarning:\u{1b}[0m a\nb\tc"),
+            "\u{1b}[33;1mwarning:\u{1b}[0m a\nb\tc"
+        );
+        assert_eq!(screened("\u{1b}[38;5;12mx\u{1b}[m"), "\u{1b}[38;5;12mx\u{1b}[m");
+        for hostile in [
+            "\u{1b}[2J",
+            "\u{1b}[8mx",
+            "\u{1b}]0;t\u{7}",
+            "\u{1b}",
+            "\u{1b}[31",
+            "\u{1b}[1;7m",
+            "\u{9b}31m",
+            "\r",
+            "\u{202e}",
+        ] {
+            let shown = screened(hostile);
+            assert!(!shown.chars().any(is_unseen), "{shown:?}");
+        }
+        assert_eq!(screened_line("a\nb"), "a\\nb");
+        assert_eq!(
+            json_on_terminal("{\"a\":\"\u{9b}\u{202e}\u{e0041}\"}"),
+            "{\"a\":\"\\u009b\\u202e\\udb40\\udc41\"}"
+        );
     }
 
     #[test]

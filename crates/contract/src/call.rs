@@ -106,14 +106,31 @@ pub enum Actor {
     Tool(RelativePath),
 }
 
-/// Whether the caller has agreed to the effects of a call already.
+/// Which approvals of a call are settled before it is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Consent {
-    /// A person typed this very command, or passed `--yes`.
+    /// A person typed this very command: every approval of this call is settled. Of the calls it makes while it runs only
+    /// the default approvals are.
     Given,
-    /// Somebody must be asked before anything but a read.
+    /// A person passed `--yes`: every approval of this call and of the calls it makes is settled.
+    Everything,
+    /// A running tool makes the call, and the tool itself was let through: the default approvals are settled. A rule that
+    /// asks is asked for this call.
+    Outer,
+    /// Everything but a read needs an approval.
     Ask,
+}
+
+impl Consent {
+    /// What holds for a call that a running tool makes.
+    #[must_use]
+    pub fn for_inner_calls(self) -> Self {
+        match self {
+            Self::Everything => Self::Everything,
+            Self::Given | Self::Outer | Self::Ask => Self::Outer,
+        }
+    }
 }
 
 /// Everything a call carries besides its arguments.

@@ -58,6 +58,19 @@ impl ToolError {
         self
     }
 
+    /// The same without long texts: an error may name a value that the caller has sent, but never repeats it whole.
+    /// Details of errors that are not about arguments, such as the output of a command, are left as they are.
+    #[must_use]
+    pub fn bounded(mut self) -> Self {
+        if matches!(self.code, Code::Validation | Code::NotFound | Code::Policy | Code::Permission) {
+            cut(&mut self.message, MAX_ARGUMENT_TEXT);
+            self.details.values_mut().for_each(cut_all);
+        } else {
+            cut(&mut self.message, MAX_MESSAGE);
+        }
+        self
+    }
+
     /// The place, when one was given.
     #[must_use]
     pub fn place_of(&self) -> Option<Place> {
@@ -68,5 +81,32 @@ impl ToolError {
     #[must_use]
     pub fn help_of(&self) -> Option<&str> {
         self.details.get("help").and_then(Value::as_str)
+    }
+}
+
+/// The longest text of an error about arguments.
+const MAX_ARGUMENT_TEXT: usize = 4 << 10;
+/// The longest message of any error.
+const MAX_MESSAGE: usize = 64 << 10;
+/// What is kept of a longer text.
+const KEPT_TEXT: usize = 1 << 10;
+
+/// Cuts a text that is longer than `most` bytes, and says how long it was.
+fn cut(text: &mut String, most: usize) {
+    let length = text.len();
+    if length > most {
+        text.truncate(text.floor_char_boundary(KEPT_TEXT));
+        // What was truncated stays reserved otherwise.
+        text.shrink_to_fit();
+        text.push_str(&format!("… [{length} bytes in all]"));
+    }
+}
+
+fn cut_all(value: &mut Value) {
+    match value {
+        Value::String(text) => cut(text, MAX_ARGUMENT_TEXT),
+        Value::Array(items) => items.iter_mut().for_each(cut_all),
+        Value::Object(fields) => fields.values_mut().for_each(cut_all),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }

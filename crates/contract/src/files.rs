@@ -1,5 +1,7 @@
 //! One trait for every file system a tool or the kernel may see.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{Code, PathError, RelativePath, ToolError};
@@ -23,10 +25,11 @@ pub struct Entry {
     pub size: u64,
 }
 
-/// One change of a batch.
+/// One change of a batch. Copies of it share the content: a change is judged, shown and applied by several parts of the
+/// kernel, and each of them holding its own copy of a large file would multiply the memory a caller can make it use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    Write { path: RelativePath, content: Vec<u8> },
+    Write { path: RelativePath, content: Arc<[u8]> },
     Remove { path: RelativePath },
 }
 
@@ -35,6 +38,15 @@ impl Change {
     pub fn path(&self) -> &RelativePath {
         match self {
             Self::Write { path, .. } | Self::Remove { path } => path,
+        }
+    }
+
+    /// The bytes that the file has afterwards; `None` when it is removed.
+    #[must_use]
+    pub fn content(&self) -> Option<&[u8]> {
+        match self {
+            Self::Write { content, .. } => Some(content),
+            Self::Remove { .. } => None,
         }
     }
 }
@@ -139,7 +151,7 @@ pub trait FileSystem: Send + Sync {
     /// # Errors
     /// As [`FileSystem::apply`].
     fn write(&self, path: &RelativePath, content: &[u8]) -> Result<(), FsError> {
-        self.apply(&[Change::Write { path: path.clone(), content: content.to_vec() }])
+        self.apply(&[Change::Write { path: path.clone(), content: content.into() }])
     }
 
     /// Removes one file.

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::{
     Access, CallContext, CallRecord, Change, RelativePath, Root, Target, ToolCall, ToolDefinition, ToolError,
+    Visibility,
 };
 
 /// The gates of the router, in the order a call meets them.
@@ -61,21 +62,53 @@ pub trait Gate: Send + Sync {
         Verdict::Allow { rule: "none".to_owned() }
     }
 
+    /// Judges changes of files that run later, outside of any jail: hooks, pipelines, task lists, the next agent's
+    /// instructions. They are the targets of the request. Where the verdict is to ask, a person has to see the change
+    /// itself, whatever was agreed to beforehand.
+    async fn judge_runs_later(&self, _request: GateRequest<'_>) -> Verdict {
+        Verdict::Allow { rule: "none".to_owned() }
+    }
+
+    /// Judges what a running call goes on to, before it does: the next stop of a redirect. The request has the arguments and
+    /// the targets that a call of its own would have. A gate that counts calls must not count one for it.
+    async fn judge_further(&self, request: GateRequest<'_>) -> Verdict {
+        self.judge(request).await
+    }
+
     /// Whether it judges the contents that a call would leave in the project. Then a write is tried without effect, and
     /// what would come of it is shown to [`Gate::judge_changes`] before the write may happen.
     async fn wants_contents(&self, _request: GateRequest<'_>) -> bool {
         false
     }
 
-    /// What else of the project a call's change would reach, for whoever is asked to agree to it.
-    async fn reach(&self, _request: GateRequest<'_>) -> Option<Value> {
+    /// What else of the project a call's change would reach, for whoever is asked to agree to it: as much of it as the
+    /// caller may see.
+    async fn reach(&self, _request: GateRequest<'_>, _visible: &Visibility) -> Option<Value> {
         None
     }
 
+    /// The error of its own denial as the caller may read it. A gate judges by files that the caller may not see; what
+    /// it says of them must name none of them.
+    async fn conceal(&self, _request: GateRequest<'_>, error: ToolError, _visible: &Visibility) -> ToolError {
+        error
+    }
+
     /// What a running call may see and touch besides what its arguments name: asked for every file that a search, a
-    /// command or a forged tool comes across. `None` when the gate has nothing against any file.
+    /// command or a forged tool comes across. `None` when the gate has nothing against any file. The targets of the
+    /// request are those that a rule wanted to be asked about, and somebody has agreed to.
     async fn file_filter(&self, _request: GateRequest<'_>) -> Option<FileFilter> {
         None
+    }
+
+    /// Whether it may have something against a file that a running call writes or deletes below a directory, whatever the
+    /// file is called. Where no gate has, the files are not judged one by one. In doubt it may.
+    async fn may_restrict_below(
+        &self,
+        request: GateRequest<'_>,
+        _root: Root,
+        _directory: &RelativePath,
+    ) -> bool {
+        self.file_filter(request).await.is_some()
     }
 
     /// Tells what became of a call that reached the gates, whether it ran, was refused or was cancelled. Must return
@@ -95,6 +128,8 @@ pub struct ApprovalRequest<'a> {
     /// What a dry run of a write would answer: its difference, or the rows it would change. `None` where a tool has to
     /// run to know, and where it cannot tell.
     pub preview: Option<Value>,
+    /// The call changes files that run later: neither `--yes` nor an earlier agreement covers it.
+    pub runs_later: bool,
     /// Who uses what is about to change, as far as a gate knows: no part of the effect, hence not of the hash.
     pub reach: Option<Value>,
     /// SHA-256 of everything above that decides the effect. An agreement holds for what has this hash, and for nothing

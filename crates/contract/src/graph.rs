@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{Change, ToolError};
+use crate::{Change, ToolError, Visibility};
 
 /// A read-only question in Cypher.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -18,6 +18,10 @@ pub struct GraphQuestion {
     /// none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
+    /// Which files whoever asks may see. What belongs to others is left out before anything is matched. No wire
+    /// carries it: it is the kernel's word on the caller.
+    #[serde(skip)]
+    pub visible: Visibility,
 }
 
 impl GraphQuestion {
@@ -35,6 +39,13 @@ impl GraphQuestion {
     #[must_use]
     pub fn at(mut self, commit: impl Into<String>) -> Self {
         self.commit = Some(commit.into());
+        self
+    }
+
+    /// The same question, asked by a caller who sees no more than this.
+    #[must_use]
+    pub fn seen_by(mut self, visible: &Visibility) -> Self {
+        self.visible = visible.clone();
         self
     }
 }
@@ -94,6 +105,14 @@ pub trait Graph: Send + Sync {
     /// `EVALIDATION` with line, column and a suggestion for a query that cannot be used, `ENOTFOUND` for a commit that
     /// was not ingested.
     async fn query(&self, question: GraphQuestion) -> Result<GraphAnswer, ToolError>;
+
+    /// Whether the graph has, at any commit, anything that may not be seen so.
+    ///
+    /// # Errors
+    /// When that cannot be found out.
+    async fn hides(&self, visible: &Visibility) -> Result<bool, ToolError> {
+        Ok(!visible.is_everything())
+    }
 
     /// Asks about the files as they are, and about the same files with `changes` made, which are not made. Answers both
     /// for each question, in order.

@@ -30,6 +30,9 @@ pub struct FileEffect {
     /// SHA-256 of the unified diff, where whoever changed the file has seen both contents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
+    /// Whether the file can be executed afterwards, where the call has changed that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub executable: Option<bool>,
     /// The id of the chronicle's event about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event: Option<String>,
@@ -39,7 +42,7 @@ impl FileEffect {
     /// A change of which no event is written yet.
     #[must_use]
     pub fn new(root: Root, path: RelativePath, before: Option<String>, after: Option<String>) -> Self {
-        Self { root, path, before, after, diff: None, event: None }
+        Self { root, path, before, after, diff: None, executable: None, event: None }
     }
 }
 

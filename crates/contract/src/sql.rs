@@ -42,6 +42,31 @@ impl SqlParams {
 pub struct SqlStatement {
     pub sql: String,
     pub params: SqlParams,
+    /// What the gates were shown of it. A database that finds out more when it compiles the statement refuses it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judged: Option<SqlClass>,
+}
+
+/// What a statement does, found out without running it. Gates decide by it, so a doubt makes it stricter.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SqlClass {
+    /// Its verbs in lower case, such as `select` or `drop`. [`UNKNOWN_KIND`] among them means that it may have any other.
+    pub kinds: Vec<String>,
+    /// True when it certainly changes nothing, neither in the database nor outside of it, provided that it runs in a
+    /// read-only transaction.
+    pub reads: bool,
+}
+
+/// The kind of a statement that may be of any kind.
+pub const UNKNOWN_KIND: &str = "unknown";
+
+impl SqlClass {
+    /// Whether a statement that turned out to have `kinds` is one that was judged as this.
+    #[must_use]
+    pub fn covers(&self, kinds: &[String]) -> bool {
+        let is_known = |kind: &String| self.kinds.contains(kind);
+        self.kinds.iter().any(|kind| kind == UNKNOWN_KIND) || kinds.iter().all(is_known)
+    }
 }
 
 /// What a statement gave. Values are exact: a 64-bit integer outside ±2^53 and every decimal is a string, bytes are
@@ -71,6 +96,12 @@ pub trait Database: Send + Sync {
     /// The SQL it speaks: `sqlite`, `postgresql`, `mysql`, or another name.
     fn dialect(&self) -> &str;
 
+    /// What a statement would do if it were the next one. Nothing of it is run. `None` when this database cannot say;
+    /// then its text is all that is known of it.
+    async fn inspect(&self, _sql: &str) -> Option<SqlClass> {
+        None
+    }
+
     /// # Errors
     /// `ESQL` when there is no connection to be had in time.
     async fn begin(&self, access: SqlAccess) -> Result<Box<dyn SqlTransaction>, ToolError>;
@@ -85,6 +116,11 @@ pub trait SqlTransaction: Send {
     /// # Errors
     /// `ESQL` with the database's own code as `details.sqlCode`, and the place where there is one.
     async fn execute(&mut self, statement: &SqlStatement) -> Result<SqlAnswer, ToolError>;
+
+    /// As [`Database::inspect`], with the tables that this transaction has made so far.
+    async fn inspect(&mut self, _sql: &str) -> Option<SqlClass> {
+        None
+    }
 
     /// Marks a point to return to. Points nest.
     ///

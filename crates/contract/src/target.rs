@@ -42,10 +42,14 @@ pub enum Target {
     },
     /// The network as a whole: a process that may reach any host.
     Network,
-    /// A statement for the database; `kinds` are its verbs in lower case, such as `select` or `drop`.
+    /// A statement for the database; `kinds` are its verbs in lower case, such as `select` or `drop`, and `unknown`
+    /// when it may have any other.
     Statement {
         sql: String,
         kinds: Vec<String>,
+        /// It certainly changes nothing; see [`SqlClass::reads`](crate::SqlClass::reads).
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        reads: bool,
     },
     /// A command line for a shell.
     Command {

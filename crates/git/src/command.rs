@@ -7,8 +7,11 @@ use std::time::Duration;
 
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
+use rustix::process::{Resource, Rlimit, prlimit};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Command;
+
+use crate::FetchLimits;
 
 /// `ls-remote` and `push` answer in lines for a handful of references.
 const MAX_STDOUT_BYTES: usize = 1 << 20;
@@ -22,6 +25,8 @@ pub(crate) struct Invocation {
     pub(crate) environment: Vec<(String, OsString)>,
     pub(crate) directory: PathBuf,
     pub(crate) limit: Duration,
+    /// What the process and those that it starts may take.
+    pub(crate) most: FetchLimits,
 }
 
 #[derive(Debug)]
@@ -70,6 +75,9 @@ pub(crate) async fn run(invocation: Invocation) -> Result<Finished, CommandError
     let mut child = command.spawn().map_err(CommandError::Start)?;
     let leader = child.id().and_then(|id| i32::try_from(id).ok()).map(Pid::from_raw);
     let mut group = Group(leader);
+    // Its own children inherit the limits; it starts them only when it has heard from the remote.
+    limit(leader, Resource::Fsize, invocation.most.received_bytes)?;
+    limit(leader, Resource::Data, invocation.most.memory_bytes)?;
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let work = async {
         let (stdout, stderr) = tokio::join!(bounded(stdout), tail(stderr));
@@ -85,6 +93,18 @@ pub(crate) async fn run(invocation: Invocation) -> Result<Finished, CommandError
         group.0 = None;
     }
     finished
+}
+
+/// Limits a process that was just started. One that is gone already needs no limit.
+fn limit(leader: Option<Pid>, resource: Resource, most: u64) -> Result<(), CommandError> {
+    let Some(process) = leader.and_then(|leader| rustix::process::Pid::from_raw(leader.as_raw())) else {
+        return Ok(());
+    };
+    let limits = Rlimit { current: Some(most), maximum: Some(most) };
+    match prlimit(Some(process), resource, limits) {
+        Ok(_) | Err(rustix::io::Errno::SRCH) => Ok(()),
+        Err(error) => Err(CommandError::Start(error.into())),
+    }
 }
 
 async fn bounded(pipe: Option<impl AsyncRead + Unpin>) -> Result<String, CommandError> {

@@ -14,6 +14,7 @@ use git2::{ObjectType, Oid, Repository, Tree};
 use nix::fcntl::OFlag;
 use tgp_contract::ToolError;
 
+use crate::bounds::{Budget, Stop};
 use crate::failure::{At, Doing};
 
 /// Beyond this number one sync of the whole disk is cheaper.
@@ -88,6 +89,7 @@ fn new_objects(
     for known in known.iter().filter(|known| repo.find_commit(**known).is_ok()) {
         walk.hide(*known).doing(READING)?;
     }
+    let mut budget = Budget::new();
     for (count, id) in walk.enumerate() {
         if count >= MAX_COMMITS {
             return Ok(false);
@@ -99,7 +101,11 @@ fn new_objects(
             _ => Some(commit.parent(0).and_then(|parent| parent.tree()).doing(READING)?),
         };
         let tree = commit.tree().doing(READING)?;
-        new_in_tree(repo, base.as_ref(), &tree, found)?;
+        match new_in_tree(repo, base.as_ref(), &tree, &mut budget, found) {
+            Ok(()) => {}
+            Err(Stop::Limit(_)) => return Ok(false),
+            Err(Stop::Failed(error)) => return Err(error),
+        }
     }
     Ok(true)
 }
@@ -109,12 +115,14 @@ fn new_in_tree(
     repo: &Repository,
     base: Option<&Tree<'_>>,
     tree: &Tree<'_>,
+    budget: &mut Budget,
     found: &mut dyn FnMut(Oid),
-) -> Result<(), ToolError> {
+) -> Result<(), Stop> {
     if base.is_some_and(|base| base.id() == tree.id()) {
         return Ok(());
     }
     found(tree.id());
+    budget.take(tree.len(), b"")?;
     for entry in tree {
         let old = base.and_then(|base| base.get_name_bytes(entry.name_bytes()));
         if old.as_ref().is_some_and(|old| old.id() == entry.id()) {
@@ -125,7 +133,7 @@ fn new_in_tree(
                 let old = old.filter(|old| old.kind() == Some(ObjectType::Tree));
                 let old = old.map(|old| repo.find_tree(old.id())).transpose().doing(READING)?;
                 let new = repo.find_tree(entry.id()).doing(READING)?;
-                new_in_tree(repo, old.as_ref(), &new, found)?;
+                new_in_tree(repo, old.as_ref(), &new, budget, found)?;
             }
             Some(ObjectType::Blob) => found(entry.id()),
             _ => {}

@@ -8,6 +8,7 @@ use git2::{FileMode, Oid};
 use tgp_contract::{Code, RelativePath, ToolError};
 
 use crate::Conflict;
+use crate::bounds;
 use crate::durable::secure;
 use crate::failure::{At, Doing};
 use crate::journal::Journal;
@@ -205,7 +206,7 @@ impl Local {
             return Ok(false);
         }
         let executable = if new.is_executable() { Executable::Yes } else { Executable::No };
-        let content = self.repo.find_blob(new.id).doing("cannot read an object")?;
+        let content = bounds::blob(&self.repo, new.id, &change.path)?;
         self.worktree.write(path, content.content(), executable)?;
         Ok(true)
     }
@@ -238,7 +239,7 @@ impl Local {
         }
         // The open repository may have the broken one in memory.
         self.repo = open_repository(&self.context).doing("cannot open the tool repository")?;
-        let files = rebase::files(&self.tree(self.head()?)?)?;
+        let files = bounds::files(&self.repo, self.tree(self.head()?)?.id())?;
         let mut index = self.repo.index().doing(DOING)?;
         index.clear().doing(DOING)?;
         for (path, entry) in files {

@@ -6,6 +6,7 @@ use std::path::Path;
 use git2::{Commit, Oid, Repository, Revwalk, Sort};
 use tgp_contract::{RelativePath, ToolError};
 
+use crate::bounds::{self, Stop};
 use crate::failure::Doing;
 use crate::local::{Context, open_repository};
 use crate::names::request_branch;
@@ -79,7 +80,7 @@ fn requested_versions(
             break;
         }
         let commit = repo.find_commit(id.doing(READING)?).doing(READING)?;
-        let own = rebase::entry(&commit.tree().doing(READING)?, place)?;
+        let own = bounds::entry_at(repo, commit.tree_id(), place)?;
         if own.is_some() && own == merged {
             break;
         }
@@ -103,19 +104,25 @@ fn version(
     path: Option<&RelativePath>,
     pushed: Option<bool>,
 ) -> Result<Option<Version>, ToolError> {
-    let tree = commit.tree().doing(READING)?;
+    let tree = commit.tree_id();
     let base = match commit.parent_count() {
         0 => None,
-        _ => Some(commit.parent(0).and_then(|parent| parent.tree()).doing(READING)?),
+        _ => Some(commit.parent(0).doing(READING)?.tree_id()),
     };
     if let Some(path) = path {
         let path = Path::new(path.as_str());
-        let old = base.as_ref().map(|base| rebase::entry(base, path)).transpose()?.flatten();
-        if old == rebase::entry(&tree, path)? {
+        let old = base.map(|base| bounds::entry_at(repo, base, path)).transpose()?.flatten();
+        if old == bounds::entry_at(repo, tree, path)? {
             return Ok(None);
         }
     }
-    let changes = rebase::changes(repo, base.as_ref(), Some(&tree))?;
+    let mut changes = Vec::new();
+    match bounds::compare(repo, base, Some(tree), &mut changes) {
+        // A commit of any size is listed, with the first of its files.
+        Ok(()) | Err(Stop::Limit(_)) => {}
+        Err(Stop::Failed(error)) => return Err(error),
+    }
+    changes.sort_by(|one, other| one.path.cmp(&other.path));
     let author = commit.author();
     Ok(Some(Version {
         commit: commit.id().to_string(),

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use git2::Oid;
 use tgp_contract::{Code, RelativePath, ToolError};
 
+use crate::bounds::{self, Stop};
 use crate::failure::At;
 use crate::follow::Uncommitted;
 use crate::local::Local;
@@ -54,11 +55,15 @@ impl Inner {
         let (outcome, conflicts) = match self.boot(network).await? {
             None => (HydrateOutcome::Unchanged, Vec::new()),
             Some(Pull::Unborn) => (HydrateOutcome::Local, Vec::new()),
+            // A start goes on with what is here, also where that is nothing.
+            Some(Pull::Offline(Unreachable { why, missing: Missing::Room })) => {
+                (HydrateOutcome::Refused { why }, Vec::new())
+            }
             Some(Pull::Offline(Unreachable { why, missing })) => {
                 if self.local(|local| is_empty(local)).await? {
                     let message = format!("the tools cannot be fetched from {}: {why}", network.endpoint.url);
                     return Err(ToolError::new(Code::Git, message).help(match missing {
-                        Missing::Remote => {
+                        Missing::Remote | Missing::Room => {
                             "check the network, `git.url` and the token; `tgp init` starts without it"
                         }
                         Missing::Git => {
@@ -122,9 +127,9 @@ impl Inner {
             Ok(tips) => tips.into_iter().next().flatten(),
         };
         let Some(tip) = tip else { return Ok(Pull::Unborn) };
-        let is_here = self.local(move |local| Ok(local.repo.find_commit(tip).is_ok())).await?;
+        let is_here = self.local(move |local| local.has_object(tip)).await?;
         if is_here {
-            return self.take_in(tip, None).await.map(Pull::Done);
+            return self.take_in(network, tip, None).await;
         }
         self.fetch_and_take_in(network, lane).await
     }
@@ -140,7 +145,7 @@ impl Inner {
         match network.fetch(&[&branch], &haves, depth).await {
             Err(why) => Ok(Pull::Offline(why)),
             Ok(fetched) => match fetched.tips.first() {
-                Some(tip) => self.take_in(*tip, fetched.shallow).await.map(Pull::Done),
+                Some(tip) => self.take_in(network, *tip, fetched.shallow).await,
                 None => Ok(Pull::Unborn),
             },
         }
@@ -163,15 +168,29 @@ impl Inner {
         .await
     }
 
-    async fn take_in(&self, tip: Oid, shallow: Option<Vec<u8>>) -> Result<Integrated, ToolError> {
+    async fn take_in(
+        &self,
+        network: &Network,
+        tip: Oid,
+        shallow: Option<Vec<u8>>,
+    ) -> Result<Pull, ToolError> {
         let done = self
             .local(move |local| {
+                // Also of what is refused: its objects are here, and git has to know that they have no parents.
                 local.note_shallow(shallow.as_deref())?;
-                local.integrate(tip)
+                match local.check_incoming(tip)? {
+                    Some(why) => Ok(Err(why)),
+                    None => local.integrate(tip).map(Ok),
+                }
             })
             .await?;
-        self.remember_set_aside(done.set_aside.clone());
-        Ok(done)
+        Ok(match done {
+            Ok(done) => {
+                self.remember_set_aside(done.set_aside.clone());
+                Pull::Done(done)
+            }
+            Err(why) => Pull::Offline(Unreachable { why: network.shown(&why), missing: Missing::Room }),
+        })
     }
 }
 
@@ -190,6 +209,24 @@ impl Local {
             crate::failure::Failure::Git { doing: "cannot open the tool repository", source }
         })?;
         Ok(())
+    }
+
+    /// Why a version of the remote is not taken over: it exceeds a limit. One that is here already was looked at.
+    pub(crate) fn check_incoming(&self, tip: Oid) -> Result<Option<String>, ToolError> {
+        let (head, known) = (self.head()?, self.tracking(&self.context.branch)?);
+        if head == Some(tip) || known == Some(tip) {
+            return Ok(None);
+        }
+        let known: Vec<Oid> = head.into_iter().chain(known).collect();
+        match bounds::check_version(&self.repo, tip, &known) {
+            Ok(()) => Ok(None),
+            Err(Stop::Failed(error)) => Err(error),
+            Err(Stop::Limit(exceeded)) => Ok(Some(format!(
+                "the remote's version {} was not taken over: {exceeded}; remove that from the remote's branch, the \
+                 tools here stay as they are",
+                crate::report::short(&tip.to_string()),
+            ))),
+        }
     }
 
     /// Brings the branch to `theirs` with our own commits on top.

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use tgp_contract::{Code, RelativePath, ToolError};
 
-use crate::failure::Doing;
+use crate::bounds;
 use crate::local::Local;
 use crate::names::{is_tool, request_branch, writable};
-use crate::rebase::{self, Entry};
+use crate::rebase::Entry;
 use crate::worktree::{Executable, Refusal, Standing};
 use crate::{PersistFile, Verb, Work};
 
@@ -30,7 +30,7 @@ pub(crate) struct Leftovers {
 pub(crate) fn leftovers(local: &Local) -> Result<Leftovers, ToolError> {
     let tree = local.tree(local.head()?)?;
     let (plain, other): (Vec<_>, Vec<_>) =
-        rebase::files(&tree)?.into_iter().partition(|(_, entry)| entry.is_plain());
+        bounds::files(&local.repo, tree.id())?.into_iter().partition(|(_, entry)| entry.is_plain());
     let mut committed: BTreeMap<RelativePath, Entry> =
         plain.into_iter().filter_map(|(path, entry)| writable(&path).map(|path| (path, entry))).collect();
     committed.remove(local.context.derived.path());
@@ -122,7 +122,7 @@ impl Local {
         let (mut tools, mut others) = (0_usize, 0_usize);
         for (path, entry) in vanished {
             let executable = if entry.is_executable() { Executable::Yes } else { Executable::No };
-            let content = self.repo.find_blob(entry.id).doing("cannot read an object")?;
+            let content = bounds::blob(&self.repo, entry.id, Path::new(path.as_str()))?;
             match self.worktree.write(path, content.content(), executable) {
                 Ok(()) if is_tool(path) => tools += 1,
                 Ok(()) => others += 1,

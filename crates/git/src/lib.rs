@@ -8,6 +8,7 @@
 mod anchor;
 mod anchor_note;
 mod anchor_push;
+mod bounds;
 mod command;
 mod deliver;
 mod durable;
@@ -28,6 +29,7 @@ mod options;
 mod persist;
 mod provider;
 mod rebase;
+mod received;
 mod remote;
 mod repair;
 mod report;
@@ -40,8 +42,8 @@ pub use anchor::RepositoryAnchor;
 pub use edit::Edit;
 pub use memory::Memory;
 pub use options::{
-    Author, DerivedFile, MemoryOptions, PersistFile, Snapshot, SnapshotFile, Strategy, Surroundings,
-    Timeouts, Verb, Work,
+    Author, DerivedFile, FetchLimits, MemoryOptions, PersistFile, Snapshot, SnapshotFile, Strategy,
+    Surroundings, Timeouts, Verb, Work,
 };
 pub use remote::{Provider, Remote};
 pub use report::{

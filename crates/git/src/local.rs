@@ -149,6 +149,11 @@ impl Local {
         Ok(found)
     }
 
+    /// Whether an object is here. It is not read: one that a remote names may be of any size.
+    pub(crate) fn has_object(&self, id: Oid) -> Result<bool, ToolError> {
+        Ok(self.repo.odb().doing("cannot read an object")?.exists(id))
+    }
+
     /// True when `commit` is `tip` or one of its ancestors.
     pub(crate) fn has(&self, tip: Oid, commit: Oid) -> Result<bool, ToolError> {
         if tip == commit {

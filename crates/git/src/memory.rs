@@ -108,6 +108,7 @@ impl Memory {
             sieve: sieve.clone(),
             surroundings: options.surroundings,
             timeouts: options.timeouts,
+            limits: options.limits,
             git: context.git(),
             state: context.state(),
             offline: Offline::new(&context.state(), context.clock),

@@ -19,18 +19,20 @@ use crate::anchor_push::refspec;
 use crate::command::{CommandError, Finished, Invocation, run};
 use crate::failure::{At, blocking};
 use crate::offline::Offline;
+use crate::received::{exceeded, remove_unfinished, unfinished_packs};
 use crate::remote::{Endpoint, Transport};
 use crate::repair::BENCH_PREFIX;
 use crate::secret::Sieve;
-use crate::{Surroundings, Timeouts};
+use crate::{FetchLimits, Surroundings, Timeouts};
 
 /// The file in a folder of objects that names another one to look in.
 pub(crate) const BORROWED: &str = "info/alternates";
 /// A sentence for a person; servers send essays.
 const MAX_WHY_CHARS: usize = 300;
 const BENCH_CONFIG: &str = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n\thooksPath = /dev/null\n\
-    [credential]\n\thelper =\n[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n\
-    [transfer]\n\tcredentialsInUrl = die\n[submodule]\n\trecurse = false\n";
+    \tbigFileThreshold = 8m\n\tdeltaBaseCacheLimit = 32m\n[credential]\n\thelper =\n[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n\
+    [transfer]\n\tcredentialsInUrl = die\n[submodule]\n\trecurse = false\n\
+    [pack]\n\tthreads = 2\n";
 
 /// The remote and the means to reach it.
 #[derive(Clone)]
@@ -39,6 +41,7 @@ pub(crate) struct Network {
     pub(crate) sieve: Sieve,
     pub(crate) surroundings: Surroundings,
     pub(crate) timeouts: Timeouts,
+    pub(crate) limits: FetchLimits,
     pub(crate) git: PathBuf,
     pub(crate) state: PathBuf,
     pub(crate) offline: Offline,
@@ -71,6 +74,8 @@ pub(crate) enum Missing {
     Remote,
     /// The program `git`.
     Git,
+    /// Room here: what the remote has exceeds a limit.
+    Room,
 }
 
 /// What came with a fetch.
@@ -208,7 +213,9 @@ impl Network {
         depth: Depth,
     ) -> Result<Fetched, Unreachable> {
         let fetched = self.receive(branches, haves, depth).await;
-        self.remember(fetched.as_ref().err().map(|unreachable| unreachable.why.as_str()));
+        // A remote that sends too much was reached.
+        let away = fetched.as_ref().err().filter(|unreachable| unreachable.missing != Missing::Room);
+        self.remember(away.map(|unreachable| unreachable.why.as_str()));
         fetched
     }
 
@@ -231,9 +238,21 @@ impl Network {
         for (number, branch) in branches.iter().enumerate() {
             arguments.push(format!("+refs/heads/{branch}:refs/incoming/{number}").into());
         }
-        let answer = self.git(&bench, arguments, self.timeouts.transfer).await?;
-        if !answer.is_success {
-            return Err(Unreachable::remote(self.why(&answer.stderr)));
+        let before = unfinished_packs(&self.git);
+        let answer = self.git(&bench, arguments, self.timeouts.transfer).await;
+        let is_success = matches!(&answer, Ok(answer) if answer.is_success);
+        let mut received = 0;
+        if !is_success {
+            let (git, root) = (self.git.clone(), self.state.clone());
+            let removed = blocking(move || Ok(remove_unfinished(&git, &root, &before))).await;
+            received = removed.unwrap_or_default();
+        }
+        let answer = answer?;
+        if !is_success {
+            return Err(match exceeded(&answer.stderr, received, self.limits) {
+                Some(why) => Unreachable { why, missing: Missing::Room },
+                None => Unreachable::remote(self.why(&answer.stderr)),
+            });
         }
         let tip = |number: usize| {
             let text = fs::read_to_string(bench.path.join(format!("refs/incoming/{number}"))).ok()?;
@@ -378,7 +397,13 @@ impl Network {
         ]);
         all.extend(arguments);
         let environment = self.environment(bench);
-        let invocation = Invocation { arguments: all, environment, directory: bench.path.clone(), limit };
+        let invocation = Invocation {
+            arguments: all,
+            environment,
+            directory: bench.path.clone(),
+            limit,
+            most: self.limits,
+        };
         run(invocation).await.map_err(|error: CommandError| {
             let missing = match &error {
                 CommandError::Start(_) => Missing::Git,

@@ -23,6 +23,7 @@ pub struct MemoryOptions {
     pub strategy: Strategy,
     pub derived: Arc<dyn DerivedFile>,
     pub timeouts: Timeouts,
+    pub limits: FetchLimits,
     pub surroundings: Surroundings,
     /// The clock that dates commits.
     pub clock: fn() -> SystemTime,
@@ -41,6 +42,7 @@ impl MemoryOptions {
             strategy: Strategy::Direct,
             derived,
             timeouts: Timeouts::default(),
+            limits: FetchLimits::default(),
             surroundings: Surroundings::default(),
             clock: SystemTime::now,
         }
@@ -102,6 +104,21 @@ impl Default for Timeouts {
             delivery: Duration::from_secs(240),
             api: Duration::from_secs(20),
         }
+    }
+}
+
+/// How much a `git` process may take that talks to a remote. A remote decides what it sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FetchLimits {
+    /// The objects that are received at once, as they are sent.
+    pub received_bytes: u64,
+    /// Memory of each process. Git streams what is large, so only many or hostile objects need more.
+    pub memory_bytes: u64,
+}
+
+impl Default for FetchLimits {
+    fn default() -> Self {
+        Self { received_bytes: 512 << 20, memory_bytes: 512 << 20 }
     }
 }
 

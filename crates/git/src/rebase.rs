@@ -3,14 +3,14 @@
 //! The unit is the file. A tool is written as a whole, so a merge of lines would make a tool that nobody wrote.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use git2::build::TreeUpdateBuilder;
 use git2::{Commit, FileMode, ObjectType, Oid, Repository, Sort, Tree};
 use tgp_contract::{Code, RelativePath, ToolError};
 
+use crate::bounds;
 use crate::failure::Doing;
 use crate::names::writable;
 use crate::{DerivedFile, Snapshot, SnapshotFile};
@@ -56,24 +56,18 @@ pub(crate) struct Change {
     pub(crate) new: Option<Entry>,
 }
 
+/// What differs between two trees, by path.
+///
+/// # Errors
+/// `EGIT` when an object cannot be read, or when the trees differ in more than [`bounds::MAX_ENTRIES`] entries.
 pub(crate) fn changes(
     repo: &Repository,
     old: Option<&Tree<'_>>,
     new: Option<&Tree<'_>>,
 ) -> Result<Vec<Change>, ToolError> {
-    let diff = repo.diff_tree_to_tree(old, new, None).doing("cannot compare two versions")?;
     let mut changes = Vec::new();
-    for delta in diff.deltas() {
-        let side = |file: git2::DiffFile<'_>| {
-            let mode = i32::from(file.mode());
-            (mode != 0).then(|| Entry { id: file.id(), mode })
-        };
-        let (old, new) = (side(delta.old_file()), side(delta.new_file()));
-        let path = delta.new_file().path().or_else(|| delta.old_file().path());
-        if let Some(path) = path {
-            changes.push(Change { path: path.to_owned(), old, new });
-        }
-    }
+    bounds::compare(repo, old.map(Tree::id), new.map(Tree::id), &mut changes)?;
+    changes.sort_by(|one, other| one.path.as_os_str().as_bytes().cmp(other.path.as_os_str().as_bytes()));
     Ok(changes)
 }
 
@@ -154,22 +148,6 @@ pub(crate) fn empty_tree(repo: &Repository) -> Result<Tree<'_>, ToolError> {
     repo.find_tree(id).doing(DOING)
 }
 
-/// Every file of a tree, whatever its name.
-pub(crate) fn files(tree: &Tree<'_>) -> Result<Vec<(PathBuf, Entry)>, ToolError> {
-    let mut files = Vec::new();
-    tree.walk(git2::TreeWalkMode::PreOrder, |folder, entry| {
-        if entry.kind() != Some(ObjectType::Tree) {
-            let mut path = folder.as_bytes().to_vec();
-            path.extend_from_slice(entry.name_bytes());
-            let path = PathBuf::from(OsString::from_vec(path));
-            files.push((path, Entry { id: entry.id(), mode: entry.filemode() }));
-        }
-        git2::TreeWalkResult::Ok
-    })
-    .doing("cannot read a tree")?;
-    Ok(files)
-}
-
 /// What a [`DerivedFile`] sees.
 struct TreeSnapshot<'t, 'r> {
     repo: &'r Repository,
@@ -178,7 +156,7 @@ struct TreeSnapshot<'t, 'r> {
 
 impl Snapshot for TreeSnapshot<'_, '_> {
     fn files(&self) -> Result<Vec<SnapshotFile>, ToolError> {
-        let mut found: Vec<SnapshotFile> = files(self.tree)?
+        let mut found: Vec<SnapshotFile> = bounds::files(self.repo, self.tree.id())?
             .into_iter()
             .filter(|(_, entry)| entry.is_plain())
             .filter_map(|(path, entry)| {
@@ -194,7 +172,7 @@ impl Snapshot for TreeSnapshot<'_, '_> {
         let found = entry(self.tree, Path::new(path.as_str()))?
             .filter(|entry| entry.is_plain())
             .ok_or_else(missing)?;
-        Ok(self.repo.find_blob(found.id).doing("cannot read an object")?.content().to_vec())
+        Ok(bounds::blob(self.repo, found.id, Path::new(path.as_str()))?.content().to_vec())
     }
 }
 

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant, SystemTime};
 use git2::{Oid, Repository, RepositoryInitOptions};
 use tgp_contract::{Code, ToolError};
 
+use crate::bounds::{self, Stop};
 use crate::failure::{At, Doing};
 use crate::local::{Context, Local, open_repository, write_settings};
 use crate::lock::Lock;
@@ -183,7 +184,7 @@ fn lock_files(git: &Path) -> Vec<PathBuf> {
 
 /// Whether a process of this machine has the file open, or is a git that works in the repository. A process that we
 /// may not look at is not seen; age decides about its locks.
-fn is_in_use(path: &Path, root: &Path) -> bool {
+pub(crate) fn is_in_use(path: &Path, root: &Path) -> bool {
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let root = fs::canonicalize(root).unwrap_or_else(|_| root.to_owned());
     let is_process = |path: &PathBuf| {
@@ -272,8 +273,9 @@ fn elsewhere(at: &str, branch: &str) -> ToolError {
 }
 
 fn is_whole(repo: &Repository, id: Oid) -> bool {
-    let tree = repo.find_commit(id).and_then(|commit| commit.tree());
-    tree.is_ok_and(|tree| crate::rebase::files(&tree).is_ok())
+    let Ok(commit) = repo.find_commit(id) else { return false };
+    // One that is too large can be read, and is for a person to remove.
+    matches!(bounds::files(repo, commit.tree_id()), Ok(_) | Err(Stop::Limit(_)))
 }
 
 /// The branch leads nowhere. Its own log, and then the remote's branch, say where it was.

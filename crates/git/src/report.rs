@@ -29,6 +29,11 @@ pub enum HydrateOutcome {
     Offline {
         why: String,
     },
+    /// What the remote has exceeds a limit; the local repository is used as it is.
+    Refused {
+        /// One sentence with the limit, the path and the next step.
+        why: String,
+    },
 }
 
 /// A path that was changed here and at the remote, in different ways. The remote's version stands in the branch.

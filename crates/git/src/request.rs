@@ -17,7 +17,7 @@ use crate::local::Local;
 use crate::lock::jittered;
 use crate::memory::{Inner, Lane};
 use crate::names::request_branch;
-use crate::network::{Fetched, Network, Pushed, Replace, Unreachable};
+use crate::network::{Missing, Network, Pushed, Replace, Unreachable};
 use crate::persist::{NO_REMOTE, text};
 use crate::provider::Draft;
 use crate::rebase::{self, Settled, local_commits};
@@ -141,17 +141,12 @@ impl Inner {
     ) -> Result<Requested, ToolError> {
         let failed = |why: String| Requested { why: Some(why), ..Requested::default() };
         for _ in 0..MAX_ATTEMPTS {
-            let (theirs, fetched) = match self.look_at_request(network, branch).await? {
+            let theirs = match self.look_at_request(network, branch).await? {
                 Ok(found) => found,
                 Err(unreachable) => return Ok(failed(unreachable.why)),
             };
             let own = branch.to_owned();
-            let plan = self
-                .local(move |local| {
-                    local.note_shallow(fetched.and_then(|fetched| fetched.shallow).as_deref())?;
-                    local.plan_request(&own, theirs)
-                })
-                .await?;
+            let plan = self.local(move |local| local.plan_request(&own, theirs)).await?;
             let (tip, replace, draft) = match plan {
                 Plan::Lost(conflict) => {
                     return Ok(Requested { lost: Some(conflict), ..Requested::default() });
@@ -196,7 +191,7 @@ impl Inner {
         &self,
         network: &Network,
         branch: &str,
-    ) -> Result<Result<(Theirs, Option<Fetched>), Unreachable>, ToolError> {
+    ) -> Result<Result<Theirs, Unreachable>, ToolError> {
         let names = [self.context.branch.as_str(), branch];
         let tips = match network.ask(&names, self.timeouts.ask).await {
             Ok(tips) => tips,
@@ -209,14 +204,19 @@ impl Inner {
             .collect();
         let missing = self
             .local(move |local| {
-                let is_missing = |(_, tip): &(String, Oid)| local.repo.find_commit(*tip).is_err();
-                Ok(wanted.into_iter().filter(is_missing).map(|(name, _)| name).collect::<Vec<String>>())
+                let mut missing = Vec::new();
+                for (name, tip) in wanted {
+                    if !local.has_object(tip)? {
+                        missing.push(name);
+                    }
+                }
+                Ok(missing)
             })
             .await?;
         let mut theirs =
             Theirs { main: tips.first().copied().flatten(), request: tips.get(1).copied().flatten() };
         if missing.is_empty() {
-            return Ok(Ok((theirs, None)));
+            return self.checked_request(network, theirs, None).await;
         }
         let (haves, depth) = self.haves(vec![branch.to_owned()]).await?;
         let asked: Vec<&str> = missing.iter().map(String::as_str).collect();
@@ -229,7 +229,31 @@ impl Inner {
             let place = if name == branch { &mut theirs.request } else { &mut theirs.main };
             *place = Some(*tip);
         }
-        Ok(Ok((theirs, Some(fetched))))
+        self.checked_request(network, theirs, fetched.shallow).await
+    }
+
+    /// Refuses versions that exceed a limit, before anything of them is read.
+    async fn checked_request(
+        &self,
+        network: &Network,
+        theirs: Theirs,
+        shallow: Option<Vec<u8>>,
+    ) -> Result<Result<Theirs, Unreachable>, ToolError> {
+        let refused = self
+            .local(move |local| {
+                local.note_shallow(shallow.as_deref())?;
+                for tip in [theirs.main, theirs.request].into_iter().flatten() {
+                    if let Some(why) = local.check_incoming(tip)? {
+                        return Ok(Some(why));
+                    }
+                }
+                Ok(None)
+            })
+            .await?;
+        Ok(match refused {
+            Some(why) => Err(Unreachable { why: network.shown(&why), missing: Missing::Room }),
+            None => Ok(theirs),
+        })
     }
 
     async fn open_request(&self, branch: &str, tip: Oid, draft: Draft) -> Result<Requested, ToolError> {

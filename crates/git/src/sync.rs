@@ -4,7 +4,7 @@ use std::path::Path;
 
 use tgp_contract::ToolError;
 
-use crate::failure::Doing;
+use crate::bounds;
 use crate::hydrate::Pull;
 use crate::leftovers::{Leftovers, leftovers};
 use crate::local::{Local, MAX_NOTES};
@@ -92,6 +92,6 @@ fn reset_derived(local: &mut Local) -> Result<(), ToolError> {
     if local.worktree.look(&path)?.blob() == Some(entry.id) || !leftovers(local)?.work.is_empty() {
         return Ok(());
     }
-    let blob = local.repo.find_blob(entry.id).doing("cannot read an object")?;
+    let blob = bounds::blob(&local.repo, entry.id, Path::new(path.as_str()))?;
     local.worktree.write(&path, blob.content(), Executable::No)
 }

@@ -25,9 +25,11 @@ const DIRECTORY: OFlag =
 pub(crate) const TEMPORARY_PREFIX: &str = "git-writing-";
 /// A tool is a page of text. A larger file is not looked at, so it counts as changed and is never overwritten.
 pub(crate) const MAX_FILE_BYTES: u64 = 64 << 20;
-/// More files than any tool library has; a walk that finds more stops.
-const MAX_FILES: usize = 200_000;
-const MAX_DEPTH: usize = 64;
+/// More files than any tool library has; a walk that finds more stops. A commit of so many can still be read
+/// ([`crate::bounds::MAX_ENTRIES`] counts folders too).
+const MAX_FILES: usize = 100_000;
+/// Folders within folders; the same for what comes from a remote.
+pub(crate) const MAX_DEPTH: usize = 64;
 /// More of what cannot be taken nobody reads through.
 const MAX_REFUSED: usize = 100;
 

@@ -6,7 +6,7 @@ mod cypher;
 mod ingest;
 mod store;
 
-pub use bolt::{BoltGraph, BoltOptions};
+pub use bolt::{BoltGraph, BoltOptions, cannot_hide};
 pub use cypher::query_columns;
 pub use store::{
     Export, ExportNode, ExportRelationship, FactLimits, Facts, GraphOptions, GraphStore, Stats, Stretch,

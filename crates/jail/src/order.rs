@@ -45,6 +45,9 @@ pub struct ProcessOrder {
     pub direct: Vec<PathBuf>,
     /// Absolute paths outside the project to read and run: toolchains. What does not exist is skipped.
     pub readable: Vec<PathBuf>,
+    /// Absolute paths outside the project that must not even be read, though they lie in what is `readable` or in the
+    /// system: credentials of the user's tools. They are as `hidden` ones are; what is not shown is skipped.
+    pub secrets: Vec<PathBuf>,
     /// Whether sockets can be made.
     pub network: NetworkAccess,
     /// What it may use up.
@@ -169,6 +172,7 @@ impl Template {
             read_only: Vec::new(),
             direct: Vec::new(),
             readable: Vec::new(),
+            secrets: Vec::new(),
             network: self.network(),
             limits: self.limits(),
             deadline: self.deadline(),

@@ -18,6 +18,7 @@ use tgp_tools::{Forge, Library, Opening, PolicyGate, Router, StateGate, Tokens};
 use crate::boot::Environment;
 use crate::config::Config;
 use crate::knowledge::Knowledge;
+use crate::trust::Trust;
 
 /// How long a shutdown waits for effects that are being made; what is not done by then is recorded as unknown.
 const COMMIT_PATIENCE: Duration = Duration::from_secs(30);
@@ -45,6 +46,7 @@ pub(crate) struct Parts {
     pub(crate) policy: Arc<PolicyGate>,
     pub(crate) tokens: Arc<Tokens>,
     pub(crate) environment: Environment,
+    pub(crate) trust: Trust,
     pub(crate) knowledge: Knowledge,
 }
 
@@ -150,6 +152,11 @@ impl Kernel {
         &self.parts.knowledge
     }
 
+    /// What this kernel believes without asking.
+    pub(crate) fn trust(&self) -> &Trust {
+        &self.parts.trust
+    }
+
     pub(crate) fn environment(&self) -> &Environment {
         &self.parts.environment
     }
@@ -181,7 +188,7 @@ impl Kernel {
     /// # Errors
     /// When there is no such tool, its arguments do not fit, or the rules cannot be used.
     pub async fn explain(&self, call: &ToolCall, context: &CallContext) -> Result<Explanation, ToolError> {
-        let (definition, targets) = self.parts.router.examine(call)?;
+        let (definition, targets) = self.parts.router.examine(call, context).await?;
         let request = GateRequest { serial: 0, call, definition, context, targets: &targets, proposed: None };
         self.parts.policy.explain(request).await
     }

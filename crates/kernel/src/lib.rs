@@ -12,6 +12,7 @@
 
 mod beginnings;
 mod boot;
+mod clients;
 mod config;
 mod door;
 mod growing_file;
@@ -23,9 +24,11 @@ mod scaffold;
 mod sessions;
 mod settings;
 mod tokens;
+mod trust;
 mod valve;
 
 pub use boot::{BootError, BootOptions, Environment};
+pub use clients::ClientClaim;
 pub use config::{
     AuditConfig, AuditDurability, ChronicleConfig, ChronicleDurability, Config, ConfigError, ConfigProblem,
     DatabaseConfig, EmbeddingsConfig, FsConfig, GitAuth, GitConfig, GitProvider, GraphConfig, GuardianConfig,
@@ -57,9 +60,13 @@ pub use tgp_jail::{LockReport, ProcessSupport, probe as probe_jail, process_supp
 pub use tgp_policy::{Caveats, Explanation, Finding, Grant, RuleEffect, attenuate as attenuate_token};
 pub use tgp_sandbox::WORKER_ARGUMENT;
 pub use tgp_tdd::{Scope, Standing};
-pub use tgp_tools::{RecentCalls, RefuseAll, StateGate, native_type_checker};
+pub use tgp_tools::{ForeignRules, RecentCalls, RefuseAll, StateGate, native_type_checker, unified_diff};
 pub use tgp_valve::{
     Look, Persona, PersonaStatus, Personas, ScanReport, Status as ValveStatus, Valve, ValveEvent,
+};
+pub use trust::{
+    Confirmations, ConfirmedFields, ConfirmedRules, SensitiveField, Trust, TrustPrompt, TrustRequest,
+    TrustStore, fields_hash, rules_hash, trust_request,
 };
 pub use valve::ValveRequest;
 

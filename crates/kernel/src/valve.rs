@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use tgp_agent::Clock;
 use tgp_aql::Plan;
 use tgp_contract::{
-    Actor, AgentRunner, AgentTask, CallContext, Cancellation, CapabilityToken, Consent, RelativePath,
+    Actor, AgentRunner, AgentTask, CallContext, Cancellation, CapabilityToken, Code, Consent, RelativePath,
     ToolCall, ToolError,
 };
 use tgp_policy::Caveats;
@@ -49,7 +49,13 @@ impl Kernel {
     /// # Errors
     /// `ECONFIG` when the personas cannot be read, `ECONFLICT` when another one works.
     pub fn valve(&self, request: ValveRequest) -> Result<Valve, ToolError> {
-        let consent = if request.agreed { Consent::Given } else { Consent::Ask };
+        if self.is_in_tools(PERSONAS) {
+            let message = format!("`{PERSONAS}` is in the tool repository, which remotes and agents change");
+            return Err(ToolError::new(Code::Security, message).help(
+                "keep the personas in the project, and the tool repository in a directory of its own",
+            ));
+        }
+        let consent = if request.agreed { Consent::Everything } else { Consent::Ask };
         Valve::open(&ValveOptions {
             project: self.project().to_owned(),
             journal: state_directory(self.root()).join(JOURNAL),

@@ -71,7 +71,15 @@ impl Decision {
                 (RuleEffect::Deny, format!("the extension failed: {reason}"))
             }
         };
-        self.stricter(Self::new(effect, format!("extension/{name}"), reason))
+        let of_extension = Self::new(effect, format!("extension/{name}"), reason);
+        // What a person has written is not hidden behind what holds where no rule was written: consent that settles the
+        // default does not settle the extension.
+        let is_default = self.rule.starts_with("default/");
+        if is_default && of_extension.effect >= self.effect {
+            of_extension
+        } else {
+            self.stricter(of_extension)
+        }
     }
 
     /// The decision as a gate's verdict; a denial is an `EPOLICY` that names the rule and its place.

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Serialize;
 use tgp_contract::Place;
 
-use crate::{Decision, RuleEffect};
+use crate::{Decision, RUNS_LATER, RuleEffect};
 
 /// What became of one rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -44,6 +44,10 @@ impl Explanation {
             report.finding = Finding::Decided;
         }
         for report in rules.iter_mut().filter(|report| report.finding == Finding::Matched) {
+            // A default that gives way to none but a rule that names the file.
+            if report.rule == RUNS_LATER {
+                continue;
+            }
             report.why = if report.rule.starts_with("default/") {
                 format!("a default gives way to `{}`", decision.rule)
             } else if report.effect < decision.effect {

@@ -1,7 +1,10 @@
 //! What a session has done, as far as sequence rules care: the state of each rule's automaton.
 
+mod replay;
+
 use std::collections::BTreeMap;
 
+pub use replay::{Missing, Replay};
 use serde_json::Value;
 use tgp_contract::{Actor, Effect, Target, TddMode, TddState};
 
@@ -250,7 +253,12 @@ impl SessionHistory {
     /// until they are settled every sequence rule takes them for its own.
     #[must_use]
     pub fn renewed(&self, policy: &Policy, past: impl IntoIterator<Item = PastCall>) -> Self {
-        let mut history = Self::replay(policy, past);
+        self.continued(Self::replay(policy, past))
+    }
+
+    /// As [`renewed`](Self::renewed), with what the session has done under the other rules built already.
+    #[must_use]
+    pub fn continued(&self, mut history: Self) -> Self {
         history.next = self.next;
         history.flights = self.flights.keys().map(|ticket| (*ticket, Flight::Stranger)).collect();
         let strangers = history.flights.len() as u64;

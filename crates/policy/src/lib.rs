@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod arguments;
+mod below;
 mod decision;
 mod explain;
 mod history;
@@ -16,15 +17,17 @@ mod problem;
 mod protect;
 mod question;
 mod rule;
+mod runs_later;
 mod selector;
 mod token;
 mod yaml;
 
 pub use decision::{Decision, ExtensionVerdict, RuleEffect};
 pub use explain::{Explanation, Finding, RuleReport};
-pub use history::{Outcome, PastCall, SessionHistory, Ticket};
-pub use policy::{Catalogue, Known, Policy, PolicySettings, PolicySource, RuleSummary, Ruling};
+pub use history::{Missing, Outcome, PastCall, Replay, SessionHistory, Ticket};
+pub use policy::{Catalogue, Known, Policy, PolicySettings, PolicySource, RuleSummary, Ruling, SourceTrust};
 pub use problem::{PolicyError, Problem};
 pub use protect::{Protection, Protections, protected};
 pub use question::Question;
+pub use runs_later::{RUNS_LATER, always_runs_later, may_run_later, runs_later};
 pub use token::{Caveats, Grant, Reservation, TokenKey, TokenLedger, attenuate, mint, verify};

@@ -4,9 +4,10 @@ use std::net::Ipv6Addr;
 
 use globset::{Candidate, Glob, GlobBuilder, GlobMatcher, GlobSet, GlobSetBuilder};
 use regex::{Regex, RegexBuilder};
-use tgp_contract::{Actor, Effect, RelativePath};
+use tgp_contract::{Actor, ClientId, Effect, RelativePath};
 
 use crate::Question;
+use crate::below::may_match_below;
 use crate::protect::fold_path;
 
 /// Longer than any path a pattern could be written for, and short enough to be compiled at once.
@@ -213,15 +214,26 @@ impl ActorPatterns {
         &self.words
     }
 
-    pub(crate) fn matches(&self, actor: &Actor) -> bool {
+    /// A client is known by its identity. The name it has chosen for itself fits a rule that restricts as well, alone
+    /// or behind the identity; it never makes an `allow` rule fit.
+    pub(crate) fn matches(&self, actor: &Actor, leaning: Leaning) -> bool {
         let (kind, id) = match actor {
             Actor::Person(id) => (ActorKind::Person, id.as_str()),
             Actor::Agent(id) => (ActorKind::Agent, id.as_str()),
             Actor::Tool(path) => (ActorKind::Tool, path.as_str()),
         };
+        let client = ClientId::parse(id).filter(|_| kind == ActorKind::Agent);
+        let fits = |glob: &GlobMatcher| match client {
+            None => glob.is_match(id),
+            Some(client) => {
+                let by_name =
+                    || glob.is_match(id) || client.display.is_some_and(|display| glob.is_match(display));
+                glob.is_match(client.identity) || (leaning.restricts() && by_name())
+            }
+        };
         self.patterns.iter().any(|(wanted, glob)| match wanted {
             ActorKind::Anybody => true,
-            _ => *wanted == kind && glob.is_match(id),
+            _ => *wanted == kind && fits(glob),
         })
     }
 }
@@ -240,7 +252,11 @@ impl<'a> PathCandidate<'a> {
 
 /// Globs for normalised paths; one of them has to fit.
 #[derive(Clone, Debug)]
-pub(crate) struct PathGlobs(GlobSet);
+pub(crate) struct PathGlobs {
+    set: GlobSet,
+    /// As they are written. In a rule that permits, each of them is one glob of the set, in this order.
+    words: Vec<String>,
+}
 
 impl PathGlobs {
     /// Where the rule restricts, case does not count, and `x/**` means `x` too: whoever may not touch what is in a
@@ -261,12 +277,28 @@ impl PathGlobs {
             }
             Ok(globs)
         })?;
-        Ok(Self(set(globs.into_iter().flatten().collect())?))
+        let words = words.iter().map(|word| (*word).to_owned()).collect();
+        Ok(Self { set: set(globs.into_iter().flatten().collect())?, words })
     }
 
     pub(crate) fn matches(&self, path: &PathCandidate<'_>, leaning: Leaning) -> bool {
-        self.0.is_match_candidate(&path.plain)
-            || (leaning.restricts() && path.folded.as_ref().is_some_and(|folded| self.0.is_match(folded)))
+        self.set.is_match_candidate(&path.plain)
+            || (leaning.restricts() && path.folded.as_ref().is_some_and(|folded| self.set.is_match(folded)))
+    }
+
+    /// The globs of a rule that permits which fit the path, as they are written.
+    pub(crate) fn fitting<'s>(&'s self, path: &PathCandidate<'_>) -> impl Iterator<Item = &'s str> {
+        let fitting = self.set.matches_candidate(&path.plain);
+        fitting.into_iter().filter_map(|index| self.words.get(index)).map(String::as_str)
+    }
+
+    /// Whether one of them may match a path below a directory.
+    pub(crate) fn may_match_below(&self, directory: &RelativePath) -> bool {
+        let folded = fold_path(directory);
+        self.words.iter().any(|word| {
+            let below = |directory: &str| may_match_below(word, directory);
+            below(directory.as_str()) || folded.as_deref().is_some_and(below)
+        })
     }
 }
 
@@ -336,6 +368,25 @@ fn normal_host(host: &str) -> String {
     let host = host.strip_suffix('.').unwrap_or(host);
     let inner = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host);
     inner.parse::<Ipv6Addr>().map_or_else(|_| host.to_lowercase(), |address| address.to_string())
+}
+
+/// An expression about SQL, hosts or arguments in which the case of letters means nothing to whoever reads them: sought
+/// without regard to case where the rule restricts. As it is written it fits too, since `[^a]` means less without case.
+pub(crate) fn regex_of_any_case(text: &str, leaning: Leaning) -> Result<Regex, PatternError> {
+    let exact = regex(text, leaning)?;
+    if !leaning.restricts() {
+        return Ok(exact);
+    }
+    let build = |text: &str| {
+        RegexBuilder::new(text)
+            .size_limit(2 * MAX_REGEX_BYTES)
+            .multi_line(true)
+            .dot_matches_new_line(true)
+            .build()
+            .map_err(|error| PatternError::Regex(last_line(&error)))
+    };
+    // An expression that ends in a comment swallows the bracket behind it, and is sought without regard to case alone.
+    build(&format!("(?:{text})|(?i:{text})")).or_else(|_| build(&format!("(?i){text}")))
 }
 
 /// A regular expression. Where the rule restricts, it is sought anywhere, also across lines; where it permits, it has

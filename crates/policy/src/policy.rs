@@ -1,13 +1,14 @@
 //! All rules together, and how they decide.
 
 use serde_json::{Value, json};
-use tgp_contract::{Effect, Place, RelativePath, Root, Target, canonical};
+use tgp_contract::{Access, Effect, Place, RelativePath, Root, Target, canonical};
 
 use crate::explain::{Explanation, Finding, RuleReport};
 use crate::history::{SessionHistory, Spoken, Ticket};
 use crate::parse::{self, Parsed};
 use crate::protect::{self, Protection, Protections};
 use crate::rule::{Head, Rule, Sequence};
+use crate::runs_later::{RUNS_LATER, always_runs_later, may_run_later};
 use crate::selector::{Prepared, Test};
 use crate::{Decision, PolicyError, Problem, Question, RuleEffect};
 
@@ -16,6 +17,16 @@ use crate::{Decision, PolicyError, Problem, Question, RuleEffect};
 pub struct PolicySource {
     pub file: String,
     pub text: String,
+    pub trust: SourceTrust,
+}
+
+/// What the rules of a file may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SourceTrust {
+    /// Everything: a person wrote this exact text, or confirmed it.
+    Full,
+    /// Only tighten: `ask`, `deny` and sequence rules count, `allow` rules have no effect.
+    TightenOnly,
 }
 
 /// What the built-in rules have to know of this installation.
@@ -27,6 +38,8 @@ pub struct PolicySettings {
     pub allowed_host_directories: Vec<RelativePath>,
     /// Policy files with other names than the usual ones.
     pub protected_files: Vec<(Root, RelativePath)>,
+    /// Statements that only read are not asked for where no rule says so.
+    pub free_reads: bool,
 }
 
 impl Default for PolicySettings {
@@ -36,6 +49,7 @@ impl Default for PolicySettings {
             tool_roots: usual.map(|path| (Root::Project, path)).into_iter().collect(),
             allowed_host_directories: Vec::new(),
             protected_files: Vec::new(),
+            free_reads: false,
         }
     }
 }
@@ -73,6 +87,8 @@ pub struct RuleSummary<'a> {
     pub reason: &'a str,
     pub place: &'a Place,
     pub is_sequence: bool,
+    /// False for an `allow` rule of a file that may only tighten.
+    pub has_effect: bool,
     /// Examples that it matches, checked when it was loaded.
     pub matching: usize,
     /// Examples that it does not match, checked when it was loaded.
@@ -84,9 +100,12 @@ pub struct RuleSummary<'a> {
 pub struct Policy {
     fingerprint: String,
     protections: Protections,
+    free_reads: bool,
     /// By id, so that the answer does not depend on the order of files.
     rules: Vec<Rule>,
     sequences: Vec<Sequence>,
+    /// `allow` rules of files that may only tighten: they are listed and explained, and never decide.
+    without_effect: Vec<Rule>,
 }
 
 impl Policy {
@@ -118,8 +137,10 @@ impl Policy {
             // Texts alone always have a canonical form.
             fingerprint: canonical::hash(&json!(files)).unwrap_or_default(),
             protections: Protections::new(settings),
+            free_reads: settings.free_reads,
             rules: parsed.rules,
             sequences: parsed.sequences,
+            without_effect: parsed.without_effect,
         }
     }
 
@@ -152,7 +173,7 @@ impl Policy {
     #[must_use]
     pub fn explain(&self, question: &Question<'_>, history: &SessionHistory) -> Explanation {
         let call = Prepared::new(question);
-        let decision = self.decide(&call, history);
+        let mut decision = self.decide(&call, history);
         let mut rules = Vec::new();
         let broken = self.protection(question);
         for protection in protect::ALL {
@@ -177,6 +198,9 @@ impl Policy {
             };
             rules.push(report(&rule.head.id, rule.head.effect, matched, &why, Some(&rule.head.place)));
         }
+        for Rule { head, .. } in &self.without_effect {
+            rules.push(report(&head.id, head.effect, false, UNCONFIRMED, Some(&head.place)));
+        }
         for (sequence, track) in self.sequences.iter().zip(history.tracks()) {
             let (matched, why) = match track.speaks(&sequence.automaton, &call) {
                 Ok(Spoken::Matched) => (true, sequence.head.reason.clone()),
@@ -191,8 +215,16 @@ impl Policy {
                 Some(&sequence.head.place),
             ));
         }
-        let default = default_decision(question);
+        let default = self.default_decision(question);
         rules.push(report(&default.rule, default.effect, true, &default.reason, None));
+        if let Some((found, counts)) = self.unnamed_runs_later(question) {
+            let why = if counts { RUNS_LATER_REASON } else { FIELDS_RUN_LATER };
+            rules.push(report(RUNS_LATER, found.effect, true, why, None));
+            let gives_way = decision.effect == RuleEffect::Allow || decision.rule.starts_with("default/");
+            if counts && gives_way {
+                decision = found;
+            }
+        }
         Explanation::new(decision, rules)
     }
 
@@ -234,8 +266,37 @@ impl Policy {
         }
         match strictest {
             Some((effect, head)) => from_head(effect, head, &head.reason),
-            None => default_decision(call.question),
+            None => self.default_decision(call.question),
         }
+    }
+
+    /// What holds for files that run later, which are the targets of the question: a person has to see the change, unless
+    /// a rule that allows it names the file.
+    #[must_use]
+    pub fn judge_runs_later(&self, question: &Question<'_>) -> Decision {
+        let call = Prepared::new(question);
+        let mut allowing = self.rules.iter().filter(|rule| rule.head.effect == RuleEffect::Allow);
+        match allowing.find(|rule| rule.selector.names_what_runs_later(&call)) {
+            Some(rule) => from_head(RuleEffect::Allow, &rule.head, &rule.head.reason),
+            None => Decision::new(RuleEffect::Ask, RUNS_LATER, RUNS_LATER_REASON),
+        }
+    }
+
+    /// What is said of a call that changes files which may run later and that no rule names, and whether it counts
+    /// whatever the contents are.
+    fn unnamed_runs_later(&self, question: &Question<'_>) -> Option<(Decision, bool)> {
+        let changes = |access| matches!(access, Access::Write | Access::Delete);
+        let later: Vec<Target> = question
+            .targets
+            .iter()
+            .filter(|target| {
+                target.file().is_some_and(|(_, path, access)| changes(access) && may_run_later(path))
+            })
+            .cloned()
+            .collect();
+        let counts = later.iter().filter_map(Target::file).any(|(_, path, _)| always_runs_later(path));
+        let found = self.judge_runs_later(&Question { targets: &later, ..*question });
+        (!later.is_empty() && found.effect == RuleEffect::Ask).then_some((found, counts))
     }
 
     /// The first protection, in their own order, that stands against any of the files.
@@ -249,6 +310,15 @@ impl Policy {
                 self.protections.of(root, path).filter(|protection| protection.forbids(access))
             })
             .min_by_key(rank)
+    }
+
+    /// Whether a rule of a file may ask about or deny a call on files below a directory. `call` is such a call on the
+    /// directory itself. In doubt one may; a sequence rule may whatever has happened so far.
+    #[must_use]
+    pub fn may_restrict_below(&self, call: &Question<'_>, root: Root, directory: &RelativePath) -> bool {
+        let of_rules = self.rules.iter().filter(|rule| rule.leaning().restricts()).map(|rule| &rule.selector);
+        let of_sequences = self.sequences.iter().map(|sequence| sequence.automaton.judged());
+        of_rules.chain(of_sequences).any(|selector| selector.may_mean_below(call, root, directory))
     }
 
     /// Names these rules: the same text in the same files has the same fingerprint.
@@ -265,14 +335,16 @@ impl Policy {
 
     /// The rules of files, sequence rules last.
     pub fn rules(&self) -> impl Iterator<Item = RuleSummary<'_>> {
-        let rules = self.rules.iter().map(|rule| (&rule.head, false));
-        let sequences = self.sequences.iter().map(|sequence| (&sequence.head, true));
-        rules.chain(sequences).map(|(head, is_sequence)| RuleSummary {
+        let rules = self.rules.iter().map(|rule| (&rule.head, false, true));
+        let without_effect = self.without_effect.iter().map(|rule| (&rule.head, false, false));
+        let sequences = self.sequences.iter().map(|sequence| (&sequence.head, true, true));
+        rules.chain(without_effect).chain(sequences).map(|(head, is_sequence, has_effect)| RuleSummary {
             id: &head.id,
             effect: head.effect,
             reason: &head.reason,
             place: &head.place,
             is_sequence,
+            has_effect,
             matching: head.examples.0,
             not_matching: head.examples.1,
         })
@@ -297,10 +369,28 @@ impl Policy {
             .collect()
     }
 
+    /// What holds when no rule matches.
+    fn default_decision(&self, question: &Question<'_>) -> Decision {
+        if self.free_reads && question.only_queries() {
+            let reason = "statements that only read are allowed by `db.freeReads`";
+            return Decision::new(RuleEffect::Allow, "default/free-reads", reason);
+        }
+        default_by_effect(question)
+    }
+
     pub(crate) fn sequences(&self) -> &[Sequence] {
         &self.sequences
     }
 }
+
+const UNCONFIRMED: &str =
+    "rules of the tool repository only tighten; `tgp policy trust` confirms its `allow` rules";
+/// Why a person has to see a change of a file that runs later.
+const RUNS_LATER_REASON: &str =
+    "files that run later are changed when a person has seen the change, or by a rule that names them";
+/// The same for a manifest, of which only some fields count.
+const FIELDS_RUN_LATER: &str =
+    "it asks as well when a field of the manifest changes that says what is executed";
 
 const OPAQUE: &str = "a value of the call is too long or too large to be matched against this rule";
 
@@ -313,8 +403,7 @@ fn report(rule: &str, effect: RuleEffect, matched: bool, why: &str, source: Opti
     RuleReport { rule: rule.to_owned(), effect, finding, why: why.to_owned(), source: source.cloned() }
 }
 
-/// What holds when no rule matches.
-fn default_decision(question: &Question<'_>) -> Decision {
+fn default_by_effect(question: &Question<'_>) -> Decision {
     let (effect, rule, reason) = match question.strongest_effect() {
         Effect::Read => (RuleEffect::Allow, "default/read", "reads are allowed unless a rule says otherwise"),
         Effect::Write => (RuleEffect::Ask, "default/write", "writes are asked for unless a rule allows them"),

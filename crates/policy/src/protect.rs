@@ -108,7 +108,7 @@ const IGNORED: &[char] = &[
 
 /// A name as the most forgiving file system reads it: without case, without invisible code points and without trailing
 /// dots and spaces.
-fn fold(name: &str) -> Cow<'_, str> {
+pub(crate) fn fold(name: &str) -> Cow<'_, str> {
     let plain = |byte: u8| byte.is_ascii() && !byte.is_ascii_uppercase() && byte != b'~';
     if name.bytes().all(plain) && !name.ends_with(['.', ' ']) {
         return Cow::Borrowed(name);

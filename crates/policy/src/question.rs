@@ -21,14 +21,20 @@ pub struct Question<'a> {
 
 impl Question<'_> {
     /// The tool's effect, or a stronger one that its targets give away: a tool that calls itself a reader and names a
-    /// file to write is a writer.
+    /// file to write, or a statement that may write, is a writer.
     pub(crate) fn strongest_effect(&self) -> Effect {
         let of_target = |target: &Target| match target {
-            Target::File { access: Access::Read, .. } | Target::Statement { .. } => Effect::Read,
-            Target::File { .. } => Effect::Write,
+            Target::File { access: Access::Read, .. } | Target::Statement { reads: true, .. } => Effect::Read,
+            Target::File { .. } | Target::Statement { .. } => Effect::Write,
             Target::Command { .. } => Effect::Execute,
             Target::Host { .. } | Target::Network => Effect::Network,
         };
         self.targets.iter().map(of_target).fold(self.effect, Ord::max)
+    }
+
+    /// Whether all it does is to run statements that only read.
+    pub(crate) fn only_queries(&self) -> bool {
+        let reads = |target: &Target| matches!(target, Target::Statement { reads: true, .. });
+        self.effect <= Effect::Write && !self.targets.is_empty() && self.targets.iter().all(reads)
     }
 }

@@ -50,6 +50,14 @@ pub(crate) enum Automaton {
 }
 
 impl Automaton {
+    /// The calls that the rule speaks of.
+    pub(crate) fn judged(&self) -> &Selector {
+        match self {
+            Self::After { judged, .. } => judged,
+            Self::AtMost { of, .. } => of,
+        }
+    }
+
     pub(crate) fn selectors(&self) -> impl Iterator<Item = &Selector> {
         match self {
             Self::After { steps, judged } => steps.iter().chain(std::iter::once(judged)),

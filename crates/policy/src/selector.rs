@@ -4,13 +4,13 @@ use std::cell::OnceCell;
 use std::fmt;
 
 use regex::Regex;
-use tgp_contract::{Access, Root, Target, TddMode, TddState, canonical};
+use tgp_contract::{Access, RelativePath, Root, Target, TddMode, TddState, UNKNOWN_KIND, canonical};
 
-use crate::Question;
 use crate::arguments::ArgumentMatcher;
 use crate::pattern::{
     ActorPatterns, HostPattern, Leaning, MAX_TEXT_BYTES, PathCandidate, PathGlobs, ToolPatterns,
 };
+use crate::{Question, runs_later};
 
 /// A question with what several rules want to know of it.
 pub(crate) struct Prepared<'a> {
@@ -100,6 +100,12 @@ impl PathMatcher {
             && (self.accesses.is_empty() || self.accesses.contains(&file.access))
             && self.globs.matches(&file.path, leaning)
     }
+
+    /// Whether one of its globs fits a file that runs later and spells out the name by which the file is known.
+    fn names(&self, file: &File<'_>, path: &RelativePath) -> bool {
+        self.matches(file, Leaning::Permitting)
+            && self.globs.fitting(&file.path).any(|glob| runs_later::names(glob, path))
+    }
 }
 
 /// One alternative of `statement`.
@@ -156,6 +162,36 @@ impl Selector {
         }
     }
 
+    /// Whether it means the call and names every file of it that runs later: a glob such as `**` fits them all, and
+    /// whoever wrote it did not think of these.
+    pub(crate) fn names_what_runs_later(&self, call: &Prepared<'_>) -> bool {
+        let files = call.question.targets.iter().filter_map(Target::file).zip(&call.files);
+        let mut later = files.filter(|((_, path, _), _)| runs_later::may_run_later(path)).peekable();
+        later.peek().is_some()
+            && matches!(self.test(call, Leaning::Permitting), Test::Match { .. })
+            && later.all(|((_, path, _), file)| self.paths.iter().any(|matcher| matcher.names(file, path)))
+    }
+
+    /// Whether a call on files below a directory may be meant, whatever their names. `call` is such a call on the directory
+    /// itself: what it says of tool, caller and state holds for all of them. In doubt it may.
+    pub(crate) fn may_mean_below(&self, call: &Question<'_>, root: Root, directory: &RelativePath) -> bool {
+        let accesses: Vec<Access> =
+            call.targets.iter().filter_map(Target::file).map(|(.., access)| access).collect();
+        let file = |path: &PathMatcher| {
+            (path.roots.is_empty() || path.roots.contains(&root))
+                && (path.accesses.is_empty() || path.accesses.iter().any(|access| accesses.contains(access)))
+                && path.globs.may_match_below(directory)
+        };
+        // A call on files has no statement, host or command.
+        let only_files = self.statements.is_empty() && self.hosts.is_empty() && self.commands.is_empty();
+        only_files
+            && self.tools.as_ref().is_none_or(|tools| tools.matches(call))
+            && (self.modes.is_empty() || self.modes.contains(&call.mode))
+            && (self.states.is_empty() || self.states.contains(&call.state))
+            && self.actors.as_ref().is_none_or(|actors| actors.matches(call.actor, Leaning::Restricting))
+            && (self.paths.is_empty() || self.paths.iter().any(file))
+    }
+
     /// The cheap tests come first; most rules are about other tools.
     fn test_all(&self, call: &Prepared<'_>, leaning: Leaning) -> Result<u64, Stop> {
         let question = call.question;
@@ -163,7 +199,8 @@ impl Selector {
         fits(self.tools.as_ref().is_none_or(|tools| tools.matches(question)), Miss::Tool)?;
         fits(self.modes.is_empty() || self.modes.contains(&question.mode), Miss::Mode)?;
         fits(self.states.is_empty() || self.states.contains(&question.state), Miss::State)?;
-        fits(self.actors.as_ref().is_none_or(|actors| actors.matches(question.actor)), Miss::Actor)?;
+        let by_actor = |actors: &ActorPatterns| actors.matches(question.actor, leaning);
+        fits(self.actors.as_ref().is_none_or(by_actor), Miss::Actor)?;
 
         let mut weight = 1;
         if !self.paths.is_empty() {
@@ -203,11 +240,13 @@ impl Selector {
         let by_kind = self.statements.iter().any(|matcher| matches!(matcher, StatementMatcher::Kind(_)));
         let mut tally = Tally::new(TargetKind::Statement);
         for target in question.targets {
-            let Target::Statement { sql, kinds } = target else { continue };
+            let Target::Statement { sql, kinds, .. } = target else { continue };
+            // A statement whose kind is not known may be of every kind.
+            let unknown =
+                kinds.is_empty() || kinds.iter().any(|kind| kind.eq_ignore_ascii_case(UNKNOWN_KIND));
             let mut hit = match leaning {
-                // A statement that nobody could name may be any of them.
-                Leaning::Restricting => (by_kind && kinds.is_empty()) || kinds.iter().any(named),
-                Leaning::Permitting => !kinds.is_empty() && kinds.iter().all(named),
+                Leaning::Restricting => (by_kind && unknown) || kinds.iter().any(named),
+                Leaning::Permitting => !unknown && kinds.iter().all(named),
             };
             for matcher in &self.statements {
                 match matcher {

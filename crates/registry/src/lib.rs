@@ -28,7 +28,7 @@ pub use embed::{ApiKey, Embedder, MAX_DIMENSIONS, OpenAiCompatible};
 pub use features::Features;
 pub use index::{Damaged, Index, is_tool};
 pub use labelled::{LabelledQuery, LabelledSet, LabelledTool};
-pub use search::{Found, Hit, MAX_LIMIT, Searcher, Updated, Verdict};
+pub use search::{Found, Hit, MAX_LIMIT, Searcher, Shown, Updated, Verdict};
 
 /// Names the vectors of the embedded model. Changes with every change of the asset or of the forward pass: vectors of
 /// different makers do not compare. A test ties it to the asset's checksum.

@@ -135,6 +135,26 @@ impl Library {
         }
     }
 
+    /// A library of the entries that `keep` takes, as if it had never held another: how rare a word is, which words are
+    /// known and which name is unique follow from these alone.
+    pub(crate) fn only(&self, keep: impl Fn(&Entry) -> bool) -> Self {
+        let mut library = Self { dimensions: self.dimensions, ..Self::default() };
+        for (place, entry) in self.entries.iter().enumerate().filter(|(_, entry)| keep(entry)) {
+            library.insert(Arc::clone(&entry.tool), &Document::new(&entry.tool), entry.key.clone());
+            let start = place * self.dimensions;
+            let row = self.block.get(start..start + self.dimensions);
+            let end = library.block.len();
+            let copy = library.block.get_mut(end.saturating_sub(self.dimensions)..end);
+            if let (Some(row), Some(copy), Some(kept)) = (row, copy, library.entries.last_mut())
+                && row.len() == copy.len()
+            {
+                copy.copy_from_slice(row);
+                kept.scale = entry.scale;
+            }
+        }
+        library
+    }
+
     /// How many there would be with `tools`.
     pub(crate) fn len_with(&self, tools: &[Arc<ToolMetadata>]) -> usize {
         let new: HashSet<&RelativePath> =

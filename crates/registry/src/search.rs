@@ -81,6 +81,33 @@ pub struct Updated {
     pub embedded: usize,
 }
 
+/// Whether the tool at a path may be found.
+pub type Shown<'a> = dyn Fn(&RelativePath) -> bool + Sync + 'a;
+
+/// The tools that may be found.
+enum Seen<'s> {
+    All(RwLockReadGuard<'s, Library>),
+    Some(Box<Library>),
+}
+
+impl Seen<'_> {
+    fn get(&self) -> &Library {
+        match self {
+            Self::All(library) => library,
+            Self::Some(library) => library,
+        }
+    }
+}
+
+/// The question as it is compared: words that no tool has are taken for the nearest ones that tools have.
+fn question(query: &str, library: &Library) -> Question {
+    let text: String = query.chars().take(MAX_QUERY_CHARACTERS).collect();
+    let mut words = words::split(without_path(text.trim()));
+    let repairs = spelling::repair(&mut words, library.words());
+    let text = if repairs.is_empty() { text } else { words.join(" ") };
+    Question::new(text, words, repairs)
+}
+
 /// Finds tools by what they do. Shared behind an `Arc`; searches go on while an update embeds.
 pub struct Searcher {
     embedder: Option<Arc<dyn Embedder>>,
@@ -193,15 +220,30 @@ impl Searcher {
     /// # Errors
     /// `EVALIDATION` when there is no question, or the limit is not between 1 and [`MAX_LIMIT`].
     pub async fn search(&self, query: &str, limit: usize) -> Result<Found, ToolError> {
+        self.search_among(query, limit, &|_| true).await
+    }
+
+    /// The same among the tools that `shows` takes. The others are left out before anything is compared, so that
+    /// neither the order nor a score depends on them.
+    ///
+    /// # Errors
+    /// As [`Searcher::search`].
+    pub async fn search_among(
+        &self,
+        query: &str,
+        limit: usize,
+        shows: &Shown<'_>,
+    ) -> Result<Found, ToolError> {
         check(query, limit)?;
-        let question = self.question(query);
+        let question = question(query, self.seen(shows).get());
         let (probe, warning) = self.probe(&question.text).await;
-        let library = self.read();
-        let candidates = rank::candidates(&library, &question, probe.as_ref(), None);
+        let seen = self.seen(shows);
+        let library = seen.get();
+        let candidates = rank::candidates(library, &question, probe.as_ref(), None);
         let unique = candidates.iter().filter(|candidate| candidate.is_named()).count() == 1;
         let scale = self.scale();
         let hits = candidates.iter().map(|candidate| candidate.hit(&question, &scale, unique)).collect();
-        Ok(found(hits, limit, self.pending(&library), warning))
+        Ok(found(hits, limit, self.pending(library), warning))
     }
 
     /// The tools that do what `tool` does, without itself: what a newly written one might repeat.
@@ -209,6 +251,19 @@ impl Searcher {
     /// # Errors
     /// `EVALIDATION` when the limit is not between 1 and [`MAX_LIMIT`].
     pub async fn similar(&self, tool: &ToolMetadata, limit: usize) -> Result<Found, ToolError> {
+        self.similar_among(tool, limit, &|_| true).await
+    }
+
+    /// The same among the tools that `shows` takes, see [`Searcher::search_among`].
+    ///
+    /// # Errors
+    /// As [`Searcher::similar`].
+    pub async fn similar_among(
+        &self,
+        tool: &ToolMetadata,
+        limit: usize,
+        shows: &Shown<'_>,
+    ) -> Result<Found, ToolError> {
         check(&tool.name, limit)?;
         let document = Document::new(tool);
         let described: String = tool.description.chars().take(MAX_QUERY_CHARACTERS).collect();
@@ -219,14 +274,15 @@ impl Searcher {
             Question::new(format!("{}: {described}", document.name), words, Vec::new())
         };
         let (probe, warning) = self.probe(&question.text).await;
-        let library = self.read();
+        let seen = self.seen(shows);
+        let library = seen.get();
         let scale = self.scale();
-        let mut hits = rank::copies(&library, tool);
+        let mut hits = rank::copies(library, tool);
         let copied: HashSet<RelativePath> = hits.iter().map(|hit| hit.path.clone()).collect();
-        let candidates = rank::candidates(&library, &question, probe.as_ref(), Some(&tool.path));
+        let candidates = rank::candidates(library, &question, probe.as_ref(), Some(&tool.path));
         let others = candidates.iter().filter(|candidate| !copied.contains(&candidate.entry.tool.path));
         hits.extend(others.map(|candidate| candidate.hit(&question, &scale, false)));
-        Ok(found(hits, limit, self.pending(&library), warning))
+        Ok(found(hits, limit, self.pending(library), warning))
     }
 
     /// The best tool for a question with its evidence, for fitting.
@@ -234,7 +290,7 @@ impl Searcher {
         &self,
         query: &str,
     ) -> Result<Option<(RelativePath, Features)>, ToolError> {
-        let question = self.question(query);
+        let question = question(query, &self.read());
         let (probe, warning) = self.probe(&question.text).await;
         if let Some(warning) = warning {
             return Err(ToolError::new(Code::Provider, warning));
@@ -244,12 +300,14 @@ impl Searcher {
         Ok(candidates.first().map(|best| (best.entry.tool.path.clone(), best.features())))
     }
 
-    fn question(&self, query: &str) -> Question {
-        let text: String = query.chars().take(MAX_QUERY_CHARACTERS).collect();
-        let mut words = words::split(without_path(text.trim()));
-        let repairs = spelling::repair(&mut words, self.read().words());
-        let text = if repairs.is_empty() { text } else { words.join(" ") };
-        Question::new(text, words, repairs)
+    /// The tools that `shows` takes.
+    fn seen(&self, shows: &Shown<'_>) -> Seen<'_> {
+        let library = self.read();
+        let is_shown = |entry: &crate::library::Entry| shows(&entry.tool.path);
+        if library.entries().iter().all(is_shown) {
+            return Seen::All(library);
+        }
+        Seen::Some(Box::new(library.only(is_shown)))
     }
 
     /// The question's vector. A service that fails must not stop the search: it then goes by words, and says so.

@@ -1,36 +1,50 @@
 //! One client.
 
 use std::future::Future;
-use std::io::Write;
+use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
-use tgp::Kernel;
-use tgp_contract::{Actor, CallContext, CapabilityToken, Code, ToolCall, ToolError};
+use tgp::{ClientClaim, Kernel};
+use tgp_contract::{
+    CallContext, CapabilityToken, ClientEntry, Code, JsonLimits, ToolCall, ToolError, measure,
+};
 use tokio::io::AsyncReadExt;
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 
-use crate::frame::{FrameError, read_frame, write_frame};
+use crate::frame::{
+    FrameError, MAX_FRAME_BYTES, read_frame_within, read_length, read_rest, skip, write_frame,
+};
+use crate::memory::{ClientMemory, Held, Memory};
 use crate::message::{Answer, Hello, Request};
 use crate::server::ServeOptions;
 
-/// A name longer than this is no name.
-const MAX_NAME: usize = 200;
+/// The largest first frame: a token and two names. Until it has shown a token, a client gets no more.
+const MAX_HELLO_BYTES: usize = 32 << 10;
+/// Ids of requests come back in answers and stand in records.
+const MAX_ID_BYTES: usize = 256;
 
 pub(crate) struct Connection {
     pub(crate) kernel: Arc<Kernel>,
     pub(crate) options: ServeOptions,
+    pub(crate) memory: Arc<Memory>,
 }
 
-/// Whoever has shown a token.
+/// A client that has shown a token.
 struct Client {
-    token: CapabilityToken,
-    actor: String,
-    session: String,
+    /// What each of its calls carries.
+    context: CallContext,
+    memory: ClientMemory,
+}
+
+/// An answer on its way to the client, and the memory it takes.
+struct Queued {
+    frame: Vec<u8>,
+    _held: Option<Held>,
 }
 
 impl Connection {
@@ -40,13 +54,13 @@ impl Connection {
         let client = match self.greet(&mut reader).await {
             Ok(client) => client,
             Err(error) => {
-                let refusal = Answer::Refused { id: None, error };
-                let _ = in_time(self.options.patience, send(&mut writer, &refusal)).await;
+                let refusal = encoded(&refusal(error));
+                let _ = in_time(self.options.patience, write_frame(&mut writer, &refusal)).await;
                 return;
             }
         };
-        let welcome = Answer::Welcome { session: client.session.clone() };
-        if in_time(self.options.patience, send(&mut writer, &welcome)).await.is_err() {
+        let welcome = encoded(&Answer::Welcome { session: client.context.session.clone() });
+        if in_time(self.options.patience, write_frame(&mut writer, &welcome)).await.is_err() {
             return;
         }
         let (answers, waiting) = mpsc::channel(self.options.calls);
@@ -61,26 +75,15 @@ impl Connection {
     }
 
     async fn greet(&self, reader: &mut OwnedReadHalf) -> Result<Client, ToolError> {
-        let frame =
-            in_time(self.options.patience, read_frame(reader)).await.map_err(|error| refused(&error))?;
+        let frame = in_time(self.options.patience, read_frame_within(reader, MAX_HELLO_BYTES))
+            .await
+            .map_err(|error| refused(&error))?;
         let hello: Hello = parse(&frame.ok_or_else(|| refused(&FrameError::Torn))?)?;
-        let named = [Some(&hello.actor), hello.session.as_ref()];
-        if named
-            .into_iter()
-            .flatten()
-            .any(|name| name.is_empty() || name.len() > MAX_NAME || name.chars().any(char::is_control))
-        {
-            return Err(ToolError::new(
-                Code::Validation,
-                format!("`actor` and `session` have 1 to {MAX_NAME} bytes and no control characters"),
-            )
-            .help("docs/socket.md shows every frame"));
-        }
         let token = CapabilityToken::new(hello.token);
-        let grant = self.kernel.check_token(&token)?;
-        // Whoever shares a token shares its past, so that no rule over a session is evaded by connecting again.
-        let session = hello.session.unwrap_or_else(|| format!("token-{}", grant.id()));
-        Ok(Client { token, actor: hello.actor, session })
+        let family = self.kernel.check_token(&token)?.family_id().to_owned();
+        let claim = ClientClaim { token: Some(token), actor: hello.actor, session: hello.session };
+        let context = self.kernel.client_context(ClientEntry::Socket, claim, self.options.consent)?;
+        Ok(Client { context, memory: self.memory.of(&family) })
     }
 
     /// Takes requests one after the other; at most a fixed number of them is under way.
@@ -88,7 +91,7 @@ impl Connection {
         &self,
         reader: &mut OwnedReadHalf,
         client: Arc<Client>,
-        answers: mpsc::Sender<Answer>,
+        answers: mpsc::Sender<Queued>,
     ) {
         let places = Arc::new(Semaphore::new(self.options.calls));
         let mut calls = JoinSet::new();
@@ -96,28 +99,31 @@ impl Connection {
             // A finished call gives its memory back while the client is silent.
             while calls.try_join_next().is_some() {}
             let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
-            let frame = match self.next_frame(reader).await {
-                Ok(Some(frame)) => frame,
-                // Whoever closes does not wait for answers; what is under way is cancelled with the tasks.
+            let next = match self.next_request(reader, &client).await {
+                Ok(Some(next)) => next,
+                // A client that closes does not wait for answers; what is under way is cancelled with the tasks.
                 Ok(None) => return,
                 Err(error) => {
-                    let _ = answers.send(Answer::Refused { id: None, error: refused(&error) }).await;
+                    let _ = answers.send(queued(&client, &refusal(refused(&error)))).await;
                     break;
                 }
             };
-            match parse::<Request>(&frame) {
-                Ok(request) => {
+            match next {
+                Ok((request, held)) => {
                     let kernel = Arc::clone(&self.kernel);
-                    let (client, answers, consent) =
-                        (Arc::clone(&client), answers.clone(), self.options.consent);
+                    let (client, answers) = (Arc::clone(&client), answers.clone());
                     calls.spawn(async move {
-                        let answer = answer(&kernel, &client, request, consent).await;
-                        let _ = answers.send(answer).await;
+                        let answer = answer(&kernel, &client, request).await;
+                        // The request is done with; from here on the answer counts.
+                        drop(held);
+                        let queued = queued(&client, &answer);
+                        drop(answer);
+                        let _ = answers.send(queued).await;
                         drop(place);
                     });
                 }
                 Err(error) => {
-                    if answers.send(Answer::Refused { id: None, error }).await.is_err() {
+                    if answers.send(queued(&client, &refusal(error))).await.is_err() {
                         return;
                     }
                 }
@@ -126,65 +132,122 @@ impl Connection {
         while calls.join_next().await.is_some() {}
     }
 
+    /// The next request and the memory it takes, or why it is refused; nothing when the client has ended.
+    ///
     /// A client may be silent between frames for a while, but not within one.
-    async fn next_frame(&self, reader: &mut OwnedReadHalf) -> Result<Option<Vec<u8>>, FrameError> {
+    async fn next_request(
+        &self,
+        reader: &mut OwnedReadHalf,
+        client: &Client,
+    ) -> Result<Option<Result<(Request, Held), ToolError>>, FrameError> {
         let mut first = [0_u8; 1];
         let count = in_time(self.options.idle, async { Ok(reader.read(&mut first).await?) }).await?;
         if count == 0 {
             return Ok(None);
         }
-        let mut rest = first.as_slice().chain(reader);
-        in_time(self.options.patience, read_frame(&mut rest)).await
+        let patience = self.options.patience;
+        let length = {
+            let mut rest = first.as_slice().chain(&mut *reader);
+            in_time(patience, read_length(&mut rest, MAX_FRAME_BYTES)).await?.unwrap_or_default()
+        };
+        let mut held = match client.memory.hold(length, patience).await {
+            Ok(held) => held,
+            Err(error) => {
+                in_time(patience, skip(reader, length)).await?;
+                return Ok(Some(Err(error)));
+            }
+        };
+        let frame = in_time(patience, read_rest(reader, length)).await?;
+        Ok(Some(parse_request(&frame, &mut held).map(|request| (request, held))))
     }
 }
 
-async fn answer(
-    kernel: &Kernel,
-    client: &Client,
-    request: Request,
-    consent: tgp_contract::Consent,
-) -> Answer {
+/// Values are counted before they are made.
+fn parse_request(frame: &[u8], held: &mut Held) -> Result<Request, ToolError> {
+    let size = measure(frame, JsonLimits::ARGUMENTS)
+        .map_err(|error| ToolError::new(Code::Validation, error.to_string()).help("send less at a time"))?;
+    held.keep(frame.len(), size);
+    let request: Request = parse(frame)?;
+    if request.id().len() > MAX_ID_BYTES {
+        let message = format!("the `id` of a request has at most {MAX_ID_BYTES} bytes");
+        return Err(ToolError::new(Code::Validation, message).help("docs/socket.md shows every frame"));
+    }
+    Ok(request)
+}
+
+async fn answer(kernel: &Kernel, client: &Client, request: Request) -> Answer {
     let id = request.id().to_owned();
     match request {
         Request::Tools { .. } => Answer::Tools { id, tools: kernel.definitions().cloned().collect() },
         Request::Call { id: call_id, tool, arguments, dry_run } => {
-            let context = CallContext {
-                actor: Actor::Agent(client.actor.clone()),
-                session: client.session.clone(),
-                consent,
-                dry_run,
-                depth: 0,
-                token: Some(client.token.clone()),
-            };
+            let context = CallContext { dry_run, ..client.context.clone() };
             let result = kernel.call_with(ToolCall { id: call_id, tool, arguments }, context).await;
             Answer::Result { id, result }
         }
     }
 }
 
-async fn write_answers(mut writer: OwnedWriteHalf, mut waiting: mpsc::Receiver<Answer>, patience: Duration) {
-    while let Some(answer) = waiting.recv().await {
-        if in_time(patience, send(&mut writer, &answer)).await.is_err() {
+async fn write_answers(mut writer: OwnedWriteHalf, mut waiting: mpsc::Receiver<Queued>, patience: Duration) {
+    while let Some(queued) = waiting.recv().await {
+        if in_time(patience, write_frame(&mut writer, &queued.frame)).await.is_err() {
             return;
         }
     }
 }
 
-async fn send(writer: &mut OwnedWriteHalf, answer: &Answer) -> Result<(), FrameError> {
-    let text = serde_json::to_vec(answer).unwrap_or_default();
-    match write_frame(writer, &text).await {
-        Err(FrameError::TooLarge(bytes)) => {
-            let id = match answer {
-                Answer::Result { id, .. } | Answer::Tools { id, .. } => Some(id.clone()),
-                Answer::Welcome { .. } | Answer::Refused { .. } => None,
-            };
-            let error =
-                ToolError::new(Code::Runtime, format!("the answer has {bytes} bytes, too many for a frame"))
-                    .help("ask for less at a time");
-            let refusal = serde_json::to_vec(&Answer::Refused { id, error }).unwrap_or_default();
-            write_frame(writer, &refusal).await
+fn refusal(error: ToolError) -> Answer {
+    Answer::Refused { id: None, error: error.bounded() }
+}
+
+/// An answer as bytes, counted until it is written. One that is too large, or that there is no room for, is replaced by
+/// an error: the call has run, and the audit says how it ended.
+fn queued(client: &Client, answer: &Answer) -> Queued {
+    let id = match answer {
+        Answer::Result { id, .. } | Answer::Tools { id, .. } => Some(id.clone()),
+        Answer::Welcome { .. } | Answer::Refused { .. } => None,
+    };
+    let mut frame = BoundedBuffer::default();
+    let lost = |error: ToolError| {
+        let frame = encoded(&Answer::Refused { id: id.clone(), error: error.detail("ran", id.is_some()) });
+        Queued { frame, _held: None }
+    };
+    if serde_json::to_writer(&mut frame, answer).is_err() {
+        let message = format!("the answer has more than {MAX_FRAME_BYTES} bytes, too many for a frame");
+        return lost(ToolError::new(Code::Runtime, message).help("ask for less at a time"));
+    }
+    match client.memory.hold_answer(frame.0.len()) {
+        Some(held) => Queued { frame: frame.0, _held: Some(held) },
+        None => {
+            drop(frame);
+            lost(
+                ToolError::new(Code::Budget, "too many answers wait to be read by the clients").help(
+                    "read answers before sending more requests; `tgp audit tail` shows how the call ended",
+                ),
+            )
         }
-        other => other,
+    }
+}
+
+/// A short answer as bytes.
+fn encoded(answer: &Answer) -> Vec<u8> {
+    serde_json::to_vec(answer).unwrap_or_default()
+}
+
+/// A buffer that refuses to become larger than a frame.
+#[derive(Default)]
+struct BoundedBuffer(Vec<u8>);
+
+impl Write for BoundedBuffer {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.0.len() + bytes.len() > MAX_FRAME_BYTES {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

@@ -2,12 +2,13 @@
 //!
 //! A client sends frames: four bytes of length, most significant first, and that many bytes of JSON. The first frame
 //! says hello with a capability token; every other one is a request with an `id`, and is answered by one frame with the
-//! same `id`. Whatever a client does, it costs the kernel one connection of a bounded number, a bounded frame, and a
-//! bounded wait.
+//! same `id`. Whatever a client does, it costs the kernel one connection of a bounded number, bounded memory, and a bounded
+//! wait.
 #![forbid(unsafe_code)]
 
 mod connection;
 mod frame;
+mod memory;
 mod message;
 mod server;
 

@@ -10,10 +10,10 @@ use tgp_contract::{ToolDefinition, ToolError, ToolResult};
 pub struct Hello {
     /// A capability token of this kernel.
     pub token: String,
-    /// Who the client says it is, for the record.
-    #[serde(default = "unnamed")]
-    pub actor: String,
-    /// The session its calls belong to; one of its own when it is left out.
+    /// What the client calls itself, for the record. Who it is follows from its token.
+    #[serde(default)]
+    pub actor: Option<String>,
+    /// What it calls its work, for the record.
     #[serde(default)]
     pub session: Option<String>,
 }
@@ -25,13 +25,9 @@ impl std::fmt::Debug for Hello {
     }
 }
 
-fn unnamed() -> String {
-    "socket".to_owned()
-}
-
 /// Every other frame of a client.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(tag = "method", rename_all = "snake_case", deny_unknown_fields)]
+#[serde(tag = "method", rename_all = "snake_case", try_from = "WireRequest")]
 pub enum Request {
     /// Take a call through the router.
     Call {
@@ -44,6 +40,43 @@ pub enum Request {
     },
     /// List what can be called.
     Tools { id: String },
+}
+
+/// A request as it is read: all fields at once, since an enum with a tag is read into a copy of the whole frame first.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WireRequest {
+    method: Method,
+    id: String,
+    tool: Option<String>,
+    arguments: Option<Value>,
+    dry_run: Option<bool>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Method {
+    Call,
+    Tools,
+}
+
+impl TryFrom<WireRequest> for Request {
+    type Error = &'static str;
+
+    fn try_from(wire: WireRequest) -> Result<Self, Self::Error> {
+        let WireRequest { method, id, tool, arguments, dry_run } = wire;
+        match (method, tool, arguments, dry_run) {
+            (Method::Call, Some(tool), arguments, dry_run) => Ok(Self::Call {
+                id,
+                tool,
+                arguments: arguments.unwrap_or_default(),
+                dry_run: dry_run.unwrap_or_default(),
+            }),
+            (Method::Call, None, ..) => Err("missing field `tool`"),
+            (Method::Tools, None, None, None) => Ok(Self::Tools { id }),
+            (Method::Tools, ..) => Err("`tools` has no field but `id`"),
+        }
+    }
 }
 
 impl Request {

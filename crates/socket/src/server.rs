@@ -13,6 +13,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use crate::connection::{self, Connection};
+use crate::memory::Memory;
 
 /// How a server treats its clients.
 #[derive(Clone, Copy, Debug)]
@@ -47,6 +48,7 @@ pub struct Server {
     listener: UnixListener,
     path: PathBuf,
     options: ServeOptions,
+    memory: Arc<Memory>,
 }
 
 impl Server {
@@ -66,7 +68,7 @@ impl Server {
         let private = directory.unwrap_or(Path::new(".")).join(format!(".tgp-{}", std::process::id()));
         let listener = bind_privately(&private, path).map_err(wrong);
         let _ = std::fs::remove_dir_all(&private);
-        Ok(Self { listener: listener?, path: path.to_owned(), options })
+        Ok(Self { listener: listener?, path: path.to_owned(), options, memory: Memory::new() })
     }
 
     /// Serves clients until the future is dropped; with it every open call is cancelled, and recorded as such.
@@ -108,7 +110,8 @@ impl Server {
             );
             return;
         }
-        let connection = Connection { kernel: Arc::clone(kernel), options: self.options };
+        let (kernel, memory) = (Arc::clone(kernel), Arc::clone(&self.memory));
+        let connection = Connection { kernel, options: self.options, memory };
         clients.spawn(async move {
             connection.run(stream).await;
             drop(place);

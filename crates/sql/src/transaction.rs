@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tgp_contract::{SqlAnswer, SqlStatement, SqlTransaction, ToolError};
+use tgp_contract::{SqlAnswer, SqlClass, SqlStatement, SqlTransaction, ToolError};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::failure::{Failure, Transaction, abandoned, esql, rolled_back, timed_out};
@@ -32,6 +32,7 @@ pub(crate) type Stop = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 pub(crate) enum Order {
     Execute(SqlStatement, Answered<SqlAnswer>),
+    Inspect(String, oneshot::Sender<SqlClass>),
     Point(PointKind, Answered<()>),
     Commit(Answered<()>),
     Rollback(oneshot::Sender<()>),
@@ -64,6 +65,8 @@ pub(crate) enum Ending {
 #[async_trait]
 pub(crate) trait Session: Send {
     async fn execute(&mut self, statement: &SqlStatement) -> Result<SqlAnswer, Failure>;
+    /// What a statement would do, found out without running it.
+    async fn inspect(&mut self, sql: &str) -> SqlClass;
     async fn point(&mut self, point: &Point) -> Result<(), Failure>;
     async fn commit(&mut self) -> Result<(), Failure>;
     async fn rollback(&mut self) -> Ending;
@@ -141,6 +144,11 @@ impl SqlTransaction for Handle {
         self.ask(|answer| Order::Execute(statement, answer)).await.unwrap_or_else(|| Err(worker_lost()))
     }
 
+    async fn inspect(&mut self, sql: &str) -> Option<SqlClass> {
+        let sql = sql.to_owned();
+        self.ask(|answer| Order::Inspect(sql, answer)).await
+    }
+
     async fn mark(&mut self) -> Result<(), ToolError> {
         self.point(PointKind::Mark).await
     }
@@ -192,6 +200,9 @@ pub(crate) async fn serve<S: Session>(
             Order::Execute(statement, mut answer) => {
                 let result = worker.execute(&statement, &mut answer).await;
                 let _ = answer.send(result);
+            }
+            Order::Inspect(sql, answer) => {
+                let _ = answer.send(worker.session.inspect(&sql).await);
             }
             Order::Point(kind, answer) => {
                 let _ = answer.send(worker.point(kind).await);

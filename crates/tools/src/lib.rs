@@ -17,15 +17,16 @@ mod project;
 mod router;
 
 pub use builtin::kernel_tools;
-pub use files::{Guarded, Workspace, WorkspaceError};
+pub use files::{Guarded, Workspace, WorkspaceError, unified_diff};
 pub use forge::{
     BytecodeCache, Forge, ForgeError, ForgeFrontend, ForgeOptions, TestFailure, TestReport, TestResult,
     native_type_checker,
 };
 pub use gates::{
-    ListedRule, PastCalls, PolicyGate, RuleFiles, RuleListing, StateGate, TddView, TokenGate, Tokens,
+    ForeignRules, ListedRule, PastCalls, PastRange, PolicyGate, RuleFiles, RuleListing, RuleTrust, StateGate,
+    TddView, TokenGate, Tokens,
 };
-pub use knowledge::{chronicle_path, knowledge_tools};
+pub use knowledge::{chronicle_path, knowledge_tools, refuse_hidden};
 pub use memory::{Library, OnDuplicate, Opening, STATE_DIRECTORY};
 pub use process::{ProcessCaps, ProcessOptions, process_tools};
 pub use project::{project_tools, testing};

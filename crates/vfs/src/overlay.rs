@@ -27,7 +27,7 @@ struct Pending {
 
 #[derive(Debug)]
 enum Node {
-    File(Vec<u8>),
+    File(Arc<[u8]>),
     /// A directory that the base does not have. Where the base has a file at this path, the file is removed first.
     Directory {
         replaces_file: bool,
@@ -111,7 +111,7 @@ impl FileSystem for OverlayFs {
         refuse_reserved(path)?;
         let pending = self.pending();
         match pending.nodes.get(path) {
-            Some(Node::File(content)) => Ok(content.clone()),
+            Some(Node::File(content)) => Ok(content.to_vec()),
             Some(Node::Directory { .. }) => Err(FsError::IsDirectory(path.clone())),
             Some(Node::Removed) => Err(FsError::NotFound(path.clone())),
             None => match self.base.read(path) {
@@ -165,7 +165,7 @@ impl FileSystem for OverlayFs {
         let mut merged = Vec::with_capacity(batch.nodes.len());
         for (path, planned) in batch.nodes {
             let node = match planned {
-                Planned::File(content) => Some(Node::File(content.to_vec())),
+                Planned::File(content) => Some(Node::File(content.into())),
                 Planned::Directory { .. } => {
                     Some(Node::Directory { replaces_file: self.base_kind(&path)?.is_some() })
                 }
@@ -207,7 +207,7 @@ impl Pending {
             Node::File(_) | Node::Directory { .. } => None,
         });
         let writes = self.nodes.iter().filter_map(|(path, node)| match node {
-            Node::File(content) => Some(Change::Write { path: path.clone(), content: content.clone() }),
+            Node::File(content) => Some(Change::Write { path: path.clone(), content: Arc::clone(content) }),
             Node::Directory { .. } | Node::Removed => None,
         });
         removals.chain(writes).collect()

@@ -34,7 +34,7 @@ pub(crate) fn run(command: &str, files: &dyn FileSystem) -> Result<Ran, ToolErro
         }
         ["echo", text @ .., ">", file] => {
             let content = format!("{}\n", text.join(" ")).into_bytes();
-            Ran::changed(vec![Change::Write { path: RelativePath::new(file)?, content }])
+            Ran::changed(vec![Change::Write { path: RelativePath::new(file)?, content: content.into() }])
         }
         ["echo", text @ ..] => Ran { stdout: format!("{}\n", text.join(" ")), ..Ran::default() },
         ["rm", file] => match read(files, file)? {
@@ -43,7 +43,7 @@ pub(crate) fn run(command: &str, files: &dyn FileSystem) -> Result<Ran, ToolErro
         },
         ["touch", file] => {
             let content = read(files, file)?.unwrap_or_default().into_bytes();
-            Ran::changed(vec![Change::Write { path: RelativePath::new(file)?, content }])
+            Ran::changed(vec![Change::Write { path: RelativePath::new(file)?, content: content.into() }])
         }
         ["sed", "-i", script, file] => match (substitution(script), read(files, file)?) {
             (None, _) => Ran::failed(1, format!("sed: `{script}` is not understood\n")),
@@ -51,7 +51,7 @@ pub(crate) fn run(command: &str, files: &dyn FileSystem) -> Result<Ran, ToolErro
             (Some((search, replace)), Ok(text)) => {
                 let lines = text.split_inclusive('\n').map(|line| line.replacen(search, replace, 1));
                 let content = lines.collect::<String>().into_bytes();
-                Ran::changed(vec![Change::Write { path: RelativePath::new(file)?, content }])
+                Ran::changed(vec![Change::Write { path: RelativePath::new(file)?, content: content.into() }])
             }
         },
         _ => {

@@ -111,7 +111,7 @@ impl FakeTools {
                 "path": path, "created": before.is_none(), "bytes": content.len(),
                 "sha256": canonical::sha256_hex(&content),
             });
-            let changes = vec![Change::Write { path, content }];
+            let changes = vec![Change::Write { path, content: content.into() }];
             return Ok(Done { data: fields(data), changes, exit_code: None });
         }
         let text = match before {
@@ -127,7 +127,7 @@ impl FakeTools {
             _ => {
                 let content = edited(&path, text, arguments)?.into_bytes();
                 let data = json!({ "path": path, "bytes": content.len(), "sha256": canonical::sha256_hex(&content) });
-                let changes = vec![Change::Write { path, content }];
+                let changes = vec![Change::Write { path, content: content.into() }];
                 Ok(Done { data: fields(data), changes, exit_code: None })
             }
         }
@@ -146,7 +146,7 @@ impl FakeTools {
         let path = change.path();
         let before = self.before(path)?;
         let after = match change {
-            Change::Write { content, .. } => Some(content.clone()),
+            Change::Write { content, .. } => Some(content.to_vec()),
             Change::Remove { .. } => None,
         };
         let text = |bytes: &Option<Vec<u8>>| {

@@ -116,7 +116,7 @@ impl WireChange {
     pub(super) fn of(change: &Change) -> Result<Self, ToolError> {
         let content = match change {
             Change::Remove { .. } => None,
-            Change::Write { path, content } => Some(String::from_utf8(content.clone()).map_err(|_| {
+            Change::Write { path, content } => Some(String::from_utf8(content.to_vec()).map_err(|_| {
                 ToolError::new(Code::Validation, format!("the new content of `{path}` is not UTF-8"))
                     .help("only text can be proposed over this protocol")
             })?),
@@ -128,7 +128,7 @@ impl WireChange {
 impl From<WireChange> for Change {
     fn from(wire: WireChange) -> Self {
         match wire.content {
-            Some(content) => Self::Write { path: wire.path, content: content.into_bytes() },
+            Some(content) => Self::Write { path: wire.path, content: content.into_bytes().into() },
             None => Self::Remove { path: wire.path },
         }
     }

@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 use tgp_agent::{
     Assertion, Delegator, Edit, GUARDIAN_CHRONICLE, Guardian, GuardianParts, Invariants, PlanOutcome,
 };
-use tgp_contract::{ChronicleEvent, Code, Decision, EventActor, Plan, PlanStep, RelativePath, ToolCaller};
+use tgp_contract::{
+    ChronicleEvent, Code, Decision, EventActor, Plan, PlanStep, RelativePath, ToolCaller, Visibility,
+};
 use tgp_relay_fakes::Question;
 use tokio::task::JoinSet;
 
@@ -97,7 +99,10 @@ fn plan_denied(world: &World) -> Running<'_> {
         project(world).await?;
         let guardian = guardian(world, 0)?;
         let delete = plan(json!([{ "type": "DELETE_FILE", "filePath": "src/important.ts" }]))?;
-        let review = guardian.review_plan(&delete).await.expecting("a review of the plan")?;
+        let review = guardian
+            .review_plan(&delete, &Visibility::everything())
+            .await
+            .expecting("a review of the plan")?;
         let Decision::Deny { reason } = &review.decision else {
             return Err(Fault::new(
                 "a plan that deletes an imported file to be denied",
@@ -109,7 +114,10 @@ fn plan_denied(world: &World) -> Running<'_> {
         // What nothing stands against is approved.
         let create =
             plan(json!([{ "type": "CREATE_FILE", "filePath": "src/new.ts", "content": "export {};\n" }]))?;
-        let review = guardian.review_plan(&create).await.expecting("a review of the plan")?;
+        let review = guardian
+            .review_plan(&create, &Visibility::everything())
+            .await
+            .expecting("a review of the plan")?;
         holds(review.is_approved(), "a plan that only adds a file to be approved", &review)
     })
 }
@@ -135,7 +143,7 @@ fn bullet_wound(world: &World) -> Running<'_> {
         let tools = Arc::new(Counted::new(world.tools()?));
         let delegator = Delegator::new(Arc::clone(&guardian), tools.clone());
         let report = delegator
-            .execute(&create, context(), Box::pin(std::future::pending()))
+            .execute(&create, context(), &Visibility::everything(), Box::pin(std::future::pending()))
             .await
             .expecting("a report about the plan")?;
         same("the outcome of a plan on a contradiction", &report.outcome, &PlanOutcome::Halted)?;
@@ -243,7 +251,8 @@ fn veto(world: &World) -> Running<'_> {
                 { "type": "RUN_COMMAND", "command": "touch x" },
                 last,
             ]);
-            let report = delegator.execute(&plan(steps)?, context(), never()).await;
+            let report =
+                delegator.execute(&plan(steps)?, context(), &Visibility::everything(), never()).await;
             let report = report.expecting("a report about the plan")?;
             same("the outcome of a plan that is denied", &report.outcome, &PlanOutcome::Denied)?;
             same("the calls that were made", &tools.made(), &Vec::new())?;
@@ -251,7 +260,7 @@ fn veto(world: &World) -> Running<'_> {
         }
         // The same hands do carry out what was approved, so that the silence above means something.
         let steps = json!([{ "type": "CREATE_FILE", "filePath": "src/new.ts", "content": "export {};\n" }]);
-        let report = delegator.execute(&plan(steps)?, context(), never()).await;
+        let report = delegator.execute(&plan(steps)?, context(), &Visibility::everything(), never()).await;
         let report = report.expecting("a report about the plan")?;
         holds(report.outcome == PlanOutcome::Completed, "an approved plan to be completed", &report)?;
         same("the calls that were made", &tools.made(), &vec!["fs_write".to_owned()])?;

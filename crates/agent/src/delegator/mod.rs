@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tgp_contract::{
     CallContext, Cancellation, Code, Decision, Plan, RelativePath, ToolCall, ToolCaller, ToolError,
-    ToolResult, canonical,
+    ToolResult, Visibility, canonical,
 };
 
 use crate::guardian::{Act, Assessed, Guardian, Replacement, Review};
@@ -93,7 +93,7 @@ impl Delegator {
         Self { guardian, tools }
     }
 
-    /// Has the plan reviewed, checks that what must hold holds, and takes the steps in order until one fails. What a
+    /// Has the plan reviewed as `visible` shows the project, checks that what must hold holds, and takes the steps in order until one fails. What a
     /// step finds in its file must be what the review has seen. In a dry run nothing is called.
     ///
     /// # Errors
@@ -102,9 +102,10 @@ impl Delegator {
         &self,
         plan: &Plan,
         context: CallContext,
+        visible: &Visibility,
         cancelled: Cancellation<'_>,
     ) -> Result<PlanReport, ToolError> {
-        let (review, assessed) = self.guardian.assess(plan).await?;
+        let (review, assessed) = self.guardian.assess(plan, visible).await?;
         let mut report = PlanReport::new(plan, review);
         if let Decision::Deny { reason } = &report.review.decision {
             let error = ToolError::new(Code::Policy, format!("the plan is denied: {reason}"))
@@ -112,13 +113,17 @@ impl Delegator {
             return Ok(report.ended(PlanOutcome::Denied, Some(error)));
         }
         if context.dry_run {
-            let wound = self.guardian.wound().await?;
+            let wound = match self.guardian.wound().await? {
+                Some(wound) => Some(self.guardian.concealed_halt(wound, visible).await),
+                None => None,
+            };
             let outcome = if wound.is_some() { PlanOutcome::Halted } else { PlanOutcome::Approved };
             return Ok(report.ended(outcome, wound));
         }
         match self.guardian.bullet_wound_check(&[]).await {
             Ok(()) => {}
             Err(error) if error.code == Code::Halt => {
+                let error = self.guardian.concealed_halt(error, visible).await;
                 return Ok(report.ended(PlanOutcome::Halted, Some(error)));
             }
             Err(error) => return Err(error),

@@ -1,7 +1,9 @@
 //! What a step of a plan would do, read from its fields.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value, json};
-use tgp_contract::{PlanStep, RelativePath};
+use tgp_contract::{Plan, PlanStep, RelativePath};
 
 use super::spelling::nearest;
 
@@ -194,6 +196,18 @@ impl Act {
             _ => Ok(Self::Call { tool: tool.to_owned(), arguments }),
         }
     }
+}
+
+/// Every file that a plan names, whether its steps can be taken or not.
+#[must_use]
+pub fn planned_files(plan: &Plan) -> BTreeSet<RelativePath> {
+    let texts = plan.steps.iter().flat_map(|step| {
+        let fields = ["to", "path", "file", "file_path"].iter().filter_map(|name| step.fields.get(*name));
+        let arguments = step.fields.get("arguments").and_then(|arguments| arguments.get("path"));
+        let others = fields.chain(arguments).filter_map(Value::as_str);
+        step.file_path.as_deref().into_iter().chain(others)
+    });
+    texts.filter_map(|text| RelativePath::new(text).ok()).filter(|path| !path.is_root()).collect()
 }
 
 fn file(field: &str, text: &str) -> Result<RelativePath, String> {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
-use tgp_contract::{ChronicleEvent, Code, EntryKind, RelativePath, ToolError};
+use tgp_contract::{ChronicleEvent, Code, EntryKind, RelativePath, Root, ToolError, Visibility};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
@@ -100,7 +100,7 @@ pub(super) struct Memory {
     /// What was accepted for an invariant, by its name.
     pub(super) accepted: BTreeMap<String, BTreeSet<String>>,
     /// Chronicles that were read.
-    pub(super) read: usize,
+    pub(super) files: Vec<RelativePath>,
 }
 
 /// Which chronicles are read.
@@ -117,6 +117,19 @@ impl Guardian {
         match unreadable.pop() {
             None => Ok(memory),
             Some((_, error)) => Err(error),
+        }
+    }
+
+    /// Reads all chronicles for a caller who may not see everything: one that cannot be read is named where it may be.
+    pub(super) async fn remember_seen_by(&self, visible: &Visibility) -> Result<Memory, ToolError> {
+        let (memory, mut unreadable) = self.remember_what_can_be_read(Scope::All).await?;
+        match unreadable.pop() {
+            None => Ok(memory),
+            Some((file, error)) if visible.shows(Root::Project, &file) => Err(error),
+            Some((_, error)) => {
+                let message = "a chronicle that is hidden from this call cannot be read";
+                Err(ToolError::new(error.code, message).help("ask a person to run `tgp chronicle verify`"))
+            }
         }
     }
 
@@ -164,7 +177,7 @@ impl Guardian {
                 Err(error) => unreadable.push((file.clone(), error)),
             }
         }
-        Ok((gathered.into_memory(files.len()), unreadable))
+        Ok((gathered.into_memory(files), unreadable))
     }
 
     /// Where the graph says otherwise, by path.
@@ -274,7 +287,7 @@ impl Gathered {
         }
     }
 
-    fn into_memory(self, read: usize) -> Memory {
+    fn into_memory(self, files: Vec<RelativePath>) -> Memory {
         let Self { claims, settled, accepted, vague, .. } = self;
         let newest = |claims: Vec<Claim>| {
             let mut last: BTreeMap<RelativePath, Claim> = BTreeMap::new();
@@ -301,7 +314,7 @@ impl Gathered {
             let claim = newest(claims).filter(|claim| !is_doubtful(claim))?;
             Some((path, claim))
         });
-        Memory { claims: claims.collect(), accepted, read }
+        Memory { claims: claims.collect(), accepted, files }
     }
 }
 

@@ -35,26 +35,46 @@ impl Guardian {
             .claims
             .iter()
             .filter_map(|(path, claim)| Some((path.clone(), claim.after.clone()?, claim.event_id.clone())));
-        let left: Vec<(RelativePath, String, String)> = left.take(MAX_HASHED).collect();
+        let mut left: Vec<(RelativePath, String, String)> = left.collect();
         if left.is_empty() {
             return;
         }
+        let mut skipped = left.len().saturating_sub(MAX_HASHED);
+        left.truncate(MAX_HASHED);
         let files = Arc::clone(&self.parts.files);
-        let compare = move || -> Vec<Value> {
-            let is_other = |path: &RelativePath, after: &str| {
-                let is_small = matches!(files.entry(path), Ok(Some(entry))
-                    if entry.kind == EntryKind::File && entry.size <= MAX_HASHED_BYTES);
+        let compare = move || -> (Vec<Value>, usize) {
+            let mut large = 0;
+            let mut others = Vec::new();
+            for (path, after, event) in &left {
                 // What is not there is a contradiction, and told as one.
-                is_small && files.read(path).is_ok_and(|bytes| canonical::sha256_hex(&bytes) != after)
-            };
-            let others = left.iter().filter(|(path, after, _)| is_other(path, after));
-            others.map(|(path, _, event)| json!({ "file": path, "event": event })).collect()
+                let Ok(Some(entry)) = files.entry(path) else { continue };
+                if entry.kind != EntryKind::File {
+                    continue;
+                }
+                if entry.size > MAX_HASHED_BYTES {
+                    large += 1;
+                } else if files.read(path).is_ok_and(|bytes| canonical::sha256_hex(&bytes) != *after) {
+                    others.push(json!({ "file": path, "event": event }));
+                }
+            }
+            (others, large)
         };
-        let Ok(others) = tokio::task::spawn_blocking(compare).await else {
+        let Ok((others, large)) = tokio::task::spawn_blocking(compare).await else {
             let error = ToolError::new(Code::Internal, "the reading of files was broken off");
             findings.push(Finding::of_error("worktree", "the files cannot be compared", &error));
             return;
         };
+        skipped += large;
+        if skipped > 0 {
+            let verb = if skipped == 1 { "was" } else { "were" };
+            let message =
+                format!("{} {verb} not compared with what the chronicle knows", count(skipped, "file"));
+            findings.push(
+                Finding::new("worktree", Gravity::Warning, message)
+                    .evidence(json!({ "files": MAX_HASHED, "bytes": MAX_HASHED_BYTES }))
+                    .remedy("compare large files by hand: the inquiry looks at so many files, each of so many bytes"),
+            );
+        }
         let Some(first) = others.first().and_then(|one| one.get("file")).and_then(Value::as_str) else {
             return;
         };

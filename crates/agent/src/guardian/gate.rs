@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 use tgp_contract::{
     Access, Actor, Change, Code, Effect, Gate, GateRequest, RelativePath, Root, Severity, Stage, Target,
-    ToolError, Verdict,
+    ToolError, Verdict, Visibility,
 };
 
 use super::claims::{Claim, Scope};
@@ -16,6 +16,9 @@ use super::{GUARDIAN_CHRONICLE, Guardian, Violation};
 
 /// Tools that work while everything else is halted, because they end a halt.
 pub const EXEMPT_TOOLS: &[&str] = &["reconcile"];
+
+/// The detail of an error that has all invariants a change would break.
+const VIOLATIONS: &str = "violations";
 
 /// Whether a call is halted by what the chronicle says of the files it touches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -80,8 +83,8 @@ impl GuardianGate {
         Ok(self.guardian.contradictions(&claims).await?.first().map(Break::of_contradiction))
     }
 
-    async fn judged_contents(&self, changes: &[Change]) -> Result<Verdict, ToolError> {
-        let violations = self.guardian.judge_changes(changes).await?;
+    async fn judged_contents(&self, changes: &[Change], visible: &Visibility) -> Result<Verdict, ToolError> {
+        let violations = self.guardian.judge_changes(changes, visible).await?;
         let (errors, warnings): (Vec<Violation>, Vec<Violation>) =
             violations.into_iter().partition(|violation| violation.severity == Severity::Error);
         let Some(first) = errors.first() else {
@@ -104,7 +107,7 @@ impl GuardianGate {
             .detail("expected", first.expected.as_str())
             .detail("actual", first.actual.as_str())
             .detail("rows", first.rows.clone())
-            .detail("violations", json!(errors))
+            .detail(VIOLATIONS, json!(errors))
             .help("make the change so that the invariant holds; people change the rules in `.sage/invariants.yml`");
         Ok(deny(&format!("guardian/{}", first.invariant), error))
     }
@@ -143,10 +146,30 @@ impl Gate for GuardianGate {
         let Some(changes) = request.proposed else {
             return Verdict::Allow { rule: "guardian".to_owned() };
         };
-        self.judged_contents(changes).await.unwrap_or_else(|error| deny("guardian/invariants", error))
+        let judged = self.judged_contents(changes, &Visibility::everything()).await;
+        judged.unwrap_or_else(|error| deny("guardian/invariants", error))
     }
 
-    async fn reach(&self, request: GateRequest<'_>) -> Option<Value> {
+    async fn conceal(&self, request: GateRequest<'_>, error: ToolError, visible: &Visibility) -> ToolError {
+        if visible.is_everything() {
+            return error;
+        }
+        if error.code == Code::Halt {
+            return self.guardian.concealed_halt(error, visible).await;
+        }
+        let Some(changes) = request.proposed.filter(|_| error.details.contains_key(VIOLATIONS)) else {
+            return error;
+        };
+        // The same verdict, told as the caller would have come to it.
+        match self.judged_contents(changes, visible).await {
+            Ok(Verdict::Deny { error, .. }) => error,
+            // What was broken a moment ago is mended, or cannot be asked any more: nothing is known of it.
+            _ => ToolError::new(Code::Policy, "an invariant would not hold any more")
+                .help("make the change so that the invariant holds; people change the rules in `.sage/invariants.yml`"),
+        }
+    }
+
+    async fn reach(&self, request: GateRequest<'_>, visible: &Visibility) -> Option<Value> {
         let proposed = request.proposed.unwrap_or_default().iter().map(Change::path);
         let paths: BTreeSet<String> =
             changed(request).chain(proposed).map(|path| path.as_str().to_owned()).collect();
@@ -155,7 +178,7 @@ impl Gate for GuardianGate {
         }
         let paths: Vec<String> = paths.into_iter().collect();
         // Nobody is kept from agreeing because the graph cannot tell.
-        let radius = self.guardian.blast_radius(&paths).await.ok()?;
+        let radius = self.guardian.blast_radius(&paths, visible).await.ok()?;
         if radius.is_empty() { None } else { serde_json::to_value(radius).ok() }
     }
 }

@@ -308,7 +308,7 @@ impl Guardian {
     ) -> Result<Vec<Broken>, ToolError> {
         let asked = |assertion: &&Assertion| {
             let (query, params) = (assertion.cypher.clone(), assertion.params.clone());
-            Asked::new(&assertion.cypher, GraphQuestion { query, params, commit: None })
+            Asked::new(&assertion.cypher, GraphQuestion { query, params, ..GraphQuestion::default() })
         };
         let asked: Vec<Asked> = assertions.iter().map(asked).collect();
         let answers = self.ask(&asked).await?;
@@ -316,7 +316,12 @@ impl Guardian {
             let rows: Vec<Row> = rows(answer).into_values().collect();
             let invariant = assertion.as_invariant();
             let cut = answer.truncated;
-            (rows.is_empty() == assertion.expect_rows).then_some(Broken { invariant, rows, cut })
+            (rows.is_empty() == assertion.expect_rows).then_some(Broken {
+                invariant,
+                rows,
+                cut,
+                concealed: false,
+            })
         });
         Ok(broken.collect())
     }

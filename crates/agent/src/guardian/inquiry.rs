@@ -251,7 +251,7 @@ impl Guardian {
         if let Some(audit) = &sources.audit {
             self.inquire_references(audit.as_ref(), findings).await;
         }
-        memory.read
+        memory.files.len()
     }
 
     async fn inquire_invariants(&self, findings: &mut Vec<Finding>) {

@@ -4,12 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use tgp_contract::{Change, EntryKind, GraphAnswer, GraphQuestion, Severity, ToolError};
+use tgp_contract::{Change, EntryKind, GraphAnswer, GraphQuestion, Severity, ToolError, Visibility};
 
 use super::questions::{Asked, Row, rows, whole};
 use super::wording::{count, thousands};
 use super::{Expect, Guardian, Invariant};
 use crate::routing::hash;
+
+/// What is said of a violation of which nothing may be seen.
+const CONCEALED: &str = "something in files that are hidden from this call";
 
 /// Rows that are shown of one violation: enough to see what kind they are.
 pub(super) const MAX_ROWS_SHOWN: usize = 10;
@@ -35,6 +38,8 @@ pub(super) struct Broken {
     pub(super) rows: Vec<Row>,
     /// Whether there are more rows, which the graph has not given.
     pub(super) cut: bool,
+    /// Whether all that breaks it is hidden from whoever is told: then there are no rows, and no number of them.
+    pub(super) concealed: bool,
 }
 
 impl Broken {
@@ -48,6 +53,9 @@ impl Broken {
     }
 
     pub(super) fn actual(&self) -> String {
+        if self.concealed {
+            return CONCEALED.to_owned();
+        }
         match (self.invariant.expect, self.rows.len()) {
             (Expect::Rows, _) => "no rows".to_owned(),
             (Expect::None, rows) if self.cut => format!("more than {}", count(rows, "row")),
@@ -66,6 +74,14 @@ impl Broken {
         match self.invariant.expect {
             Expect::Rows => BTreeSet::from([nothing()]),
             Expect::None | Expect::Kept => self.rows.iter().map(|row| row.fingerprint.clone()).collect(),
+        }
+    }
+
+    /// The same as it is seen by whoever finds only `seen` broken.
+    fn concealed_unless(self, seen: &[Self]) -> Self {
+        match seen.iter().find(|seen| seen.invariant.name == self.invariant.name) {
+            Some(seen) => seen.clone(),
+            None => Self { rows: Vec::new(), cut: false, concealed: true, ..self },
         }
     }
 
@@ -113,15 +129,39 @@ impl Guardian {
     ///
     /// # Errors
     /// When the invariants cannot be read, or the graph cannot answer.
-    pub async fn judge_changes(&self, changes: &[Change]) -> Result<Vec<Violation>, ToolError> {
+    pub async fn judge_changes(
+        &self,
+        changes: &[Change],
+        visible: &Visibility,
+    ) -> Result<Vec<Violation>, ToolError> {
         let invariants: Vec<Invariant> = self.invariants()?.iter().cloned().collect();
-        Ok(self.newly_broken(changes, invariants).await?.iter().map(Violation::from).collect())
+        let broken = self.newly_broken_seen_by(changes, invariants, visible).await?;
+        Ok(broken.iter().map(Violation::from).collect())
     }
 
-    pub(super) async fn newly_broken(
+    /// What the changes break, judged by everything. Rows are those that would be there without what is hidden from
+    /// whoever is told; where there are none, it is only said that it is broken.
+    pub(super) async fn newly_broken_seen_by(
         &self,
         changes: &[Change],
         invariants: Vec<Invariant>,
+        visible: &Visibility,
+    ) -> Result<Vec<Broken>, ToolError> {
+        let broken = self.newly_broken(changes, invariants, &Visibility::everything()).await?;
+        if broken.is_empty() || visible.is_everything() || !self.parts.graph.hides(visible).await? {
+            return Ok(broken);
+        }
+        let asked = broken.iter().map(|broken| broken.invariant.clone()).collect();
+        // An invariant that cannot be asked so has nothing to show.
+        let seen = self.newly_broken(changes, asked, visible).await.unwrap_or_default();
+        Ok(broken.into_iter().map(|broken| broken.concealed_unless(&seen)).collect())
+    }
+
+    async fn newly_broken(
+        &self,
+        changes: &[Change],
+        invariants: Vec<Invariant>,
+        visible: &Visibility,
     ) -> Result<Vec<Broken>, ToolError> {
         if invariants.is_empty() || changes.is_empty() {
             return Ok(Vec::new());
@@ -131,12 +171,12 @@ impl Guardian {
         let mut places = Vec::with_capacity(invariants.len());
         for invariant in &invariants {
             let with = asked.len();
-            asked.push(Asked::of(invariant, question(invariant, &paths)));
+            asked.push(Asked::of(invariant, question(invariant, &paths)).seen_by(visible));
             let mut without = with;
             // Before the change nothing is changed. What must be kept is compared with the same question.
             if invariant.expect != Expect::Kept && invariant.asks_about_change() {
                 without = asked.len();
-                asked.push(Asked::of(invariant, question(invariant, &no_change())));
+                asked.push(Asked::of(invariant, question(invariant, &no_change())).seen_by(visible));
             }
             places.push(Places { with, without });
         }
@@ -161,7 +201,7 @@ impl Guardian {
                     let mut missing =
                         beyond(&whole_rows(before, &invariant.name)?, &whole_rows(after, &invariant.name)?);
                     if invariant.since.is_some() {
-                        let base = self.rows_since(&invariant, &paths).await?;
+                        let base = self.rows_since(&invariant, &paths, visible).await?;
                         let base: BTreeSet<String> = base.values().map(|row| words(&row.value)).collect();
                         missing.retain(|row| base.contains(&words(&row.value)));
                     }
@@ -169,7 +209,7 @@ impl Guardian {
                 }
             };
             if invariant.expect == Expect::Rows || !rows.is_empty() {
-                broken.push(Broken { invariant, rows, cut: false });
+                broken.push(Broken { invariant, rows, cut: false, concealed: false });
             }
         }
         Ok(broken)
@@ -192,13 +232,13 @@ impl Guardian {
                 // It is broken however many rows are missing from the answer.
                 Expect::None => rows(&now).into_values().collect(),
                 Expect::Kept => {
-                    let base = self.rows_since(invariant, &no_change()).await?;
+                    let base = self.rows_since(invariant, &no_change(), &Visibility::everything()).await?;
                     beyond(&base, &whole_rows(&now, &invariant.name)?)
                 }
             };
             if invariant.expect == Expect::Rows || !rows.is_empty() {
                 let cut = invariant.expect == Expect::None && now.truncated;
-                broken.push(Broken { invariant: invariant.clone(), rows, cut });
+                broken.push(Broken { invariant: invariant.clone(), rows, cut, concealed: false });
             }
         }
         Ok(broken)
@@ -208,9 +248,10 @@ impl Guardian {
         &self,
         invariant: &Invariant,
         paths: &Map<String, Value>,
+        visible: &Visibility,
     ) -> Result<BTreeMap<String, Row>, ToolError> {
         let since = invariant.since.clone().unwrap_or_default();
-        let asked = Asked::of(invariant, question(invariant, paths).at(since));
+        let asked = Asked::of(invariant, question(invariant, paths).at(since)).seen_by(visible);
         let answer = self.parts.graph.query(asked.question.clone()).await;
         let answer = answer.map_err(|error| asked.named_in(error))?;
         whole_rows(&answer, &invariant.name)
@@ -248,7 +289,7 @@ fn no_change() -> Map<String, Value> {
 fn question(invariant: &Invariant, paths: &Map<String, Value>) -> GraphQuestion {
     let mut params = invariant.params.clone();
     params.extend(paths.clone());
-    GraphQuestion { query: invariant.query.clone(), params, commit: None }
+    GraphQuestion { query: invariant.query.clone(), params, ..GraphQuestion::default() }
 }
 
 fn whole_rows(answer: &GraphAnswer, name: &str) -> Result<BTreeMap<String, Row>, ToolError> {

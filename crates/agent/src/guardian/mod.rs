@@ -3,6 +3,7 @@
 
 mod acts;
 mod claims;
+mod conceal;
 mod evidence;
 mod gate;
 mod halt;
@@ -22,6 +23,7 @@ use std::sync::Arc;
 use tgp_contract::{Chronicle, FileSystem, Graph, ToolError};
 use tokio::sync::Mutex;
 
+pub use acts::planned_files;
 pub use gate::{EXEMPT_TOOLS, GuardianGate, Vigilance};
 pub use halt::{Assertion, Halt};
 pub use inquiry::{AUDIT_FIELD, AuditIndex, Finding, Gravity, InquirySources, Inspect};

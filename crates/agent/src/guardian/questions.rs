@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
-use tgp_contract::{Change, Code, GraphAnswer, GraphQuestion, RelativePath, ToolError};
+use tgp_contract::{Change, Code, GraphAnswer, GraphQuestion, RelativePath, ToolError, Visibility};
 
 use super::invariants::QueryPlace;
 use super::wording::count;
@@ -44,6 +44,11 @@ impl Asked {
             Some(place) => error.place(&place),
             None => error,
         }
+    }
+
+    /// The same for a caller who may not see everything.
+    pub(super) fn seen_by(self, visible: &Visibility) -> Self {
+        Self { question: self.question.seen_by(visible), ..self }
     }
 
     fn about(label: &str, query: &str, paths: &[String]) -> Self {
@@ -137,16 +142,19 @@ impl Guardian {
         Ok(known)
     }
 
-    /// Who imports each of the paths, with `changes` made.
+    /// Who imports each of the paths, with `changes` made, as far as it may be seen.
     pub(super) async fn importers(
         &self,
         changes: &[Change],
         paths: &BTreeSet<RelativePath>,
+        visible: &Visibility,
     ) -> Result<BTreeMap<String, BTreeSet<String>>, ToolError> {
         const QUERY: &str = "MATCH (a:File)-[:IMPORTS]->(b:File) WHERE b.path IN $paths \
                              RETURN DISTINCT b.path AS imported, a.path AS importer";
         let mut importers: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-        for (_, answer) in self.ask_both(changes, &pieces("importers", QUERY, paths)).await? {
+        let asked: Vec<Asked> =
+            pieces("importers", QUERY, paths).into_iter().map(|asked| asked.seen_by(visible)).collect();
+        for (_, answer) in self.ask_both(changes, &asked).await? {
             // Somebody who is not named here would import what is not there any more.
             whole(&answer, "importers").map_err(|error| {
                 error.help("remove fewer files in one plan, or change those that import them first")

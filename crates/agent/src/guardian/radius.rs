@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use tgp_contract::{Code, GraphAnswer, GraphQuestion, RelativePath, ToolError};
+use tgp_contract::{Code, GraphAnswer, GraphQuestion, RelativePath, ToolError, Visibility};
 
 use super::Guardian;
 use super::questions::Asked;
@@ -66,11 +66,15 @@ impl BlastRadius {
 }
 
 impl Guardian {
-    /// Who uses the files at `paths`, besides themselves.
+    /// Who uses the files at `paths`, besides themselves, as far as it may be seen.
     ///
     /// # Errors
     /// A violation of the jail for a path outside the project, `EVALIDATION` for too many, and what the graph says.
-    pub async fn blast_radius(&self, paths: &[String]) -> Result<BlastRadius, ToolError> {
+    pub async fn blast_radius(
+        &self,
+        paths: &[String],
+        visible: &Visibility,
+    ) -> Result<BlastRadius, ToolError> {
         if paths.len() > MAX_PATHS {
             let message = format!("the radius of {} files was asked for, at most {MAX_PATHS}", paths.len());
             return Err(ToolError::new(Code::Validation, message).help("ask for fewer files"));
@@ -82,7 +86,7 @@ impl Guardian {
         let asked: Vec<Asked> =
             [("importers", IMPORTERS), ("callers", CALLERS), ("tests", TESTS), ("tests", OWN_TESTS)]
                 .map(|(label, query)| {
-                    Asked::new(label, GraphQuestion::new(query).param("paths", json!(paths)))
+                    Asked::new(label, GraphQuestion::new(query).param("paths", json!(paths)).seen_by(visible))
                 })
                 .into();
         let answers = self.ask(&asked).await?;

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::Value;
-use tgp_contract::{Change, Code, Decision, Plan, RelativePath, Severity, ToolError};
+use tgp_contract::{Change, Code, Decision, Plan, RelativePath, Root, Severity, ToolError, Visibility};
 
 use super::Guardian;
 use super::acts::{Act, MAX_STEPS};
-use super::claims::{Memory, Scope};
+use super::claims::Memory;
 use super::judge::Broken;
 use super::questions::Row;
 use super::tree::{MAX_PLAN_BYTES, Tree};
@@ -61,15 +61,21 @@ pub(crate) struct Assessed {
 }
 
 impl Guardian {
-    /// Checks every step of a plan, and its whole against the invariants.
+    /// Checks every step of a plan, and its whole against the invariants. Files that `visible` does not show are as if
+    /// they were not there, but for the invariants: those judge everything, and what is said of them names nothing that
+    /// is hidden.
     ///
     /// # Errors
     /// When graph, chronicle, invariants or files cannot be read. A plan that cannot stand is no error but denied.
-    pub async fn review_plan(&self, plan: &Plan) -> Result<Review, ToolError> {
-        Ok(self.assess(plan).await?.0)
+    pub async fn review_plan(&self, plan: &Plan, visible: &Visibility) -> Result<Review, ToolError> {
+        Ok(self.assess(plan, visible).await?.0)
     }
 
-    pub(crate) async fn assess(&self, plan: &Plan) -> Result<(Review, Vec<Assessed>), ToolError> {
+    pub(crate) async fn assess(
+        &self,
+        plan: &Plan,
+        visible: &Visibility,
+    ) -> Result<(Review, Vec<Assessed>), ToolError> {
         let mut findings = Findings::default();
         if plan.steps.len() > MAX_STEPS {
             let fact = format!("the plan has {} steps", plan.steps.len());
@@ -94,8 +100,10 @@ impl Guardian {
             .help("make several plans of it"));
         }
         let touched: BTreeSet<RelativePath> = acts.iter().flat_map(|(_, act)| act.paths()).cloned().collect();
-        let known = self.known(&touched).await?;
-        let mut tree = Tree::read(Arc::clone(&self.parts.files), touched.clone(), known.clone()).await?;
+        let mut known = self.known(&touched).await?;
+        known.retain(|path| visible.shows_named(path));
+        let files = Arc::clone(&self.parts.files);
+        let mut tree = Tree::read(files, touched.clone(), known.clone(), visible.clone()).await?;
         let mut assessed = Vec::new();
         let mut made: BTreeSet<&RelativePath> = BTreeSet::new();
         for (number, act) in &acts {
@@ -117,18 +125,21 @@ impl Guardian {
             }
         }
         let changes = tree.changes();
-        self.check_removals(&acts, &known, &changes, &mut findings).await?;
-        let memory = self.remember(Scope::All).await?;
-        self.check_chronicle(&acts, &touched, &memory, &mut findings).await?;
+        self.check_removals(&acts, &known, &changes, visible, &mut findings).await?;
+        let memory = self.remember_seen_by(visible).await?;
+        let shown: BTreeSet<RelativePath> =
+            touched.into_iter().filter(|path| visible.shows(Root::Project, path)).collect();
+        self.check_chronicle(&acts, &shown, &memory, &mut findings).await?;
         let invariants: Vec<_> = self.invariants()?.iter().cloned().collect();
         let count = invariants.len();
         // A tree that cannot come to be says nothing about the invariants.
         if !findings.deny {
-            for broken in self.newly_broken(&changes, invariants).await? {
+            for broken in self.newly_broken_seen_by(&changes, invariants, visible).await? {
                 findings.add_broken(&acts, &broken);
             }
         }
-        Ok((findings.into_review(plan, memory.read, count), assessed))
+        let chronicles = memory.files.iter().filter(|file| visible.shows(Root::Project, file)).count();
+        Ok((findings.into_review(plan, chronicles, count), assessed))
     }
 
     /// Files that the graph knows, that others may import, and that would be gone.
@@ -137,6 +148,7 @@ impl Guardian {
         acts: &[(usize, Act)],
         known: &BTreeSet<String>,
         changes: &[Change],
+        visible: &Visibility,
         findings: &mut Findings,
     ) -> Result<(), ToolError> {
         let removed = |act: &Act| match act {
@@ -152,7 +164,7 @@ impl Guardian {
         // With the files still there, the graph can tell who would import them after all other changes.
         let (writes, removes): (Vec<Change>, Vec<Change>) =
             changes.iter().cloned().partition(|change| matches!(change, Change::Write { .. }));
-        let mut importers = self.importers(&writes, &gone).await?;
+        let mut importers = self.importers(&writes, &gone, visible).await?;
         for importers in importers.values_mut() {
             for change in &removes {
                 importers.remove(change.path().as_str());

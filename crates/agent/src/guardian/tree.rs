@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use tgp_contract::{Change, Code, EntryKind, FileSystem, FsError, RelativePath, ToolError, canonical};
+use tgp_contract::{
+    Change, Code, EntryKind, FileSystem, FsError, RelativePath, Root, ToolError, Visibility, canonical,
+};
 
 use super::acts::{Act, Replacement};
 
@@ -39,26 +41,33 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// Reads the files that a plan is about. `known` are those of the graph.
+    /// Reads the files that a plan is about. `known` are those of the graph. What may not be seen is not looked at: it
+    /// is as if it were not there.
     pub(super) async fn read(
         files: Arc<dyn FileSystem>,
         paths: BTreeSet<RelativePath>,
         known: BTreeSet<String>,
+        visible: Visibility,
     ) -> Result<Self, ToolError> {
+        let shows = move |path: &RelativePath| visible.shows(Root::Project, path);
         let read = move || -> Result<BTreeMap<RelativePath, State>, ToolError> {
             let mut room = MAX_PLAN_BYTES;
             let mut first = BTreeMap::new();
             for path in paths {
                 // A file where a directory should be is known, too: a step may remove it first.
                 for ancestor in ancestors(&path) {
-                    if let Ok(Some(entry)) = files.entry(&ancestor)
+                    if shows(&ancestor)
+                        && let Ok(Some(entry)) = files.entry(&ancestor)
                         && entry.kind != EntryKind::Directory
                     {
                         let why = "it is no part of the plan".to_owned();
                         first.entry(ancestor).or_insert(State::Unread(why));
                     }
                 }
-                let state = look(files.as_ref(), &path, &known, &mut room)?;
+                let state = match shows(&path) {
+                    true => look(files.as_ref(), &path, &known, &mut room)?,
+                    false => State::Absent,
+                };
                 first.insert(path, state);
             }
             Ok(first)
@@ -205,7 +214,9 @@ impl Tree {
         let changed = self.now.iter().filter(|(path, state)| self.first.get(*path) != Some(*state));
         changed
             .filter_map(|(path, state)| match state {
-                State::Text(content) => Some(Change::Write { path: path.clone(), content: content.clone() }),
+                State::Text(content) => {
+                    Some(Change::Write { path: path.clone(), content: content.as_slice().into() })
+                }
                 State::Absent => Some(Change::Remove { path: path.clone() }),
                 State::Unread(_) | State::Blocked(_) => None,
             })

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tgp_agent::{Assertion, Delegator, PlanOutcome, PlanReport, StepStatus};
-use tgp_contract::{Cancellation, Code, ToolError};
+use tgp_contract::{Cancellation, Code, ToolError, Visibility};
 use tgp_vfs::DiskFs;
 
 use crate::guardian_world::{CountingTools, World, context, path, plan};
@@ -28,7 +28,7 @@ fn project(folder: &std::path::Path) -> World {
 async fn execute(world: &World, tools: CountingTools, steps: Value) -> (PlanReport, Arc<CountingTools>) {
     let tools = Arc::new(tools);
     let delegator = Delegator::new(Arc::clone(&world.guardian), tools.clone());
-    (delegator.execute(&plan(steps), context(), never()).await.unwrap(), tools)
+    (delegator.execute(&plan(steps), context(), &Visibility::everything(), never()).await.unwrap(), tools)
 }
 
 fn statuses(report: &PlanReport) -> Vec<StepStatus> {
@@ -180,7 +180,7 @@ async fn a_file_that_is_not_what_was_reviewed_is_left_alone() {
         let meddler = Arc::new(Meddler { tools: Arc::clone(&tools), file: folder.path().join("src/c.ts") });
         let delegator = Delegator::new(Arc::clone(&world.guardian), meddler);
         let steps = plan(json!([{ "type": "RUN_COMMAND", "command": "meddle" }, last]));
-        let report = delegator.execute(&steps, context(), never()).await.unwrap();
+        let report = delegator.execute(&steps, context(), &Visibility::everything(), never()).await.unwrap();
         assert_eq!(report.outcome, PlanOutcome::Failed, "{report:?}");
         assert_eq!(report.error.unwrap().code, Code::Conflict);
         assert_eq!(std::fs::read_to_string(folder.path().join("src/c.ts")).unwrap(), "theirs fn c");
@@ -219,14 +219,17 @@ async fn a_cancelled_plan_stops_before_its_next_step_and_a_dry_run_calls_nothing
     let tools = Arc::new(CountingTools::new(&world));
     let delegator = Delegator::new(Arc::clone(&world.guardian), tools.clone());
     let steps = plan(json!([{ "type": "RUN_TESTS" }, { "type": "RUN_TESTS" }]));
-    let report = delegator.execute(&steps, context(), Box::pin(std::future::ready(()))).await.unwrap();
+    let report = delegator
+        .execute(&steps, context(), &Visibility::everything(), Box::pin(std::future::ready(())))
+        .await
+        .unwrap();
     assert_eq!((report.outcome, tools.names().len()), (PlanOutcome::Cancelled, 0));
     let mut dry = context();
     dry.dry_run = true;
-    let report = delegator.execute(&steps, dry.clone(), never()).await.unwrap();
+    let report = delegator.execute(&steps, dry.clone(), &Visibility::everything(), never()).await.unwrap();
     assert_eq!((report.outcome, tools.names().len()), (PlanOutcome::Approved, 0));
     world.event("src/gone.ts.sage", "FILE_CREATED", None, json!({})).await;
-    let report = delegator.execute(&steps, dry, never()).await.unwrap();
+    let report = delegator.execute(&steps, dry, &Visibility::everything(), never()).await.unwrap();
     assert_eq!((report.outcome, tools.names().len()), (PlanOutcome::Halted, 0));
     assert!(world.chronicle.of(".sage/guardian.sage").is_empty());
 }

@@ -3,12 +3,12 @@
 use std::sync::atomic::Ordering;
 
 use serde_json::json;
-use tgp_contract::{Change, Code};
+use tgp_contract::{Change, Code, Visibility};
 
 use crate::guardian_world::{World, path};
 
 fn write(file: &str, content: &str) -> Change {
-    Change::Write { path: path(file), content: content.as_bytes().to_vec() }
+    Change::Write { path: path(file), content: content.as_bytes().into() }
 }
 
 fn remove(file: &str) -> Change {
@@ -29,7 +29,7 @@ async fn only_what_a_change_breaks_anew_counts() {
     ));
     let judge = |changes: Vec<Change>| {
         let guardian = world.guardian.clone();
-        async move { guardian.judge_changes(&changes).await.unwrap() }
+        async move { guardian.judge_changes(&changes, &Visibility::everything()).await.unwrap() }
     };
     assert_eq!(judge(vec![write("src/a.ts", "import src/web.ts\nfn more\n")]).await, vec![]);
     assert_eq!(judge(vec![]).await, vec![]);
@@ -51,7 +51,7 @@ async fn queries_know_the_paths_of_the_change() {
         .map(|name| rule(name, &format!("UNWIND ${name} AS path WITH path RETURN path"), "expect: none"));
     world.rules(&format!("version: 1\ninvariants:\n{}", all.concat()));
     let changes = [write("src/a.ts", "x"), write("src/new.ts", ""), remove("src/b.ts"), remove("src/new.ts")];
-    let found = world.guardian.judge_changes(&changes).await.unwrap();
+    let found = world.guardian.judge_changes(&changes, &Visibility::everything()).await.unwrap();
     let found: Vec<_> = found.iter().map(|one| json!([one.invariant, one.rows])).collect();
     assert_eq!(
         found,
@@ -68,10 +68,13 @@ async fn what_was_there_at_a_revision_is_kept() {
     let query = "MATCH (f:File)-[:DEFINES]->(s:Symbol) WHERE f.path = 'src/api.ts' RETURN s.name AS name";
     world.rules(&format!("version: 1\ninvariants:\n{}", rule("api", query, "expect: kept\n    since: v1")));
     let change = [write("src/api.ts", "fn other\n")];
-    assert_eq!(world.guardian.judge_changes(&change).await.unwrap_err().code, Code::NotFound);
+    assert_eq!(
+        world.guardian.judge_changes(&change, &Visibility::everything()).await.unwrap_err().code,
+        Code::NotFound
+    );
     let old = [("src/api.ts".to_owned(), "fn one\nfn gone\n".to_owned())].into();
     world.graph.commits.lock().unwrap().insert("v1".to_owned(), old);
-    let found = world.guardian.judge_changes(&change).await.unwrap();
+    let found = world.guardian.judge_changes(&change, &Visibility::everything()).await.unwrap();
     // `gone` is gone already, and `young` is younger than v1.
     assert_eq!((found.len(), &found[0].rows), (1, &vec![json!({ "name": "one" })]));
     assert_eq!(found[0].expected, "every row that was there at v1");
@@ -85,7 +88,8 @@ async fn an_answer_that_was_cut_off_is_no_proof() {
     let query = "MATCH (f:File) RETURN f.path AS path";
     world.rules(&format!("version: 1\ninvariants:\n{}", rule("all", query, "expect: none")));
     world.graph.cap.store(2, Ordering::SeqCst);
-    let error = world.guardian.judge_changes(&[write("src/d.ts", "")]).await.unwrap_err();
+    let error =
+        world.guardian.judge_changes(&[write("src/d.ts", "")], &Visibility::everything()).await.unwrap_err();
     assert_eq!((error.code, &error.details["invariant"]), (Code::Budget, &json!("all")));
 }
 
@@ -102,7 +106,8 @@ async fn the_blast_radius_has_importers_callers_and_tests_that_reach() {
     files.extend((0..60).map(|at| (format!("src/many/{at:02}.ts"), "import src/b.ts\n".to_owned())));
     let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
     let world = World::new(&files);
-    let radius = world.guardian.blast_radius(&["src/a.ts".to_owned()]).await.unwrap();
+    let radius =
+        world.guardian.blast_radius(&["src/a.ts".to_owned()], &Visibility::everything()).await.unwrap();
     assert_eq!(
         serde_json::to_value(&radius).unwrap(),
         json!({
@@ -114,14 +119,32 @@ async fn the_blast_radius_has_importers_callers_and_tests_that_reach() {
             "tests": { "first": ["tests/c.ts", "tests/far.ts"], "total": 2 },
         })
     );
-    let radius = world.guardian.blast_radius(&["src/b.ts".to_owned(), "src/c.ts".to_owned()]).await.unwrap();
+    let radius = world
+        .guardian
+        .blast_radius(&["src/b.ts".to_owned(), "src/c.ts".to_owned()], &Visibility::everything())
+        .await
+        .unwrap();
     assert_eq!((radius.importers.first.len(), radius.importers.total), (50, 61));
-    assert!(world.guardian.blast_radius(&["src/none.ts".to_owned()]).await.unwrap().is_empty());
-    let own = world.guardian.blast_radius(&["tests/far.ts".to_owned()]).await.unwrap();
+    assert!(
+        world
+            .guardian
+            .blast_radius(&["src/none.ts".to_owned()], &Visibility::everything())
+            .await
+            .unwrap()
+            .is_empty()
+    );
+    let own =
+        world.guardian.blast_radius(&["tests/far.ts".to_owned()], &Visibility::everything()).await.unwrap();
     assert_eq!(own.tests.first, ["tests/far.ts"]);
-    assert_eq!(world.guardian.blast_radius(&["../x".to_owned()]).await.unwrap_err().code, Code::Security);
+    assert_eq!(
+        world.guardian.blast_radius(&["../x".to_owned()], &Visibility::everything()).await.unwrap_err().code,
+        Code::Security
+    );
     let many = vec!["src/a.ts".to_owned(); 1_001];
-    assert_eq!(world.guardian.blast_radius(&many).await.unwrap_err().code, Code::Validation);
+    assert_eq!(
+        world.guardian.blast_radius(&many, &Visibility::everything()).await.unwrap_err().code,
+        Code::Validation
+    );
 }
 
 #[tokio::test]
@@ -144,21 +167,40 @@ async fn an_old_violation_does_not_stand_in_the_way_of_its_own_repair() {
     for (query, text, is_fine) in cases {
         let world = World::new(&[("src/a.ts", "fn bad1\nfn bad2\n"), ("src/b.ts", "")]);
         world.rules(&format!("version: 1\ninvariants:\n{}", rule("no-bad", query, "expect: none")));
-        let found = world.guardian.judge_changes(&[write("src/a.ts", text)]).await.unwrap();
+        let found = world
+            .guardian
+            .judge_changes(&[write("src/a.ts", text)], &Visibility::everything())
+            .await
+            .unwrap();
         assert_eq!(found.is_empty(), is_fine, "{query}: {text:?}: {found:?}");
     }
     // Repaired here and broken there is broken; so is one more of the same texts, and the row that is named is new.
     let world = World::new(&[("src/a.ts", "fn bad1\nfn bad2\n"), ("src/b.ts", "")]);
     world.rules(&format!("version: 1\ninvariants:\n{}", rule("no-bad", lines, "expect: none")));
     let changes = [write("src/a.ts", ""), write("src/b.ts", "fn bad1\n")];
-    let found = world.guardian.judge_changes(&changes).await.unwrap();
+    let found = world.guardian.judge_changes(&changes, &Visibility::everything()).await.unwrap();
     assert_eq!(found[0].rows, vec![json!({ "path": "src/b.ts", "line": 1 })]);
-    let found =
-        world.guardian.judge_changes(&[write("src/a.ts", "fn bad1\nfn bad2\nfn bad3\n")]).await.unwrap();
+    let found = world
+        .guardian
+        .judge_changes(&[write("src/a.ts", "fn bad1\nfn bad2\nfn bad3\n")], &Visibility::everything())
+        .await
+        .unwrap();
     assert_eq!(found[0].rows, vec![json!({ "path": "src/a.ts", "line": 3 })]);
     // What is kept is kept on another line, too.
     world.rules(&format!("version: 1\ninvariants:\n{}", rule("kept", lines, "expect: kept")));
-    let found = world.guardian.judge_changes(&[write("src/a.ts", "\nfn bad1\n\nfn bad2\n")]).await.unwrap();
+    let found = world
+        .guardian
+        .judge_changes(&[write("src/a.ts", "\nfn bad1\n\nfn bad2\n")], &Visibility::everything())
+        .await
+        .unwrap();
     assert_eq!(found, vec![]);
-    assert_eq!(world.guardian.judge_changes(&[write("src/a.ts", "fn bad2\n")]).await.unwrap()[0].total, 1);
+    assert_eq!(
+        world
+            .guardian
+            .judge_changes(&[write("src/a.ts", "fn bad2\n")], &Visibility::everything())
+            .await
+            .unwrap()[0]
+            .total,
+        1
+    );
 }

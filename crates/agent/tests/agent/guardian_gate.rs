@@ -48,7 +48,7 @@ fn write(file: &str) -> Asked<'static> {
 }
 
 fn content(file: &str, text: &str) -> Asked<'static> {
-    let change = Change::Write { path: path(file), content: text.as_bytes().to_vec() };
+    let change = Change::Write { path: path(file), content: text.as_bytes().into() };
     Asked { proposed: Some(vec![change]), ..write(file) }
 }
 
@@ -188,7 +188,7 @@ async fn contents_that_break_an_invariant_anew_are_denied_by_name() {
     // No more than ten rows of many.
     let changes = (0..30).map(|at| Change::Write {
         path: path(&format!("src/{at}.ts")),
-        content: b"import src/web.ts".to_vec(),
+        content: (*b"import src/web.ts").into(),
     });
     let error =
         judge(&world, &Asked { proposed: Some(changes.collect()), ..write("src/0.ts") }).await.unwrap_err();
@@ -231,7 +231,8 @@ async fn whoever_is_asked_sees_who_would_notice() {
     let world = project();
     let gate = GuardianGate::new(Arc::clone(&world.guardian), Vigilance::Touched);
     let reach = async |file: &str| -> Option<Value> {
-        with(&write(file), async |request| gate.reach(request).await).await
+        with(&write(file), async |request| gate.reach(request, &tgp_contract::Visibility::everything()).await)
+            .await
     };
     assert_eq!(reach("src/a.ts").await.unwrap()["tests"]["first"], json!(["tests/a.ts"]));
     assert_eq!(reach("src/web.ts").await, None);

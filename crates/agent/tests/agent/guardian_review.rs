@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use tgp_agent::{Review, StepFinding};
-use tgp_contract::{Code, Decision, Severity, ToolError};
+use tgp_contract::{Code, Decision, Severity, ToolError, Visibility};
 
 use crate::guardian_world::{World, path, plan};
 
@@ -55,7 +55,7 @@ fn project() -> World {
 }
 
 async fn review(world: &World, steps: Value) -> Review {
-    world.guardian.review_plan(&plan(steps)).await.unwrap()
+    world.guardian.review_plan(&plan(steps), &Visibility::everything()).await.unwrap()
 }
 
 fn reason(review: &Review) -> String {
@@ -337,7 +337,10 @@ async fn a_graph_that_fails_and_a_plan_without_end_are_no_approval() {
     assert!(reason(&review(&world, json!(steps)).await).contains("at most 200 steps"));
     *world.graph.failure.lock().unwrap() = Some(ToolError::new(Code::Git, "no repository"));
     let plan = plan(json!([{ "type": "WRITE_FILE", "filePath": "src/c.ts", "content": "" }]));
-    assert_eq!(world.guardian.review_plan(&plan).await.unwrap_err().code, Code::Git);
+    assert_eq!(
+        world.guardian.review_plan(&plan, &Visibility::everything()).await.unwrap_err().code,
+        Code::Git
+    );
 }
 
 #[tokio::test]
@@ -347,7 +350,7 @@ async fn an_invariant_that_cannot_be_asked_is_named() {
         "{LAYERS}  - name: misspelt\n    query: MATCH (f:File) WHERE g.path = 'x' RETURN f.path AS path\n    expect: none\n    message: m\n"
     ));
     let plan = plan(json!([{ "type": "WRITE_FILE", "filePath": "src/c.ts", "content": "" }]));
-    let error = world.guardian.review_plan(&plan).await.unwrap_err();
+    let error = world.guardian.review_plan(&plan, &Visibility::everything()).await.unwrap_err();
     assert_eq!(error.code, Code::Validation);
     assert_eq!(error.details["invariant"], "misspelt");
     assert!(error.message.contains("`misspelt` cannot be asked: `g` is not defined"), "{error}");
@@ -396,7 +399,7 @@ async fn importers_that_were_cut_off_never_approve() {
     world.graph.cap.store(1, Ordering::SeqCst);
     // Two files import it, and the graph names one of them.
     let steps = json!([{ "type": "DELETE_FILE", "filePath": "src/b.ts", "acknowledged": true }]);
-    let error = world.guardian.review_plan(&plan(steps)).await.unwrap_err();
+    let error = world.guardian.review_plan(&plan(steps), &Visibility::everything()).await.unwrap_err();
     assert_eq!(error.code, Code::Budget);
     assert!(error.message.contains("`importers` has more than 1 row,"), "{error}");
     assert!(error.help_of().unwrap().contains("fewer files"), "{error:?}");

@@ -128,7 +128,7 @@ impl Graph for LineGraph {
             let path = change.path().as_str().to_owned();
             match change {
                 Change::Write { content, .. } => {
-                    after.insert(path, String::from_utf8(content.clone()).unwrap());
+                    after.insert(path, String::from_utf8(content.to_vec()).unwrap());
                 }
                 Change::Remove { .. } => {
                     after.remove(&path);

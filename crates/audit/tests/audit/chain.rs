@@ -111,6 +111,7 @@ fn entries_are_found_by_session_tool_verdict_and_time() {
                 verdict: text("allowed"),
                 since_ms: Some(1005),
                 until_ms: None,
+                after: None,
             },
             &|number| number % 3 == 0 && number % 2 == 1 && number % 5 != 0 && number >= 5,
         ),
@@ -242,8 +243,11 @@ fn a_sessions_history_is_told_in_order() {
     let mut sql = record("sql");
     sql.tool = Some("exec_sql".to_owned());
     sql.effect = Some(Effect::Execute);
-    let targets =
-        vec![Target::Statement { sql: "SELECT * FROM users".to_owned(), kinds: vec!["select".to_owned()] }];
+    let targets = vec![Target::Statement {
+        sql: "SELECT * FROM users".to_owned(),
+        kinds: vec!["select".to_owned()],
+        reads: false,
+    }];
     sql.targets = targets.clone();
     let mut other = record("other");
     other.context.session = "session-2".to_owned();
@@ -263,4 +267,70 @@ fn a_sessions_history_is_told_in_order() {
     assert_eq!((history[2].effect, history[2].ran), (None, false));
     assert_eq!(reader.history("session-1", 1).unwrap()[0].tool, "fs.write", "the newest are kept");
     assert_eq!(reader.history("session-3", 10).unwrap(), []);
+}
+
+#[test]
+fn a_session_is_found_with_those_below_it() {
+    let of = |session: &str, id: &str| {
+        let mut record = record(id);
+        record.context.session = session.to_owned();
+        record
+    };
+    let sessions = ["token/a", "token/a/x", "token/ab", "token/a0", "token/a/y/z", "cli", "clip", "cli/b"];
+    let place = Place::with(sessions.iter().map(|session| of(session, session)).collect());
+    let reader = place.reader();
+    let seen = |session: &str, since_ms: Option<u64>, limit: usize| {
+        let mut count = 0;
+        let complete = reader.each_call(session, since_ms, 0, limit, &mut |_, _| count += 1).unwrap();
+        (count, complete)
+    };
+    assert_eq!(seen("token/a", None, 10), (3, true));
+    assert_eq!(seen("cli", None, 10), (2, true));
+    assert_eq!(seen("token/a", None, 3), (3, true));
+    assert_eq!(
+        seen("token/a", None, 2),
+        (2, false),
+        "what is beyond the limit is not passed over in silence"
+    );
+    assert_eq!(seen("token/a", Some(u64::MAX), 10), (0, true));
+    assert_eq!(reader.history("token/a", 10).unwrap().len(), 3);
+    let mut numbers = Vec::new();
+    reader.each_call("token/a", None, 1, 10, &mut |number, _| numbers.push(number)).unwrap();
+    assert_eq!(numbers, [2, 5]);
+}
+
+#[test]
+fn a_process_knows_which_entries_are_its_own() {
+    let place = Place::new();
+    runtime().block_on(async {
+        let (one, two) = (place.open().unwrap(), place.open().unwrap());
+        for (audit, id) in [(&one, "1"), (&two, "2"), (&two, "3"), (&one, "4")] {
+            audit.record(record(id)).await.unwrap();
+            audit.settle().await.unwrap();
+        }
+        assert_eq!(
+            [0, 1, 2, 3, 4, 5].map(|number| one.is_own(number)),
+            [false, true, false, false, true, false]
+        );
+        assert_eq!([1, 2, 3, 4].map(|number| two.is_own(number)), [false, true, true, false]);
+    });
+}
+
+#[test]
+fn a_past_call_says_what_its_entry_does_not_hold() {
+    let place = Place::with(vec![
+        with_arguments(json!({ "sql": "SELECT 1" })),
+        with_arguments(json!({ "sql": format!("SELECT 1 /*{}*/ FROM users", "x".repeat(5000)) })),
+        with_arguments(json!({ "password": "hunter2", "sql": "SELECT 1" })),
+        with_arguments(json!({ "many": vec!["x".repeat(4000); 30] })),
+    ]);
+    let mut whole = Vec::new();
+    place
+        .reader()
+        .each_call("session-1", None, 0, 10, &mut |_, call| {
+            assert!(call.actor.is_some());
+            whole.push(call.arguments_whole);
+        })
+        .unwrap();
+    assert_eq!(whole, [true, false, false, false]);
 }

@@ -146,7 +146,11 @@ fn no_entry_holds_a_secret_or_its_hash() {
     record.verdicts = vec![verdict(Stage::Policy, "policy", "allow", SECRET)];
     record.targets = vec![
         Target::Command { command: format!("login {SECRET}") },
-        Target::Statement { sql: format!("SELECT '{SECRET}'"), kinds: vec!["select".to_owned()] },
+        Target::Statement {
+            sql: format!("SELECT '{SECRET}'"),
+            kinds: vec!["select".to_owned()],
+            reads: false,
+        },
     ];
     let record = failed(record, Code::Runtime, &format!("{SECRET} was wrong"));
     let audit = Audit::open(options, place.anchor()).unwrap();

@@ -128,6 +128,7 @@ pub fn record(id: &str) -> CallRecord {
             before: None,
             after: Some("ab".repeat(32)),
             diff: None,
+            executable: None,
             event: None,
         }],
         rows_changed: None,

@@ -48,7 +48,7 @@ prop_compose! {
         record.context.actor = Actor::Person(rule.clone());
         record.context.dry_run = numbers.4;
         record.verdicts = vec![verdict(Stage::Policy, "policy", word, &rule)];
-        record.targets = vec![Target::Statement { sql, kinds: vec!["select".to_owned()] }];
+        record.targets = vec![Target::Statement { sql, kinds: vec!["select".to_owned()], reads: false }];
         record.started_ms = numbers.0;
         record.duration_us = numbers.1;
         record.rows_changed = numbers.2;

@@ -1,6 +1,6 @@
 //! `tgp audit`: verify, read and export the record of every call.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{BufWriter, Write};
 
 use clap::{Args, Subcommand, ValueEnum};
 use console::Style;
@@ -84,6 +84,7 @@ impl Selection {
             verdict: self.verdict,
             since_ms: self.since,
             until_ms: self.until,
+            after: None,
         }
     }
 }
@@ -127,7 +128,7 @@ pub async fn run(arguments: AuditArgs, global: &Global, printer: &Printer) -> Re
                 ExportFormat::Jsonl => Format::Jsonl,
                 ExportFormat::Csv => Format::Csv,
             };
-            let mut out = BufWriter::new(io::stdout().lock());
+            let mut out = BufWriter::new(printer.data_writer());
             reader.export(&selection.filter(), format, &mut out)?;
             out.flush().map_err(|error| {
                 ToolError::new(Code::Internal, format!("standard output could not be written: {error}"))

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use clap::Args;
-use tgp::contract::{Actor, CallContext, CapabilityToken, Consent, ToolCall, ToolResult};
+use tgp::ClientClaim;
+use tgp::contract::{CallContext, CapabilityToken, ClientEntry, Consent, ToolCall, ToolResult};
 
 use super::parse_json;
 use crate::approval::TerminalApprover;
@@ -25,15 +26,15 @@ pub struct CallArgs {
     /// Agree to the effect without being asked.
     #[arg(long)]
     yes: bool,
-    /// A capability token that narrows the call.
+    /// A capability token to narrow the call.
     #[arg(long, env = "TGP_TOKEN", value_name = "TOKEN", hide_env_values = true)]
     token: Option<String>,
-    /// The session whose past counts.
-    #[arg(long, value_name = "ID", default_value = "cli")]
-    session: String,
-    /// Who makes the call, for the record.
-    #[arg(long, value_name = "NAME", default_value = "cli")]
-    actor: String,
+    /// A name for the work, for the record only.
+    #[arg(long, value_name = "NAME")]
+    session: Option<String>,
+    /// A name for the caller, for the record.
+    #[arg(long, value_name = "NAME")]
+    actor: Option<String>,
 }
 
 /// A program reads the answer, so there is one JSON result on standard output whatever happens.
@@ -54,15 +55,19 @@ async fn call(arguments: CallArgs, global: &Global, printer: &Printer) -> Result
     let values = parse_json("arguments", &arguments.arguments)?;
     let kernel = session::boot(global, Some(Arc::new(TerminalApprover)), printer).await?;
     let call = ToolCall { id: "call".to_owned(), tool: arguments.tool, arguments: values };
-    let context = CallContext {
-        actor: Actor::Agent(arguments.actor),
-        session: arguments.session,
-        consent: if arguments.yes { Consent::Given } else { Consent::Ask },
-        dry_run: arguments.dry_run,
-        depth: 0,
+    let claim = ClientClaim {
         token: arguments.token.map(CapabilityToken::new),
+        actor: arguments.actor,
+        session: arguments.session,
     };
-    let result = kernel.call_with(call, context).await;
+    let consent = if arguments.yes { Consent::Everything } else { Consent::Ask };
+    let result = match kernel.client_context(ClientEntry::Command, claim, consent) {
+        Ok(context) => {
+            let context = CallContext { dry_run: arguments.dry_run, ..context };
+            kernel.call_with(call, context).await
+        }
+        Err(error) => ToolResult::Failed(error),
+    };
     kernel.shutdown().await;
     Ok(result)
 }

@@ -75,7 +75,7 @@ async fn all_tools(kernel: &Kernel) -> Result<Vec<String>, Failure> {
 fn show(kernel: &Kernel, path: &str, report: &CheckReport, printer: &Printer) {
     let source = session::source_of(kernel, path);
     for finding in &report.findings {
-        printer.note(screen::finding(finding, source.as_deref(), printer.look_err()).trim_end());
+        printer.lines(screen::finding(finding, source.as_deref(), printer.look_err()).trim_end());
         printer.note("");
     }
     let findings = |severity| report.findings.iter().filter(|finding| finding.severity == severity).count();

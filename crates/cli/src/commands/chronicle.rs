@@ -13,7 +13,7 @@ use crate::arguments::Global;
 use crate::exit::Failure;
 use crate::printer::Printer;
 use crate::session;
-use crate::text::{count, short_line};
+use crate::text::{count, short_line, single_line};
 
 /// Bytes of an event on standard input; the chronicle's own cap is below it.
 const MAX_INPUT_BYTES: u64 = 4 << 20;
@@ -108,7 +108,7 @@ fn standard_input() -> Result<String, Failure> {
 }
 
 fn read(kernel: &Kernel, path: &str, printer: &Printer) -> Result<(), Failure> {
-    kernel.knowledge().read_chronicle(path, |line| printer.line(line))?;
+    kernel.knowledge().read_chronicle(path, |line| printer.data(&format!("{line}\n")))?;
     Ok(())
 }
 
@@ -171,7 +171,8 @@ fn verify(kernel: &Kernel, path: Option<&str>, printer: &Printer) -> Result<(), 
     } else {
         for report in &reports {
             for problem in &report.problems {
-                printer.line(&format!("{}:{}: {}", report.file, problem.line, problem.problem));
+                let shown = format!("{}:{}: {}", report.file, problem.line, problem.problem);
+                printer.line(&single_line(&shown));
             }
             if let Some(torn) = &report.torn {
                 let words = "its last line was not finished; the next append sets it aside";

@@ -1,9 +1,12 @@
 //! `tgp exec`.
 
+use std::sync::Arc;
+
 use clap::Args;
 use serde_json::{Value, json};
 
 use super::{done, parse_json};
+use crate::approval::TerminalApprover;
 use crate::arguments::Global;
 use crate::exit::Failure;
 use crate::printer::Printer;
@@ -27,7 +30,7 @@ pub struct ExecArgs {
 
 pub async fn run(arguments: ExecArgs, global: &Global, printer: &Printer) -> Result<(), Failure> {
     let values = parse_json("--args", &arguments.args)?;
-    let kernel = session::boot(global, None, printer).await?;
+    let kernel = session::boot(global, Some(Arc::new(TerminalApprover)), printer).await?;
     let call = json!({ "path": arguments.path, "args": values });
     let data = session::call(&kernel, "exec_tool", call, session::typed(arguments.dry_run)).await?;
     kernel.shutdown().await;
@@ -44,7 +47,7 @@ pub async fn run(arguments: ExecArgs, global: &Global, printer: &Printer) -> Res
                 printer.note(&format!("removes {}", text(change, "path")));
             }
             diff if diff.is_empty() => printer.note(&format!("leaves {} as it is", text(change, "path"))),
-            diff => printer.note(visible(&diff).trim_end()),
+            diff => printer.lines(visible(&diff).trim_end()),
         }
     }
     printer.value(data.get("result").unwrap_or(&Value::Null));

@@ -141,7 +141,7 @@ fn read_plan(file: &Path) -> Result<Plan, Failure> {
 }
 
 async fn review(kernel: &Kernel, plan: &Plan, printer: &Printer) -> Result<(), Failure> {
-    let review = kernel.knowledge().guardian().review_plan(plan).await?;
+    let review = kernel.review_plan(plan, &session::typed(true)).await?;
     let denied = matches!(review.decision, Decision::Deny { .. });
     if printer.json() {
         printer.document(&done(serde_json::to_value(&review).unwrap_or_default()));
@@ -178,9 +178,7 @@ fn show_review(review: &Review, printer: &Printer) {
 
 async fn carry_out(kernel: &Kernel, plan: &Plan, yes: bool, printer: &Printer) -> Result<(), Failure> {
     let mut context = session::typed(false);
-    if !yes {
-        context.consent = tgp::contract::Consent::Ask;
-    }
+    context.consent = if yes { tgp::contract::Consent::Everything } else { tgp::contract::Consent::Ask };
     let report = kernel.carry_out(plan, context).await?;
     let whole = serde_json::to_value(&report).unwrap_or_default();
     let failed = match (report.outcome, &report.error) {

@@ -45,7 +45,7 @@ pub fn run(_arguments: &InitArgs, global: &Global, printer: &Printer) -> Result<
     if made.created.is_empty() && made.updated.is_empty() {
         printer.line("nothing to do: this folder is a TGP project already");
     } else {
-        printer.note(NEXT);
+        printer.lines(NEXT);
     }
     Ok(())
 }

@@ -30,11 +30,12 @@ pub mod sync;
 pub mod test;
 pub mod token;
 pub mod tools;
+pub mod trust;
 pub mod valve;
 pub mod write;
 
 use serde_json::Value;
-use tgp::contract::{Code, ToolError, ToolResult};
+use tgp::contract::{Code, JsonLimits, ToolError, ToolResult, measure};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
@@ -72,6 +73,7 @@ pub async fn run(
         Command::Log(arguments) => log::run(arguments, global, printer).await,
         Command::Audit(arguments) => audit::run(arguments, global, printer).await,
         Command::Policy(arguments) => policy::run(arguments, global, printer).await,
+        Command::Trust(arguments) => trust::run(arguments, global, printer).await,
         Command::State(arguments) => state::run(arguments, global, printer).await,
         Command::Chronicle(arguments) => chronicle::run(arguments, global, printer).await,
         Command::Graph(arguments) => graph::run(arguments, global, printer).await,
@@ -89,8 +91,13 @@ pub async fn run(
     }
 }
 
-/// JSON from the command line.
+/// JSON from the command line or a pipe. What it is made of is counted before it is made.
 fn parse_json(what: &str, text: &str) -> Result<Value, Failure> {
+    measure(text.as_bytes(), JsonLimits::ARGUMENTS).map_err(|error| {
+        ToolError::new(Code::Validation, format!("{what} is too large: {error}"))
+            .detail("field", what)
+            .help("pass less at a time, or put the data into a file")
+    })?;
     serde_json::from_str(text).map_err(|error| {
         ToolError::new(Code::Validation, format!("{what} is not valid JSON: {error}"))
             .detail("field", what)

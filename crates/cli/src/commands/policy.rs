@@ -29,6 +29,15 @@ enum PolicyCommand {
         #[arg(short = 'n', long, default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=1_000))]
         number: u64,
     },
+    /// Confirm the rules of the tool repository, so that they may allow.
+    Trust {
+        /// Confirm without being asked.
+        #[arg(long)]
+        yes: bool,
+        /// Print the hash for TGP_TRUST, and confirm nothing.
+        #[arg(long, conflicts_with = "yes")]
+        print: bool,
+    },
     /// Say which rule decides about a call, and why others do not.
     Explain {
         /// The tool's name or alias, see `tgp tools`.
@@ -53,6 +62,7 @@ pub async fn run(arguments: PolicyArgs, global: &Global, printer: &Printer) -> R
     let outcome = match arguments.command {
         PolicyCommand::Check => check(&kernel, printer).await,
         PolicyCommand::Test { number } => test(&kernel, number, global, printer).await,
+        PolicyCommand::Trust { yes, print } => super::trust::rules(&kernel, yes, print, printer).await,
         PolicyCommand::Explain { tool, arguments, actor, session, verbose } => {
             let question = Asked { tool, arguments, actor, session };
             explain(&kernel, question, verbose, printer).await
@@ -77,7 +87,8 @@ async fn check(kernel: &Kernel, printer: &Printer) -> Result<(), Failure> {
         return Ok(());
     }
     for rule in &listing.rules {
-        let line = format!("{} {} ({}): {}", rule.effect.as_str(), rule.id, rule.place, rule.reason);
+        let waits = if rule.has_effect { "" } else { " [no effect until `tgp policy trust`]" };
+        let line = format!("{} {} ({}): {}{waits}", rule.effect.as_str(), rule.id, rule.place, rule.reason);
         printer.line(&visible(&line));
     }
     listing.extensions.iter().for_each(|name| printer.line(&format!("extension {}", visible(name))));

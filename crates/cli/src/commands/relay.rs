@@ -16,7 +16,7 @@ use crate::arguments::Global;
 use crate::exit::Failure;
 use crate::printer::Printer;
 use crate::session;
-use crate::text::{count, single_line, table};
+use crate::text::{count, single_line};
 
 #[derive(Debug, Args)]
 pub struct RelayArgs {
@@ -175,7 +175,7 @@ fn show(report: &Report, printer: &Printer) {
         ]
     };
     let rows: Vec<Vec<String>> = report.rows.iter().map(row).collect();
-    printer.piece(&table(&columns, &rows));
+    printer.table(&columns, &rows);
     for row in &report.rows {
         let Some(fault) = &row.fault else { continue };
         let word = row.result.as_str();
@@ -201,5 +201,5 @@ fn list(printer: &Printer) {
     let columns = ["case", "under test", "says that"].map(str::to_owned);
     let row = |case: &Listed| vec![case.case.to_owned(), case.under_test.join(" "), case.title.to_owned()];
     let rows: Vec<Vec<String>> = cases.iter().map(row).collect();
-    printer.piece(&table(&columns, &rows));
+    printer.table(&columns, &rows);
 }

@@ -129,7 +129,7 @@ pub async fn run(
 ) -> Result<(), Failure> {
     if arguments.show_prompt {
         let kernel = session::boot(global, None, printer).await?;
-        printer.data(&kernel.system_prompt());
+        printer.data(&kernel.system_prompt().await);
         kernel.shutdown().await;
         return Ok(());
     }
@@ -165,7 +165,7 @@ async fn work(
     events: mpsc::Sender<AgentEvent>,
     stop: StopSignal,
 ) -> Result<Summary, ToolError> {
-    let consent = if arguments.yes { Consent::Given } else { Consent::Ask };
+    let consent = if arguments.yes { Consent::Everything } else { Consent::Ask };
     let RunArgs { task, resume, model, max_steps, max_tokens, max_seconds, max_cost, .. } = arguments;
     let bounds = Bounds { max_steps, max_tokens, max_seconds, max_cost };
     match resume {

@@ -9,7 +9,7 @@ use crate::arguments::Global;
 use crate::exit::Failure;
 use crate::printer::Printer;
 use crate::session;
-use crate::text::{count, table};
+use crate::text::count;
 
 #[derive(Debug, Args)]
 pub struct SqlArgs {
@@ -44,7 +44,7 @@ pub async fn run(arguments: SqlArgs, global: &Global, printer: &Printer) -> Resu
             .iter()
             .map(|row| columns.iter().map(|name| cell(row.get(name).unwrap_or(&Value::Null))).collect())
             .collect();
-        printer.data(&table(&columns, &cells));
+        printer.table(&columns, &cells);
     }
     let changed = data.get("changed").and_then(Value::as_u64).unwrap_or_default();
     let mut said = Vec::new();

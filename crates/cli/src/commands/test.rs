@@ -1,11 +1,14 @@
 //! `tgp test`: the tests of forged tools.
 
+use std::sync::Arc;
+
 use clap::Args;
 use console::Style;
 use serde_json::{Value, json};
 use tgp::contract::Code;
 
 use super::{done, text_of};
+use crate::approval::TerminalApprover;
 use crate::arguments::Global;
 use crate::exit::Failure;
 use crate::printer::Printer;
@@ -19,7 +22,7 @@ pub struct TestArgs {
 }
 
 pub async fn run(arguments: TestArgs, global: &Global, printer: &Printer) -> Result<(), Failure> {
-    let kernel = session::boot(global, None, printer).await?;
+    let kernel = session::boot(global, Some(Arc::new(TerminalApprover)), printer).await?;
     let call = arguments.path.map_or_else(|| json!({}), |path| json!({ "path": path }));
     let data = session::call(&kernel, "test_tool", call, session::typed(false)).await;
     kernel.shutdown().await;

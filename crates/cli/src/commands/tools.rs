@@ -10,7 +10,7 @@ use crate::arguments::Global;
 use crate::exit::Failure;
 use crate::printer::Printer;
 use crate::session;
-use crate::text::{hang, wrap};
+use crate::text::{hang, single_line, visible, wrap};
 
 /// Columns before a description.
 const INDENT: usize = 4;
@@ -38,10 +38,11 @@ pub async fn run(arguments: &ToolsArgs, global: &Global, printer: &Printer) -> R
     match format {
         None => {
             for definition in &definitions {
-                let name = printer.paint_out(&Style::new().bold(), definition.name.as_str());
+                let name = printer.paint_out(&Style::new().bold(), &single_line(definition.name.as_str()));
                 printer.line(&format!("{name} ({})", definition.effect.as_str()));
                 let width = printer.look_out().width.map(|width| width.saturating_sub(INDENT));
-                printer.line(&format!("    {}", hang(&wrap(&definition.description, width), INDENT)));
+                printer
+                    .line(&format!("    {}", hang(&wrap(&visible(&definition.description), width), INDENT)));
             }
         }
         Some(format) => {

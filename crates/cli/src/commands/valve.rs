@@ -17,7 +17,7 @@ use crate::conversation::Interrupts;
 use crate::exit::{Failure, ShownError};
 use crate::printer::Printer;
 use crate::session;
-use crate::text::{count, single_line, table, visible};
+use crate::text::{count, single_line, visible};
 
 /// Events on their way to the screen. The valve waits when the screen is slower.
 const EVENT_ROOM: usize = 256;
@@ -233,7 +233,7 @@ fn show_status(status: &ValveStatus, printer: &Printer) {
             ]
         };
         let rows: Vec<Vec<String>> = status.personas.iter().map(row).collect();
-        printer.piece(&table(&columns, &rows));
+        printer.table(&columns, &rows);
     }
     let mut facts = Vec::new();
     facts.push(match (&status.watcher, status.has_journal) {

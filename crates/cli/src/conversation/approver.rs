@@ -52,12 +52,8 @@ pub fn approver(how: Answering) -> (Arc<dyn Approver>, mpsc::Receiver<Question>)
     let (questions, asked) = mpsc::channel(WAITING_QUESTIONS);
     let approver: Arc<dyn Approver> = match how {
         Answering::Terminal => Arc::new(SessionApprover { questions, agreed: Mutex::default() }),
-        Answering::Nobody => Arc::new(Nobody(
-            "standard input is no terminal, so nobody can be asked; pass --yes to agree to everything",
-        )),
-        Answering::Unseen => Arc::new(Nobody(
-            "standard error is no terminal, so no question can be seen; pass --yes to agree to everything",
-        )),
+        Answering::Nobody => Arc::new(Nobody("standard input is no terminal, so nobody can be asked")),
+        Answering::Unseen => Arc::new(Nobody("standard error is no terminal, so no question can be seen")),
     };
     (approver, asked)
 }
@@ -67,8 +63,10 @@ struct Nobody(&'static str);
 
 #[async_trait]
 impl Approver for Nobody {
-    async fn ask(&self, _request: ApprovalRequest<'_>) -> ApprovalAnswer {
-        ApprovalAnswer::Refused { reason: self.0.to_owned() }
+    async fn ask(&self, request: ApprovalRequest<'_>) -> ApprovalAnswer {
+        // What runs later is not covered by it.
+        let hint = if request.runs_later { "" } else { "; pass --yes to agree to everything" };
+        ApprovalAnswer::Refused { reason: format!("{}{hint}", self.0) }
     }
 }
 

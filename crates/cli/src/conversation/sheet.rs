@@ -71,7 +71,8 @@ impl Sheet {
         }
         // What a run has changed is asked when it has ended; what ran stands above it.
         let program = asked.text("path").filter(|_| asked.tool == "exec_tool");
-        let ran = asked.command().or(program);
+        let line = asked.text("command").filter(|_| asked.tool == "shell_exec");
+        let ran = asked.command().or(program).or(line);
         if let Some(ran) = ran {
             self.head("It has run, and nothing of it counts yet:");
             self.quote(ran);
@@ -82,6 +83,9 @@ impl Sheet {
             match part.get("diff").and_then(Value::as_str) {
                 Some(diff) if !diff.is_empty() => self.body.extend(difference(diff)),
                 _ => self.head(&change_words(part)),
+            }
+            if let Some(executable) = part.get("executable").and_then(Value::as_bool) {
+                self.head(&mode_words(part, executable));
             }
             if part.get("diffTruncated").and_then(Value::as_bool) == Some(true) {
                 cut.push(part);
@@ -360,6 +364,13 @@ fn change_words(part: &Value) -> String {
         _ if is("created") => format!("`{path}` is created, and empty"),
         _ => format!("`{path}` stays as it is"),
     }
+}
+
+/// That a file can be executed from now on, or not any more.
+fn mode_words(part: &Value, executable: bool) -> String {
+    let path = single_line(part.get("path").and_then(Value::as_str).unwrap_or_default());
+    let can = if executable { "can be executed" } else { "cannot be executed any more" };
+    format!("`{path}` {can}")
 }
 
 fn compact(value: &Value) -> String {

@@ -42,6 +42,7 @@ fn happy_path(language: &Language, prepare: impl Fn(&Project)) {
     prepare(&project);
     project.run(&["init"]).expect_code(0);
     project.write("tgp.config.ts", &language.configuration);
+    project.trust();
     let write = |(path, content): (&str, &str)| call("fs_write", json!({ "path": path, "content": content }));
     let run = || call("test_run", json!({}));
     let provider = script(

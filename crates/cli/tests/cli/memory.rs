@@ -17,6 +17,7 @@ fn agent() -> Project {
     let made = project.shell("git init --quiet --bare --initial-branch=main ../remote.git");
     assert_eq!(made.code, Some(0), "{made:?}");
     project.write("tgp.config.ts", "export default { git: { url: '../remote.git' } };\n");
+    project.trust();
     project
 }
 
@@ -63,6 +64,7 @@ fn e2e_4_sigterm_releases_database_and_repository() {
             "tgp.config.ts",
             &format!("export default {{ git: {{ url: '../remote.git' }}, allowedFetchUrls: ['http://{address}'], sandbox: {{ wallMs: 60000, cpuMs: 20000, bridgeCalls: 100000 }} }};"),
         );
+        project.trust();
         project.run(&["sql", "CREATE TABLE entries (n INTEGER)"]).expect_code(0);
         let source = "/** Writes until it is stopped. */\nexport default async function fill(args: { url: string }) {\n  await tgp.exec_sql('INSERT INTO entries VALUES (0)');\n  await tgp.fetch(args.url);\n  for (let n = 1; ; n += 1) await tgp.exec_sql('INSERT INTO entries VALUES (?)', [n]);\n}\n";
         project.run_with_input(&["write", "tools/fill.ts"], source).expect_code(0);

@@ -91,6 +91,8 @@ impl Project {
             .env("PATH", path.unwrap())
             .env("HOME", self.path("home"))
             .env("TGP_CACHE_DIR", self.path("cache"))
+            // Some tests use the home of whoever runs them; what they confirm stays here all the same.
+            .env("TGP_HOME", self.path("home/state"))
             .env("TMPDIR", self.path("tmp"))
             .env("TOOLS", fixtures())
             .stdin(Stdio::null());
@@ -107,6 +109,11 @@ impl Project {
     /// Runs `tgp` to its end.
     pub fn run(&self, arguments: &[&str]) -> Ran {
         self.finish(self.command(arguments))
+    }
+
+    /// Confirms what the configuration executes, sends or opens, as the person would who wrote it.
+    pub fn trust(&self) {
+        self.run(&["trust", "--yes"]).expect_code(0);
     }
 
     /// Runs `tgp` with something on standard input.

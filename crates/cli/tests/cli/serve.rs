@@ -92,6 +92,13 @@ impl Client {
     }
 }
 
+/// Megabytes that a process holds.
+fn resident(process: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() / 1024
+}
+
 fn code(result: &Value) -> &str {
     result["error"]["code"].as_str().unwrap_or("none")
 }
@@ -233,4 +240,148 @@ fn a_socket_that_is_in_use_is_not_taken() {
     send(next.id(), libc::SIGTERM);
     next.wait().unwrap();
     drop(folder);
+}
+
+/// A call whose only argument is a list of so many empty objects, in about three bytes each.
+fn wide(values: usize) -> Vec<u8> {
+    let list = vec!["{}"; values].join(",");
+    format!(r#"{{"method":"call","id":"w","tool":"fs_read","arguments":{{"path":[{list}]}}}}"#).into_bytes()
+}
+
+#[test]
+fn a_narrow_client_cannot_make_the_kernel_hold_gigabytes() {
+    let served = Served::start(&["--yes"]);
+    let token = served.token(&["--tools", "fs_exists"]);
+    let process = served.child.id();
+    served.client(&token).call("fs_exists", &json!({ "path": "a" }));
+    let before = resident(process);
+    let watched = std::sync::atomic::AtomicBool::new(true);
+    let peak = std::thread::scope(|scope| {
+        let watch = scope.spawn(|| {
+            let mut peak = 0;
+            while watched.load(std::sync::atomic::Ordering::Relaxed) {
+                peak = peak.max(resident(process));
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            peak
+        });
+        // Eight frames of 14 MiB that hold five million values each: refused before one is made.
+        let huge = wide(14 << 20 >> 2);
+        let mut client = served.client(&token);
+        for _ in 0..8 {
+            client.raw(&huge);
+            let answer = client.receive().unwrap();
+            assert_eq!(code(&answer), "EVALIDATION", "{answer}");
+        }
+        // As many values as are taken, in as many calls as are taken, on several connections of one token.
+        let most = wide(90_000);
+        let mut clients: Vec<Client> = (0..6).map(|_| served.client(&token)).collect();
+        for client in &mut clients {
+            (0..4).for_each(|_| client.raw(&most));
+        }
+        for client in &mut clients {
+            for _ in 0..4 {
+                let answer = client.receive().unwrap();
+                let bytes = answer.to_string().len();
+                assert!(bytes < 16 << 10, "an answer of {bytes} bytes repeats the argument");
+                let result = if answer["result"].is_null() { &answer } else { &answer["result"] };
+                assert!(matches!(code(result), "EVALIDATION" | "EBUDGET"), "{answer}");
+            }
+        }
+        // Frames that are all text, from many connections at once.
+        let text = json!({ "method": "call", "id": "t", "tool": "fs_exists", "arguments": { "path": "x".repeat(15 << 20) } });
+        let text = text.to_string();
+        std::thread::scope(|crowd| {
+            for _ in 0..12 {
+                crowd.spawn(|| {
+                    let mut client = served.client(&token);
+                    for _ in 0..3 {
+                        client.raw(text.as_bytes());
+                        let answer = client.receive().unwrap();
+                        assert!(answer.to_string().len() < 16 << 10);
+                    }
+                });
+            }
+        });
+        // An id comes back, so it is short.
+        let mut client = served.client(&token);
+        client.send(&json!({ "method": "tools", "id": "i".repeat(1 << 20) }));
+        let answer = client.receive().unwrap();
+        assert!(code(&answer) == "EVALIDATION" && answer.to_string().len() < 1 << 10, "{answer:.200}");
+        // Deep nesting is refused as well.
+        client.raw(&[b"[".repeat(1 << 20), b"]".repeat(1 << 20)].concat());
+        assert_eq!(code(&client.receive().unwrap()), "EVALIDATION");
+        assert!(client.call("fs_exists", &json!({ "path": "a" }))["ok"].as_bool().unwrap(), "it goes on");
+        watched.store(false, std::sync::atomic::Ordering::Relaxed);
+        watch.join().unwrap()
+    });
+    std::thread::sleep(Duration::from_secs(2));
+    let after = resident(process);
+    println!("resident: {before} MB before, {peak} MB at most, {after} MB after");
+    assert!(peak < before + 400, "{before} MB grew to {peak} MB");
+    assert!(after < before + 150, "{after} MB are held after all clients have gone, {before} MB before");
+    served.stop();
+}
+
+#[test]
+fn the_first_frame_is_small_until_a_token_is_shown() {
+    let served = Served::start(&["--yes"]);
+    let mut client = served.connect();
+    client.0.write_all(&(1_u32 << 20).to_be_bytes()).unwrap();
+    assert_eq!(code(&client.receive().unwrap()), "EVALIDATION");
+    assert!(client.receive().is_none());
+    served.stop();
+}
+
+const SEQUENCES: &str = "version: 1\nsequences:\n  - {id: few, at_most: 2, of: {tools: [fs_exists]}}\n";
+
+#[test]
+fn a_client_gets_no_new_past_by_a_new_name_or_an_attenuated_token() {
+    let served = Served::start(&["--yes"]);
+    served.project.write("tgp.policy.yaml", SEQUENCES);
+    let token = served.token(&[]);
+    let exists = |token: &str, hello: Value| {
+        let mut client = served.connect();
+        let mut hello = hello;
+        hello["token"] = json!(token);
+        client.send(&hello);
+        let welcome = client.receive().unwrap();
+        let session = welcome["session"].as_str().unwrap_or_else(|| panic!("{welcome}")).to_owned();
+        (session, client.call("fs_exists", &json!({ "path": "a" })))
+    };
+    let (session, first) = exists(&token, json!({ "session": "one", "actor": "agent" }));
+    assert!(session.starts_with("token/") && session.ends_with("/one"), "{session}");
+    assert_eq!(first["ok"], true);
+    assert_eq!(exists(&token, json!({ "session": "two" })).1["ok"], true);
+    for name in ["fresh1", "fresh2", "one"] {
+        let (_, third) = exists(&token, json!({ "session": name, "actor": name }));
+        assert_eq!(code(&third), "EPOLICY", "{name}: {third}");
+    }
+    let ran = served.project.run(&["token", "attenuate", &token, "--note", "n0"]).expect_code(0);
+    let narrower = ran.stdout.trim().to_owned();
+    assert_eq!(code(&exists(&narrower, json!({})).1), "EPOLICY");
+    // The same token on the command line has the same past.
+    let call = ["call", "fs_exists", r#"{"path": "a"}"#, "--session", "fresh", "--token", &narrower];
+    served.project.run(&call).expect_code(3);
+    let tail =
+        served.project.run(&["audit", "tail", "--session", session.trim_end_matches("/one"), "--json"]);
+    assert!(tail.expect_code(0).stdout.contains("/agent"), "the claimed actor is behind the identity");
+    served.stop();
+}
+
+#[test]
+fn a_client_cannot_name_the_session_of_an_agent() {
+    let served = Served::start(&["--yes"]);
+    let token = served.token(&["--tools", "recall,effect:read"]);
+    for name in ["20261115-220915-dfc9", "20260101-000000-a3eb-2"] {
+        let mut client = served.connect();
+        client.send(&json!({ "token": token, "session": name }));
+        assert_eq!(code(&client.receive().unwrap()), "EPERMISSION");
+        assert!(client.receive().is_none());
+        let ran = served.project.run(&["call", "recall", r#"{"id": "r1.1"}"#, "--session", name]);
+        assert!(ran.stdout.contains("EPERMISSION"), "{ran:?}");
+    }
+    let mut client = served.client(&token);
+    assert_eq!(code(&client.call("recall", &json!({ "id": "r1.1" }))), "EPERMISSION");
+    served.stop();
 }

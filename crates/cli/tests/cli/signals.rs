@@ -23,6 +23,7 @@ impl Waiting {
             "tgp.config.ts",
             &format!("export default {{ allowedFetchUrls: ['{origin}'], sandbox: {{ wallMs: 60000 }} }};"),
         );
+        project.trust();
         project.write("tmp/old.txt", "old");
         Self { project, server }
     }

@@ -69,7 +69,7 @@ fn a_question_shows_what_is_there() {
     let arguments = "{\"path\": \"notes/a.txt\", \"content\": \"\\u001b[2K\\r\u{9b}2J\u{202e}txt\u{200b}\"}";
     // Without colours there is no escape sequence of our own either.
     let mut command = project.program("env");
-    command.args(["NO_COLOR=1", "tgp", "call", "write_file", arguments, "--actor", "\u{1b}]0;evil\u{7}"]);
+    command.args(["NO_COLOR=1", "tgp", "call", "write_file", arguments, "--actor", "evil\u{202e}"]);
     let mut terminal = Terminal::start(command);
     terminal.wait_for("Allow it? [y/N] ");
     terminal.type_keys("n\n");
@@ -77,7 +77,7 @@ fn a_question_shows_what_is_there() {
     let asked = screen.split("Allow it?").next().unwrap();
     // A lone carriage return ends no line of a difference.
     assert!(asked.contains(r"+\u{1b}[2K\u{d}\u{9b}2J\u{202e}txt\u{200b}"), "{asked}");
-    assert!(asked.contains(r"`\u{1b}]0;evil\u{7}` wants to call"), "{asked}");
+    assert!(asked.contains(r"evil\u{202e}` wants to call"), "{asked}");
     assert!(!asked.contains(['\u{1b}', '\u{9b}', '\u{202e}', '\u{200b}', '\u{7}', '\r']), "{asked:?}");
 }
 

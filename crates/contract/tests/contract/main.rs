@@ -3,6 +3,7 @@
 
 mod allowance;
 mod canonical_json;
+mod clients;
 mod codes;
 mod paths;
 mod shapes;

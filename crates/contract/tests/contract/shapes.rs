@@ -110,7 +110,11 @@ fn records_keep_their_shape() {
             },
             Target::Host { host: "example.com".to_owned() },
             Target::Network,
-            Target::Statement { sql: "DROP TABLE a".to_owned(), kinds: vec!["drop".to_owned()] },
+            Target::Statement {
+                sql: "DROP TABLE a".to_owned(),
+                kinds: vec!["drop".to_owned()],
+                reads: false,
+            },
             Target::Command { command: "ls".to_owned() },
         ],
         files: vec![FileEffect {
@@ -119,6 +123,7 @@ fn records_keep_their_shape() {
             before: None,
             after: Some("00".to_owned()),
             diff: None,
+            executable: None,
             event: None,
         }],
         rows_changed: Some(2),

@@ -17,6 +17,7 @@ mod history;
 mod hostile;
 mod hydration;
 mod kills;
+mod limits;
 mod offline;
 mod plan;
 mod property;

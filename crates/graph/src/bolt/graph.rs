@@ -157,7 +157,11 @@ impl Graph for BoltGraph {
         Ok(ingested)
     }
 
+    /// A server does not know who asks: it is asked for those who may see everything.
     async fn query(&self, question: GraphQuestion) -> Result<GraphAnswer, ToolError> {
+        if !question.visible.is_everything() {
+            return Err(cannot_hide());
+        }
         let query = rewritten(question.query.clone(), !self.options.any_names).await?;
         let (project, commit) = (self.project.clone(), question.commit.clone());
         let named = blocking(move || named(&project, commit)).await?;
@@ -173,6 +177,14 @@ impl Graph for BoltGraph {
     ) -> Result<Vec<(GraphAnswer, GraphAnswer)>, ToolError> {
         Err(only_embedded("a proposal"))
     }
+}
+
+/// Why a graph server is not asked for a caller who may not see everything.
+#[must_use]
+pub fn cannot_hide() -> ToolError {
+    let message = "the graph server of `graph.url` is not asked: it cannot leave out files that are hidden from this call";
+    ToolError::new(Code::Permission, message)
+        .help("ask about `WORKTREE`, or remove `graph.url` to use the embedded store, which can")
 }
 
 fn only_embedded(what: &str) -> ToolError {

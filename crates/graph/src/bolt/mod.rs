@@ -16,5 +16,5 @@ mod pack;
 mod rewrite;
 mod values;
 
-pub use graph::BoltGraph;
+pub use graph::{BoltGraph, cannot_hide};
 pub use options::BoltOptions;

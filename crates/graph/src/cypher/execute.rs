@@ -213,6 +213,11 @@ fn bound_one(bind: &Bind, question: &GraphQuestion, view: &View<'_>) -> Result<V
                 .help(format!("pass a number: {{\"{name}\": 10}}"))),
             }
         }
+        Bind::Hidden(moment) => match (bound_one(moment, question, view)?, view.hidden) {
+            (Value::Int(moment), Some(hidden)) => Ok(Value::Text(hidden(moment)?.as_ref().to_owned())),
+            // A statement that leaves something out is never run without what it leaves out.
+            _ => Err(ToolError::new(Code::Internal, "what the query may not see is not known")),
+        },
         Bind::Revision(name) => (view.moments)(name).map(Value::Int),
         Bind::RevisionParameter(name) => match parameter(question, name)? {
             serde_json::Value::String(revision) => (view.moments)(revision).map(Value::Int),

@@ -19,6 +19,7 @@ mod value;
 pub(crate) use refusal::{Outcome, Phase, Refusal};
 pub(crate) use syntax::function_name;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use open_cypher::ast::RegularQuery;
@@ -32,7 +33,12 @@ pub(crate) struct View<'a> {
     pub at: i64,
     /// The moment of a revision, for `exists_at`.
     pub moments: &'a dyn Fn(&str) -> Result<i64, ToolError>,
+    /// The nodes that are hidden at a moment, as a JSON array; nothing where the whole graph may be seen.
+    pub hidden: Option<&'a HiddenAt<'a>>,
 }
+
+/// The nodes that are hidden at a moment.
+pub(crate) type HiddenAt<'a> = dyn Fn(i64) -> Result<Arc<str>, ToolError> + 'a;
 
 /// What one answer may cost.
 #[derive(Clone, Debug)]
@@ -81,7 +87,7 @@ pub(crate) fn answer(
     view: &View<'_>,
     limits: &Limits,
 ) -> Result<Table, ToolError> {
-    let program = compile::program(&question.query, limits)?;
+    let program = compile::program(&question.query, limits, view.hidden.is_some())?;
     execute::run(connection, &program, question, view, limits)
 }
 
@@ -91,7 +97,7 @@ pub(crate) fn answer(
 /// As [`answer`], as far as they can be known before a query runs.
 pub fn query_columns(query: &str) -> Result<Vec<String>, ToolError> {
     let limits = Limits { vocabulary: true, ..Limits::default() };
-    Ok(compile::program(query, &limits)?.columns.clone())
+    Ok(compile::program(query, &limits, false)?.columns.clone())
 }
 
 /// The tree of a query that [`answer`] would take, for who asks it elsewhere.
@@ -99,6 +105,6 @@ pub fn query_columns(query: &str) -> Result<Vec<String>, ToolError> {
 /// # Errors
 /// As [`answer`], as far as they can be known before a query runs.
 pub(crate) fn accepted(query: &str, limits: &Limits) -> Result<RegularQuery, ToolError> {
-    compile::program(query, limits)?;
+    compile::program(query, limits, false)?;
     syntax::parse(query).map_err(|refusal| refusal.into_error(query, Phase::Compile))
 }

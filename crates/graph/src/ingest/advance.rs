@@ -110,7 +110,7 @@ fn relink(
     done
 }
 
-/// A package outside the tree is there as long as a file names it.
+/// A package outside the tree, and an import that leads nowhere, is there as long as a file names it.
 fn settle_packages(writer: &mut Writer<'_>, packages: &BTreeSet<String>) -> Result<(), GraphError> {
     for package in packages {
         let named = writer
@@ -119,7 +119,7 @@ fn settle_packages(writer: &mut Writer<'_>, packages: &BTreeSet<String>) -> Resu
             .exists([link::package_key(package)])?;
         let held = writer.held(Owner::Package, package)?.is_some();
         if named && !held {
-            let fact = link::external_package(writer.connection, writer.ids, package)?;
+            let fact = link::Outside::parse(package).node(writer.connection, writer.ids)?;
             writer.set(Owner::Package, package, Holding { facts: vec![fact], ..Holding::default() })?;
         } else if !named && held {
             writer.clear(Owner::Package, package)?;

@@ -25,6 +25,8 @@ pub(crate) struct Manifest {
     pub(crate) entries: Vec<(String, String)>,
     /// Names that stand for others: path aliases of TypeScript (with `*`), renamed crates.
     pub(crate) aliases: Vec<(String, Vec<String>)>,
+    /// Names with `#` of a `package.json`, and what they may mean under any condition.
+    pub(crate) imports: Vec<(String, Vec<String>)>,
     pub(crate) base_url: Option<String>,
     pub(crate) extends: Option<String>,
     /// Patterns of the directories that are members of its workspace; `!` before those that are not, `.` for its own.
@@ -80,10 +82,32 @@ fn package_json(text: &str) -> Option<Manifest> {
         name: text_of(value.get("name")),
         version: text_of(value.get("version")),
         entries,
+        imports: npm_imports(value.get("imports")),
         members: npm_members(value.get("workspaces")),
         locals: npm_locals(&value),
         ..Manifest::default()
     })
+}
+
+/// `"imports": {"#name": ..}`: every target, because which condition holds shows when the code runs.
+fn npm_imports(imports: Option<&Value>) -> Vec<(String, Vec<String>)> {
+    let names = imports.and_then(Value::as_object).into_iter().flatten();
+    let all = names.map(|(name, target)| {
+        let mut targets = Vec::new();
+        let mut open = vec![target];
+        while let Some(target) = open.pop().filter(|_| targets.len() < MAX_ALIASES) {
+            match target {
+                Value::String(path) => targets.push(path.clone()),
+                Value::Object(conditions) => open.extend(conditions.values()),
+                Value::Array(fallbacks) => open.extend(fallbacks),
+                _ => {}
+            }
+        }
+        targets.sort();
+        targets.dedup();
+        (name.clone(), targets)
+    });
+    all.take(MAX_ALIASES).collect()
 }
 
 /// `"workspaces": [..]`, or with the list under `packages`.

@@ -12,6 +12,7 @@ mod manifest;
 mod parse;
 pub(crate) mod repository;
 pub(crate) mod state;
+mod weight;
 pub(crate) mod worktree;
 
 pub(crate) use parse::FORMAT;

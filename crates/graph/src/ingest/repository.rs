@@ -13,6 +13,7 @@ use super::blobs::Content;
 use super::language::{is_chronicle, join};
 use super::parse::MAX_BLOB_BYTES;
 use super::state::Blob;
+use super::weight::{Weights, find_tree};
 use crate::store::failure::GraphError;
 
 /// Longer names of commits are nobody's.
@@ -44,6 +45,7 @@ pub(crate) struct Repo {
     prefix: String,
     /// Commits whose parents this clone does not have.
     shallow: HashSet<Oid>,
+    weights: Weights,
 }
 
 impl Repo {
@@ -72,7 +74,7 @@ impl Repo {
         };
         let shallow = std::fs::read_to_string(git.commondir().join("shallow")).unwrap_or_default();
         let shallow = shallow.lines().filter_map(|line| Oid::from_str(line.trim()).ok()).collect();
-        Ok(Some(Self { git, prefix, shallow }))
+        Ok(Some(Self { git, prefix, shallow, weights: Weights::default() }))
     }
 
     pub(crate) fn prefix(&self) -> &str {
@@ -200,12 +202,14 @@ impl Repo {
 
     /// The tree of the project at a commit; none where it is not there.
     pub(crate) fn tree(&self, id: Oid) -> Result<Option<Tree<'_>>, GraphError> {
-        let tree = self.commit(id)?.tree()?;
+        let tree = find_tree(&self.git, self.commit(id)?.tree_id())?;
         if self.prefix.is_empty() {
             return Ok(Some(tree));
         }
         match tree.get_path(Path::new(&self.prefix)) {
-            Ok(entry) if entry.kind() == Some(ObjectType::Tree) => Ok(Some(self.git.find_tree(entry.id())?)),
+            Ok(entry) if entry.kind() == Some(ObjectType::Tree) => {
+                Ok(Some(find_tree(&self.git, entry.id())?))
+            }
             Ok(_) => Ok(None),
             Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(None),
             Err(error) => Err(error.into()),
@@ -216,10 +220,13 @@ impl Repo {
         if id.is_empty() {
             return Ok(None);
         }
-        Ok(Some(self.git.find_tree(Oid::from_str(id)?)?))
+        Ok(Some(find_tree(&self.git, Oid::from_str(id)?)?))
     }
 
     fn diff(&self, old: Option<&Tree<'_>>, new: Option<&Tree<'_>>) -> Result<Diff<'_>, GraphError> {
+        for tree in [old, new].into_iter().flatten() {
+            self.weights.check(&self.git, tree)?;
+        }
         let mut options = DiffOptions::new();
         options.include_typechange(true).skip_binary_check(true).ignore_submodules(true);
         Ok(self.git.diff_tree_to_tree(old, new, Some(&mut options))?)
@@ -339,7 +346,7 @@ impl Repo {
         if let [] | [_] = parents.as_slice() {
             let old = parents.first().map(|parent| self.tree(*parent)).transpose()?.flatten();
             let mut diff = self.diff(old.as_ref(), tree.as_ref())?;
-            find_renames(&mut diff)?;
+            find_renames(&self.git, &mut diff)?;
             return Ok(diff.deltas().filter_map(|delta| touched(&delta)).collect());
         }
         let mut common: Option<Vec<Touched>> = None;
@@ -404,8 +411,9 @@ pub(crate) fn blob_of(id: Oid) -> Blob {
     blob
 }
 
-/// Renames are only looked for where something is gone and something is new.
-fn find_renames(diff: &mut Diff<'_>) -> Result<(), GraphError> {
+/// Renames are only looked for where something is gone and something is new. To compare files git reads them whole, so
+/// where one of them is too large only identical files are taken for renamed.
+fn find_renames(git: &Repository, diff: &mut Diff<'_>) -> Result<(), GraphError> {
     let count =
         |diff: &Diff<'_>, wanted: Delta| diff.deltas().filter(|delta| delta.status() == wanted).count();
     let (added, deleted) = (count(diff, Delta::Added), count(diff, Delta::Deleted));
@@ -414,11 +422,28 @@ fn find_renames(diff: &mut Diff<'_>) -> Result<(), GraphError> {
     }
     let mut options = DiffFindOptions::new();
     options.renames(true).copies(false).rewrites(false).rename_limit(RENAME_LIMIT);
-    if added.saturating_mul(deleted) > RENAME_LIMIT * RENAME_LIMIT {
+    if added.saturating_mul(deleted) > RENAME_LIMIT * RENAME_LIMIT || has_large_file(git, diff)? {
         options.exact_match_only(true);
     }
     diff.find_similar(Some(&mut options))?;
     Ok(())
+}
+
+/// Whether a file that is gone or new is too large to be compared.
+fn has_large_file(git: &Repository, diff: &Diff<'_>) -> Result<bool, GraphError> {
+    let odb = git.odb()?;
+    for delta in diff.deltas() {
+        let file = match delta.status() {
+            Delta::Added => delta.new_file(),
+            Delta::Deleted => delta.old_file(),
+            _ => continue,
+        };
+        // One that a partial clone does not have is not read either.
+        if is_file(file.mode()) && odb.read_header(file.id()).is_ok_and(|(size, _)| size > MAX_BLOB_BYTES) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 fn touched(delta: &git2::DiffDelta<'_>) -> Option<Touched> {

@@ -12,14 +12,17 @@ use tgp_contract::{Code, ToolError};
 
 use super::blobs::{Content, Parses};
 use super::ignores::Ignores;
-use super::language::{Language, is_chronicle, join};
+use super::language::{Language, file_name, is_chronicle, join, parent};
 use super::parse::MAX_BLOB_BYTES;
 use super::repository::{Changed, blob_of};
 use super::state::{Blob, State};
 use crate::store::failure::GraphError;
 
 /// More files than any project has; beyond, the walk has gone astray.
-const MAX_FILES: usize = 500_000;
+pub(crate) const MAX_FILES: usize = 500_000;
+
+/// Names of a directory that are looked through for one import.
+const MAX_LISTED: usize = 20_000;
 
 /// Files that are in memory at once while they are hashed.
 const MAX_AT_ONCE: usize = 128;
@@ -42,6 +45,39 @@ pub(crate) struct Met {
     pub(crate) path: String,
     place: PathBuf,
     metadata: Metadata,
+}
+
+impl Met {
+    /// The file at a path of the project; none where there is no plain one.
+    pub(crate) fn at(project: &Path, path: &str) -> Option<Self> {
+        let place = project.join(path);
+        let metadata = plain_file(project, &place)?;
+        Some(Self { path: path.to_owned(), place, metadata })
+    }
+}
+
+/// The files on the disk that an import may mean which would lead to `target`: that file, one with another extension,
+/// or the ones that stand for a directory.
+pub(crate) fn meant(project: &Path, target: &str) -> Vec<String> {
+    let (directory, name) = (parent(target), file_name(target));
+    let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
+    let names = |directory: &str| -> Vec<String> {
+        let rows = std::fs::read_dir(project.join(directory)).into_iter().flatten().flatten();
+        rows.take(MAX_LISTED).filter_map(|row| row.file_name().into_string().ok()).collect()
+    };
+    let is_named = |other: &String| {
+        [name, stem]
+            .iter()
+            .any(|own| other.strip_prefix(own).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')))
+    };
+    let beside = names(directory).into_iter().filter(is_named).map(|name| join(directory, &name));
+    let is_entry = |name: &String| {
+        name.starts_with("index.")
+            || matches!(name.as_str(), "__init__.py" | "mod.rs")
+            || name.ends_with(".go")
+    };
+    let inside = names(target).into_iter().filter(is_entry).map(|name| join(target, &name));
+    beside.chain(inside).collect()
 }
 
 /// What differs from a state of the tree.

@@ -2,18 +2,20 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
+use std::sync::Arc;
 
 use globset::GlobSet;
 use rusqlite::hooks::{AuthContext, Authorization};
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, params};
-use tgp_contract::{Change, GraphAnswer, GraphQuestion, Ingested, RelativePath, ToolError};
+use tgp_contract::{Change, Code, GraphAnswer, GraphQuestion, Ingested, RelativePath, ToolError};
 
 use super::connect::{meta, set_meta};
 use super::face::Inner;
 use super::failure::GraphError;
 use super::moments::{self, WORKTREE};
 use super::query;
+use super::schema::OPEN;
 use super::write::{Writer, take_back};
 use super::writing::Writing;
 use crate::cypher;
@@ -39,6 +41,9 @@ const PROPOSAL_ROWS: usize = 100_000;
 
 /// Bytes of such an answer.
 const PROPOSAL_BYTES: usize = 64 << 20;
+
+/// Files that git ignores and that the changed ones import, one through the other.
+const MAX_REVEALED: usize = 2000;
 
 /// SQLite's own limit of a row, which questions lower.
 const MAX_ROW_BYTES: i32 = 1_000_000_000;
@@ -120,7 +125,7 @@ impl Writing {
                 return Ok(answers);
             }
         }
-        Err(ToolError::new(tgp_contract::Code::Conflict, "other processes keep changing the graph's store")
+        Err(ToolError::new(Code::Conflict, "other processes keep changing the graph's store")
             .help("try again")
             .into())
     }
@@ -138,8 +143,11 @@ impl Writing {
             return Ok(None);
         }
         let mut proposed = state.clone();
-        cypher::prepare(&mut self.connection)?;
         let moment = moments::find(&self.connection, repo, Some(WORKTREE))?;
+        let place = Place { inner, repo };
+        let paths: Vec<String> = changes.iter().map(|change| change.path().as_str().to_owned()).collect();
+        place.reveal(&self.connection, moment.number, &mut proposed, &mut self.parses, &paths, &[])?;
+        cypher::prepare(&mut self.connection)?;
         let usual = inner.limits();
         let limits = cypher::Limits {
             rows: usual.rows.max(PROPOSAL_ROWS),
@@ -149,12 +157,11 @@ impl Writing {
         let ask = |connection: &Connection| -> Result<Vec<GraphAnswer>, GraphError> {
             questions
                 .iter()
-                .map(|question| query::answer(connection, repo, question, &moment, &limits))
+                .map(|question| query::answer(connection, repo, question, &moment, &limits, None))
                 .collect()
         };
         let before = ask(&self.connection)?;
         unguard(&mut self.connection)?;
-        let place = Place { inner, repo };
         place.apply(&self.connection, moment.number, &mut proposed, &mut self.parses, changes)?;
         cypher::prepare(&mut self.connection)?;
         let after = ask(&self.connection)?;
@@ -194,13 +201,17 @@ impl Place<'_> {
             let path = change.path().as_str().to_owned();
             match change {
                 Change::Write { content, .. } => {
-                    if state.file(&path).is_none() && self.is_left_out(&ignores, &path)? {
+                    // Who writes a file may have written the rule before that hides it.
+                    if is_never_code(&path)
+                        && state.file(&path).is_none()
+                        && self.is_left_out(&ignores, &path)?
+                    {
                         continue;
                     }
                     let blob = worktree::hash(content)?;
                     let language = Language::of(&path);
                     wanted.push((blob, language));
-                    contents.insert(blob, Content::Bytes(content.as_slice().into()));
+                    contents.insert(blob, Content::Bytes(Arc::clone(content)));
                     files.insert(path, Some(blob));
                 }
                 Change::Remove { .. } => {
@@ -236,7 +247,59 @@ impl Place<'_> {
             .collect();
         let mut ids = Identities::load(connection)?;
         let mut writer = Writer { connection, moment, draft: true, ids: &mut ids };
-        advance(&mut writer, state, parses, &self.inner.tests, &changes)
+        advance(&mut writer, state, parses, &self.inner.tests, &changes)?;
+        let written: Vec<String> =
+            changes.iter().filter(|change| change.blob.is_some()).map(|change| change.path.clone()).collect();
+        let gone: Vec<String> =
+            changes.into_iter().filter(|change| change.blob.is_none()).map(|change| change.path).collect();
+        self.reveal(connection, moment, state, parses, &written, &gone)
+    }
+
+    /// Adds the files that no rule of git counts to the code and that the changes are about all the same: those at
+    /// `paths` as they are on the disk, and what they import, however far that leads. Without that an import could go
+    /// a way round where nobody looks.
+    fn reveal(
+        &self,
+        connection: &Connection,
+        moment: i64,
+        state: &mut State,
+        parses: &mut Parses,
+        paths: &[String],
+        gone: &[String],
+    ) -> Result<(), GraphError> {
+        let project = &self.inner.options.project;
+        let mut ids = Identities::load(connection)?;
+        let mut open: Vec<String> = paths.to_vec();
+        let mut wanted: BTreeSet<String> = paths.iter().cloned().collect();
+        let mut revealed = 0;
+        while !open.is_empty() {
+            wanted.retain(|path| state.file(path).is_none() && !is_never_code(path) && !gone.contains(path));
+            let met: Vec<Met> = wanted.iter().filter_map(|path| Met::at(project, path)).collect();
+            revealed += met.len();
+            if revealed > MAX_REVEALED {
+                let message =
+                    format!("the changed files import more than {MAX_REVEALED} files that git ignores");
+                return Err(ToolError::new(Code::Budget, message)
+                    .help("let fewer files be ignored, or change fewer files at once")
+                    .into());
+            }
+            let mut blobs = BTreeMap::new();
+            worktree::read(connection, parses, &met.iter().collect::<Vec<_>>(), &mut blobs)?;
+            let found: Vec<Changed> =
+                blobs.into_iter().map(|(path, blob)| Changed { path, blob: Some(blob) }).collect();
+            open.extend(found.iter().map(|file| file.path.clone()));
+            let mut writer = Writer { connection, moment, draft: true, ids: &mut ids };
+            advance(&mut writer, state, parses, &self.inner.tests, &found)?;
+            wanted.clear();
+            for path in std::mem::take(&mut open) {
+                for target in unresolved(connection, ids.id("File", &[&path]))? {
+                    wanted.extend(worktree::meant(project, &target));
+                }
+            }
+            wanted.retain(|path| state.file(path).is_none());
+            open.extend(wanted.iter().filter(|path| Met::at(project, path).is_some()).cloned());
+        }
+        Ok(())
     }
 
     /// The ignore rules as the changes would have them, and whether they are others than before.
@@ -265,6 +328,28 @@ impl Place<'_> {
         let is_tracked = |directory: &str| repo.is_tracked(directory).unwrap_or(true);
         Ok(ignores.leaves_out(path, &is_tracked) && !repo.is_tracked(path)?)
     }
+}
+
+/// What is no code of the project, whatever a rule says: git's own files, the kernel's, chronicles, and installed
+/// packages, which imports name as packages.
+fn is_never_code(path: &str) -> bool {
+    is_chronicle(path)
+        || path == ".tgp"
+        || path.starts_with(".tgp/")
+        || path.split('/').any(|part| part == ".git" || part == "node_modules")
+}
+
+/// Where the imports of a file would lead that lead nowhere.
+fn unresolved(connection: &Connection, file: i64) -> Result<Vec<String>, GraphError> {
+    let mut statement = connection.prepare_cached(
+        "SELECT DISTINCT json_extract(n.props, '$.target') FROM edge AS e \
+         JOIN label AS l ON l.node = e.target AND l.name = 'Unresolved' \
+         JOIN node AS n ON n.id = e.target AND n.until = ?2 \
+         WHERE e.source = ?1 AND e.type = 'IMPORTS' AND e.until = ?2",
+    )?;
+    let rows = statement.query_map(params![file, OPEN], |row| row.get::<_, Option<String>>(0))?;
+    let targets: Vec<Option<String>> = rows.collect::<Result<_, _>>()?;
+    Ok(targets.into_iter().flatten().collect())
 }
 
 /// What other ignore rules bring to light, and what they hide, beside what the changes name themselves.

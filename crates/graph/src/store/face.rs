@@ -5,10 +5,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use rusqlite::Connection;
-use tgp_contract::{Change, Code, Graph, GraphAnswer, GraphQuestion, Ingested, RelativePath, ToolError};
+use tgp_contract::{
+    Change, Code, Graph, GraphAnswer, GraphQuestion, Ingested, RelativePath, ToolError, Visibility,
+};
 
 use super::connect;
 use super::failure::GraphError;
+use super::hidden::HiddenCache;
 use super::moments::WORKTREE;
 use super::options::GraphOptions;
 use super::writing::Writing;
@@ -30,6 +33,8 @@ pub(crate) struct Inner {
     writing: Mutex<Writing>,
     readers: Mutex<Vec<Connection>>,
     repositories: Mutex<Vec<Repo>>,
+    /// What callers may not see, as it was found out for the questions before.
+    pub(crate) hidden: HiddenCache,
 }
 
 /// A lock whose holder fell over guards nothing that a transaction does not guard.
@@ -100,6 +105,7 @@ impl Inner {
             writing: Mutex::new(writing),
             readers: Mutex::new(Vec::new()),
             repositories: Mutex::new(repository.into_iter().collect()),
+            hidden: HiddenCache::default(),
         })
     }
 
@@ -176,6 +182,14 @@ impl Graph for GraphStore {
 
     async fn query(&self, question: GraphQuestion) -> Result<GraphAnswer, ToolError> {
         self.with(move |inner| inner.query(&question)).await
+    }
+
+    async fn hides(&self, visible: &Visibility) -> Result<bool, ToolError> {
+        if visible.is_everything() {
+            return Ok(false);
+        }
+        let visible = visible.clone();
+        self.with(move |inner| inner.hides(&visible)).await
     }
 
     async fn propose(

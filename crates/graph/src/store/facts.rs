@@ -4,6 +4,7 @@ use rusqlite::{Connection, params};
 use serde_json::Value;
 use tgp_contract::{Code, GraphAnswer, GraphQuestion, Standing, ToolError};
 
+use super::hidden::Hidden;
 use super::schema::{OPEN, SCHEMA};
 use crate::cypher;
 
@@ -177,7 +178,11 @@ impl Facts {
     pub fn query(&self, question: &GraphQuestion) -> Result<GraphAnswer, ToolError> {
         let moments = |revision: &str| self.moment(revision);
         let at = question.commit.as_deref().map_or(Ok(self.at), moments)?;
-        let view = cypher::View { at, moments: &moments };
+        let hidden = Hidden::of(&self.connection, &question.visible, None)?;
+        let hidden_at =
+            hidden.as_ref().map(|hidden| move |moment: i64| hidden.at(moment).map_err(ToolError::from));
+        let hidden = hidden_at.as_ref().map(|at| at as &cypher::HiddenAt<'_>);
+        let view = cypher::View { at, moments: &moments, hidden };
         let table = cypher::answer(&self.connection, question, &view, &self.limits)?;
         let reference = question.commit.clone().unwrap_or_default();
         Ok(GraphAnswer {

@@ -6,6 +6,7 @@ mod export;
 mod face;
 mod facts;
 pub(crate) mod failure;
+mod hidden;
 pub(crate) mod identity;
 mod moments;
 mod options;

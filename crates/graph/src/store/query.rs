@@ -3,11 +3,12 @@
 use std::path::Path;
 
 use rusqlite::{Connection, params};
-use tgp_contract::{GraphAnswer, GraphQuestion};
+use tgp_contract::{GraphAnswer, GraphQuestion, Visibility};
 
 use super::connect;
 use super::face::Inner;
 use super::failure::GraphError;
+use super::hidden::{Hidden, HiddenCache};
 use super::moments::{self, Moment};
 use super::options::GraphOptions;
 use crate::cypher;
@@ -20,19 +21,25 @@ pub(crate) fn reader(file: &Path) -> Result<Connection, GraphError> {
     Ok(connection)
 }
 
-/// Answers a question about a moment.
+/// Answers a question about a moment. Without a cache what is hidden is looked up anew: for changes that are only tried.
 pub(crate) fn answer(
     connection: &Connection,
     repo: Option<&Repo>,
     question: &GraphQuestion,
     moment: &Moment,
     limits: &cypher::Limits,
+    cache: Option<&HiddenCache>,
 ) -> Result<GraphAnswer, GraphError> {
     let moments = |name: &str| {
         let moment = moments::find(connection, repo, Some(name)).map_err(tgp_contract::ToolError::from)?;
         Ok(moment.number)
     };
-    let view = cypher::View { at: moment.number, moments: &moments };
+    let hidden = Hidden::of(connection, &question.visible, cache)?;
+    let hidden_at = hidden
+        .as_ref()
+        .map(|hidden| move |moment: i64| hidden.at(moment).map_err(tgp_contract::ToolError::from));
+    let hidden = hidden_at.as_ref().map(|at| at as &cypher::HiddenAt<'_>);
+    let view = cypher::View { at: moment.number, moments: &moments, hidden };
     let cypher::Table { columns, rows, truncated } = cypher::answer(connection, question, &view, limits)?;
     Ok(GraphAnswer { columns, rows, truncated, standing: moment.standing.clone() })
 }
@@ -54,9 +61,14 @@ impl Inner {
         self.repository(|repo| {
             self.reader(|connection| {
                 let moment = moments::find(connection, repo, question.commit.as_deref())?;
-                answer(connection, repo, question, &moment, &self.limits())
+                answer(connection, repo, question, &moment, &self.limits(), Some(&self.hidden))
             })
         })
+    }
+
+    /// Whether the graph has anything that may not be seen.
+    pub(crate) fn hides(&self, visible: &Visibility) -> Result<bool, GraphError> {
+        self.reader(|connection| Ok(Hidden::of(connection, visible, Some(&self.hidden))?.is_some()))
     }
 
     pub(crate) fn limits(&self) -> cypher::Limits {

@@ -63,7 +63,7 @@ CREATE INDEX edge_stretch ON edge (id, since, until);
 ";
 
 /// The number of the tables' form; a store with another one is made anew.
-pub(crate) const VERSION: i64 = 1;
+pub(crate) const VERSION: i64 = 2;
 
 /// What only the ingest reads: the state at the last moment, from which the next one is made.
 pub(crate) const LEDGER: &str = "

@@ -6,7 +6,7 @@ use tgp_contract::{Change, Code, Graph, GraphQuestion, RelativePath};
 use crate::support::{Project, arrows, files, ingest, picture, refusal, run, without_history};
 
 fn write(path: &str, content: &str) -> Change {
-    Change::Write { path: RelativePath::new(path).unwrap(), content: content.as_bytes().to_vec() }
+    Change::Write { path: RelativePath::new(path).unwrap(), content: content.as_bytes().into() }
 }
 
 fn remove(path: &str) -> Change {
@@ -86,7 +86,7 @@ fn ignored_files_do_not_count_and_committed_ones_do() {
     ingest(&store, "WORKTREE");
     let expected = [".gitignore", "dist/kept.js", "keep.log", "src/a.ts"];
     assert_eq!(files(&store, "WORKTREE"), expected);
-    // The same rules hold for what is only tried.
+    // What is tried counts whether a rule hides it or not; installed packages never do.
     let changes = [
         write("dist/more.js", ""),
         write("other.log", ""),
@@ -96,7 +96,8 @@ fn ignored_files_do_not_count_and_committed_ones_do() {
     let question = GraphQuestion::new("MATCH (f:File) RETURN f.path AS path ORDER BY path");
     let answers = run(store.propose(&changes, &[question])).unwrap();
     let paths: Vec<&str> = answers[0].1.rows.iter().map(|row| row[0].as_str().unwrap()).collect();
-    assert_eq!(paths, [".gitignore", "dist/kept.js", "keep.log", "new.ts", "src/a.ts"]);
+    let tried = [".gitignore", "dist/kept.js", "dist/more.js", "keep.log", "new.ts", "other.log", "src/a.ts"];
+    assert_eq!(paths, tried);
 }
 
 #[test]
@@ -233,7 +234,8 @@ fn nested_repositories_and_shared_ignore_rules() {
     let changes = [write("nested/d.ts", ""), write("new.private", ""), write("new.ts", "")];
     let answers = run(store.propose(&changes, &[question])).unwrap();
     let paths: Vec<&str> = answers[0].1.rows.iter().map(|row| row[0].as_str().unwrap()).collect();
-    assert_eq!(paths, ["a.ts", "kept.private", "new.ts"]);
+    // What is written is judged, wherever it is and whatever a rule says of it.
+    assert_eq!(paths, ["a.ts", "kept.private", "nested/d.ts", "new.private", "new.ts"]);
     // Without git all files are alike.
     let bare = Project::without_git();
     git(&bare.root(), &["init", "--quiet", "nested"]);

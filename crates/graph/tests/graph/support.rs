@@ -145,6 +145,7 @@ pub fn title(node: &ExportNode) -> String {
         }
         Some("Package") => format!("Package {}:{}", text(node, "ecosystem"), text(node, "name")),
         Some("Commit") => format!("Commit {}", text(node, "message")),
+        Some("Unresolved") => format!("Unresolved {}", text(node, "specifier")),
         Some(label) => format!("{label} {}", text(node, "path")),
         None => "nothing".to_owned(),
     }

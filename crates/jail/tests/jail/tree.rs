@@ -246,6 +246,73 @@ fn memory_is_bounded_for_one_and_for_all() {
     });
 }
 
+/// Files in memory and segments that no process maps are memory all the same. Some programs, each with its own way.
+#[test]
+fn memory_that_nobody_maps_is_bounded() {
+    for_everybody("tree::memory_that_nobody_maps_is_bounded", || {
+        // memfd_create(2) has the number 319; 40 files of 8 MB each, written and never mapped.
+        let files = "perl -e '$x = \"a\" x (8 << 20); for (1..40) { my $n = \"m\"; my $f = syscall(319, $n, 0); \
+                     open(my $h, \">&=\", $f) or die; syswrite($h, $x); push @h, $h } print \"got it\\n\"; sleep 30'";
+        let (_shop, finished) = limited(files, |order| order.limits.memory_bytes = 200 << 20);
+        assert_eq!(finished.exit, Exit::MemoryFull, "{}", told(&finished));
+        // Segments that are filled, detached and left: perl attaches one for each write.
+        let segments = "perl -e '$x = \"a\" x (8 << 20); for (1..40) { my $s = shmget(0, 8 << 20, 0600) // die $!; \
+                        shmwrite($s, $x, 0, 8 << 20) or die $! } print \"got it\\n\"; sleep 30'";
+        let (_shop, finished) = limited(segments, |order| order.limits.memory_bytes = 200 << 20);
+        assert_eq!(finished.exit, Exit::MemoryFull, "{}", told(&finished));
+        // The one who made them has ended, and they are still there.
+        let left = "perl -e '$x = \"a\" x (8 << 20); for (1..40) { my $s = shmget(0, 8 << 20, 0600); shmwrite($s, $x, 0, 8 << 20) }'; sleep 30";
+        let (_shop, finished) = limited(left, |order| order.limits.memory_bytes = 200 << 20);
+        assert_eq!(finished.exit, Exit::MemoryFull, "{}", told(&finished));
+        // What is mapped and open, and what several have open, counts once.
+        let once = "perl -e '$x = \"a\" x (8 << 20); for (1..10) { my $n = \"m\"; my $f = syscall(319, $n, 0); \
+                    open(my $h, \">&=\", $f) or die; syswrite($h, $x); push @h, $h } \
+                    for (1..4) { if (!fork) { select undef, undef, undef, 0.6; exit } } 1 while wait != -1; print \"done\\n\"'";
+        let (_shop, finished) = limited(once, |order| order.limits.memory_bytes = 200 << 20);
+        assert_eq!(finished.stdout.to_text(), "done\n", "{}", told(&finished));
+    });
+}
+
+#[test]
+fn credentials_in_what_is_readable_are_hidden() {
+    for_everybody("tree::credentials_in_what_is_readable_are_hidden", || {
+        let shop = Workshop::new();
+        let home = shop.outside();
+        for (name, content) in [
+            (".cargo/config.toml", "token=canary"),
+            (".cargo/bin/tool", "echo tool"),
+            (".ssh/id", "canary"),
+            ("dotfiles/npmrc", "canary"),
+        ] {
+            fs::create_dir_all(home.join(name).parent().unwrap()).unwrap();
+            fs::write(home.join(name), content).unwrap();
+        }
+        std::os::unix::fs::symlink("dotfiles/npmrc", home.join(".npmrc")).unwrap();
+        let mut order = shop.order(&format!(
+            "cd {}; cat .cargo/config.toml .npmrc dotfiles/npmrc; ls -A .ssh; sh .cargo/bin/tool; cat .cargo/bin/tool >/dev/null && echo seen",
+            home.display()
+        ));
+        order.readable = vec![home.clone()];
+        order.secrets =
+            [".cargo/config.toml", ".ssh", ".npmrc", "missing"].map(|name| home.join(name)).to_vec();
+        let finished = run(&order);
+        assert_eq!(finished.stdout.to_text(), "tool\nseen\n", "{}", told(&finished));
+        assert!(!told(&finished).contains("canary"));
+    });
+}
+
+#[test]
+fn the_caller_and_the_kernel_tell_nothing_of_themselves() {
+    for_everybody("tree::the_caller_and_the_kernel_tell_nothing_of_themselves", || {
+        let shop = Workshop::new();
+        let finished = run(&shop.order(
+            "tr -d '\\0' < /proc/1/cmdline; for page in kallsyms kcore kpageflags slabinfo timer_list modules; do \
+             if [ -e /proc/$page ]; then head -c 100 /proc/$page; fi; done; echo done",
+        ));
+        assert_eq!(finished.stdout.to_text(), "done\n", "{}", told(&finished));
+    });
+}
+
 #[test]
 fn the_layer_and_its_files_are_bounded() {
     for_everybody("tree::the_layer_and_its_files_are_bounded", || {
@@ -258,9 +325,11 @@ fn the_layer_and_its_files_are_bounded() {
             order.limits.layer_bytes = 20 << 20;
         });
         assert_eq!(finished.exit, Exit::LayerFull, "{}", told(&finished));
-        // Holes take no room, but a file has its own bound.
+        // Holes take no room on the disk, and all of their length in whatever reads the layer.
         let (_shop, finished) =
             limited("truncate -s 400M holes", |order| order.limits.layer_bytes = 20 << 20);
+        assert_eq!(finished.exit, Exit::LayerFull, "{}", told(&finished));
+        let (_shop, finished) = limited("truncate -s 19M holes", |order| order.limits.layer_bytes = 20 << 20);
         assert_eq!(finished.exit, Exit::Code(0));
         assert_eq!(finished.layer.changes(1).unwrap().len(), 1);
         let (_shop, finished) =

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use tgp_audit::Audit;
-use tgp_contract::{Gate, Recorder, RelativePath, Root, ToolError};
+use tgp_contract::{CallRecord, Gate, Recorder, RelativePath, Root, ToolError};
 use tgp_policy::PolicySettings;
 use tgp_tdd::{Store, Tdd, TddOptions};
 use tgp_tools::{Forge, PolicyGate, RuleFiles, StateGate, TddView, Tee, TokenGate, Tokens, Tool, Workspace};
@@ -11,6 +12,7 @@ use tgp_tools::{Forge, PolicyGate, RuleFiles, StateGate, TddView, Tee, TokenGate
 use super::{BootOptions, Ground};
 use crate::records::{Past, audit_anchor, audit_options};
 use crate::settings::state_directory;
+use crate::trust::confirmed_rules;
 
 /// Opens the audit, and verifies what came since it was last verified.
 pub(super) async fn audit(ground: &Ground, options: &BootOptions) -> Result<Arc<Audit>, ToolError> {
@@ -18,11 +20,38 @@ pub(super) async fn audit(ground: &Ground, options: &BootOptions) -> Result<Arc<
 }
 
 /// The audit, and whoever else wants to be told.
-pub(super) fn recorder(audit: &Arc<Audit>, other: Option<Arc<dyn Recorder>>) -> Arc<dyn Recorder> {
-    let audit = Arc::clone(audit) as Arc<dyn Recorder>;
+pub(super) fn recorder(
+    audit: &Arc<Audit>,
+    policy: &Arc<PolicyGate>,
+    other: Option<Arc<dyn Recorder>>,
+) -> Arc<dyn Recorder> {
+    let audit = Arc::new(SharedRecord { audit: Arc::clone(audit), policy: Arc::clone(policy) }) as _;
     match other {
         Some(other) => Arc::new(Tee(audit, other)),
         None => audit,
+    }
+}
+
+/// The audit where rules look at what was done before: a call is in the record before its caller learns how it ended, so
+/// that the next one counts it, whichever process judges that.
+struct SharedRecord {
+    audit: Arc<Audit>,
+    policy: Arc<PolicyGate>,
+}
+
+#[async_trait]
+impl Recorder for SharedRecord {
+    async fn record(&self, record: CallRecord) -> Result<(), ToolError> {
+        self.audit.record(record).await?;
+        // Rules that cannot be read allow nothing, so there is nothing to count.
+        if self.policy.looks_back().await.unwrap_or_default() {
+            self.audit.settle().await?;
+        }
+        Ok(())
+    }
+
+    fn record_cancelled(&self, record: CallRecord) {
+        self.audit.record_cancelled(record);
     }
 }
 
@@ -51,22 +80,30 @@ pub(super) struct Armed {
     pub(super) gates: Vec<Arc<dyn Gate>>,
 }
 
+/// What the gates work with.
+pub(super) struct GateParts<'a> {
+    pub(super) forge: &'a Arc<Forge>,
+    pub(super) tools: Vec<Arc<dyn Tool>>,
+    pub(super) state: &'a Arc<StateGate>,
+    pub(super) audit: &'a Arc<Audit>,
+    pub(super) tokens: Arc<Tokens>,
+}
+
 /// Loads the rules and puts the gates together; those of the embedding program can only tighten.
 pub(super) async fn arm(
     ground: &Ground,
     options: &BootOptions,
-    forge: &Arc<Forge>,
-    tools: Vec<Arc<dyn Tool>>,
-    state: &Arc<StateGate>,
     workspace: &Workspace,
-    audit: &Arc<Audit>,
+    parts: GateParts<'_>,
 ) -> Result<Armed, ToolError> {
+    let GateParts { forge, tools, state, audit, tokens } = parts;
     let files = RuleFiles {
         tool_root: ground.root.clone(),
         project: ground.project.clone(),
         files: ground.config.policy.files.clone(),
         required: ground.config.policy.required,
         settings: policy_settings(ground, options, workspace),
+        trust: confirmed_rules(&options.trust, &ground.project),
     };
     let known =
         |tool: &Arc<dyn Tool>| (tool.definition().name.to_string(), tool.definition().aliases.clone());
@@ -75,7 +112,6 @@ pub(super) async fn arm(
     let view = Arc::clone(state) as Arc<dyn TddView>;
     let policy = PolicyGate::open(files, Arc::clone(forge), tools, Arc::clone(&view), past).await?;
     let policy = Arc::new(policy);
-    let tokens = Arc::new(Tokens::new(state_directory(&ground.root)));
     let mut gates: Vec<Arc<dyn Gate>> = vec![
         Arc::clone(state) as _,
         Arc::new(TokenGate::new(Arc::clone(&tokens), view)),
@@ -104,5 +140,6 @@ pub(crate) fn policy_settings(
             .chain(named)
             .filter_map(|file| Some((Root::Project, RelativePath::new(&file).ok()?)))
             .collect(),
+        free_reads: ground.config.db.free_reads,
     }
 }

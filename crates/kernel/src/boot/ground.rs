@@ -1,13 +1,15 @@
 //! The ground of a kernel: where the project and the tools are, and what the configuration says.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tgp_sandbox::{Sandbox, SandboxOptions, WorkerCommand};
 use tgp_tools::{BytecodeCache, Forge, ForgeOptions};
 
 use super::{BootError, BootOptions};
 use crate::config::{self, Config, ConfigError, ConfigSource, GitConfig};
+use crate::trust;
 
 /// What is known before anything is opened.
 pub(crate) struct Ground {
@@ -15,6 +17,8 @@ pub(crate) struct Ground {
     /// The agent's root on disk.
     pub(crate) root: PathBuf,
     pub(crate) config: Config,
+    /// What a person should know of the configuration.
+    pub(crate) notice: Option<String>,
     worker: WorkerCommand,
     cache: Arc<BytecodeCache>,
     /// The sandbox that had to be started to evaluate the configuration, if one was.
@@ -23,20 +27,15 @@ pub(crate) struct Ground {
 
 impl Ground {
     pub(crate) async fn find(options: &BootOptions) -> Result<Self, BootError> {
-        let project = options
-            .directory
-            .canonicalize()
-            .map_err(|source| BootError::Directory { path: options.directory.clone(), source })?;
-        let worker = options.worker.as_ref().map_or_else(WorkerCommand::this_binary, |program| {
-            WorkerCommand { program: program.clone(), arguments: Vec::new() }
-        });
-        let cache = Arc::new(BytecodeCache::new(options.cache_directory.clone(), &worker.program));
-        let (config, sandbox) = configure(options, &project, &worker, &cache).await?;
+        let mut found = Found::read(options).await?;
+        // Before anything that the file names is opened, started or asked.
+        let notice = trust::admit(&mut found.config, &found.project, &found.variables, options).await?;
+        let Found { project, config, worker, cache, sandbox, .. } = found;
         let root: PathBuf = project.join(&config.root_dir).components().collect();
         if !root.is_dir() && !config.git.as_ref().is_some_and(GitConfig::has_remote) {
             return Err(BootError::NotInitialised(root));
         }
-        Ok(Self { project, root, config, worker, cache, sandbox })
+        Ok(Self { project, root, config, notice, worker, cache, sandbox })
     }
 
     pub(crate) async fn forge(&mut self) -> Result<Arc<Forge>, BootError> {
@@ -51,27 +50,53 @@ impl Ground {
     }
 }
 
-/// The configuration, and the sandbox that had to be started to evaluate it, if one was.
-async fn configure(
-    options: &BootOptions,
-    project: &Path,
-    worker: &WorkerCommand,
-    cache: &Arc<BytecodeCache>,
-) -> Result<(Config, Option<Arc<Sandbox>>), BootError> {
-    match config::find(project, options.config_file.as_deref())? {
-        None => Ok((Config::default(), None)),
-        Some(ConfigSource::Json { file, value }) => Ok((Config::from_value(&file, &value)?, None)),
-        Some(ConfigSource::Script(unit)) => {
-            let defaults = Config::default();
-            let sandbox = Arc::new(Sandbox::new(sandbox_options(worker, &defaults))?);
-            let forge = start_forge(Arc::clone(&sandbox), cache, project, project, &defaults).await?;
-            let file = unit.id.clone();
-            let value = forge
-                .evaluate_config(unit, |name| (options.environment)(name))
-                .await
-                .map_err(|error| ConfigError::Evaluate { file: file.clone(), error: Box::new(error) })?;
-            Ok((Config::from_value(&file, &value)?, Some(sandbox)))
+/// A configuration as its file gives it, before anything of it takes effect.
+pub(crate) struct Found {
+    pub(crate) project: PathBuf,
+    pub(crate) config: Config,
+    /// The variables of the environment that the file reads.
+    pub(crate) variables: Vec<String>,
+    worker: WorkerCommand,
+    cache: Arc<BytecodeCache>,
+    sandbox: Option<Arc<Sandbox>>,
+}
+
+impl Found {
+    pub(crate) async fn read(options: &BootOptions) -> Result<Self, BootError> {
+        let project = options
+            .directory
+            .canonicalize()
+            .map_err(|source| BootError::Directory { path: options.directory.clone(), source })?;
+        let worker = options.worker.as_ref().map_or_else(WorkerCommand::this_binary, |program| {
+            WorkerCommand { program: program.clone(), arguments: Vec::new() }
+        });
+        let cache = Arc::new(BytecodeCache::new(options.cache_directory.clone(), &worker.program));
+        let mut found =
+            Self { project, config: Config::default(), variables: Vec::new(), worker, cache, sandbox: None };
+        match config::find(&found.project, options.config_file.as_deref())? {
+            None => {}
+            Some(ConfigSource::Json { file, value }) => found.config = Config::from_value(&file, &value)?,
+            Some(ConfigSource::Script(unit)) => {
+                let sandbox = Arc::new(Sandbox::new(sandbox_options(&found.worker, &found.config))?);
+                let project = &found.project;
+                let forge =
+                    start_forge(Arc::clone(&sandbox), &found.cache, project, project, &found.config).await?;
+                let file = unit.id.clone();
+                let read: Mutex<BTreeSet<String>> = Mutex::default();
+                let value = forge
+                    .evaluate_config(unit, |name| {
+                        read.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned());
+                        (options.environment)(name)
+                    })
+                    .await
+                    .map_err(|error| ConfigError::Evaluate { file: file.clone(), error: Box::new(error) })?;
+                let read = read.into_inner().unwrap_or_else(PoisonError::into_inner);
+                found.variables = read.into_iter().collect();
+                found.config = Config::from_value(&file, &value)?;
+                found.sandbox = Some(sandbox);
+            }
         }
+        Ok(found)
     }
 }
 

@@ -9,14 +9,14 @@ mod options;
 use std::sync::Arc;
 
 use tgp_sandbox::{AllowList, FetchClient, FetchLimits};
-use tgp_tools::{Library, Router, Workspace, kernel_tools, process_tools, project_tools};
+use tgp_tools::{Library, Router, Tokens, Workspace, kernel_tools, process_tools, project_tools};
 
 use crate::kernel::{Kernel, Parts};
 use crate::knowledge::Knowledge;
-use crate::{config, sessions, settings};
+use crate::{config, sessions, settings, trust};
 pub use error::BootError;
 pub(crate) use gates::policy_settings;
-pub(crate) use ground::Ground;
+pub(crate) use ground::{Found, Ground};
 pub use options::{BootOptions, Environment};
 
 impl Kernel {
@@ -29,7 +29,7 @@ impl Kernel {
         let mut ground = Ground::find(&options).await?;
         let forge = ground.forge().await?;
         let Ground { project, root, config, .. } = &ground;
-        let (library, opening) = Library::open(
+        let (library, mut opening) = Library::open(
             Arc::clone(&forge),
             settings::searcher(config, root)?,
             config.registry.on_duplicate.into(),
@@ -54,7 +54,8 @@ impl Kernel {
             config.fs.block_upward_traversal,
             &config::kept_files(options.config_file.as_deref()),
         )?
-        .with_database(Arc::clone(&database));
+        .with_database(Arc::clone(&database))
+        .with_session_files(config.jail.session_files);
         let state = gates::state(&ground, &options)?;
         state.begin(&workspace)?;
         let allow_list = AllowList::parse(&config.allowed_fetch_urls).unwrap_or_default();
@@ -62,12 +63,17 @@ impl Kernel {
         let mut tools = kernel_tools(&forge, &fetch, &library)?;
         tools.extend(project_tools()?);
         tools.extend(process_tools(settings::process_options(&ground, &options, &workspace), &state)?);
-        tools.push(sessions::recall_tool(sessions::Sessions::below(root))?);
+        let tokens = Arc::new(Tokens::new(settings::state_directory(root)));
+        tools.push(sessions::recall_tool(sessions::Sessions::below(root), Arc::clone(&tokens))?);
         let knowledge = Knowledge::open(config, project, root)?;
         tools.extend(knowledge.tools()?);
-        let mut armed =
-            gates::arm(&ground, &options, &forge, tools.clone(), &state, &workspace, &audit).await?;
-        let recorder = gates::recorder(&audit, options.recorder);
+        let parts =
+            gates::GateParts { forge: &forge, tools: tools.clone(), state: &state, audit: &audit, tokens };
+        let mut armed = gates::arm(&ground, &options, &workspace, parts).await?;
+        opening.notices.extend(ground.notice.clone());
+        let rules = trust::report_changes(&armed.policy, &settings::state_directory(root)).await?;
+        opening.notices.extend(rules);
+        let recorder = gates::recorder(&audit, &armed.policy, options.recorder);
         let recorder = knowledge.recorder(recorder);
         armed.gates.push(knowledge.gate());
         let router = Router::new(tools, armed.gates, options.approver, recorder, workspace)?;
@@ -87,6 +93,7 @@ impl Kernel {
             policy: armed.policy,
             tokens: armed.tokens,
             environment: options.environment,
+            trust: options.trust,
             knowledge,
         }))
     }

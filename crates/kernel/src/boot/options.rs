@@ -6,6 +6,8 @@ use std::sync::Arc;
 use tgp_contract::{Approver, Database, Gate, Recorder, TddMode};
 use tgp_tools::RefuseAll;
 
+use crate::trust::Trust;
+
 /// Looks an environment variable up by name.
 pub type Environment = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
@@ -30,6 +32,8 @@ pub struct BootOptions {
     pub tdd_mode: Option<TddMode>,
     /// A database of the embedding program, instead of the configured one.
     pub database: Option<Arc<dyn Database>>,
+    /// Whether sensitive fields of the configuration take effect, and rules of the tool repository may loosen.
+    pub trust: Trust,
 }
 
 impl BootOptions {
@@ -46,6 +50,7 @@ impl BootOptions {
             recorder: None,
             tdd_mode: None,
             database: None,
+            trust: Trust::Nothing,
         }
     }
 }

@@ -14,6 +14,8 @@ pub struct DatabaseConfig {
     pub max_bytes: usize,
     /// Connections at a time.
     pub pool: usize,
+    /// Statements that only read are not asked for.
+    pub free_reads: bool,
 }
 
 impl Default for DatabaseConfig {
@@ -25,6 +27,7 @@ impl Default for DatabaseConfig {
             max_rows: 10_000,
             max_bytes: 8 << 20,
             pool: 8,
+            free_reads: false,
         }
     }
 }
@@ -55,6 +58,7 @@ pub(super) fn read(mut db: Fields<'_>) -> DatabaseConfig {
         max_rows: size(db.number("maxRows", (1, 1_000_000)), defaults.max_rows),
         max_bytes: size(db.number("maxBytes", (1024, 256 << 20)), defaults.max_bytes),
         pool: size(db.number("pool", (1, 256)), defaults.pool),
+        free_reads: db.flag("freeReads").unwrap_or(defaults.free_reads),
     };
     db.done();
     config

@@ -16,6 +16,10 @@ pub struct JailConfig {
     pub timeout: Option<Duration>,
     /// Of each of its two streams that are kept.
     pub output_bytes: Option<usize>,
+    /// Files and directories that a session may add to the project.
+    pub session_files: u64,
+    /// Files and directories of the project that are looked through before a command.
+    pub project_entries: u64,
     /// Directories of the project that builds and tests write straight to, when they exist.
     pub direct: Vec<String>,
     /// Paths outside the project that commands may read, such as toolchains; `~` is the home directory.
@@ -23,9 +27,8 @@ pub struct JailConfig {
 }
 
 /// Where toolchains usually live. The home directory itself is not in it, and neither is a file of credentials.
-const TOOLCHAINS: [&str; 12] = [
+const TOOLCHAINS: [&str; 11] = [
     "~/.cargo/bin",
-    "~/.cargo/config.toml",
     "~/.cargo/registry",
     "~/.cargo/git",
     "~/.rustup",
@@ -47,6 +50,8 @@ impl Default for JailConfig {
             layer_bytes: None,
             timeout: None,
             output_bytes: None,
+            session_files: 50_000,
+            project_entries: 1_000_000,
             direct: ["target", "node_modules/.cache", "node_modules/.vite"].map(str::to_owned).to_vec(),
             readable: TOOLCHAINS.map(str::to_owned).to_vec(),
         }
@@ -68,6 +73,10 @@ pub(super) fn read(mut jail: Fields<'_>) -> JailConfig {
         output_bytes: jail
             .number("outputBytes", (1024, 16 << 20))
             .and_then(|bytes| usize::try_from(bytes).ok()),
+        session_files: jail.number("sessionFiles", (1, 10_000_000)).unwrap_or(defaults.session_files),
+        project_entries: jail
+            .number("projectEntries", (1_000, 100_000_000))
+            .unwrap_or(defaults.project_entries),
         direct: jail.texts("direct").unwrap_or(defaults.direct),
         readable: jail.texts("readable").unwrap_or(defaults.readable),
     };

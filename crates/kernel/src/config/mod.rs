@@ -46,6 +46,8 @@ pub struct Config {
     pub chronicle: ChronicleConfig,
     pub graph: GraphConfig,
     pub guardian: GuardianConfig,
+    /// Fields of the file that take no effect because no person has confirmed them, see [`crate::Trust`].
+    pub ignored: Vec<&'static str>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,6 +76,7 @@ impl Default for Config {
             chronicle: ChronicleConfig::default(),
             graph: GraphConfig::default(),
             guardian: GuardianConfig::default(),
+            ignored: Vec::new(),
         }
     }
 }
@@ -164,6 +167,7 @@ impl Config {
             chronicle: defaults.chronicle,
             graph: defaults.graph,
             guardian: defaults.guardian,
+            ignored: Vec::new(),
         };
         if config.root_dir.is_empty() {
             root.problem("rootDir", "must not be empty");

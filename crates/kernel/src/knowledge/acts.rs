@@ -3,11 +3,14 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tgp_agent::{Assertion, Delegator, Finding, PlanReport};
-use tgp_contract::{CallContext, Plan, ToolError, canonical};
+use tgp_agent::{Assertion, Delegator, Finding, PlanReport, Review};
+use tgp_contract::{CallContext, Plan, ToolCall, ToolError, Visibility, canonical};
 
 use super::inspect;
 use crate::Kernel;
+
+/// The tool that reviews plans.
+const REVIEW: &str = "review_plan";
 
 impl Kernel {
     /// Has a plan reviewed, and carries it out step by step through the router if nothing stands against it.
@@ -16,7 +19,9 @@ impl Kernel {
     /// When the plan could not be judged; everything else is in the report.
     pub async fn carry_out(&self, plan: &Plan, context: CallContext) -> Result<PlanReport, ToolError> {
         let delegator = Delegator::new(Arc::clone(self.knowledge().guardian()), self.tool_caller());
-        let report = delegator.execute(plan, context, Box::pin(std::future::pending())).await;
+        let visible = self.plan_visibility(plan, &context).await?;
+        let never = Box::pin(std::future::pending());
+        let report = delegator.execute(plan, context, &visible, never).await;
         let whole = serde_json::to_value(plan).unwrap_or_default();
         let arguments = json!({ "plan": plan.id, "planHash": canonical::hash(&whole).ok() });
         let told = match &report {
@@ -28,6 +33,22 @@ impl Kernel {
         };
         self.record_act("guardian_run", arguments, told.into()).await?;
         report
+    }
+
+    /// Has a plan reviewed as whoever asks may see the project; nothing is carried out.
+    ///
+    /// # Errors
+    /// When the plan could not be judged, or names a file that the caller may not read.
+    pub async fn review_plan(&self, plan: &Plan, context: &CallContext) -> Result<Review, ToolError> {
+        let visible = self.plan_visibility(plan, context).await?;
+        self.knowledge().guardian().review_plan(plan, &visible).await
+    }
+
+    /// What the review of a plan may see: the same as that of the tool `review_plan`.
+    async fn plan_visibility(&self, plan: &Plan, context: &CallContext) -> Result<Visibility, ToolError> {
+        let arguments = json!({ "plan": plan });
+        let call = ToolCall { id: plan.id.clone(), tool: REVIEW.to_owned(), arguments };
+        self.session_parts().0.visibility(&call, context).await
     }
 
     /// Checks the invariants, the chronicle against the graph, and these assertions.

@@ -6,14 +6,17 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use tgp_contract::{
     Change, Code, Graph, GraphAnswer, GraphQuestion, Ingested, RelativePath, ToolError, ToolMetadata,
+    Visibility,
 };
-use tgp_graph::{BoltGraph, BoltOptions, GraphOptions, GraphStore, ToolFact};
+use tgp_graph::{BoltGraph, BoltOptions, GraphOptions, GraphStore, ToolFact, cannot_hide};
 use tokio::sync::OnceCell;
 
 use super::inspect::known_tools;
 
 /// The name of the files as they are.
 const WORKTREE: &str = "WORKTREE";
+/// Asks nothing but whether a commit was ingested.
+const KNOWN: &str = "RETURN 1 AS known";
 
 /// A store that is opened once.
 pub(crate) struct LazyGraph {
@@ -69,7 +72,7 @@ impl Graph for LazyGraph {
         Ok(ingested)
     }
 
-    async fn query(&self, question: GraphQuestion) -> Result<GraphAnswer, ToolError> {
+    async fn query(&self, mut question: GraphQuestion) -> Result<GraphAnswer, ToolError> {
         if question.commit.as_deref() == Some(WORKTREE) {
             // The files as they are now, and not when they were last read; nobody but this machine has them.
             let answers = self.store().await?.propose(&[], std::slice::from_ref(&question)).await?;
@@ -77,9 +80,30 @@ impl Graph for LazyGraph {
             return answer.ok_or_else(|| ToolError::new(Code::Internal, "the graph did not answer"));
         }
         match self.remote().await? {
-            Some(remote) => remote.query(question).await,
+            Some(remote) => {
+                // What is on the server came from an embedded store, and a server cannot leave anything out: it is
+                // asked where this store knows all of the commit, and nothing of it is hidden.
+                let visible = std::mem::take(&mut question.visible);
+                let answer = async || remote.query(question.clone()).await;
+                if visible.is_everything() {
+                    return answer().await;
+                }
+                if self.hides(&visible).await? {
+                    return Err(cannot_hide());
+                }
+                let answer = answer().await?;
+                let known = GraphQuestion::new(KNOWN).at(answer.standing.commit.clone());
+                match self.store().await?.query(known).await {
+                    Ok(_) => Ok(answer),
+                    Err(_) => Err(cannot_hide()),
+                }
+            }
             None => self.store().await?.query(question).await,
         }
+    }
+
+    async fn hides(&self, visible: &Visibility) -> Result<bool, ToolError> {
+        self.store().await?.hides(visible).await
     }
 
     async fn propose(

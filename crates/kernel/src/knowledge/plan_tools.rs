@@ -5,12 +5,12 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tgp_agent::{Edit, Guardian};
+use tgp_agent::{Edit, Guardian, planned_files};
 use tgp_contract::{
     Access, Code, Effect, ExecutionPath, Plan, RelativePath, Root, Target, ToolDefinition, ToolError,
     ToolName,
 };
-use tgp_tools::{Invocation, Outcome, Tool};
+use tgp_tools::{Invocation, Outcome, Tool, refuse_hidden};
 
 /// Both tools, for one Guardian.
 ///
@@ -102,14 +102,19 @@ impl Tool for ReviewPlan {
         &self.definition
     }
 
-    /// What a plan names is judged when it is carried out.
-    fn targets(&self, _arguments: &Value) -> Result<Vec<Target>, ToolError> {
-        Ok(Vec::new())
+    /// Every file that a plan names is read by its review, whatever a step would do to it; what a step writes is judged
+    /// when it is carried out.
+    fn targets(&self, arguments: &Value) -> Result<Vec<Target>, ToolError> {
+        let ReviewArguments { plan } = ReviewArguments::deserialize(arguments)
+            .map_err(|error| ToolError::new(Code::Validation, error.to_string()))?;
+        let read = |path| Target::File { root: Root::Project, path, access: Access::Read };
+        Ok(planned_files(&plan).into_iter().map(read).collect())
     }
 
     async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
         let arguments: ReviewArguments = invocation.parse()?;
-        let review = self.guardian.review_plan(&arguments.plan).await?;
+        let visible = invocation.visibility().await;
+        let review = self.guardian.review_plan(&arguments.plan, &visible).await?;
         Ok(serde_json::to_value(review).unwrap_or_default().into())
     }
 }
@@ -141,6 +146,9 @@ impl Tool for Reconcile {
 
     async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
         let arguments: ReconcileArguments = invocation.parse()?;
+        // Whether a file is there, and what its chronicle says of it, is a matter of who may see it.
+        let visible = invocation.visibility().await;
+        refuse_hidden(&visible, &RelativePath::new(&arguments.path)?)?;
         let edit = Edit {
             file_path: RelativePath::new(&arguments.path)?.to_string(),
             diff_ref: arguments.diff_ref.unwrap_or_else(|| "worktree".to_owned()),
@@ -148,7 +156,10 @@ impl Tool for Reconcile {
             reason: arguments.reason,
         };
         invocation.point_of_no_return().pass()?;
-        let reconciled = self.guardian.reconcile(&edit).await?;
+        let mut reconciled = self.guardian.reconcile(&edit).await?;
+        if let Some(error) = reconciled.still_broken.take() {
+            reconciled.still_broken = Some(self.guardian.concealed_halt(error, &visible).await);
+        }
         Ok(serde_json::to_value(reconciled).unwrap_or_default().into())
     }
 }

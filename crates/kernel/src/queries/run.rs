@@ -78,6 +78,7 @@ impl Kernel {
         events: mpsc::Sender<RunEvent>,
         cancelled: Cancellation<'_>,
     ) -> Result<RunReport, ToolError> {
+        self.check_sources(&request.compiled.sources, request.consent)?;
         let created_ms = SystemClock.now_ms();
         let head = Head {
             id: new_id(created_ms, None)?,
@@ -117,6 +118,7 @@ impl Kernel {
         let main = sources.first().cloned().ok_or_else(|| {
             ToolError::new(Code::Integrity, "the run has kept no source").help("begin another run")
         })?;
+        self.check_sources(&sources, request.consent)?;
         let catalogue = KernelCatalogue::new(self, Some(sources));
         let compiled = compile(&main.path, &main.text, &catalogue).map_err(|problems| problems.to_error())?;
         let plan = choose_query(&compiled, Some(&head.query))?;
@@ -156,7 +158,7 @@ impl Kernel {
         let ports = Ports {
             tools: self.tool_caller(),
             agents: Arc::new(StepRunner::new(self, terms.model.clone())),
-            tokens: Arc::new(StepTokens(self.run_token(plan).await?)),
+            tokens: Arc::new(StepTokens(self.run_token(plan, &head.id).await?)),
             journal,
             cache: Arc::new(ValueCache::new(state_directory(self.root()).join("aql-cache"))),
             world: Arc::new(KernelWorld::new(self, terms.model)),
@@ -199,12 +201,13 @@ impl Kernel {
         Ok(report)
     }
 
-    /// A token that is good for the tools of this query only; each step gets less of it.
-    async fn run_token(&self, plan: &Plan) -> Result<CapabilityToken, ToolError> {
+    /// A token that is good for the tools of this query and the sessions of this run only; each step gets less of it.
+    async fn run_token(&self, plan: &Plan, run: &str) -> Result<CapabilityToken, ToolError> {
         let tools = Used::by(&plan.body).tools;
         let seconds = plan.budget.time.map_or(USUAL_SECONDS, |time| time.as_secs()) + TOKEN_SLACK_SECONDS;
         let caveats = Caveats {
             expires_ms: Some(SystemClock.now_ms() + seconds * 1000),
+            run: Some(run.to_owned()),
             note: Some(format!("a run of the query {}", plan.name)),
             ..only_tools(tools.into_iter().collect())
         };

@@ -3,18 +3,29 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
-use tgp_audit::{Audit, AuditReader};
-use tgp_contract::{Access, Actor, Code, Effect, FileEffect, Target, TddMode, TddState, ToolError};
-use tgp_policy::PastCall;
-use tgp_tools::PastCalls;
+use tgp_audit::{Audit, AuditReader, PastCall as RecordedCall};
+use tgp_contract::{
+    Access, Actor, Code, Effect, FileEffect, Target, TddMode, TddState, ToolError, is_command_line,
+};
+use tgp_policy::{Missing, PastCall};
+use tgp_tools::{PastCalls, PastRange};
 
 use super::{audit_anchor, audit_file};
 
-/// Calls of a session that sequence rules look back at.
-const HISTORY: usize = 1_000;
+/// What the files count as that a command or a forged tool has changed.
+const WRITE: &str = "fs_write";
+const DELETE: &str = "fs_delete";
+/// Calls of a session or client that sequence rules look back at. Beyond them nothing is allowed: what was forgotten
+/// could be what a rule counts.
+const MAX_LOOK_BACK: usize = 100_000;
+/// Calls of other processes, and own ones among them, that are looked through between two calls.
+const MAX_CAUGHT_UP: usize = 10_000;
+/// Changed files of one call that its entry does not name; more count no more.
+const MAX_UNNAMED: u64 = 10_000;
 
 /// What the audit knows of a session, for rules that look back.
 pub(crate) struct Past {
@@ -27,45 +38,99 @@ impl Past {
     pub(crate) fn new(audit: &Arc<Audit>, root: &Path, aliases: BTreeMap<String, Vec<String>>) -> Self {
         Self { audit: Arc::clone(audit), root: root.to_owned(), aliases }
     }
+
+    /// Shows what one entry says: the files it changed besides those it names, and the call itself.
+    fn show(&self, session: &str, call: RecordedCall, each: &mut dyn FnMut(PastCall, Missing)) {
+        let missing = Missing {
+            arguments: !call.arguments_whole,
+            targets: !call.targets_whole,
+            actor: call.actor.is_none(),
+        };
+        let actor = call.actor.unwrap_or_else(|| Actor::Agent(String::new()));
+        let past_call = |tool: String, effect: Effect, arguments: Value, targets: Vec<Target>| PastCall {
+            aliases: self.aliases.get(&tool).cloned().unwrap_or_default(),
+            tool,
+            effect,
+            arguments,
+            targets,
+            actor: actor.clone(),
+            session: session.to_owned(),
+            mode: TddMode::Strict,
+            state: TddState::Idle,
+        };
+        // Files that the arguments name are the call itself; the others came on top.
+        let is_named = |file: &FileEffect| {
+            call.targets.iter().filter_map(Target::file).any(|(_, path, _)| *path == file.path)
+        };
+        let whole = Missing { arguments: false, targets: false, ..missing };
+        for FileEffect { root, path, after, .. } in call.files.iter().filter(|file| !is_named(file)) {
+            let (tool, access) =
+                if after.is_some() { (WRITE, Access::Write) } else { (DELETE, Access::Delete) };
+            let target = Target::File { root: *root, path: path.clone(), access };
+            each(past_call(tool.to_owned(), Effect::Write, json!({ "path": path }), vec![target]), whole);
+        }
+        let unnamed = Missing { arguments: true, targets: true, ..missing };
+        for _ in 0..call.files_omitted.min(MAX_UNNAMED) {
+            for tool in [WRITE, DELETE] {
+                each(past_call(tool.to_owned(), Effect::Write, Value::Null, Vec::new()), unnamed);
+            }
+        }
+        let effect = call.effect.unwrap_or(Effect::Read);
+        each(past_call(call.tool, effect, call.arguments, call.targets), missing);
+    }
 }
 
 #[async_trait]
 impl PastCalls for Past {
-    async fn of_session(&self, session: &str) -> Result<Vec<PastCall>, ToolError> {
-        self.audit.flush().await?;
+    async fn of_session(
+        &self,
+        session: &str,
+        which: PastRange,
+        each: &mut (dyn FnMut(u64, PastCall, Missing) + Send),
+    ) -> Result<u64, ToolError> {
+        // What this process has done itself is wanted only where everything is.
+        let (after, limit) = match which {
+            PastRange::All => {
+                self.audit.flush().await?;
+                (0, MAX_LOOK_BACK)
+            }
+            PastRange::OthersAfter(number) => (number, MAX_CAUGHT_UP),
+        };
         let reader = match AuditReader::open(audit_file(&self.root), audit_anchor(&self.root)) {
             // Nothing was ever recorded.
-            Err(error) if error.code == Code::NotFound => return Ok(Vec::new()),
+            Err(error) if error.code == Code::NotFound => return Ok(after),
             other => other?,
         };
-        let past = reader.history(session, HISTORY)?.into_iter().filter(|call| call.ran);
-        let mut known = Vec::new();
-        for call in past {
-            let past_call = |tool: String, effect: Effect, arguments: Value, targets: Vec<Target>| PastCall {
-                aliases: self.aliases.get(&tool).cloned().unwrap_or_default(),
-                tool,
-                effect,
-                arguments,
-                targets,
-                actor: Actor::Agent(String::new()),
-                session: session.to_owned(),
-                mode: TddMode::Strict,
-                state: TddState::Idle,
-            };
-            let effect = call.effect.unwrap_or(Effect::Read);
-            // Files that the arguments name are the call itself; the others came on top.
-            let is_named = |file: &FileEffect| {
-                call.targets.iter().filter_map(Target::file).any(|(_, path, _)| *path == file.path)
-            };
-            let more: Vec<&FileEffect> = call.files.iter().filter(|file| !is_named(file)).collect();
-            for FileEffect { root, path, after, .. } in more {
-                let (tool, access) =
-                    if after.is_some() { ("fs_write", Access::Write) } else { ("fs_delete", Access::Delete) };
-                let target = Target::File { root: *root, path: path.clone(), access };
-                known.push(past_call(tool.to_owned(), Effect::Write, json!({ "path": path }), vec![target]));
+        // Without a token all calls of the command line are one past, which ends with the machine's run.
+        let since_ms = if is_command_line(session) { booted_ms() } else { None };
+        let mut newest = after;
+        let complete = reader.each_call(session, since_ms, after, limit, &mut |number, call| {
+            newest = number;
+            let is_wanted = which == PastRange::All || !self.audit.is_own(number);
+            if call.ran && is_wanted {
+                self.show(session, call, &mut |call, missing| each(number, call, missing));
             }
-            known.push(past_call(call.tool, effect, call.arguments, call.targets));
-        }
-        Ok(known)
+        })?;
+        if complete { Ok(newest) } else { Err(too_long(session)) }
     }
+}
+
+fn too_long(session: &str) -> ToolError {
+    let message = format!(
+        "`{session}` has made more than {MAX_LOOK_BACK} calls, too many for sequence rules to look at"
+    );
+    ToolError::new(Code::Policy, message).detail("session", session).help(
+        "mint another token for the program (`tgp token mint`), or begin another session; without sequence rules \
+         nothing is looked at",
+    )
+}
+
+/// When the machine was started, in milliseconds since the epoch. `None` where the system does not say: then every call
+/// counts.
+fn booted_ms() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/uptime").ok()?;
+    let seconds: f64 = text.split_whitespace().next()?.parse().ok()?;
+    let up = Duration::try_from_secs_f64(seconds).ok()?;
+    let booted = SystemTime::now().checked_sub(up)?.duration_since(UNIX_EPOCH).ok()?;
+    u64::try_from(booted.as_millis()).ok()
 }

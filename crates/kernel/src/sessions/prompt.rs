@@ -3,13 +3,18 @@
 use std::fs::{self, File};
 use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
+use std::sync::Arc;
 
+use serde_json::Value;
 use tgp_agent::{Clock, ForgedTool, PromptFacts};
-use tgp_contract::{TddState, ToolDefinition};
+use tgp_contract::{
+    Actor, CallContext, Consent, FileFilter, Root, TddState, ToolCall, ToolDefinition, Visibility,
+};
 use tgp_registry::Index;
 use time::OffsetDateTime;
 
 use super::ports::SystemClock;
+use super::run::USUAL_ACTOR;
 use crate::Kernel;
 
 /// Where projects keep what agents should know of them.
@@ -24,15 +29,26 @@ const MAX_INDEX_BYTES: u64 = 64 << 20;
 
 impl Kernel {
     /// What a model is told before a task: the protocol, the standards, where test-driven work stands, the tools.
-    #[must_use]
-    pub fn system_prompt(&self) -> String {
-        self.system_prompt_at(SystemClock.now_ms())
+    pub async fn system_prompt(&self) -> String {
+        self.system_prompt_at(SystemClock.now_ms(), USUAL_ACTOR, "").await
     }
 
-    /// The same at another time.
-    pub(super) fn system_prompt_at(&self, now_ms: u64) -> String {
+    /// The same at another time, for an agent of this name in this session. It names what the agent may see.
+    pub(super) async fn system_prompt_at(&self, now_ms: u64, actor: &str, session: &str) -> String {
         let tools: Vec<ToolDefinition> = self.definitions().cloned().collect();
-        let (forged, total) = self.forged();
+        let call = ToolCall { id: String::new(), tool: "search".to_owned(), arguments: Value::Null };
+        let context = CallContext {
+            actor: Actor::Agent(actor.to_owned()),
+            session: session.to_owned(),
+            consent: Consent::Ask,
+            dry_run: false,
+            depth: 0,
+            token: None,
+        };
+        let nothing: FileFilter = Arc::new(|_, _, _| false);
+        let visible = self.session_parts().0.visibility(&call, &context).await;
+        let visible = visible.unwrap_or_else(|_| Visibility::new(Some(nothing), None));
+        let (forged, total) = self.forged(&visible);
         let tdd = self.state().tdd();
         tgp_agent::system_prompt(&PromptFacts {
             tools: &tools,
@@ -43,12 +59,15 @@ impl Kernel {
             date: &date(now_ms),
             platform: std::env::consts::OS,
             project: &self.project().file_name().unwrap_or_default().to_string_lossy(),
-            notes: self.notes().as_deref().map(|text| (NOTES_FILE, text)),
+            notes: self.notes(&visible).as_deref().map(|text| (NOTES_FILE, text)),
         })
     }
 
     /// What the project's owner has written for agents.
-    fn notes(&self) -> Option<String> {
+    fn notes(&self, visible: &Visibility) -> Option<String> {
+        if !visible.shows_named(NOTES_FILE) {
+            return None;
+        }
         // A link could name a secret outside of the project, and a pipe would never end.
         let flags = nix::libc::O_NOFOLLOW | nix::libc::O_NONBLOCK;
         let file =
@@ -60,13 +79,14 @@ impl Kernel {
     }
 
     /// What the library holds; a damaged index is mended by the next write, and hides nothing from a search.
-    fn forged(&self) -> (Vec<ForgedTool>, usize) {
+    fn forged(&self, visible: &Visibility) -> (Vec<ForgedTool>, usize) {
         let path = self.root().join("meta.json");
         let small = fs::metadata(&path).is_ok_and(|metadata| metadata.len() <= MAX_INDEX_BYTES);
         let bytes = if small { fs::read(&path).unwrap_or_default() } else { Vec::new() };
         let index = Index::parse(&bytes).unwrap_or_default();
-        let total = index.tools().len();
-        let tools = index.tools().take(MAX_NAMED).map(|tool| ForgedTool {
+        let shown = || index.tools().filter(|tool| visible.shows(Root::Tools, &tool.path));
+        let total = shown().count();
+        let tools = shown().take(MAX_NAMED).map(|tool| ForgedTool {
             path: tool.path.to_string(),
             description: tool.description.clone(),
             signature: tool.signature.clone(),

@@ -8,8 +8,10 @@ use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tgp_agent::{Line, LineKind};
-use tgp_contract::{Code, Effect, ExecutionPath, Target, ToolDefinition, ToolError, ToolName, ToolResult};
-use tgp_tools::{Invocation, Outcome, Tool};
+use tgp_contract::{
+    CallContext, Code, Effect, ExecutionPath, Target, ToolDefinition, ToolError, ToolName, ToolResult,
+};
+use tgp_tools::{Invocation, Outcome, Tokens, Tool};
 
 use super::Sessions;
 use crate::growing_file::at;
@@ -23,7 +25,7 @@ const MAX_LINE_BYTES: u64 = 64 << 20;
 ///
 /// # Errors
 /// Never, unless its name were none.
-pub(crate) fn recall_tool(sessions: Sessions) -> Result<Arc<dyn Tool>, ToolError> {
+pub(crate) fn recall_tool(sessions: Sessions, tokens: Arc<Tokens>) -> Result<Arc<dyn Tool>, ToolError> {
     let name = ToolName::new("recall").map_err(|error| ToolError::new(Code::Internal, error.to_string()))?;
     let definition = ToolDefinition {
         name,
@@ -42,12 +44,28 @@ pub(crate) fn recall_tool(sessions: Sessions) -> Result<Arc<dyn Tool>, ToolError
         path: ExecutionPath::Fast,
         dry_run: true,
     };
-    Ok(Arc::new(Recall { definition, sessions }))
+    Ok(Arc::new(Recall { definition, sessions, tokens }))
 }
 
 struct Recall {
     definition: ToolDefinition,
     sessions: Sessions,
+    tokens: Arc<Tokens>,
+}
+
+impl Recall {
+    /// A transcript holds everything its agent has read, unredacted. So the caller's word for its session is not enough:
+    /// the call has to carry the token that this kernel has made for the loop of that very session.
+    fn check_caller(&self, context: &CallContext) -> Result<(), ToolError> {
+        let token = context.token.as_ref();
+        let grant = token.map(|token| self.tokens.verify(token)).transpose()?;
+        if grant.is_some_and(|grant| grant.speaks_for(&context.session)) {
+            return Ok(());
+        }
+        let message = "`recall` reads results of an agent's own session, and this call belongs to none";
+        Err(ToolError::new(Code::Permission, message)
+            .help("call the tool again whose result you want to read"))
+    }
 }
 
 #[derive(Deserialize)]
@@ -70,6 +88,7 @@ impl Tool for Recall {
 
     async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
         let arguments: Arguments = invocation.parse()?;
+        self.check_caller(invocation.context)?;
         let session = invocation.context.session.clone();
         let sessions = self.sessions.clone();
         let id = arguments.id.clone();

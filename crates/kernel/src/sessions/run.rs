@@ -27,7 +27,7 @@ const TOKEN_SLACK_SECONDS: u64 = 3_600;
 const MAX_TASK_BYTES: usize = 256 << 10;
 
 /// Who the calls of a session are made by, unless somebody says otherwise.
-const USUAL_ACTOR: &str = "agent";
+pub(super) const USUAL_ACTOR: &str = "agent";
 
 /// Bounds of a session that differ from those that would hold otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -147,12 +147,13 @@ impl Kernel {
         stop: StopSignal,
     ) -> Result<Summary, ToolError> {
         let Terms { budgets, consent, actor } = terms;
+        let system = self.system_prompt_at(work.clock.now_ms(), &actor, &head.id).await;
         let options = AgentOptions {
             session: head.id.clone(),
             actor,
             task: head.task.clone(),
             model: head.model.clone(),
-            system: self.system_prompt_at(work.clock.now_ms()),
+            system,
             mode: self.state().tdd().mode(),
             budgets,
             limits: self.limits(),
@@ -235,6 +236,12 @@ impl Kernel {
         choice: &ModelChoice,
         listener: Option<&mpsc::Sender<AgentEvent>>,
     ) -> Result<Chosen, ToolError> {
+        // Another provider than the one the project names could be one that its owner does not want to see the code.
+        if choice.provider.is_none() && self.config().ignored.contains(&"llm") {
+            return Err(ToolError::new(Code::Config, "the provider of the configuration is not confirmed")
+                .detail("field", "llm")
+                .help("run `tgp trust`, or name a provider with --provider"));
+        }
         let on_wait = listener.cloned().map(|events| -> OnWait {
             // A listener that is behind learns of the next one.
             Arc::new(move |waiting| {

@@ -137,8 +137,20 @@ impl Sessions {
     }
 
     /// Whether there is a session of exactly this id.
-    pub(super) fn has(&self, id: &str) -> bool {
-        self.directory.join(id).join(HEAD).is_file()
+    pub(crate) fn has(&self, id: &str) -> bool {
+        let is_name = id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+        is_name && self.directory.join(id).join(HEAD).is_file()
+    }
+
+    /// Whether a name has the form of a session's id, or of a run's: a date, a time, and more.
+    pub(crate) fn is_id(name: &str) -> bool {
+        let mut parts = name.trim().split('-');
+        let mut digits = |count: usize| {
+            parts
+                .next()
+                .is_some_and(|part| part.chars().count() == count && part.chars().all(char::is_numeric))
+        };
+        digits(8) && digits(6) && parts.next().is_some()
     }
 
     /// Every session, oldest first: ids begin with the time.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use tgp_policy::Protections;
 use tgp_tools::{ProcessCaps, ProcessOptions, Workspace};
 
+use super::credentials;
 use crate::boot::{BootOptions, Environment, Ground, policy_settings};
 
 /// What commands get.
@@ -15,15 +16,8 @@ pub(crate) fn process_options(
 ) -> ProcessOptions {
     let config = &ground.config.jail;
     let home = (options.environment)("HOME").map(PathBuf::from);
-    let readable: Vec<PathBuf> = config
-        .readable
-        .iter()
-        .filter_map(|path| match path.strip_prefix("~/") {
-            Some(rest) => home.as_ref().map(|home| home.join(rest)),
-            None => Some(ground.project.join(path)),
-        })
-        .filter(|path| path.exists())
-        .collect();
+    let mut readable = readable_paths(&config.readable, &ground.project, home.as_deref());
+    readable.retain(|path| path.exists());
     ProcessOptions {
         project: ground.project.clone(),
         tool_root: ground.root.clone(),
@@ -31,6 +25,7 @@ pub(crate) fn process_options(
         protections: Protections::new(&policy_settings(ground, options, workspace)),
         direct: config.direct.iter().map(PathBuf::from).collect(),
         environment: environment(&options.environment, home.as_deref()),
+        secrets: credentials::files(&options.environment, &readable),
         readable,
         caps: ProcessCaps {
             memory_bytes: config.memory_bytes,
@@ -40,8 +35,18 @@ pub(crate) fn process_options(
             deadline: config.timeout,
             output_bytes: config.output_bytes,
         },
+        entries: config.project_entries,
         test_command: ground.config.tdd.command.clone(),
     }
+}
+
+/// Paths of `jail.readable` on this machine.
+pub(crate) fn readable_paths(paths: &[String], project: &Path, home: Option<&Path>) -> Vec<PathBuf> {
+    let place = |path: &String| match path.strip_prefix("~/") {
+        Some(rest) => home.map(|home| home.join(rest)),
+        None => Some(project.join(path)),
+    };
+    paths.iter().filter_map(place).collect()
 }
 
 /// Layers must not stand inside the project they are laid over.

@@ -153,6 +153,10 @@ impl Tool for Meddled {
         self.inner.targets(arguments)
     }
 
+    async fn found_targets(&self, invocation: Invocation<'_>) -> Vec<Target> {
+        self.inner.found_targets(invocation).await
+    }
+
     async fn preview(&self, invocation: Invocation<'_>) -> Result<Preview, ToolError> {
         let preview = self.inner.preview(invocation).await;
         if self.previews.fetch_add(1, Ordering::SeqCst) == 1 {
@@ -544,6 +548,10 @@ impl Tool for NoPreview {
 
     fn targets(&self, arguments: &Value) -> Result<Vec<Target>, ToolError> {
         self.0.targets(arguments)
+    }
+
+    async fn found_targets(&self, invocation: Invocation<'_>) -> Vec<Target> {
+        self.0.found_targets(invocation).await
     }
 
     async fn preview(&self, _invocation: Invocation<'_>) -> Result<Preview, ToolError> {

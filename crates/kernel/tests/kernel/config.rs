@@ -85,8 +85,8 @@ fn every_wrong_field_is_named() {
         (json!({ "git": { "provider": "github", "repo": "noslash" } }), vec!["git.repo"]),
         (json!({ "git": { "url": "x", "repo": "a/b" } }), vec!["git.repo"]),
         (
-            json!({ "db": { "url": 1, "maxRows": 0, "pool": 1_000, "readOnly": "no", "password": "x" } }),
-            vec!["db.url", "db.maxRows", "db.pool", "db.readOnly", "db.password"],
+            json!({ "db": { "url": 1, "maxRows": 0, "pool": 1_000, "readOnly": "no", "freeReads": 1, "password": "x" } }),
+            vec!["db.url", "db.maxRows", "db.pool", "db.readOnly", "db.freeReads", "db.password"],
         ),
         (
             json!({ "registry": { "onDuplicate": "ask", "embeddings": { "model": "m" } } }),
@@ -158,7 +158,7 @@ fn every_wrong_field_is_named() {
         assert_eq!(told.code.as_str(), "ECONFIG");
         assert_eq!(told.details["problems"].as_array().unwrap().len(), paths.len(), "{value}");
     }
-    let whole = json!({ "rootDir": "./.tgp", "git": { "provider": "github", "repo": "a/b", "branch": "main", "apiBaseUrl": "https://x", "auth": { "token": "t", "user": "u", "email": "u@x" }, "writeStrategy": "pr" }, "fs": { "allowedDirs": ["./tmp"], "blockUpwardTraversal": false }, "allowedImports": [], "allowedFetchUrls": ["https://api.stripe.com/v1"], "db": { "url": "sqlite:a.db", "readOnly": true, "statementTimeoutMs": 1, "maxRows": 1, "maxBytes": 1_024, "pool": 1 }, "registry": { "onDuplicate": "refuse", "embeddings": { "baseUrl": "https://x", "model": "m", "apiKey": "k" } }, "sandbox": { "memoryMb": 64, "cpuMs": 50, "wallMs": 5_000, "outputBytes": 1_024, "logLines": 0, "logBytes": 0, "bridgeCalls": 0, "pool": 1, "seed": 1, "clock": 0 } });
+    let whole = json!({ "rootDir": "./.tgp", "git": { "provider": "github", "repo": "a/b", "branch": "main", "apiBaseUrl": "https://x", "auth": { "token": "t", "user": "u", "email": "u@x" }, "writeStrategy": "pr" }, "fs": { "allowedDirs": ["./tmp"], "blockUpwardTraversal": false }, "allowedImports": [], "allowedFetchUrls": ["https://api.stripe.com/v1"], "db": { "url": "sqlite:a.db", "readOnly": true, "statementTimeoutMs": 1, "maxRows": 1, "maxBytes": 1_024, "pool": 1, "freeReads": true }, "registry": { "onDuplicate": "refuse", "embeddings": { "baseUrl": "https://x", "model": "m", "apiKey": "k" } }, "sandbox": { "memoryMb": 64, "cpuMs": 50, "wallMs": 5_000, "outputBytes": 1_024, "logLines": 0, "logBytes": 0, "bridgeCalls": 0, "pool": 1, "seed": 1, "clock": 0 } });
     let config = Config::from_value("tgp.config.json", &whole).unwrap();
     assert!(!format!("{config:?}").contains("\"t\""), "a token is not shown");
 }

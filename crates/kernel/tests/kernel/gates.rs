@@ -334,3 +334,22 @@ async fn asking_what_the_gates_would_say_counts_for_nothing_and_leaves_no_trace(
     assert_eq!(explained.steps[0].planned[0].gates[0].verdict, "deny");
     assert!(!project.file("b").exists());
 }
+
+/// The Guardian judges a write twice, without and with its contents. The second verdict was taken for the end of the call's
+/// own verdicts, so that the approval after it did not count and neither did the call.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bug_sequence_rules_count_writes_in_a_project_with_invariants() {
+    let project = Project::new();
+    project
+        .put("tgp.policy.yaml", "version: 1\nsequences:\n  - {id: few, at_most: 2, of: {tools: fs_write}}\n");
+    project.put(
+        ".sage/invariants.yml",
+        "version: 1\ninvariants:\n  - name: no-web\n    query: MATCH (a:File)-[:IMPORTS]->(b:File) RETURN a.path\n    expect: none\n    severity: error\n    message: nothing imports anything\n",
+    );
+    let kernel = project.kernel(json!({})).await;
+    for number in 0..2 {
+        data(&kernel.call("fs_write", json!({ "path": format!("n{number}.md"), "content": "" })).await);
+    }
+    assert_eq!(code(&kernel.call("fs_write", json!({ "path": "n2.md", "content": "" })).await), "EPOLICY");
+    kernel.shutdown().await;
+}

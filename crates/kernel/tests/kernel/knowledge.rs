@@ -58,7 +58,7 @@ async fn t3_a_plan_that_violates_the_graph_is_denied_and_names_who_imports_it() 
     let project = shop();
     let kernel = project.boot().await.unwrap();
     let delete = plan(&json!([{ "type": "DELETE_FILE", "filePath": "src/price.ts" }]));
-    let review = kernel.knowledge().guardian().review_plan(&delete).await.unwrap();
+    let review = kernel.review_plan(&delete, &agreed()).await.unwrap();
     let Decision::Deny { reason } = &review.decision else { panic!("{review:?}") };
     assert!(reason.contains("exists in graph"), "{reason}");
     assert!(format!("{review:?}").contains("imported by src/app.ts"), "{review:?}");

@@ -5,30 +5,35 @@
 
 mod approval;
 mod bridge;
+mod clients;
 mod commands;
 mod config;
-mod corpus;
 mod escapes;
 mod fetch_bridge;
 mod gates;
-mod hostile;
+mod inner_calls;
 mod knowledge;
+mod large_projects;
 mod lifecycle;
 mod memory;
 mod packages;
 mod processes;
 mod review;
 mod router;
+mod runs_later;
 mod server;
 mod sessions;
 mod settings;
 mod shapes;
 mod sql;
+mod statements;
 mod support;
 mod tdd;
 mod throws;
 mod tool_tests;
 mod transactions;
+mod trust;
+mod visibility;
 mod worker_lock;
 
 /// A file that is not listed above would silently not be tested.

@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tgp::contract::TddMode;
-use tgp::{BootOptions, Kernel};
+use tgp::{BootOptions, Kernel, Trust};
 
 use crate::support::{Project, WORKER, code, data, error, exec, result};
 
@@ -65,6 +65,7 @@ fn options(project: &Path) -> BootOptions {
         worker: Some(PathBuf::from(WORKER)),
         environment: std::sync::Arc::new(|name| std::env::var(name).ok()),
         tdd_mode: Some(TddMode::Explore),
+        trust: Trust::Everything,
         ..BootOptions::new(project)
     }
 }

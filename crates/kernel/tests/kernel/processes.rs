@@ -33,11 +33,6 @@ pub fn status(pid: &str, field: &str) -> Option<String> {
     text.lines().find_map(|line| Some(line.strip_prefix(field)?.strip_prefix(':')?.trim().to_owned()))
 }
 
-/// Resident memory of this process in kilobytes.
-pub fn own_memory() -> i64 {
-    status("self", "VmRSS").unwrap().trim_end_matches(" kB").parse().unwrap()
-}
-
 /// Waits until `condition` holds, and tells whether it ever did. The bound is for a machine that does other things.
 pub fn eventually(condition: impl Fn() -> bool) -> bool {
     let patience = Instant::now() + Duration::from_secs(20);

@@ -45,7 +45,7 @@ pub fn arguments(tool: &str) -> Value {
         "shell_exec" => json!({ "command": "echo new > notes.md" }),
         "test_run" => json!({}),
         "test_tool" => json!({ "path": "tools/one.test.ts" }),
-        // The session has no transcript, so it runs as far as that.
+        // The call belongs to no agent's session, so it runs as far as that.
         "recall" => json!({ "id": "r1.1" }),
         // Nothing was ingested, so it runs as far as that.
         "graph_query" => json!({ "query": "MATCH (f:File) RETURN f.path" }),
@@ -106,7 +106,7 @@ pub fn furnish(project: &Project) {
 pub fn went_well(tool: &str, answer: &ToolResult) -> bool {
     match tool {
         "fetch" => code(answer) == "ESECURITY",
-        "recall" => code(answer) == "ENOTFOUND",
+        "recall" => code(answer) == "EPERMISSION",
         _ => answer.is_ok(),
     }
 }

@@ -65,6 +65,15 @@ fn answer(mut connection: &TcpStream, log: &Mutex<Vec<String>>) -> std::io::Resu
         }
         "/api/out" => ("302 Found", "location: /private\r\n".to_owned(), String::new()),
         "/api/away" => ("302 Found", "location: http://localhost:1/api/\r\n".to_owned(), String::new()),
+        // Sends on to whatever follows the question mark.
+        to if to.starts_with("/api/redirect?") => {
+            let (_, target) = to.split_once('?').unwrap_or_default();
+            ("302 Found", format!("location: {target}\r\n"), String::new())
+        }
+        to if to.starts_with("/api/repeat?") => {
+            let (_, target) = to.split_once('?').unwrap_or_default();
+            ("307 Temporary Redirect", format!("location: {target}\r\n"), String::new())
+        }
         "/api/in" => ("302 Found", "location: /api/text\r\n".to_owned(), String::new()),
         "/api/json" => (
             "200 OK",

@@ -273,12 +273,12 @@ async fn what_was_shortened_is_read_again_by_its_id() {
     assert_eq!(page["nextOffset"], 1_000 + text.len());
     // Another session has no business with it.
     let other = kernel.call("recall", json!({ "id": "r1.1" })).await;
-    assert_eq!(code(&other), "ENOTFOUND");
-    for name in ["../x", "", "a/b", "."] {
+    assert_eq!(code(&other), "EPERMISSION");
+    for name in ["../x", "", "a/b", ".", summary.session.as_str()] {
         let foreign = CallContext { session: name.to_owned(), ..context(Consent::Given) };
         assert_eq!(
             code(&kernel.call_with(call("recall", json!({ "id": "r1.1" })), foreign).await),
-            "ENOTFOUND"
+            "EPERMISSION"
         );
     }
     kernel.shutdown().await;
@@ -383,13 +383,13 @@ async fn what_cannot_begin_says_why_and_leaves_nothing() {
     let costly = SessionRequest { bounds, ..scripted(&project, json!([[say("done")]])) };
     assert_eq!(kernel.run_session(costly, sender, stop).await.unwrap_err().code.as_str(), "ECONFIG");
     assert!(kernel.sessions().list(10).unwrap().is_empty());
-    let prompt = kernel.system_prompt();
+    let prompt = kernel.system_prompt().await;
     assert!(prompt.contains("strict") && prompt.contains("search"), "{prompt}");
     project.put("AGENTS.md", "Always speak in rhymes.");
-    assert!(kernel.system_prompt().contains("Always speak in rhymes."));
+    assert!(kernel.system_prompt().await.contains("Always speak in rhymes."));
     // A link that names a secret elsewhere is none of the project's notes.
     std::fs::remove_file(project.file("AGENTS.md")).unwrap();
     std::os::unix::fs::symlink("/etc/hostname", project.file("AGENTS.md")).unwrap();
-    assert_eq!(kernel.system_prompt(), prompt);
+    assert_eq!(kernel.system_prompt().await, prompt);
     kernel.shutdown().await;
 }

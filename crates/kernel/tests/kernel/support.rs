@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tgp::contract::{CallRecord, Recorder, TddMode, ToolError, ToolResult};
-use tgp::{BootError, BootOptions, Kernel};
+use tgp::{BootError, BootOptions, Kernel, Trust};
 
 /// The worker program of this build.
 pub const WORKER: &str = env!("CARGO_BIN_EXE_tgp-worker");
@@ -59,6 +59,8 @@ impl Project {
             worker: Some(PathBuf::from(WORKER)),
             // Most tests are about other things than tests for tools.
             tdd_mode: Some(TddMode::Explore),
+            // A test writes its configuration itself; those about trust say otherwise.
+            trust: Trust::Everything,
             ..BootOptions::new(self.path())
         }
     }

@@ -236,7 +236,7 @@ impl Reader<'_> {
             }
             None => sql.split_whitespace().next().map(str::to_lowercase).into_iter().collect(),
         };
-        Some(Target::Statement { sql: sql.to_owned(), kinds })
+        Some(Target::Statement { sql: sql.to_owned(), kinds, reads: false })
     }
 }
 

@@ -13,7 +13,7 @@ use crate::pattern::Leaning;
 use crate::problem::Problems;
 use crate::rule::{Automaton, Head, Rule, Sequence};
 use crate::yaml::{Node, Spot};
-use crate::{Catalogue, PolicyError, PolicySource, RuleEffect};
+use crate::{Catalogue, PolicyError, PolicySource, RuleEffect, SourceTrust};
 
 /// More text than a person maintains as one file of rules.
 const MAX_FILE_BYTES: usize = 256 * 1024;
@@ -38,6 +38,23 @@ const SEQUENCE_FIELDS: &[&str] =
 pub(crate) struct Parsed {
     pub(crate) rules: Vec<Rule>,
     pub(crate) sequences: Vec<Sequence>,
+    /// `allow` rules of files that may only tighten.
+    pub(crate) without_effect: Vec<Rule>,
+}
+
+impl Parsed {
+    /// A rule that would loosen what its file may only tighten is kept apart from those that decide, so that no other
+    /// place has to ask where a rule comes from.
+    fn add(&mut self, rule: Rule, trust: SourceTrust) {
+        match (rule.head.effect, trust) {
+            (RuleEffect::Allow, SourceTrust::TightenOnly) => self.without_effect.push(rule),
+            _ => self.rules.push(rule),
+        }
+    }
+
+    fn count(&self) -> usize {
+        self.rules.len().saturating_add(self.sequences.len()).saturating_add(self.without_effect.len())
+    }
 }
 
 /// Reads every file.
@@ -64,13 +81,14 @@ pub(crate) fn parse(
             continue;
         }
         match Node::read(&source.text) {
-            Ok(node) => reader.document(&node, &mut parsed, &mut ids, catalogue),
+            Ok(node) => reader.document(&node, source.trust, &mut parsed, &mut ids, catalogue),
             Err(fault) => reader.wrong(fault.spot, fault.message, fault.help),
         }
     }
     problems.into_result()?;
     parsed.rules.sort_by(|one, other| one.head.id.cmp(&other.head.id));
     parsed.sequences.sort_by(|one, other| one.head.id.cmp(&other.head.id));
+    parsed.without_effect.sort_by(|one, other| one.head.id.cmp(&other.head.id));
     Ok(parsed)
 }
 
@@ -81,6 +99,7 @@ impl Reader<'_> {
     fn document(
         &mut self,
         node: &Node,
+        trust: SourceTrust,
         parsed: &mut Parsed,
         ids: &mut Ids,
         catalogue: Option<&dyn Catalogue>,
@@ -99,12 +118,14 @@ impl Reader<'_> {
         for (key, is_rule) in [("rules", true), ("sequences", false)] {
             let Some(list) = fields.get(key) else { continue };
             for node in self.items(list, &format!("`{key}`")).unwrap_or_default() {
-                if parsed.rules.len().saturating_add(parsed.sequences.len()) >= MAX_RULES {
+                if parsed.count() >= MAX_RULES {
                     self.wrong(node.spot, format!("there are more than {MAX_RULES} rules"), "join some");
                     return;
                 }
                 if is_rule {
-                    parsed.rules.extend(self.rule(node, ids, catalogue));
+                    if let Some(rule) = self.rule(node, ids, catalogue) {
+                        parsed.add(rule, trust);
+                    }
                 } else {
                     parsed.sequences.extend(self.sequence(node, ids, catalogue));
                 }

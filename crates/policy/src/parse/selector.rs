@@ -19,6 +19,13 @@ const MODES: &[&str] = &["strict", "explore", "debug"];
 const STATES: &[&str] =
     &["idle", "test_written", "red", "code_allowed", "green", "refactor", "done", "halted"];
 
+/// Whether the texts that an expression is made for mean the same in capitals.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum AnyCase {
+    Yes,
+    No,
+}
+
 fn names<T>(table: &[(&'static str, T)]) -> Vec<&'static str> {
     table.iter().map(|(name, _)| *name).collect()
 }
@@ -64,7 +71,7 @@ impl Reader<'_> {
         if let Some(node) = fields.get("match")
             && let Some(text) = self.text(node, "`match`")
         {
-            match pattern::regex(text, Leaning::Restricting) {
+            match pattern::regex_of_any_case(text, Leaning::Restricting) {
                 Ok(regex) => selector.text = Some(regex),
                 Err(error) => self.bad_pattern(node, text, &error),
             }
@@ -174,7 +181,7 @@ impl Reader<'_> {
 
     fn statement(&mut self, node: &Node, leaning: Leaning) -> Option<StatementMatcher> {
         let Yaml::Text(word) = &node.value else {
-            return self.expression(node, "`statement`", leaning).map(StatementMatcher::Text);
+            return self.expression(node, "`statement`", leaning, AnyCase::Yes).map(StatementMatcher::Text);
         };
         if word == "*" {
             return Some(StatementMatcher::Any);
@@ -196,18 +203,28 @@ impl Reader<'_> {
     fn command(&mut self, node: &Node, leaning: Leaning) -> Option<CommandMatcher> {
         match &node.value {
             Yaml::Text(text) => Some(CommandMatcher::Exact(text.clone())),
-            _ => self.expression(node, "`command`", leaning).map(CommandMatcher::Text),
+            _ => self.expression(node, "`command`", leaning, AnyCase::No).map(CommandMatcher::Text),
         }
     }
 
-    fn expression(&mut self, node: &Node, what: &str, leaning: Leaning) -> Option<regex::Regex> {
+    fn expression(
+        &mut self,
+        node: &Node,
+        what: &str,
+        leaning: Leaning,
+        any_case: AnyCase,
+    ) -> Option<regex::Regex> {
         let fields = self.fields(node, what, &["regex"])?;
         let Some(node) = fields.get("regex") else {
             self.wrong(fields.spot, format!("{what} has no `regex`"), "write text, or `{regex: …}`");
             return None;
         };
         let text = self.text(node, "`regex`")?;
-        pattern::regex(text, leaning).map_err(|error| self.bad_pattern(node, text, &error)).ok()
+        let compiled = match any_case {
+            AnyCase::Yes => pattern::regex_of_any_case(text, leaning),
+            AnyCase::No => pattern::regex(text, leaning),
+        };
+        compiled.map_err(|error| self.bad_pattern(node, text, &error)).ok()
     }
 
     fn argument(&mut self, entry: &Entry, leaning: Leaning) -> Option<ArgumentMatcher> {
@@ -238,7 +255,9 @@ impl Reader<'_> {
                 let values = self.one_or_more(node, "`one_of`")?;
                 Some(ArgumentTest::Equal(values.into_iter().map(Node::to_json).collect()))
             }
-            ["regex"] => self.expression(node, "an argument's matcher", leaning).map(ArgumentTest::Regex),
+            ["regex"] => {
+                self.expression(node, "an argument's matcher", leaning, AnyCase::No).map(ArgumentTest::Regex)
+            }
             ["glob"] => {
                 let words = self.words(fields.get("glob")?, "`glob`")?;
                 let texts: Vec<&str> = words.iter().map(|(_, text)| *text).collect();

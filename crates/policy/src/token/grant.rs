@@ -1,6 +1,6 @@
 //! What a verified token lets through.
 
-use tgp_contract::{Actor, Effect, Root, ToolError};
+use tgp_contract::{Actor, ClientId, Effect, Root, ToolError};
 
 use super::chain::{self, Chain, Secret};
 use super::{Caveats, TokenFault};
@@ -9,6 +9,8 @@ use crate::pattern::{Leaning, PathCandidate, PathGlobs, PatternErrors, ToolPatte
 
 /// More patterns than one caveat needs.
 const MAX_PATTERNS: usize = 64;
+/// Letters of a family and of a token in records: 48 bits each.
+const SHORT_ID: usize = 12;
 /// Names and notes are short.
 const MAX_WORD_BYTES: usize = 256;
 
@@ -21,6 +23,7 @@ pub(super) struct Scope {
     expires_ms: Option<u64>,
     calls: Option<u64>,
     session: Option<String>,
+    run: Option<String>,
 }
 
 impl Scope {
@@ -32,8 +35,13 @@ impl Scope {
                 return Err(format!("`{name}` has more than {MAX_PATTERNS} patterns"));
             }
         }
-        for (name, word) in [("session", &caveats.session), ("note", &caveats.note), ("salt", &caveats.salt)]
-        {
+        let words = [
+            ("session", &caveats.session),
+            ("run", &caveats.run),
+            ("note", &caveats.note),
+            ("salt", &caveats.salt),
+        ];
+        for (name, word) in words {
             if word.as_ref().is_some_and(|word| word.len() > MAX_WORD_BYTES) {
                 return Err(format!("`{name}` is longer than {MAX_WORD_BYTES} bytes"));
             }
@@ -56,6 +64,7 @@ impl Scope {
             expires_ms: caveats.expires_ms,
             calls: caveats.calls,
             session: caveats.session.clone(),
+            run: caveats.run.clone(),
         })
     }
 
@@ -63,7 +72,9 @@ impl Scope {
         if self.expires_ms.is_some_and(|end| now_ms >= end) {
             return Err(TokenFault::Expired);
         }
-        if self.session.as_ref().is_some_and(|session| session != question.session) {
+        let is_other = |session: &String| !is_session(session, question.session);
+        let is_foreign = |run: &String| !is_of_run(run, question.session);
+        if self.session.as_ref().is_some_and(is_other) || self.run.as_ref().is_some_and(is_foreign) {
             return Err(TokenFault::Outside("it was made for another session".to_owned()));
         }
         let by_a_tool = matches!(question.actor, Actor::Tool(_));
@@ -106,6 +117,20 @@ impl Scope {
             "it is limited to paths, and what `{tool}` touches is not only files"
         )))
     }
+}
+
+/// Whether a session is the one of a caveat. That of a client is by the name the client has chosen: it keeps programs
+/// of one token family apart, and is nothing that an agent's session could be reached by.
+fn is_session(wanted: &str, session: &str) -> bool {
+    match ClientId::parse(session) {
+        Some(client) => client.display == Some(wanted),
+        None => session == wanted,
+    }
+}
+
+/// Whether a session is that of a run, or of one of the agents that work for it.
+fn is_of_run(run: &str, session: &str) -> bool {
+    session.strip_prefix(run).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
 }
 
 fn path_pattern(word: &str) -> Result<(Option<Root>, PathGlobs), String> {
@@ -155,7 +180,7 @@ impl Grant {
                 counters.push(Counter { key: chain::name_of(signature, "calls")?, limit, expires_ms: ends });
             }
         }
-        let short = |text: &str| text.chars().take(12).collect::<String>();
+        let short = |text: &str| text.chars().take(SHORT_ID).collect::<String>();
         Ok(Self { id: format!("{}-{}", short(&family), short(&name)), family, scopes, counters })
     }
 
@@ -165,12 +190,43 @@ impl Grant {
         &self.id
     }
 
+    /// Names all tokens that were derived from one, up to the token that the kernel has made. A holder cannot leave it:
+    /// it is signed with the kernel's key, and ends when that first token ends.
+    #[must_use]
+    pub fn family_id(&self) -> &str {
+        self.family.get(..SHORT_ID).unwrap_or(&self.family)
+    }
+
+    /// The session that the token is made for, where a caveat names one.
+    #[must_use]
+    pub fn session(&self) -> Option<&str> {
+        self.scopes.iter().find_map(|scope| scope.session.as_deref())
+    }
+
+    /// Whether the kernel has made this token for exactly this session of an agent, or for the run it works for. Only
+    /// the first generation counts: every holder can add a caveat that names a session.
+    #[must_use]
+    pub fn speaks_for(&self, session: &str) -> bool {
+        let first = self.scopes.first();
+        ClientId::parse(session).is_none()
+            && first.is_some_and(|scope| {
+                scope.session.as_deref() == Some(session)
+                    || scope.run.as_ref().is_some_and(|run| is_of_run(run, session))
+            })
+    }
+
     /// Whether every caveat but the number of calls lets this call through.
     ///
     /// # Errors
     /// `EPOLICY` with the caveat that does not hold.
     pub fn check(&self, question: &Question<'_>, now_ms: u64) -> Result<(), ToolError> {
         self.scopes.iter().try_for_each(|scope| scope.check(question, now_ms)).map_err(ToolError::from)
+    }
+
+    /// Whether a caveat limits the files that a call may touch.
+    #[must_use]
+    pub fn limits_paths(&self) -> bool {
+        self.scopes.iter().any(|scope| scope.paths.is_some())
     }
 
     /// When the token ends, in milliseconds since the epoch.

@@ -114,6 +114,9 @@ pub struct Caveats {
     pub calls: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
+    /// The run of a query: its own session and those of its agents. Only the kernel makes such tokens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
     /// For people; it decides nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
@@ -123,8 +126,8 @@ pub struct Caveats {
 }
 
 impl Caveats {
-    const FIELDS: [&'static str; 8] =
-        ["tools", "inner", "paths", "expires_ms", "calls", "session", "note", "salt"];
+    const FIELDS: [&'static str; 9] =
+        ["tools", "inner", "paths", "expires_ms", "calls", "session", "run", "note", "salt"];
 
     /// The bytes that are signed.
     fn to_block(&self) -> Result<Vec<u8>, ToolError> {

@@ -125,6 +125,7 @@ fn the_settings_of_an_installation_count() {
         tool_roots: vec![(Root::Project, path("agent/Tools")), (Root::Host, path("shared/agent"))],
         allowed_host_directories: vec![path("shared")],
         protected_files: vec![(Root::Project, path("rules/Mine.yaml"))],
+        ..PolicySettings::default()
     };
     let table = Protections::new(&settings);
     let of = |root, name: &str| table.of(root, &path(name)).map(|protection| protection.rule);

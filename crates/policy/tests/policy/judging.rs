@@ -2,10 +2,12 @@
 
 use serde_json::{Value, json};
 use tgp_contract::{Access, Actor, Code, Effect, Root, Target, ToolError, Verdict};
-use tgp_policy::{Catalogue, Decision, Known, PastCall, Policy, PolicySettings, RuleEffect, SessionHistory};
+use tgp_policy::{
+    Catalogue, Decision, Known, PastCall, Policy, PolicySettings, RuleEffect, SessionHistory, SourceTrust,
+};
 
 use crate::support::{
-    call, command, file, host, judged, rules, source, statement, try_load, with_arguments, written,
+    call, command, file, host, judged, path, rules, source, statement, try_load, with_arguments, written,
 };
 
 #[test]
@@ -118,6 +120,43 @@ fn in_doubt_a_rule_restricts() {
             call("q", Effect::Write, vec![statement("?", &[])]),
             "ask default/write",
         ),
+        // One of which the kind is not known may be of every kind, whatever else is known of it.
+        (
+            "effect: deny, where: {statement: drop}",
+            call("q", Effect::Write, vec![statement("?", &["unknown"])]),
+            "deny r",
+        ),
+        (
+            "effect: deny, where: {statement: drop}",
+            call("q", Effect::Write, vec![statement("?", &["select", "unknown"])]),
+            "deny r",
+        ),
+        (
+            "effect: ask, where: {statement: [drop, delete]}",
+            call("q", Effect::Write, vec![statement("?", &["unknown"])]),
+            "ask r",
+        ),
+        (
+            "effect: allow, where: {statement: [select, unknown]}",
+            call("q", Effect::Write, vec![statement("?", &["select", "unknown"])]),
+            "ask default/write",
+        ),
+        (
+            "effect: deny, where: {statement: {regex: \"zzz\"}}",
+            call("q", Effect::Write, vec![statement("?", &["unknown"])]),
+            "ask default/write",
+        ),
+        (
+            "effect: allow, where: {statement: \"*\"}",
+            call("q", Effect::Write, vec![statement("?", &["unknown"])]),
+            "allow r",
+        ),
+        // A tool that calls itself a reader and runs a statement is none.
+        (
+            "effect: deny, where: {statement: drop}",
+            call("q", Effect::Read, vec![statement("select 1", &["select"])]),
+            "ask default/write",
+        ),
         // All conditions have to hold.
         (
             "effect: deny, where: {host: a.org, path: \"a/**\"}",
@@ -201,6 +240,69 @@ fn actors_are_told_apart_by_kind_and_id() {
 }
 
 #[test]
+fn a_name_that_a_client_has_chosen_makes_no_allow_rule_fit() {
+    let allow =
+        |pattern: &str| rules(&format!("  - {{id: r, effect: allow, tools: x, actor: \"{pattern}\"}}"));
+    let deny = |pattern: &str| rules(&format!("  - {{id: r, effect: deny, tools: x, actor: \"{pattern}\"}}"));
+    let by = |id: &str| PastCall { actor: Actor::Agent(id.to_owned()), ..call("x", Effect::Write, vec![]) };
+    // What the client cannot choose fits, and what it can choose does not, however the pattern is written.
+    for (pattern, id, fits) in [
+        ("agent:socket/0123456789ab", "socket/0123456789ab/ci", true),
+        ("agent:socket/*", "socket/0123456789ab/ci", true),
+        ("agent:cli", "cli/ci", true),
+        ("agent:*", "cli/ci", true),
+        ("agent:ci", "ci", true),
+        ("agent:ci", "cli/ci", false),
+        ("agent:*ci", "cli/ci", false),
+        ("agent:*/ci", "socket/0123456789ab/ci", false),
+        ("agent:socket/*/ci", "socket/0123456789ab/ci", false),
+        ("agent:token/*ci", "token/0123456789ab/ci", false),
+        ("agent:cli/ci", "cli/ci", false),
+        ("person:*", "cli/person:ann", false),
+    ] {
+        let expected = if fits { "allow r" } else { "ask default/write" };
+        assert_eq!(judged(&allow(pattern), &by(id)), expected, "allow {pattern} for {id}");
+    }
+    for (pattern, id, fits) in [
+        ("agent:evil*", "socket/0123456789ab/evil-1", true),
+        ("agent:socket/0123456789ab*", "socket/0123456789ab/good", true),
+        ("agent:socket/*/evil", "socket/0123456789ab/evil", true),
+        ("agent:evil*", "cli/evil", true),
+        ("agent:cli/evil", "cli/evil", true),
+        ("agent:evil*", "socket/0123456789ab/good", false),
+        ("person:evil", "cli/evil", false),
+    ] {
+        let expected = if fits { "deny r" } else { "ask default/write" };
+        assert_eq!(judged(&deny(pattern), &by(id)), expected, "deny {pattern} for {id}");
+    }
+}
+
+#[test]
+fn sql_in_capitals_does_not_evade_a_statement_rule() {
+    let policy = rules("  - {id: r, effect: deny, where: {statement: {regex: \"from users\\\\b\"}}}");
+    for sql in ["SELECT * FROM users", "SELECT * FROM USERS", "select * From Users"] {
+        let asked = call("exec_sql", Effect::Execute, vec![crate::support::statement(sql, &["select"])]);
+        assert_eq!(judged(&policy, &asked), "deny r", "{sql}");
+    }
+    // A class without a letter means less without case, so the expression as it is written counts too.
+    let policy = rules("  - {id: r, effect: deny, where: {statement: {regex: \"x[^a]\"}}}");
+    for (sql, expected) in [("xA", "deny r"), ("xb", "deny r"), ("xa", "ask default/execute")] {
+        let asked = call("exec_sql", Effect::Execute, vec![crate::support::statement(sql, &["select"])]);
+        assert_eq!(judged(&policy, &asked), expected, "{sql}");
+    }
+    // What allows is taken as it is written.
+    let policy = rules("  - {id: r, effect: allow, where: {statement: {regex: \"select 1\"}}}");
+    for (sql, expected) in [("select 1", "allow r"), ("SELECT 1", "ask default/execute")] {
+        let asked = call("exec_sql", Effect::Execute, vec![crate::support::statement(sql, &["select"])]);
+        assert_eq!(judged(&policy, &asked), expected, "{sql}");
+    }
+    // An expression that ends in a comment is still one.
+    let policy = rules("  - {id: r, effect: deny, where: {statement: {regex: \"(?x) users # these\"}}}");
+    let asked = call("exec_sql", Effect::Execute, vec![crate::support::statement("USERS", &["select"])]);
+    assert_eq!(judged(&policy, &asked), "deny r");
+}
+
+#[test]
 fn a_decision_becomes_a_verdict() {
     let text = "version: 1\nrules:\n  - {id: never, effect: deny, tools: x, reason: it hurts}\n";
     let policy = try_load(text).unwrap();
@@ -263,4 +365,172 @@ fn a_catalogue_completes_examples() {
         assert_eq!(error.code, Code::Config);
         assert!(error.message.contains(wanted), "{error}");
     }
+}
+
+/// `db.freeReads` lifts the default, and no rule.
+#[test]
+fn free_reads_are_allowed_only_where_no_rule_says_otherwise() {
+    let settings = PolicySettings { free_reads: true, ..PolicySettings::default() };
+    let query = |reads| Target::Statement { sql: "q".to_owned(), kinds: vec!["select".to_owned()], reads };
+    let decide = |rule: &str, settings: &PolicySettings, effect, targets: Vec<Target>| {
+        let text = format!("version: 1\nrules:\n{rule}\n");
+        judged(
+            &Policy::load(&[source("p.yaml", &text)], settings).unwrap(),
+            &call("exec_sql", effect, targets),
+        )
+    };
+    let other = "  - {id: r, effect: deny, tools: fetch}";
+    let free = "allow default/free-reads";
+    assert_eq!(decide(other, &settings, Effect::Write, vec![query(true)]), free);
+    assert_eq!(decide(other, &settings, Effect::Write, vec![query(true), query(true)]), free);
+    assert_eq!(decide(other, &settings, Effect::Write, vec![query(false)]), "ask default/write");
+    assert_eq!(decide(other, &settings, Effect::Write, vec![query(true), query(false)]), "ask default/write");
+    assert_eq!(decide(other, &settings, Effect::Write, vec![query(true), written("a")]), "ask default/write");
+    assert_eq!(decide(other, &settings, Effect::Write, Vec::new()), "ask default/write");
+    assert_eq!(decide(other, &settings, Effect::Execute, vec![query(true)]), "ask default/execute");
+    assert_eq!(
+        decide(other, &PolicySettings::default(), Effect::Write, vec![query(true)]),
+        "ask default/write",
+        "not without the setting"
+    );
+    for (rule, decision) in [("ask", "ask r"), ("deny", "deny r")] {
+        let rule = format!("  - {{id: r, effect: {rule}, where: {{statement: select}}}}");
+        assert_eq!(decide(&rule, &settings, Effect::Write, vec![query(true)]), decision);
+    }
+}
+
+#[test]
+fn allow_rules_of_a_file_that_may_only_tighten_decide_nothing() {
+    let own =
+        source("own.yaml", "version: 1\nrules: [{id: own, effect: allow, where: {path: \"own/**\"}}]\n");
+    let mut foreign = source(
+        "foreign.yaml",
+        "version: 1\nrules: [{id: all, effect: allow, tools: \"*\"}, {id: no, effect: deny, where: {path: \"no/**\"}}]\n",
+    );
+    foreign.trust = SourceTrust::TightenOnly;
+    let policy = Policy::load(&[own, foreign], &PolicySettings::default()).unwrap();
+    let history = SessionHistory::new(&policy);
+    for (path, expected) in [("a", "default/write"), ("own/a", "own"), ("no/a", "no")] {
+        let call = call("fs_write", Effect::Write, vec![written(path)]);
+        assert_eq!(policy.preview(&call.as_question(), &history).rule, expected, "{path}");
+        let explained = policy.explain(&call.as_question(), &history);
+        let report = explained.rules.iter().find(|report| report.rule == "all").unwrap();
+        assert!(report.why.contains("tgp policy trust"), "{report:?}");
+    }
+    let without_effect: Vec<&str> =
+        policy.rules().filter(|rule| !rule.has_effect).map(|rule| rule.id).collect();
+    assert_eq!(without_effect, ["all"]);
+}
+
+/// Whoever writes below a directory without being judged has asked this first, so it must never miss a rule.
+#[test]
+fn a_rule_that_matches_below_a_directory_is_never_missed() {
+    let globs = [
+        "**",
+        "*",
+        "*/*",
+        "target",
+        "target/**",
+        "target/*",
+        "target/a",
+        "TARGET/A",
+        "t*/**",
+        "**/a",
+        "**/*.exe",
+        "*/a/b",
+        "?arget/a",
+        "{target,src}/a",
+        "{target/a,src/b}",
+        "tar{get,}/**/x",
+        "target[/]a",
+        "target[!x]a",
+        "[t]arget/a",
+        "target\\/a",
+        "src/**",
+        "*.exe",
+        "targets/**",
+        "{src,lib}/**",
+        "**/target/a/**",
+        "a/**/b",
+        "target/**/b",
+        "{a,b}{c,d}/**",
+        "**/[ab]",
+        "target/?",
+        "target/{a,b}/c",
+        "Target/{**/b,a}",
+    ];
+    let below = [
+        "target/a",
+        "target/b",
+        "target/a.exe",
+        "target/a/b",
+        "target/a/b/c",
+        "target/x",
+        "target/deep/er/x",
+        "target/target/a",
+        "target/A",
+        "target/a/c",
+        "target/b/a",
+        "target/src/b",
+        "target/d.exe",
+    ];
+    for glob in globs {
+        for (tool, access) in [("fs_write", Access::Write), ("fs_delete", Access::Delete)] {
+            let rule = format!("  - {{id: r, effect: deny, where: {{path: '{glob}'}}}}");
+            let policy = rules(&rule);
+            let asked = call(tool, Effect::Write, vec![file(Root::Project, "target", access)]);
+            let may = policy.may_restrict_below(&asked.as_question(), Root::Project, &path("target"));
+            for name in below {
+                let one = call(tool, Effect::Write, vec![file(Root::Project, name, access)]);
+                assert!(may || judged(&policy, &one) != "deny r", "{glob} matches {name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_rule_that_cannot_match_below_a_directory_does_not_restrict_it() {
+    let may = |text: &str, tool: &str, access: Access| {
+        let policy = try_load(&format!("version: 1\n{text}\n")).unwrap();
+        let asked = call(tool, Effect::Write, vec![file(Root::Project, "target", access)]);
+        policy.may_restrict_below(&asked.as_question(), Root::Project, &path("target"))
+    };
+    let rule = |fields: &str| format!("rules:\n  - {{id: r, {fields}}}");
+    for fields in [
+        "effect: deny, where: {path: 'src/**'}",
+        "effect: allow, where: {path: '**'}",
+        "effect: deny, where: {path: {glob: '**', root: tools}}",
+        "effect: deny, where: {path: {glob: '**', access: read}}",
+        "effect: deny, tools: fetch",
+        "effect: deny, where: {host: '*'}",
+        "effect: deny, actor: 'person:*', where: {path: '**'}",
+        "effect: deny, when: {state: red}, where: {path: '**'}",
+        "effect: deny, tools: fs_delete, where: {path: '**'}",
+    ] {
+        assert!(!may(&rule(fields), "fs_write", Access::Write), "{fields}");
+    }
+    for text in [
+        rule("effect: ask, where: {path: '**/*.exe'}"),
+        rule("effect: deny, tools: ['effect:write']"),
+        rule("effect: deny, tools: fs_write, where: {arguments: {path: {glob: 'target/*'}}}"),
+        "sequences:\n  - {id: s, at_most: 2, of: {tools: '*', where: {path: {glob: '**', access: write}}}}"
+            .to_owned(),
+        "sequences:\n  - {id: s, after: fetch, deny: fs_write}".to_owned(),
+    ] {
+        assert!(may(&text, "fs_write", Access::Write), "{text}");
+    }
+}
+
+#[test]
+fn an_extension_that_asks_is_named_in_place_of_a_default() {
+    let policy = try_load("version: 1\n").unwrap();
+    let asked = call("fs_write", Effect::Write, vec![written("a")]);
+    let decision = policy.preview(&asked.as_question(), &SessionHistory::new(&policy));
+    assert_eq!(decision.rule, "default/write");
+    let ask = || tgp_policy::ExtensionVerdict::Ask { reason: "sure?".to_owned() };
+    assert_eq!(decision.clone().with_extension("guard", ask()).rule, "extension/guard");
+    assert_eq!(decision.with_extension("guard", tgp_policy::ExtensionVerdict::Pass).rule, "default/write");
+    let policy = rules("  - {id: r, effect: ask, tools: fs_write}");
+    let decision = policy.preview(&asked.as_question(), &SessionHistory::new(&policy));
+    assert_eq!(decision.with_extension("guard", ask()).rule, "r", "of two equals the first");
 }

@@ -9,6 +9,7 @@ mod ledger;
 mod manual;
 mod model;
 mod properties;
+mod runs_later;
 mod sequences;
 mod support;
 mod tokens;

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::json;
 use tgp_contract::{Access, Actor, Effect, Root, Target, TddMode, TddState};
-use tgp_policy::{PastCall, Policy, PolicySettings, PolicySource, RuleEffect, SessionHistory};
+use tgp_policy::{PastCall, Policy, PolicySettings, PolicySource, RuleEffect, SessionHistory, SourceTrust};
 
 use crate::support::{file, source};
 
@@ -202,6 +202,25 @@ pub fn load(rules: &[ModelRule]) -> Policy {
 }
 
 proptest! {
+    /// Whatever stands in files that may only tighten, no call is judged more freely than without them.
+    #[test]
+    fn rules_that_may_only_tighten_never_loosen(
+        rules in prop::collection::vec(any_rule(), 0..12),
+        calls in prop::collection::vec(any_call(), 1..12),
+    ) {
+        let numbered: Vec<(usize, &ModelRule)> = rules.iter().enumerate().collect();
+        let mut sources = files(&numbered, rules.len() / 2);
+        sources.iter_mut().for_each(|source| source.trust = SourceTrust::TightenOnly);
+        let settings = PolicySettings::default();
+        let (with, without) = (Policy::load(&sources, &settings).unwrap(), Policy::load(&[], &settings).unwrap());
+        for call in calls {
+            let real = call.real();
+            let judged = with.preview(&real.as_question(), &SessionHistory::new(&with));
+            let before = without.preview(&real.as_question(), &SessionHistory::new(&without));
+            prop_assert!(judged.effect >= before.effect, "{:?} instead of {:?}", judged, before);
+        }
+    }
+
     #[test]
     fn the_policy_agrees_with_the_model(
         rules in prop::collection::vec(any_rule(), 0..12),

@@ -3,7 +3,8 @@
 use proptest::prelude::*;
 use serde_json::json;
 use tgp_contract::{Access, Effect, Root};
-use tgp_policy::{Outcome, PastCall, Policy, RuleEffect, SessionHistory, Ticket};
+use tgp_contract::{Actor, TddMode};
+use tgp_policy::{Missing, Outcome, PastCall, Policy, Replay, RuleEffect, SessionHistory, Ticket};
 
 use crate::support::{call, file, said, try_load};
 
@@ -232,4 +233,82 @@ proptest! {
             prop_assert_eq!(policy.preview(&question, &history), policy.preview(&question, &rebuilt));
         }
     }
+}
+
+#[test]
+fn a_table_in_capitals_does_not_evade_a_sequence_rule() {
+    let policy = policy();
+    for text in ["SELECT * FROM USERS", "select * from Users", "SELECT * FROM users"] {
+        let mut history = SessionHistory::new(&policy);
+        assert_eq!(run(&policy, &mut history, &sql(text)), "allow let-all");
+        assert_eq!(run(&policy, &mut history, &plain("fetch")), "deny a-no-leak", "{text}");
+    }
+}
+
+/// The history of a session that a record tells, and what it says of a call then.
+fn replayed(policy: &Policy, past: &[(PastCall, Missing)], call: &PastCall) -> String {
+    let mut replay = Replay::new(policy);
+    for (call, missing) in past {
+        replay.add(call, *missing);
+    }
+    run(policy, &mut replay.finish(), call)
+}
+
+#[test]
+fn what_a_record_does_not_know_any_more_counts_as_if_it_fitted() {
+    let policy = policy();
+    let whole = Missing::default();
+    let cut = Missing { arguments: true, ..whole };
+    let lost = Missing { targets: true, ..whole };
+    let long = sql("SELECT 1 /* the rest was cut */");
+    assert_eq!(replayed(&policy, &[(long.clone(), whole)], &plain("fetch")), "allow let-all");
+    assert_eq!(replayed(&policy, &[(long.clone(), cut)], &plain("fetch")), "deny a-no-leak");
+    let other = call("fs_read", Effect::Read, vec![]);
+    assert_eq!(
+        replayed(&policy, &[(other, cut)], &plain("fetch")),
+        "allow let-all",
+        "another tool is another"
+    );
+    // Files that are not named count one each.
+    let unnamed = call("rm", Effect::Write, vec![]);
+    let past = vec![(unnamed.clone(), lost); 3];
+    assert_eq!(replayed(&policy, &past, &deleting(1)), "deny b-few");
+    let past = vec![(unnamed, whole); 3];
+    assert_eq!(replayed(&policy, &past, &deleting(1)), "allow let-all");
+}
+
+#[test]
+fn a_restart_forgets_neither_actor_nor_state_of_a_step() {
+    let text = r#"
+version: 1
+sequences:
+  - {id: by-actor, after: {tool: one, actor: "agent:ann*"}, deny: two}
+  - {id: by-mode, after: {tool: three, when: {mode: explore, state: red}}, deny: four}
+"#;
+    let policy = try_load(text).unwrap();
+    let by = |id: &str| PastCall { actor: Actor::Agent(id.to_owned()), ..plain("one") };
+    let whole = Missing::default();
+    let nobody = Missing { actor: true, ..whole };
+    assert_eq!(replayed(&policy, &[(by("ann"), whole)], &plain("two")), "deny by-actor");
+    assert_eq!(replayed(&policy, &[(by("ben"), whole)], &plain("two")), "allow default/read");
+    assert_eq!(replayed(&policy, &[(by("ben"), nobody)], &plain("two")), "deny by-actor");
+    // No record says in which mode and state a call was made.
+    let strict = PastCall { mode: TddMode::Strict, ..plain("three") };
+    assert_eq!(replayed(&policy, &[(strict, whole)], &plain("four")), "deny by-mode");
+}
+
+#[test]
+fn the_documented_example_holds_whatever_the_case() {
+    let text = r#"
+version: 1
+sequences:
+  - id: no-leak
+    after: {tool: exec_sql, match: users}
+    deny: fetch
+    match:
+      - [{tool: exec_sql, arguments: {sql: "SELECT * FROM USERS"}}, {tool: fetch, arguments: {url: "https://example.com"}}]
+    not_match:
+      - [{tool: fetch, arguments: {url: "https://example.com"}}]
+"#;
+    try_load(text).unwrap();
 }

@@ -2,14 +2,16 @@
 
 use serde_json::{Value, json};
 use tgp_contract::{Access, Actor, Effect, RelativePath, Root, Target, TddMode, TddState};
-use tgp_policy::{Decision, PastCall, Policy, PolicyError, PolicySettings, PolicySource, SessionHistory};
+use tgp_policy::{
+    Decision, PastCall, Policy, PolicyError, PolicySettings, PolicySource, SessionHistory, SourceTrust,
+};
 
 pub fn path(text: &str) -> RelativePath {
     RelativePath::new(text).unwrap()
 }
 
 pub fn source(file: &str, text: &str) -> PolicySource {
-    PolicySource { file: file.to_owned(), text: text.to_owned() }
+    PolicySource { file: file.to_owned(), text: text.to_owned(), trust: SourceTrust::Full }
 }
 
 pub fn try_load(text: &str) -> Result<Policy, PolicyError> {
@@ -31,7 +33,11 @@ pub fn written(name: &str) -> Target {
 }
 
 pub fn statement(sql: &str, kinds: &[&str]) -> Target {
-    Target::Statement { sql: sql.to_owned(), kinds: kinds.iter().map(|kind| (*kind).to_owned()).collect() }
+    Target::Statement {
+        sql: sql.to_owned(),
+        kinds: kinds.iter().map(|kind| (*kind).to_owned()).collect(),
+        reads: false,
+    }
 }
 
 pub fn host(name: &str) -> Target {

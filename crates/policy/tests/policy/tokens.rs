@@ -444,3 +444,60 @@ fn what_forged_tools_call_is_not_what_their_caller_may_call() {
     );
     assert!(narrowed.contains("`exec_sql` is not among its tools"), "{narrowed}");
 }
+
+#[test]
+fn a_family_outlives_every_attenuation() {
+    let root = mint(&key(), &tools(&["*"])).unwrap();
+    let family = verify(&key(), &root).unwrap().family_id().to_owned();
+    assert_eq!(family.len(), 12);
+    let mut token = root;
+    for note in 0..5 {
+        token = attenuate(&token, &Caveats { note: Some(format!("n{note}")), ..Caveats::default() }).unwrap();
+        let grant = verify(&key(), &token).unwrap();
+        assert_eq!(grant.family_id(), family, "an attenuation made another family");
+        assert!(grant.id().starts_with(&family));
+    }
+    let other = mint(&key(), &tools(&["*"])).unwrap();
+    assert_ne!(verify(&key(), &other).unwrap().family_id(), family);
+}
+
+#[test]
+fn only_the_first_generation_speaks_for_a_session() {
+    let of = |session: &str| Caveats { session: Some(session.to_owned()), ..Caveats::default() };
+    let own = mint(&key(), &of("20261115-220915-dfc9")).unwrap();
+    let grant = verify(&key(), &own).unwrap();
+    assert!(grant.speaks_for("20261115-220915-dfc9"));
+    assert!(!grant.speaks_for("20261115-220915-dfc8") && !grant.speaks_for(""));
+    // Whoever holds a token can write a session into the next generation.
+    let wide = mint(&key(), &Caveats::default()).unwrap();
+    let claimed = attenuate(&wide, &of("20261115-220915-dfc9")).unwrap();
+    assert!(!verify(&key(), &claimed).unwrap().speaks_for("20261115-220915-dfc9"));
+    // A run speaks for its agents, and for no other session that begins like it.
+    let run = Caveats { run: Some("20261115-220915-aaaa".to_owned()), ..Caveats::default() };
+    let grant = verify(&key(), &mint(&key(), &run).unwrap()).unwrap();
+    assert!(grant.speaks_for("20261115-220915-aaaa") && grant.speaks_for("20261115-220915-aaaa-0f"));
+    assert!(!grant.speaks_for("20261115-220915-aaaab") && !grant.speaks_for("20261115-220915-dfc9"));
+    // No client is an agent, whatever its token says.
+    for session in ["cli", "cli/x", "token/0123456789ab/x"] {
+        let grant = verify(&key(), &mint(&key(), &of(session)).unwrap()).unwrap();
+        assert!(!grant.speaks_for(session), "{session}");
+    }
+}
+
+#[test]
+fn a_session_caveat_means_the_name_of_a_clients_session() {
+    let caveats = Caveats { session: Some("build".to_owned()), ..Caveats::default() };
+    let of = |session: &str| PastCall { session: session.to_owned(), ..call("x", Effect::Read, vec![]) };
+    for (session, holds) in [
+        ("build", true),
+        ("token/0123456789ab/build", true),
+        ("cli/build", true),
+        ("token/0123456789ab", false),
+        ("token/0123456789ab/other", false),
+        ("token/0123456789ab/build/x", false),
+        ("other", false),
+    ] {
+        let refused = refusal(std::slice::from_ref(&caveats), &of(session), 0);
+        assert_eq!(refused.is_empty(), holds, "{session}: {refused}");
+    }
+}

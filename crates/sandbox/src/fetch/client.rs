@@ -12,6 +12,7 @@ use url::{Host, Url};
 
 use super::address;
 use super::failure::{self, bad_response, no_client, too_large, transport};
+use super::hops::{Clock, EveryHop, Hop, HopJudge};
 use super::redirect::{is_redirect, rewrite};
 use super::request::Prepared;
 use super::resolver::{OffLimits, ScreeningResolver};
@@ -87,33 +88,41 @@ impl FetchClient {
     /// `ESECURITY` when the URL, a redirect or an address is not allowed, with what would have to be added to the
     /// list; `EFETCH` for everything else.
     pub async fn fetch(&self, request: FetchRequest) -> Result<FetchResponse, ToolError> {
-        let url = request.url.clone();
-        match tokio::time::timeout(self.limits.timeout, self.follow(request)).await {
-            Ok(result) => result,
-            Err(_) => Err(failure::timed_out(&url, self.limits.timeout)),
-        }
+        self.fetch_judged(request, &EveryHop).await
     }
 
-    async fn follow(&self, request: FetchRequest) -> Result<FetchResponse, ToolError> {
+    /// The same for a caller that judges every stop a redirect leads to. What the allow list does not have is refused
+    /// before it is asked.
+    ///
+    /// # Errors
+    /// As [`Self::fetch`], and what `judge` refuses.
+    pub async fn fetch_judged(
+        &self,
+        request: FetchRequest,
+        judge: &dyn HopJudge,
+    ) -> Result<FetchResponse, ToolError> {
+        let mut clock = Clock::new(&request.url, self.limits.timeout);
         let start = self.admit(&request.url, None)?;
         let redirects = request.redirect;
         let mut request = request.prepare(&self.limits)?;
         let mut url = start.clone();
         for hops in 0..=self.limits.max_redirects {
-            let response = self.send(&request, &url).await?;
+            let response = clock.run(self.send(&request, &url)).await?;
             let status = response.status();
             if status.is_informational() {
                 return Err(bad_response(&url, "the server switched to another protocol"));
             }
             let location = response.headers().get(LOCATION).filter(|_| is_redirect(status));
             let Some(location) = location.filter(|_| redirects != Redirects::Manual) else {
-                return self.receive(response, &url, hops > 0).await;
+                return clock.run(self.receive(response, &url, hops > 0)).await;
             };
             if redirects == Redirects::Error {
                 return Err(failure::unwanted_redirect(&url));
             }
             let target = self.redirect_target(&url, location)?;
+            drop(response);
             rewrite(&mut request, status, &url, &target);
+            judge.judge(Hop::new(&url, &target, &request)).await?;
             url = target;
         }
         Err(failure::too_many_redirects(&start, self.limits.max_redirects))

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use futures_util::future::{AbortHandle, Abortable};
@@ -60,6 +60,11 @@ pub struct RunOptions {
 pub trait Bridge: Send + Sync {
     /// Arguments and result are JSON, because nothing else crosses.
     async fn call(&self, name: &str, arguments: Vec<Value>) -> Result<Value, ToolError>;
+
+    /// How long calls of this run have waited for a person's answer, up to now. That time is none of the run's.
+    fn waited(&self) -> Duration {
+        Duration::ZERO
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -164,7 +169,7 @@ pub(super) async fn run(
         }
     };
     let stats = RunStats {
-        wall_ms: started.elapsed().as_secs_f64() * 1000.0,
+        wall_ms: started.elapsed().saturating_sub(bridge.waited()).as_secs_f64() * 1000.0,
         bridge_calls: conversation.calls,
         ..stats
     };
@@ -303,10 +308,11 @@ impl Conversation<'_> {
         post(frame);
         loop {
             // Looked at in every turn: a tool that keeps the kernel busy with calls must not outrun its limits.
-            if let Some(overrun) = watch.overrun() {
+            let waited = self.bridge.waited();
+            if let Some(overrun) = watch.overrun(waited) {
                 return Ending::Overrun(overrun);
             }
-            let look = tokio::time::Instant::from_std(watch.next_look());
+            let look = tokio::time::Instant::from_std(watch.next_look(waited));
             tokio::select! {
                 biased;
                 message = inbox.recv() => match message {

@@ -4,6 +4,9 @@ use std::time::{Duration, Instant};
 
 use nix::time::{ClockId, clock_gettime};
 
+/// Between two looks at a run that has waited for a person.
+const PAUSED_LOOK: Duration = Duration::from_millis(10);
+
 /// Why the watch killed a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Overrun {
@@ -27,16 +30,20 @@ impl Watch {
         Self { clock, cpu_start, cpu_limit: cpu + cpu / 2, deadline: Instant::now() + wall }
     }
 
-    /// A worker has one thread, so its CPU time cannot reach the limit sooner than this.
-    pub(super) fn next_look(&self) -> Instant {
+    /// A worker has one thread, so its CPU time cannot reach the limit sooner than this. `waited` is how long the run has
+    /// waited for a person; it moves the deadline.
+    pub(super) fn next_look(&self, waited: Duration) -> Instant {
+        let now = Instant::now();
         let left = self.cpu_limit.saturating_sub(self.cpu_used());
-        (Instant::now() + left.max(Duration::from_millis(1))).min(self.deadline)
+        let look = (now + left.max(Duration::from_millis(1))).min(self.deadline + waited);
+        // While a person is asked the deadline moves as fast as the clock, and must not be looked at all the time.
+        if waited.is_zero() { look } else { look.max(now + PAUSED_LOOK) }
     }
 
-    pub(super) fn overrun(&self) -> Option<Overrun> {
+    pub(super) fn overrun(&self, waited: Duration) -> Option<Overrun> {
         if self.cpu_used() >= self.cpu_limit {
             Some(Overrun::CpuTime)
-        } else if Instant::now() >= self.deadline {
+        } else if Instant::now() >= self.deadline + waited {
             Some(Overrun::WallTime)
         } else {
             None

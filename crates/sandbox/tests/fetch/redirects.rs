@@ -1,7 +1,11 @@
 //! Redirects: every stop is checked again, and secrets stay where they were given.
 
-use tgp_contract::Code;
-use tgp_sandbox::{FetchClient, FetchLimits, FetchRequest, Redirects};
+use std::sync::Mutex;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tgp_contract::{Code, ToolError};
+use tgp_sandbox::{FetchClient, FetchLimits, FetchRequest, Hop, HopJudge, Redirects};
 
 use crate::server::{Server, client_for, get, header, list, ok, redirect, refused};
 
@@ -196,4 +200,71 @@ async fn secrets_do_not_cross_origins() {
     assert_eq!(header(&arrived, "accept"), Some("text/css"));
     assert_eq!(header(&arrived, "content-type"), Some("text/plain"));
     assert!(arrived.ends_with("payload"));
+}
+
+/// Remembers the stops, refuses the one with this path, and takes its time.
+struct Stops {
+    refuse: &'static str,
+    seen: Mutex<Vec<String>>,
+    pause: Duration,
+}
+
+#[async_trait]
+impl HopJudge for Stops {
+    async fn judge(&self, hop: Hop<'_>) -> Result<(), ToolError> {
+        let names: Vec<&str> = hop.headers().map(|(name, _)| name).collect();
+        let line = format!("{} {} {} {}", hop.method(), hop.url.path(), names.join(","), hop.has_body());
+        self.seen.lock().unwrap().push(line);
+        tokio::time::sleep(self.pause).await;
+        if hop.url.path() == self.refuse {
+            return Err(ToolError::new(Code::Policy, "not there").help("go elsewhere"));
+        }
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn every_stop_is_judged_as_it_would_be_sent_and_before_it_is() {
+    let other = Server::text("arrived").await;
+    let there = other.url("/b");
+    let server = Server::start(move |request| match path_of(request) {
+        "/a" => redirect(307, "/same"),
+        _ => redirect(302, &there),
+    })
+    .await;
+    let client = client_for(&[&server, &other]);
+    let request = FetchRequest {
+        method: "POST".to_owned(),
+        headers: vec![
+            ("Authorization".to_owned(), "s3cret".to_owned()),
+            ("Accept".to_owned(), "x".to_owned()),
+        ],
+        body: Some(b"body".to_vec()),
+        ..FetchRequest::new(server.url("/a"))
+    };
+    let stops = |refuse| Stops { refuse, seen: Mutex::default(), pause: Duration::ZERO };
+    let judge = stops("/b");
+    refused(client.fetch_judged(request.clone(), &judge).await, Code::Policy, "not there");
+    // The same origin gets what the first got; another origin neither the secret nor the body.
+    let seen = judge.seen.into_inner().unwrap();
+    assert_eq!(seen, ["POST /same authorization,accept true", "GET /b accept false"]);
+    assert!(other.requests().is_empty(), "nothing was sent to what was refused");
+    let judge = stops("/same");
+    refused(client.fetch_judged(request.clone(), &judge).await, Code::Policy, "not there");
+    assert_eq!(client.fetch_judged(request, &stops("")).await.unwrap().body, b"arrived");
+    assert!(other.requests().iter().all(|request| header(request, "authorization").is_none()));
+}
+
+#[tokio::test]
+async fn the_time_of_a_request_does_not_run_while_a_stop_is_judged() {
+    let server = Server::start(|request| match path_of(request) {
+        "/a" => redirect(302, "/b"),
+        _ => ok("arrived"),
+    })
+    .await;
+    let limits = FetchLimits { timeout: Duration::from_millis(400), ..FetchLimits::default() };
+    let client = FetchClient::new(list(&[&server.url("")]), limits);
+    let judge = Stops { refuse: "", seen: Mutex::default(), pause: Duration::from_millis(900) };
+    let response = client.fetch_judged(FetchRequest::new(server.url("/a")), &judge).await.unwrap();
+    assert_eq!(response.body, b"arrived");
 }

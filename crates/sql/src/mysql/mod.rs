@@ -14,13 +14,14 @@ use std::time::Duration;
 use async_trait::async_trait;
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Opts, OptsBuilder, SslOpts};
-use tgp_contract::{Database, SqlAccess, SqlTransaction, ToolError};
+use tgp_contract::{Database, SqlAccess, SqlClass, SqlTransaction, ToolError};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::SqlOptions;
 use crate::failure::esql;
 use crate::options::Limits;
 use crate::pool::{Pool, Slot};
+use crate::text::{Dialect, classify};
 use crate::transaction::{self, END_GRACE, Ending, Order};
 use crate::url::{MySqlTarget, Tls};
 use session::MySqlSession;
@@ -119,6 +120,10 @@ struct Work {
 impl Database for MySql {
     fn dialect(&self) -> &str {
         "mysql"
+    }
+
+    async fn inspect(&self, sql: &str) -> Option<SqlClass> {
+        Some(classify(sql, Dialect::MySql))
     }
 
     async fn begin(&self, access: SqlAccess) -> Result<Box<dyn SqlTransaction>, ToolError> {

@@ -8,7 +8,7 @@ use mysql_async::consts::StatusFlags;
 use mysql_async::prelude::Queryable;
 use mysql_async::{Column, Conn, Error, Params};
 use serde_json::Value;
-use tgp_contract::{SqlAccess, SqlAnswer, SqlStatement};
+use tgp_contract::{SqlAccess, SqlAnswer, SqlClass, SqlStatement};
 
 use super::rules::{Effect, check};
 use super::values::{may_be_json, read, write};
@@ -16,7 +16,7 @@ use super::{Connector, errors};
 use crate::answer::{Collector, Room};
 use crate::failure::{Failure, Transaction, esql, read_only, rolled_back, timed_out, unknown_outcome};
 use crate::options::Limits;
-use crate::text::{Bound, Dialect, Script, bind};
+use crate::text::{Bound, Dialect, Script, bind, classify};
 use crate::transaction::{Ending, Point, PointKind, Session, Stop};
 use crate::values::json;
 
@@ -196,6 +196,12 @@ fn ended() -> tgp_contract::ToolError {
 impl Session for MySqlSession {
     async fn execute(&mut self, statement: &SqlStatement) -> Result<SqlAnswer, Failure> {
         self.run(statement).await
+    }
+
+    /// The transaction may write, and the server cannot make one statement of it a read-only one.
+    async fn inspect(&mut self, sql: &str) -> SqlClass {
+        let found = classify(sql, Dialect::MySql);
+        SqlClass { reads: found.reads && self.access == SqlAccess::ReadOnly, ..found }
     }
 
     async fn point(&mut self, point: &Point) -> Result<(), Failure> {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tgp_contract::{Database, SqlAccess, SqlTransaction, ToolError};
+use tgp_contract::{Database, SqlAccess, SqlClass, SqlTransaction, ToolError};
 use tokio::sync::{mpsc, oneshot};
 use tokio_postgres::{CancelToken, Client, Config, NoTls};
 
@@ -19,6 +19,7 @@ use crate::SqlOptions;
 use crate::failure::esql;
 use crate::options::Limits;
 use crate::pool::{Pool, Slot};
+use crate::text::{Dialect, classify};
 use crate::tls::Encryption;
 use crate::transaction::{self, END_GRACE, Ending, Order};
 use crate::url::{PostgresTarget, Tls};
@@ -112,6 +113,10 @@ struct Work {
 impl Database for Postgres {
     fn dialect(&self) -> &str {
         "postgresql"
+    }
+
+    async fn inspect(&self, sql: &str) -> Option<SqlClass> {
+        Some(classify(sql, Dialect::Postgres))
     }
 
     async fn begin(&self, access: SqlAccess) -> Result<Box<dyn SqlTransaction>, ToolError> {

@@ -5,7 +5,7 @@ use std::pin::pin;
 use async_trait::async_trait;
 use futures_util::TryStreamExt;
 use futures_util::future::join;
-use tgp_contract::{SqlAccess, SqlAnswer, SqlStatement, ToolError};
+use tgp_contract::{SqlAccess, SqlAnswer, SqlClass, SqlStatement, ToolError};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Error, Statement, Transaction};
 
@@ -14,7 +14,7 @@ use super::{Connector, encode, errors, rules};
 use crate::answer::{Collector, Room};
 use crate::failure::{Failure, esql, read_only, rolled_back, timed_out, unknown_outcome};
 use crate::options::Limits;
-use crate::text::{Bound, Dialect, Script, bind, count};
+use crate::text::{Bound, Dialect, Script, bind, classify, count};
 use crate::transaction::{Ending, Point, PointKind, Session, Stop};
 
 /// Rows asked for at a time: a large answer is read in pieces and can stop between them.
@@ -22,6 +22,9 @@ const ROWS_AT_A_TIME: i32 = 500;
 
 /// Around every statement: a failed one would otherwise spoil the whole transaction.
 const STATEMENT: &str = "tgp_statement";
+
+/// How the server reads a text. A statement before can have changed that, and then ours would be another reading.
+const READING: &str = "SET LOCAL standard_conforming_strings = on; SET LOCAL client_encoding = 'UTF8'";
 
 pub(crate) struct PostgresSession<'a> {
     // Taken by the commit or the rollback.
@@ -52,11 +55,8 @@ impl<'a> PostgresSession<'a> {
         rules::check(&script)?;
         let bound = bind(&script, Dialect::Postgres, &statement.params)?;
         let transaction = self.transaction()?;
-        let savepoint = if self.saved {
-            format!("RELEASE SAVEPOINT {STATEMENT}; SAVEPOINT {STATEMENT}")
-        } else {
-            format!("SAVEPOINT {STATEMENT}")
-        };
+        let release = if self.saved { format!("RELEASE SAVEPOINT {STATEMENT}; ") } else { String::new() };
+        let savepoint = format!("{release}SAVEPOINT {STATEMENT}; {READING}");
         // Both are sent at once, so the savepoint costs no waiting.
         let (saved, prepared) =
             join(transaction.batch_execute(&savepoint), transaction.prepare(&bound.sql)).await;
@@ -160,6 +160,12 @@ fn lost(error: &Error) -> ToolError {
 impl Session for PostgresSession<'_> {
     async fn execute(&mut self, statement: &SqlStatement) -> Result<SqlAnswer, Failure> {
         self.run(statement).await
+    }
+
+    /// The transaction may write, and the server cannot make one statement of it a read-only one.
+    async fn inspect(&mut self, sql: &str) -> SqlClass {
+        let found = classify(sql, Dialect::Postgres);
+        SqlClass { reads: found.reads && self.access == SqlAccess::ReadOnly, ..found }
     }
 
     async fn point(&mut self, point: &Point) -> Result<(), Failure> {

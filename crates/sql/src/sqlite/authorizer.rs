@@ -2,6 +2,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::actions::{Actions, changes_data, only_looks};
+
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use tgp_contract::ToolError;
 
@@ -9,6 +11,9 @@ use crate::failure::esql;
 
 const TRANSACTIONS: &str = "transactions are opened and closed by the kernel";
 const TRANSACTIONS_HELP: &str = "return to commit, throw to roll back";
+
+const WRITES_BEHIND: &str = "the query changes something while it runs";
+const WRITES_BEHIND_HELP: &str = "use INSERT, UPDATE or DELETE for that";
 
 /// Pragmas that only look, or whose effect is part of the transaction.
 const PRAGMAS: [&str; 22] = [
@@ -48,8 +53,25 @@ pub(crate) struct Warden(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
-    guarding: bool,
+    watch: Watch,
     refusal: Option<(String, &'static str)>,
+    actions: Actions,
+}
+
+/// Whose statement is under way, and how far it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Watch {
+    /// It is our own.
+    #[default]
+    Off,
+    /// A caller's is compiled, to be looked at and thrown away.
+    Inspecting,
+    /// A caller's is compiled, to be run.
+    Compiling,
+    /// A caller's runs, and is one that only reads.
+    Reading,
+    /// A caller's runs, and is one that writes.
+    Writing,
 }
 
 impl Warden {
@@ -58,29 +80,47 @@ impl Warden {
     }
 
     /// From here on statements come from a caller.
-    pub fn guard(&self) {
-        self.with(|state| *state = State { guarding: true, refusal: None });
+    pub fn guard(&self, watch: Watch) {
+        self.with(|state| *state = State { watch, ..State::default() });
     }
 
     /// From here on statements are our own. Gives the refusal of the caller's last one.
     pub fn release(&self) -> Option<ToolError> {
         let refusal = self.with(|state| {
-            state.guarding = false;
+            state.watch = Watch::Off;
             state.refusal.take()
         });
         refusal.map(|(message, help)| esql(message).detail("sqlCode", "SQLITE_AUTH").help(help))
     }
 
+    /// What SQLite asked for while it compiled the caller's last statement.
+    pub fn actions(&self) -> Actions {
+        self.with(|state| std::mem::take(&mut state.actions))
+    }
+
     /// SQLite's question.
     pub fn judge(&self, context: &AuthContext<'_>) -> Authorization {
         self.with(|state| {
-            if !state.guarding {
-                return Authorization::Allow;
-            }
-            match verdict(&context.action) {
+            let refusal = match state.watch {
+                Watch::Off => return Authorization::Allow,
+                Watch::Inspecting | Watch::Compiling => {
+                    state.actions.note(context);
+                    verdict(&context.action)
+                }
+                // What an extension of SQLite does behind a query must not be more than reading either.
+                Watch::Reading if changes_data(&context.action) => {
+                    Some((WRITES_BEHIND.to_owned(), WRITES_BEHIND_HELP))
+                }
+                Watch::Reading | Watch::Writing => verdict(&context.action),
+            };
+            // Some pragmas take effect while they are compiled, so one that is only inspected is passed over.
+            let sets = matches!(&context.action, AuthAction::Pragma { pragma_name, pragma_value }
+                if !only_looks(pragma_name, *pragma_value));
+            match refusal {
+                None if sets && state.watch == Watch::Inspecting => Authorization::Ignore,
                 None => Authorization::Allow,
-                Some(refusal) => {
-                    state.refusal = Some(refusal);
+                Some((message, help)) => {
+                    state.refusal = Some((message, help));
                     Authorization::Deny
                 }
             }
@@ -98,9 +138,11 @@ fn verdict(action: &AuthAction<'_>) -> Option<(String, &'static str)> {
             "other database files cannot be attached".to_owned(),
             "work in the one configured database",
         )),
-        AuthAction::Pragma { pragma_name, .. } => {
+        AuthAction::Pragma { pragma_name, pragma_value } => {
             let name = pragma_name.to_ascii_lowercase();
-            (!PRAGMAS.contains(&name.as_str())).then(|| {
+            // R-trees ask for the size of a page. Setting it would take effect outside of the transaction.
+            let is_size = name == "page_size" && pragma_value.is_none();
+            (!is_size && !PRAGMAS.contains(&name.as_str())).then(|| {
                 (format!("PRAGMA {name} is not allowed"), "only pragmas that describe the database are")
             })
         }

@@ -99,6 +99,25 @@ impl Connection {
         Ok(connection)
     }
 
+    /// A connection to a database that has nothing in it, with the same settings.
+    pub fn open_empty() -> Result<Self, ToolError> {
+        let flags = OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_EXRESCODE;
+        let flags = flags | OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_MEMORY;
+        let failed = |error: rusqlite::Error| plain("the database cannot be prepared", &error);
+        let mut database = rusqlite::Connection::open_with_flags(":memory:", flags).map_err(failed)?;
+        let (watch, warden) = (Watch::default(), Warden::default());
+        install(&mut database, &watch, &warden).map_err(failed)?;
+        Ok(Self { database, warden, watch })
+    }
+
+    /// Reads the definitions again if another connection has changed them. A statement would be compiled with the old
+    /// ones, and compiled anew only while it runs. In a transaction they do not change after that.
+    pub fn refresh(&self) -> rusqlite::Result<()> {
+        let mut statement = self.database.prepare_cached("SELECT 1 FROM sqlite_schema LIMIT 1")?;
+        let mut rows = statement.query([])?;
+        rows.next().map(|_| ())
+    }
+
     /// Write-ahead logging lets readers go on while one writes. Changing to it needs the file for a moment, and SQLite
     /// does not wait for that by itself.
     fn settle_journal(&self, create: bool, wait: Duration) -> Result<(), ToolError> {

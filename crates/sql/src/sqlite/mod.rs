@@ -4,9 +4,11 @@
 //! for the lock later could be refused for good, because another writer has moved on since. Writers of this process
 //! queue for their turn in order; other processes are waited for with a busy handler. Readers wait for nobody.
 
+mod actions;
 mod authorizer;
 mod connection;
 mod errors;
+mod inspector;
 mod session;
 mod values;
 
@@ -14,7 +16,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tgp_contract::{Database, SqlAccess, SqlTransaction, ToolError};
+use tgp_contract::{Database, SqlAccess, SqlClass, SqlTransaction, ToolError, UNKNOWN_KIND};
 use tokio::sync::{Semaphore, oneshot};
 
 use crate::SqlOptions;
@@ -23,6 +25,7 @@ use crate::options::Limits;
 use crate::pool::Pool;
 use crate::transaction::{self, Ending};
 use connection::Connection;
+use inspector::Inspector;
 use session::SqliteSession;
 
 pub(crate) struct Sqlite {
@@ -32,11 +35,14 @@ pub(crate) struct Sqlite {
     pool: Arc<Pool<Connection>>,
     /// The turn of the one writer; the queue for it is fair.
     writer: Arc<Semaphore>,
+    inspector: Arc<Inspector>,
 }
 
 impl Sqlite {
     pub fn new(file: PathBuf, options: &SqlOptions) -> Self {
+        let inspector = Inspector::new(file.clone(), options.wait, options.statement_timeout);
         Self {
+            inspector: Arc::new(inspector),
             file,
             limits: options.limits(),
             pool: Arc::new(Pool::new(options.pool, options.wait)),
@@ -50,6 +56,14 @@ impl Sqlite {
 impl Database for Sqlite {
     fn dialect(&self) -> &str {
         "sqlite"
+    }
+
+    async fn inspect(&self, sql: &str) -> Option<SqlClass> {
+        let (inspector, sql) = (Arc::clone(&self.inspector), sql.to_owned());
+        // A thread that died has found out nothing.
+        let unknown = || SqlClass { kinds: vec![UNKNOWN_KIND.to_owned()], reads: false };
+        let found = tokio::task::spawn_blocking(move || inspector.inspect(&sql)).await;
+        Some(found.unwrap_or_else(|_| unknown()))
     }
 
     async fn begin(&self, access: SqlAccess) -> Result<Box<dyn SqlTransaction>, ToolError> {

@@ -3,10 +3,12 @@
 use async_trait::async_trait;
 use rusqlite::fallible_iterator::FallibleIterator;
 use rusqlite::{Batch, Error, ErrorCode, Statement};
-use tgp_contract::{SqlAccess, SqlAnswer, SqlStatement};
+use tgp_contract::{Code, SqlAccess, SqlAnswer, SqlClass, SqlStatement, ToolError};
 
+use super::authorizer::Watch;
 use super::connection::Connection;
 use super::errors::{failed, of_statement, plain};
+use super::inspector::inspect;
 use super::values::{bind, value};
 use crate::answer::{Collector, Room};
 use crate::failure::{
@@ -30,37 +32,50 @@ pub(crate) struct SqliteSession {
     connection: Connection,
     access: SqlAccess,
     limits: Limits,
+    /// The definitions are those of this transaction.
+    is_fresh: bool,
 }
 
 impl SqliteSession {
     pub fn new(connection: Connection, access: SqlAccess, limits: Limits) -> Self {
-        Self { connection, access, limits }
+        Self { connection, access, limits, is_fresh: false }
     }
 
     pub fn into_connection(self) -> Connection {
         self.connection
     }
 
-    fn run(&self, statement: &SqlStatement) -> Result<SqlAnswer, Failure> {
-        // SQLite finds the end of a statement by itself; ours is only asked for the size and the kind.
+    fn run(&mut self, statement: &SqlStatement) -> Result<SqlAnswer, Failure> {
+        // SQLite finds the end of a statement by itself; ours is only asked for the size.
         let script = Script::read(&statement.sql, Dialect::Sqlite)?;
-        self.watch_caller();
+        self.refresh()?;
+        self.watch_caller(Watch::Compiling);
         let mut prepared = self.judged(self.prepare(&statement.sql))?;
+        let mut actions = self.connection.warden.actions();
+        if let Some(judged) = &statement.judged
+            && !judged.covers(&actions.kinds(&statement.sql))
+        {
+            // A virtual table that was opened just now has prepared statements of its own, once.
+            self.watch_caller(Watch::Compiling);
+            prepared = self.judged(self.prepare(&statement.sql))?;
+            actions = self.connection.warden.actions();
+            must_cover(judged, &actions.kinds(&statement.sql))?;
+        }
         bind(&mut prepared, &statement.params)?;
         let writes = !prepared.readonly();
         if writes && self.access == SqlAccess::ReadOnly {
             return Err(read_only().into());
         }
         if !writes {
-            self.watch_caller();
+            self.watch_caller(Watch::Reading);
             let answer = self.read(&mut prepared, &script, Steps::UntilFull);
             return self.judged(answer);
         }
         self.own(&format!("SAVEPOINT {STATEMENT}"))?;
-        self.watch_caller();
-        // Statements that count nothing leave the count of the one before.
+        let before = self.connection.database.total_changes();
+        self.watch_caller(Watch::Writing);
         let result = self.read(&mut prepared, &script, Steps::ToTheEnd).map(|answer| {
-            let changed = if script.counts_changes() { self.connection.database.changes() } else { 0 };
+            let changed = if actions.counts_changes() { self.changed_since(before) } else { 0 };
             SqlAnswer { changed, ..answer }
         });
         drop(prepared);
@@ -77,11 +92,34 @@ impl SqliteSession {
         }
     }
 
+    /// The definitions can change once more between the beginning of a transaction and its first statement.
+    fn refresh(&mut self) -> Result<(), Failure> {
+        if !self.is_fresh {
+            self.connection.start_clock(self.limits.statement_timeout);
+            self.connection.refresh().map_err(|error| self.failure(&error, ""))?;
+            self.is_fresh = true;
+        }
+        Ok(())
+    }
+
+    /// The rows that the last statement changed, without those of triggers. Behind a view there are only triggers, so
+    /// there theirs count.
+    fn changed_since(&self, before: u64) -> u64 {
+        match self.connection.database.total_changes().saturating_sub(before) {
+            // A statement that counts nothing leaves the count of the one before.
+            0 => 0,
+            all => match self.connection.database.changes() {
+                0 => all,
+                own => own,
+            },
+        }
+    }
+
     /// From here on the caller's statement is compiled or run: it has its time, and SQLite asks for every action. Some
     /// are asked for only while it runs, such as a pragma that is used as a table.
-    fn watch_caller(&self) {
+    fn watch_caller(&self, watch: Watch) {
         self.connection.start_clock(self.limits.statement_timeout);
-        self.connection.warden.guard();
+        self.connection.warden.guard(watch);
     }
 
     /// The end of that. A refusal says more than SQLite's own words for it.
@@ -161,12 +199,32 @@ impl SqliteSession {
     }
 }
 
+/// Refuses a statement that would do more than the rules were shown.
+fn must_cover(judged: &SqlClass, kinds: &[String]) -> Result<(), ToolError> {
+    if judged.covers(kinds) {
+        return Ok(());
+    }
+    let more: Vec<&str> =
+        kinds.iter().filter(|kind| !judged.kinds.contains(kind)).map(String::as_str).collect();
+    let message = format!(
+        "the statement would do more than the rules were shown: {}. The tables, views or triggers have changed since",
+        more.join(", ")
+    );
+    Err(ToolError::new(Code::Policy, message).help("nothing was changed; call it again"))
+}
+
 #[async_trait]
 impl Session for SqliteSession {
     async fn execute(&mut self, statement: &SqlStatement) -> Result<SqlAnswer, Failure> {
         let result = self.run(statement);
         self.connection.stop_clock();
         if self.connection.is_abandoned() { Err(Failure::gone(abandoned())) } else { result }
+    }
+
+    async fn inspect(&mut self, sql: &str) -> SqlClass {
+        let found = inspect(&self.connection, sql, self.limits.statement_timeout);
+        self.connection.stop_clock();
+        found
     }
 
     async fn point(&mut self, point: &Point) -> Result<(), Failure> {

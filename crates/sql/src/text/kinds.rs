@@ -1,9 +1,13 @@
-//! What a statement does, for those who decide by it before any database has seen it.
+//! What a statement does, as far as its text says. A doubt adds a kind and never takes one away.
 
-use super::lexer::{Dialect, Kind, Token, tokens};
+use tgp_contract::{SqlClass, UNKNOWN_KIND};
+
+use super::calls;
+use super::lexer::{BYTE_ORDER_MARK, Dialect, Kind, Token, tokens};
+use super::statement::MAIN_VERBS;
 
 /// Words that begin a statement, alone or inside another one.
-const VERBS: [&str; 40] = [
+const VERBS: [&str; 41] = [
     "SELECT",
     "VALUES",
     "TABLE",
@@ -23,6 +27,7 @@ const VERBS: [&str; 40] = [
     "REVOKE",
     "EXPLAIN",
     "DESCRIBE",
+    "DESC",
     "SHOW",
     "PRAGMA",
     "ATTACH",
@@ -46,56 +51,183 @@ const VERBS: [&str; 40] = [
     "IMPORT",
 ];
 
+/// Words that begin a statement, and are names anywhere else.
+const FIRST_VERBS: [&str; 4] = ["CLUSTER", "NOTIFY", "REFRESH", "SECURITY"];
+
 /// Words after which a statement can begin.
 const OPENERS: [&str; 9] =
     ["EXPLAIN", "ANALYZE", "VERBOSE", "PLAN", "AS", "BEGIN", "THEN", "ELSE", "MATERIALIZED"];
 
 /// Verbs that have an `INTO` of their own.
 const INSERTIONS: [&str; 4] = ["INSERT", "REPLACE", "MERGE", "UPSERT"];
-/// What may stand between such a verb and its `INTO`.
+/// What may be between such a verb and its `INTO`.
 const MODIFIERS: [&str; 9] =
     ["OR", "REPLACE", "IGNORE", "ROLLBACK", "ABORT", "FAIL", "LOW_PRIORITY", "HIGH_PRIORITY", "DELAYED"];
 
+/// Verbs whose answer can go into a table, a file or a variable.
+const QUERIES: [&str; 3] = ["SELECT", "TABLE", "VALUES"];
+
+/// Definitions that contain statements, with semicolons of their own.
+pub(super) const ROUTINES: [&str; 5] = ["TRIGGER", "PROCEDURE", "FUNCTION", "EVENT", "PACKAGE"];
+
+/// The first word of a statement that only reads.
+const READING_VERBS: [&str; 8] = ["SELECT", "WITH", "VALUES", "TABLE", "SHOW", "DESCRIBE", "DESC", "EXPLAIN"];
+/// All that such a statement may consist of. `EXPLAIN ANALYZE` runs what it explains.
+const READING_KINDS: [&str; 7] = ["select", "values", "table", "show", "describe", "explain", "analyze"];
+
+/// Kinds of statements in which a name before a parenthesis is a function. In a definition it is mostly a column's type
+/// or a key.
+const CALLING_KINDS: [&str; 14] = [
+    "select", "values", "table", "show", "describe", "explain", "analyze", "insert", "update", "delete",
+    "merge", "replace", "lock", "set",
+];
+
+/// The kind of a statement that calls a function of which it is not known that it only computes.
+const CALL: &str = "call";
+
 /// The verbs of every statement in the text, also of those inside a `WITH`, in lower case and without repetition. A
-/// text that the three databases read differently has the verbs of all readings, and one that has none, or hides code
-/// from a reader, has `unknown`. A `SELECT … INTO` makes a table or a file somewhere, so it has `create`, too.
+/// text that the three databases read differently has the verbs of all readings, and one that has none, begins with
+/// another word or hides code from a reader, has `unknown`. A `SELECT … INTO` makes a table or a file somewhere, so it
+/// has `create`, too; a function that may do something has `call`; a row that is locked has `lock`; an insertion that
+/// replaces or updates rows has `replace` or `update`.
 #[must_use]
 pub fn statement_kinds(sql: &str) -> Vec<String> {
-    let mut kinds = Vec::new();
-    let mut add = |kind: String| {
-        if !kinds.contains(&kind) {
-            kinds.push(kind);
-        }
-    };
+    let mut kinds = Kinds::default();
     for dialect in [Dialect::Sqlite, Dialect::Postgres, Dialect::MySql] {
-        let mut words = tokens(sql, dialect);
-        if words.iter().any(|token| matches!(token.kind, Kind::Unterminated | Kind::HiddenCode)) {
-            add("unknown".to_owned());
-        }
-        words.retain(|token| token.kind != Kind::Comment);
-        let mut found = false;
-        let mut selection = Selection::default();
-        for (place, token) in words.iter().enumerate() {
-            let next = words.get(place + 1);
-            let is_start = token.kind == Kind::Word
-                && (!found || begins(words.get(..place).unwrap_or_default()))
-                && is_verb(token, next);
-            if is_start {
-                found = true;
-                add(token.text.to_ascii_lowercase());
-            }
-            if selection.creates(token, is_start) {
-                add("create".to_owned());
-            }
-        }
-        if !found {
-            add("unknown".to_owned());
-        }
+        classify(sql, dialect).kinds.into_iter().for_each(|kind| kinds.add(kind));
     }
-    kinds
+    kinds.0
 }
 
-/// Whether a statement can begin after these. The first verb of a text counts wherever it stands.
+/// What the text says to one database. SQLite knows better by itself, and has to be asked.
+pub(crate) fn classify(sql: &str, dialect: Dialect) -> SqlClass {
+    let all = tokens(sql, dialect);
+    let mut kinds = Kinds::default();
+    if all.iter().any(is_opaque) {
+        kinds.unknown();
+    }
+    let words: Vec<Token<'_>> = all.into_iter().filter(|token| token.kind != Kind::Comment).collect();
+    if words.windows(2).any(|pair| matches!(pair, [one, two] if adjoins(one, two, dialect))) {
+        kinds.unknown();
+    }
+    let mut found = false;
+    let mut selection = Selection::default();
+    for (place, token) in words.iter().enumerate() {
+        let before = words.get(..place).unwrap_or_default();
+        let next = words.get(place + 1);
+        let is_verb = is_verb(token, next) && (!found || begins(before));
+        // The rows of an insertion are no statement of their own, but a query behind it is one.
+        let is_row = token.is("VALUES") && selection.inserts;
+        let is_source = (selection.inserts || kinds.has("create")) && token.is("SELECT")
+            || selection.inserts && token.is("TABLE");
+        let is_start = (is_verb && !is_row) || is_source || is_first_verb(before, token);
+        if is_start {
+            found = true;
+            let verb = token.text.to_ascii_lowercase();
+            kinds.add(if verb == "desc" { "describe".to_owned() } else { verb });
+        }
+        if selection.creates(token, is_start) {
+            kinds.add("create".to_owned());
+        }
+        if let Some(kind) = clause(before, token, dialect) {
+            kinds.add(kind.to_owned());
+        }
+    }
+    // What `EXPLAIN ANALYZE` runs has to be known.
+    let runs_something = kinds.has("explain") && kinds.has("analyze") && kinds.0.len() == 2;
+    if !found || runs_something || !every_part_begins(&words) {
+        kinds.unknown();
+    }
+    let calls = || dialect != Dialect::Sqlite && calls::has_doubtful_call(&words, dialect);
+    let may_call = kinds.0.iter().all(|kind| CALLING_KINDS.contains(&kind.as_str()) || kind == UNKNOWN_KIND);
+    if may_call && calls() {
+        kinds.add(CALL.to_owned());
+    }
+    let first = words.iter().find(|token| token.text != "(");
+    let asks = first.is_some_and(|token| READING_VERBS.iter().any(|verb| token.is(verb)));
+    let reads = asks && kinds.0.iter().all(|kind| READING_KINDS.contains(&kind.as_str()));
+    SqlClass { kinds: kinds.0, reads: reads && dialect != Dialect::Sqlite }
+}
+
+/// Kinds in the order in which they were found.
+#[derive(Default)]
+struct Kinds(Vec<String>);
+
+impl Kinds {
+    fn add(&mut self, kind: String) {
+        if !self.0.contains(&kind) {
+            self.0.push(kind);
+        }
+    }
+
+    fn has(&self, kind: &str) -> bool {
+        self.0.iter().any(|known| known == kind)
+    }
+
+    fn unknown(&mut self) {
+        self.add(UNKNOWN_KIND.to_owned());
+    }
+}
+
+/// Whether a token can be something else than it seems: code in a comment, a string without an end, a character that is
+/// invisible or that another reader takes for a blank.
+fn is_opaque(token: &Token<'_>) -> bool {
+    match token.kind {
+        Kind::Unterminated | Kind::HiddenCode | Kind::Ambiguous => true,
+        Kind::Comment | Kind::Text | Kind::Name => false,
+        _ => token.text.chars().any(is_strange),
+    }
+}
+
+fn is_strange(character: char) -> bool {
+    // Soft hyphen, zero width characters, direction marks, invisible operators.
+    let invisible = matches!(
+        character,
+        '\u{ad}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+    );
+    character.is_control()
+        || character == BYTE_ORDER_MARK
+        || invisible
+        || (!character.is_ascii() && character.is_whitespace())
+}
+
+/// Whether a word follows a number without a blank, which versions of PostgreSQL read differently.
+fn adjoins(one: &Token<'_>, two: &Token<'_>, dialect: Dialect) -> bool {
+    dialect == Dialect::Postgres
+        && matches!(one.kind, Kind::Number | Kind::Dollar)
+        && two.kind == Kind::Word
+        && one.end() == two.start
+}
+
+/// Whether every statement of the text begins with a verb that is known. Those of a routine are not run now.
+fn every_part_begins(words: &[Token<'_>]) -> bool {
+    let mut parts = words.split(|token| token.kind == Kind::Semicolon).filter(|part| !part.is_empty());
+    let mut rest = parts.clone().skip(1);
+    let Some(first) = parts.next() else { return false };
+    let is_routine = first.first().is_some_and(|token| token.is("CREATE"))
+        && first.iter().any(|token| ROUTINES.iter().any(|routine| token.is(routine)));
+    starts_known(first) && (is_routine || rest.all(starts_known))
+}
+
+fn starts_known(part: &[Token<'_>]) -> bool {
+    let depth = part.iter().take_while(|token| token.text == "(").count();
+    let inner = part.get(depth..).unwrap_or_default();
+    let Some(first) = inner.first() else { return false };
+    if !first.is("WITH") {
+        return is_verb(first, inner.get(1)) || is_first_verb(&[], first);
+    }
+    let mut depth = 0_usize;
+    inner.iter().any(|token| {
+        match token.text {
+            "(" => depth += 1,
+            ")" => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth == 0 && MAIN_VERBS.iter().any(|verb| token.is(verb))
+    })
+}
+
+/// Whether a statement can begin after these. The first verb of a text counts wherever it is.
 fn begins(before: &[Token<'_>]) -> bool {
     let Some(last) = before.last() else { return true };
     // `EXPLAIN ANALYZE FORMAT=TREE DELETE …`
@@ -103,28 +235,64 @@ fn begins(before: &[Token<'_>]) -> bool {
     is_option || matches!(last.text, "(" | ")" | ";") || OPENERS.iter().any(|word| last.is(word))
 }
 
-/// Looks for an `INTO` that belongs to a `SELECT`.
+fn is_first_verb(before: &[Token<'_>], token: &Token<'_>) -> bool {
+    before.last().is_none_or(|last| last.kind == Kind::Semicolon)
+        && FIRST_VERBS.iter().any(|verb| token.is(verb))
+}
+
+/// The kind that a clause adds to its statement.
+fn clause(before: &[Token<'_>], token: &Token<'_>, dialect: Dialect) -> Option<&'static str> {
+    let word = |back: usize, word: &str| {
+        before.len().checked_sub(back).and_then(|place| before.get(place)).is_some_and(|token| token.is(word))
+    };
+    if token.is("UPDATE") && (word(1, "DO") || (word(1, "KEY") && !word(2, "NO"))) {
+        return Some("update");
+    }
+    if token.is("REPLACE") && word(1, "OR") && (word(2, "INSERT") || word(2, "UPDATE")) {
+        return Some("replace");
+    }
+    // SQLite has none of what follows, and takes these words for names.
+    if dialect == Dialect::Sqlite {
+        return None;
+    }
+    let locks = ["UPDATE", "SHARE", "NO", "KEY"].iter().any(|lock| token.is(lock)) && word(1, "FOR");
+    if locks || (token.is("SHARE") && word(1, "IN") && word(2, "LOCK")) {
+        return Some("lock");
+    }
+    // `NEXT VALUE FOR sequence` of MariaDB.
+    if token.is("VALUE") && word(1, "NEXT") {
+        return Some(CALL);
+    }
+    // `SELECT @a := 1`; in PostgreSQL it names an argument of a function.
+    let assigns = token.text == ":=" && before.last().is_some_and(|last| last.kind == Kind::Variable);
+    assigns.then_some("set")
+}
+
+/// Looks for an `INTO` that belongs to a query.
 #[derive(Default)]
 struct Selection {
-    has_select: bool,
+    has_query: bool,
     /// The `INTO` of an insertion may follow.
     is_insertion: bool,
+    /// The statement is an insertion, so `VALUES` are its rows.
+    inserts: bool,
 }
 
 impl Selection {
     /// Takes the next token of a text; `is_start` says that a statement begins with it.
     fn creates(&mut self, token: &Token<'_>, is_start: bool) -> bool {
         let is_into = is_into(token);
-        let creates = is_into && self.has_select && !self.is_insertion;
+        let creates = is_into && self.has_query && !self.is_insertion;
         if token.kind == Kind::Semicolon {
             *self = Self::default();
         } else if is_start {
-            // Elsewhere these words are names: `SELECT 1 insert INTO t` is no insertion.
+            // Elsewhere these words are names: `SELECT 1 insert INTO t` is not an insertion.
             self.is_insertion = INSERTIONS.iter().any(|verb| token.is(verb));
+            self.inserts = self.is_insertion;
         } else {
             self.is_insertion &= MODIFIERS.iter().any(|word| token.is(word));
         }
-        self.has_select |= token.is("SELECT");
+        self.has_query |= token.is("SELECT") || (is_start && QUERIES.iter().any(|verb| token.is(verb)));
         creates
     }
 }
@@ -135,8 +303,9 @@ fn is_into(token: &Token<'_>) -> bool {
     token.is("INTO") || (matches!(token.kind, Kind::Number | Kind::Dollar) && ends_so())
 }
 
-/// `replace(…)` is a function as well.
+/// `replace(…)` is a function as well, and `ON CONFLICT (…) DO UPDATE` a clause.
 fn is_verb(token: &Token<'_>, next: Option<&Token<'_>>) -> bool {
     let function = token.is("REPLACE") && next.is_some_and(|next| next.text == "(");
-    !function && VERBS.iter().any(|verb| token.is(verb))
+    let clause = token.is("DO") && next.is_some_and(|next| next.is("UPDATE") || next.is("NOTHING"));
+    !function && !clause && VERBS.iter().any(|verb| token.is(verb))
 }

@@ -3,6 +3,9 @@
 use std::iter::Peekable;
 use std::str::CharIndices;
 
+/// U+FEFF, which editors put before a text.
+pub(crate) const BYTE_ORDER_MARK: char = '\u{feff}';
+
 /// Whose rules apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dialect {
@@ -36,6 +39,8 @@ pub(crate) enum Kind {
     HiddenCode,
     /// A string, a name or a comment that never ends.
     Unterminated,
+    /// What the versions of a server, or a server and its driver, read differently.
+    Ambiguous,
 }
 
 /// A token and where it stands.
@@ -59,16 +64,45 @@ impl Token<'_> {
 /// Splits `sql` into tokens, comments included. Only blanks are left out.
 pub(crate) fn tokens(sql: &str, dialect: Dialect) -> Vec<Token<'_>> {
     let mut lexer = Lexer { sql, dialect, rest: sql.char_indices().peekable() };
-    let mut tokens = Vec::new();
+    let mut tokens: Vec<Token<'_>> = Vec::new();
+    // The last one that is no comment.
+    let mut last: Option<Token<'_>> = None;
     while let Some((start, first)) = lexer.rest.next() {
-        if first.is_whitespace() {
+        if is_blank(first, dialect) {
             continue;
         }
         let kind = lexer.token(start, first);
         let text = sql.get(start..lexer.position()).unwrap_or_default();
-        tokens.push(Token { kind, text, start });
+        let mut token = Token { kind, text, start };
+        if dialect == Dialect::Postgres
+            && kind == Kind::Text
+            && last.is_some_and(|last| unclear(&last, &token))
+        {
+            token.kind = Kind::Ambiguous;
+        }
+        if token.kind != Kind::Comment {
+            last = Some(token);
+        }
+        tokens.push(token);
     }
     tokens
+}
+
+/// What a database skips between two tokens. No database takes other blanks of Unicode for blanks: there they are parts
+/// of names. SQLite takes a byte order mark for one.
+fn is_blank(character: char, dialect: Dialect) -> bool {
+    matches!(character, ' ' | '\t' | '\n' | '\r' | '\u{c}')
+        || (character == BYTE_ORDER_MARK && dialect == Dialect::Sqlite)
+}
+
+/// Whether PostgreSQL may read a string in another way than its own text says, because of what is before it.
+fn unclear(before: &Token<'_>, string: &Token<'_>) -> bool {
+    let escapes = |token: &Token<'_>| token.text.starts_with(['e', 'E']);
+    // A string after another one continues it, with the escapes of the first.
+    let continues = before.kind == Kind::Text && escapes(before) && string.text.starts_with('\'');
+    // In `1E'…'` the letter belongs to the number or to the string, which depends on the version.
+    let adjoins = matches!(before.kind, Kind::Number | Kind::Dollar) && before.end() == string.start;
+    continues || (adjoins && escapes(string))
 }
 
 struct Lexer<'a> {
@@ -116,12 +150,17 @@ impl Lexer<'_> {
             ('`', MySql | Sqlite) => self.quoted('`', Escapes::Doubled, Kind::Name),
             ('[', Sqlite) => self.bracketed(),
             ('-', _) if self.dash_comment() => self.line_comment(),
+            ('-', MySql) if self.unclear_dashes() => Kind::Ambiguous,
             ('#', MySql) => self.line_comment(),
             ('/', _) if self.eat('*') => self.block_comment(),
             ('$', Postgres) if !self.next_is(|character| character.is_ascii_digit()) => {
                 self.dollar_quoted(start)
             }
-            ('$', Postgres | Sqlite) => {
+            ('$', Postgres) => {
+                self.eat_while(|character| character.is_ascii_digit());
+                Kind::Dollar
+            }
+            ('$', Sqlite) => {
                 self.eat_while(word_part);
                 Kind::Dollar
             }
@@ -142,6 +181,7 @@ impl Lexer<'_> {
                 Kind::Variable
             }
             (';', _) => Kind::Semicolon,
+            _ if first.is_ascii_digit() && self.dialect == Postgres => self.number(),
             _ if first.is_ascii_digit() => {
                 self.eat_while(|character| word_part(character) || character == '.');
                 Kind::Number
@@ -153,6 +193,22 @@ impl Lexer<'_> {
             }
             _ => Kind::Symbol,
         }
+    }
+
+    /// A number of PostgreSQL. A word or a string can follow it without a blank.
+    fn number(&mut self) -> Kind {
+        let digits = |character: char| character.is_ascii_digit() || character == '_' || character == '.';
+        self.eat_while(digits);
+        let mut after = self.rest.clone();
+        let exponent = after.next().is_some_and(|(_, letter)| matches!(letter, 'e' | 'E'));
+        let mut power = after.clone();
+        let signed = power.next().is_some_and(|(_, sign)| matches!(sign, '+' | '-'));
+        let mut power = if signed { power } else { after };
+        if exponent && power.next().is_some_and(|(_, digit)| digit.is_ascii_digit()) {
+            self.rest = power;
+            self.eat_while(digits);
+        }
+        Kind::Number
     }
 
     /// The opening quote is taken. A doubled quote stays inside in every dialect.
@@ -177,7 +233,16 @@ impl Lexer<'_> {
         let mut after = self.rest.clone();
         after.next().is_some_and(|(_, second)| second == '-')
             && (self.dialect != Dialect::MySql
-                || after.next().is_none_or(|(_, third)| third.is_whitespace() || third.is_control()))
+                || after.next().is_none_or(|(_, third)| third == ' ' || third.is_ascii_control()))
+    }
+
+    /// Two dashes that are no comment in MySQL, and become one when a blank is written behind them, as it has to be for
+    /// the driver in some places.
+    fn unclear_dashes(&mut self) -> bool {
+        let mut after = self.rest.clone();
+        let plain = |third: char| third.is_ascii_alphanumeric() || matches!(third, '_' | '(' | '.');
+        after.next().is_some_and(|(_, second)| second == '-')
+            && !after.next().is_some_and(|(_, third)| plain(third))
     }
 
     fn line_comment(&mut self) -> Kind {

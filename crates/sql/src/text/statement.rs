@@ -2,6 +2,7 @@
 
 use tgp_contract::ToolError;
 
+use super::kinds::ROUTINES;
 use super::lexer::{Dialect, Kind, Token, tokens};
 use crate::failure::{at, esql, line_and_column, several_statements};
 
@@ -9,10 +10,8 @@ use crate::failure::{at, esql, line_and_column, several_statements};
 pub(crate) const MAX_SQL_BYTES: usize = 1024 * 1024;
 
 /// What may follow a `WITH` list, and what a statement's answer is about.
-const MAIN_VERBS: [&str; 8] = ["SELECT", "INSERT", "UPDATE", "DELETE", "MERGE", "REPLACE", "VALUES", "TABLE"];
-
-/// Things whose definition contains statements with semicolons of their own.
-const ROUTINES: [&str; 5] = ["TRIGGER", "PROCEDURE", "FUNCTION", "EVENT", "PACKAGE"];
+pub(super) const MAIN_VERBS: [&str; 8] =
+    ["SELECT", "INSERT", "UPDATE", "DELETE", "MERGE", "REPLACE", "VALUES", "TABLE"];
 
 /// The tokens of one statement, without comments and without the semicolon at its end.
 #[derive(Debug)]
@@ -42,6 +41,11 @@ impl<'a> Script<'a> {
         if let Some(token) = tokens.iter().find(|token| token.kind == Kind::HiddenCode) {
             let error = esql("comments that the server executes are not allowed")
                 .help("write the code without `/*! */`");
+            return Err(at(error, line_and_column(sql, token.start)));
+        }
+        if let Some(token) = tokens.iter().find(|token| token.kind == Kind::Ambiguous) {
+            let error = esql("the server could read this place of the statement in two ways")
+                .help("put a blank before a string and between two minus signs; write a long string as one");
             return Err(at(error, line_and_column(sql, token.start)));
         }
         tokens.retain(|token| token.kind != Kind::Comment);

@@ -10,12 +10,15 @@
 )]
 
 mod addresses;
+mod classes;
+mod differential;
 mod dropped;
 mod errors;
 mod kinds;
 mod limits;
 mod parameters;
 mod processes;
+mod readings;
 mod refused;
 mod support;
 mod transactions;

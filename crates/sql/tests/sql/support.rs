@@ -109,7 +109,8 @@ pub async fn run(
     sql: &str,
     params: Value,
 ) -> Result<SqlAnswer, ToolError> {
-    let statement = SqlStatement { sql: sql.to_owned(), params: SqlParams::from_value(params).unwrap() };
+    let statement =
+        SqlStatement { sql: sql.to_owned(), params: SqlParams::from_value(params).unwrap(), judged: None };
     transaction.execute(&statement).await
 }
 

@@ -114,7 +114,7 @@ fn halting_stops_reads_commands_and_the_network_too() {
         Target::Network,
         Target::Host { host: "example.com".to_owned() },
         Target::Command { command: "ls".to_owned() },
-        Target::Statement { sql: "select 1".to_owned(), kinds: vec!["select".to_owned()] },
+        Target::Statement { sql: "select 1".to_owned(), kinds: vec!["select".to_owned()], reads: false },
     ];
     for state in TddState::ALL {
         let world = World::at(TddMode::Strict, *state);

@@ -95,6 +95,7 @@ fn scopes_are_listed_with_the_last_one_first_and_the_oldest_are_forgotten() {
             before: None,
             after: Some("0".repeat(64)),
             diff: None,
+            executable: None,
             event: None,
         })
         .collect();

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tgp_contract::{Access, Code, Effect, ExecutionPath, RelativePath, Target, ToolDefinition, ToolError};
 
-use super::{Definition, tool_file};
+use super::{Definition, imported, tool_file};
 use crate::Forge;
 use crate::router::{Invocation, Outcome, Tool};
 
@@ -53,10 +53,15 @@ impl Tool for CheckTool {
         tool_file(arguments, "path", Access::Read)
     }
 
+    /// What it imports is compiled too, and a finding may quote it.
+    async fn found_targets(&self, invocation: Invocation<'_>) -> Vec<Target> {
+        imported(&self.forge, invocation).await
+    }
+
     async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
         let arguments: Arguments = invocation.parse()?;
         let path = RelativePath::new(&arguments.path)?;
-        let report = self.forge.check(&invocation.workspace.tools, &path).await?;
+        let report = self.forge.check(invocation, &path).await?;
         let data = serde_json::to_value(report)
             .map_err(|error| ToolError::new(Code::Internal, error.to_string()))?;
         Ok(data.into())

@@ -3,9 +3,12 @@
 use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tgp_contract::{Effect, ExecutionPath, SqlParams, SqlStatement, Target, ToolDefinition, ToolError};
+use tgp_contract::{
+    Effect, ExecutionPath, SqlClass, SqlParams, SqlStatement, Target, ToolDefinition, ToolError,
+};
 
 use super::Definition;
+use crate::Workspace;
 use crate::database::{StatementEnd, answer_value};
 use crate::router::{Invocation, Outcome, Preview, Tool};
 
@@ -59,7 +62,19 @@ impl Tool for ExecSql {
 
     fn targets(&self, arguments: &Value) -> Result<Vec<Target>, ToolError> {
         let sql = arguments.get("sql").and_then(Value::as_str).unwrap_or_default();
-        Ok(vec![Target::Statement { sql: sql.to_owned(), kinds: tgp_sql::statement_kinds(sql) }])
+        let kinds = tgp_sql::statement_kinds(sql);
+        Ok(vec![Target::Statement { sql: sql.to_owned(), kinds, reads: false }])
+    }
+
+    /// The text alone says too much or too little of a statement; the database compiles it, or reads it as its own.
+    async fn targets_in(&self, arguments: &Value, workspace: &Workspace) -> Result<Vec<Target>, ToolError> {
+        let sql = arguments.get("sql").and_then(Value::as_str).unwrap_or_default();
+        match workspace.sql.inspect(sql).await {
+            Some(SqlClass { kinds, reads }) => {
+                Ok(vec![Target::Statement { sql: sql.to_owned(), kinds, reads }])
+            }
+            None => self.targets(arguments),
+        }
     }
 
     /// How many rows would change. Not which: two runs of one statement may give other keys, times or orders, and the
@@ -92,7 +107,9 @@ impl Tool for ExecSql {
 
     async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
         let arguments: Arguments = invocation.parse()?;
-        let statement = SqlStatement { sql: arguments.sql, params: SqlParams::from_value(arguments.params)? };
+        let judged = judged(invocation.targets);
+        let params = SqlParams::from_value(arguments.params)?;
+        let statement = SqlStatement { sql: arguments.sql, params, judged };
         let dry_run = invocation.context.dry_run;
         let end =
             if dry_run { StatementEnd::Undo } else { StatementEnd::Commit(invocation.point_of_no_return()) };
@@ -104,4 +121,12 @@ impl Tool for ExecSql {
         let rows_changed = Some(answer.changed).filter(|_| !dry_run);
         Ok(Outcome { data, rows_changed, ..Outcome::default() })
     }
+}
+
+/// What the gates were shown of the statement.
+fn judged(targets: &[Target]) -> Option<SqlClass> {
+    targets.iter().find_map(|target| match target {
+        Target::Statement { kinds, reads, .. } => Some(SqlClass { kinds: kinds.clone(), reads: *reads }),
+        _ => None,
+    })
 }

@@ -11,7 +11,7 @@ use tgp_contract::{
     ToolError, canonical,
 };
 
-use super::{Definition, tool_file};
+use super::{Definition, imported, tool_file};
 use crate::Forge;
 use crate::files::difference;
 use crate::forge::RunChange;
@@ -69,13 +69,18 @@ impl Tool for ExecTool {
         tool_file(arguments, "path", Access::Read)
     }
 
+    /// Everything that it imports runs with it.
+    async fn found_targets(&self, invocation: Invocation<'_>) -> Vec<Target> {
+        imported(&self.forge, invocation).await
+    }
+
     /// The source that would run. It is compiled with everything it imports, and no line of it is executed.
     async fn preview(&self, invocation: Invocation<'_>) -> Result<Preview, ToolError> {
         let arguments: Arguments = invocation.parse()?;
         let path = RelativePath::new(&arguments.path)?;
         refuse_tests(&path)?;
         let tools = &invocation.workspace.tools;
-        let sources = self.forge.sources(tools, &path).await?;
+        let sources = self.forge.sources(invocation, &path).await?;
         let source = tools.read_text(&path)?;
         let shown = source.get(..source.floor_char_boundary(MAX_SHOWN_BYTES)).unwrap_or_default();
         let hash = canonical::sha256_hex(source.as_bytes());
@@ -95,25 +100,22 @@ impl Tool for ExecTool {
         let path = RelativePath::new(&arguments.path)?;
         refuse_tests(&path)?;
         let host = invocation.workspace.host.as_ref();
+        let seen = invocation.filtered_workspace().await;
         let execution = self.forge.execute(invocation, &path, arguments.args).await?;
         let mut data = execution.data;
         let mut files = Vec::new();
         let mut previews = Vec::new();
-        for RunChange { change, before, diff } in execution.changes {
+        for RunChange { change, before, diff, .. } in execution.changes {
             let path = change.path().clone();
             match (&change, invocation.context.dry_run) {
                 (Change::Write { content, .. }, true) => {
-                    let old = before.and_then(|_| host.read(&path).ok());
+                    let old = before.filter(|_| seen.shows(&path)).and_then(|_| host.read(&path).ok());
                     let shown = difference(path.as_str(), old.as_deref(), Some(content));
                     previews.push(json!({ "path": path, "diff": shown.text }));
                 }
                 (Change::Remove { .. }, true) => previews.push(json!({ "path": path, "removed": true })),
                 (_, false) => {
-                    let after = match &change {
-                        Change::Write { content, .. } => Some(content.as_slice()),
-                        Change::Remove { .. } => None,
-                    };
-                    let effect = invocation.workspace.effect(&path, before, after);
+                    let effect = invocation.workspace.effect(&path, before, change.content());
                     files.push(FileEffect { diff: Some(diff), ..effect });
                 }
             }

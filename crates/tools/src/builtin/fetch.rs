@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use tgp_contract::{Code, Effect, ExecutionPath, Target, ToolDefinition, ToolError};
-use tgp_sandbox::{FetchClient, FetchRequest};
+use tgp_sandbox::{FetchClient, FetchRequest, Hop, HopJudge};
 
 use super::Definition;
 use crate::router::{Invocation, Outcome, Tool};
@@ -61,8 +61,7 @@ impl Tool for Fetch {
     fn targets(&self, arguments: &Value) -> Result<Vec<Target>, ToolError> {
         let url = arguments.get("url").and_then(Value::as_str).unwrap_or_default();
         // A text that is no URL has no host, and is refused by the client.
-        let host = url::Url::parse(url).ok().and_then(|url| url.host_str().map(str::to_lowercase));
-        Ok(host.into_iter().map(|host| Target::Host { host }).collect())
+        Ok(url::Url::parse(url).ok().and_then(|url| host_of(&url)).into_iter().collect())
     }
 
     async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
@@ -74,9 +73,58 @@ impl Tool for Fetch {
         if !SAFE_METHODS.contains(&request.method.as_str()) {
             invocation.testify()?;
         }
-        let response = self.client.fetch(request).await?;
+        let response = self.client.fetch_judged(request, &Redirected { invocation }).await?;
         let data = serde_json::to_value(response)
             .map_err(|error| ToolError::new(Code::Internal, error.to_string()))?;
         Ok(data.into())
+    }
+}
+
+fn host_of(url: &url::Url) -> Option<Target> {
+    url.host_str().map(|host| Target::Host { host: host.to_lowercase() })
+}
+
+/// Whether whoever let the request go to a place has seen the next one with it: the same origin, or the same host with
+/// encryption.
+fn is_same_place(hop: Hop<'_>) -> bool {
+    let port = |url: &url::Url| url.port_or_known_default();
+    let is_upgrade = hop.from.host() == hop.url.host()
+        && (hop.from.scheme(), port(hop.from)) == ("http", Some(80))
+        && (hop.url.scheme(), port(hop.url)) == ("https", Some(443));
+    hop.from.origin() == hop.url.origin() || is_upgrade
+}
+
+/// Takes every stop of a redirect past the gates, as the call that would lead there.
+struct Redirected<'a> {
+    invocation: Invocation<'a>,
+}
+
+#[async_trait]
+impl HopJudge for Redirected<'_> {
+    async fn judge(&self, hop: Hop<'_>) -> Result<(), ToolError> {
+        let mut call = self.invocation.call.clone();
+        if let Some(arguments) = call.arguments.as_object_mut() {
+            arguments.insert("url".to_owned(), hop.url.as_str().into());
+            arguments.insert("method".to_owned(), hop.method().into());
+            let headers: Vec<Value> = hop.headers().map(|(name, value)| json!([name, value])).collect();
+            if headers.is_empty() {
+                arguments.remove("headers");
+            } else {
+                arguments.insert("headers".to_owned(), headers.into());
+            }
+            if !hop.has_body() {
+                arguments.remove("body");
+                arguments.remove("bodyEncoding");
+            }
+        }
+        let targets: Vec<Target> = host_of(hop.url).into_iter().collect();
+        let router = self.invocation.router;
+        let judged = router.judge_further(self.invocation, &call, &targets, is_same_place(hop)).await;
+        judged.map_err(|error| {
+            let from = hop.from.host_str().unwrap_or_default().to_owned();
+            error
+                .detail("redirectedFrom", from)
+                .detail("redirectedTo", hop.url.host_str().unwrap_or_default())
+        })
     }
 }

@@ -52,7 +52,7 @@ impl Tool for ListFiles {
     async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
         let arguments: Arguments = invocation.parse()?;
         let directory = RelativePath::new(&arguments.dir)?;
-        let entries = match invocation.workspace.tools.list(&directory) {
+        let entries = match invocation.visible_tools().await.list(&directory) {
             // A repository without tools may not have their directory yet.
             Err(FsError::NotFound(missing)) if missing.as_str() == TOOLS_DIRECTORY => Vec::new(),
             other => other?,

@@ -65,6 +65,7 @@ impl Tool for Log {
     async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
         let arguments: Arguments = invocation.parse()?;
         let path = arguments.path.as_deref().map(RelativePath::new).transpose()?;
-        Ok(self.library.log(path.as_ref(), arguments.limit).await?.into())
+        let visible = invocation.visibility().await;
+        Ok(self.library.log(path.as_ref(), arguments.limit, &visible).await?.into())
     }
 }

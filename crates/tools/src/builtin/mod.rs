@@ -24,8 +24,9 @@ use tgp_contract::{
 use tgp_sandbox::FetchClient;
 
 use crate::files::difference;
+use crate::forge::as_targets;
 use crate::memory::RemoteName;
-use crate::router::{Outcome, Tool};
+use crate::router::{Invocation, Outcome, Tool};
 use crate::{Forge, Library};
 
 /// All of them.
@@ -84,6 +85,16 @@ impl Definition {
 fn tool_file(arguments: &Value, name: &str, access: Access) -> Result<Vec<Target>, ToolError> {
     let Some(text) = arguments.get(name).and_then(Value::as_str) else { return Ok(Vec::new()) };
     Ok(vec![Target::File { root: Root::Tools, path: RelativePath::new(text)?, access }])
+}
+
+/// The sources that the tool of a call imports, from wherever in the tool repository.
+async fn imported(forge: &Forge, invocation: Invocation<'_>) -> Vec<Target> {
+    let path = invocation.call.arguments.get("path").and_then(Value::as_str).map(RelativePath::new);
+    match path {
+        Some(Ok(path)) => as_targets(forge.find_sources(&invocation.workspace.tools, &path).await),
+        // It is refused before any gate is asked.
+        Some(Err(_)) | None => Vec::new(),
+    }
 }
 
 /// The file that a write names, and the host that it is sent to afterwards.

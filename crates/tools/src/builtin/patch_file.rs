@@ -64,6 +64,8 @@ impl Tool for PatchFile {
         let path = RelativePath::new(&arguments.path)?;
         refuse_derived(&path)?;
         let files = &invocation.workspace.tools;
+        // Whether a text occurs in a file is a matter of who may read it.
+        invocation.visible_tools().await.read(&path)?;
         let replacement = Replacement { search: arguments.search, replace: arguments.replace, all: false };
         if invocation.context.dry_run {
             let (patched, _) = patch(&path, &files.read_text(&path)?, &replacement)?;

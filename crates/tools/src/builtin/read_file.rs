@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use tgp_contract::{Access, Effect, ExecutionPath, RelativePath, Target, ToolDefinition, ToolError};
 
 use super::{Definition, tool_file};
+use crate::memory::{META_FILE, shown_index};
 use crate::router::{Invocation, Outcome, Tool};
 
 pub(super) struct ReadFile(ToolDefinition);
@@ -50,6 +51,13 @@ impl Tool for ReadFile {
     async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
         let arguments: Arguments = invocation.parse()?;
         let path = RelativePath::new(&arguments.path)?;
-        Ok(json!(invocation.workspace.tools.read_text(&path)?).into())
+        let tools = invocation.visible_tools().await;
+        let text = tools.read_text(&path)?;
+        // The index names every tool; a tool that may not be seen is not in it.
+        if path.as_str() == META_FILE {
+            let visible = invocation.visibility().await;
+            return Ok(json!(shown_index(text, &visible)?).into());
+        }
+        Ok(json!(text).into())
     }
 }

@@ -60,6 +60,7 @@ impl Tool for Search {
         &self.definition
     }
 
+    /// No argument names a tool: only those are compared that the caller may see.
     fn targets(&self, _arguments: &Value) -> Result<Vec<Target>, ToolError> {
         Ok(Vec::new())
     }
@@ -67,7 +68,9 @@ impl Tool for Search {
     async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
         let arguments: Arguments = invocation.parse()?;
         let files = &invocation.workspace.tools;
-        let (found, warnings) = self.library.search(files, &arguments.query, arguments.limit).await?;
+        let visible = invocation.visibility().await;
+        let (found, warnings) =
+            self.library.search(files, &arguments.query, arguments.limit, &visible).await?;
         let results: Vec<Value> = found
             .results
             .iter()

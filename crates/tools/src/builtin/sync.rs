@@ -47,6 +47,6 @@ impl Tool for Sync {
 
     async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
         invocation.testify()?;
-        Ok(self.library.sync().await?.into())
+        Ok(self.library.sync(&invocation.visibility().await).await?.into())
     }
 }

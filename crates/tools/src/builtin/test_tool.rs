@@ -1,5 +1,6 @@
 //! `test_tool`: run the tests that stand beside the tools.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -15,6 +16,7 @@ use tgp_contract::{
 use super::Definition;
 use crate::Forge;
 use crate::files::is_listed;
+use crate::forge::{as_targets, tested_tool};
 use crate::memory::TOOLS_DIRECTORY;
 use crate::router::{FoundFile, Invocation, Outcome, Preview, Tool};
 
@@ -72,12 +74,29 @@ impl Tool for TestTool {
         Ok(vec![Target::File { root: Root::Tools, path: RelativePath::new(path)?, access: Access::Read }])
     }
 
+    /// The test files that would run, and every source they consist of.
+    async fn found_targets(&self, invocation: Invocation<'_>) -> Vec<Target> {
+        let Ok(arguments) = invocation.parse::<Arguments>() else { return Vec::new() };
+        let Ok(named) = RelativePath::new(&arguments.path) else { return Vec::new() };
+        let mut found = BTreeSet::new();
+        for (file, sources) in self.chosen(invocation, &named).await.unwrap_or_default() {
+            found.extend(sources.unwrap_or_default());
+            found.insert(file);
+        }
+        found.remove(&named);
+        as_targets(found)
+    }
+
     /// Which test files would run.
     async fn preview(&self, invocation: Invocation<'_>) -> Result<Preview, ToolError> {
         let arguments: Arguments = invocation.parse()?;
-        let tools = invocation.workspace.tools.as_ref();
+        let tools = invocation.visible_tools().await;
+        let tools = tools.as_ref();
         let mut found = Vec::new();
-        for path in test_files(tools, &RelativePath::new(&arguments.path)?)? {
+        for (path, sources) in self.chosen(invocation, &RelativePath::new(&arguments.path)?).await? {
+            if sources.is_err() {
+                continue;
+            }
             let sha256 = Some(canonical::sha256_hex(&tools.read(&path)?));
             found.push(FoundFile { root: Root::Tools, path, sha256 });
         }
@@ -87,17 +106,24 @@ impl Tool for TestTool {
 
     async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
         let arguments: Arguments = invocation.parse()?;
-        let started = Instant::now();
+        let (started, outer) = (Instant::now(), invocation.as_outer());
+        let waited_before = outer.waited();
         let named = RelativePath::new(&arguments.path)?;
-        let files = test_files(invocation.workspace.tools.as_ref(), &named)?;
+        let files = self.chosen(invocation, &named).await?;
         let (mut reports, mut passed, mut failed, mut bytes) = (Vec::new(), 0, 0, 0);
-        for file in files {
-            if started.elapsed() > PATIENCE {
+        for (file, sources) in files {
+            let waited = outer.waited().saturating_sub(waited_before);
+            if started.elapsed().saturating_sub(waited) > PATIENCE {
                 let seconds = PATIENCE.as_secs();
                 failed += 1;
                 let error =
                     ToolError::new(Code::Budget, format!("not run: the tests took more than {seconds} s"))
                         .help("test a directory or a tool at a time");
+                reports.push(json!({ "path": file, "tests": [], "passed": 0, "failed": 1, "error": error }));
+                continue;
+            }
+            if let Err(error) = sources {
+                failed += 1;
                 reports.push(json!({ "path": file, "tests": [], "passed": 0, "failed": 1, "error": error }));
                 continue;
             }
@@ -118,6 +144,44 @@ impl Tool for TestTool {
         let duration = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         let data = json!({ "files": reports, "passed": passed, "failed": failed, "durationMs": duration });
         Ok(data.into())
+    }
+}
+
+/// The sources that a test file consists of, or why it is not run.
+type TestSources = Result<BTreeSet<RelativePath>, ToolError>;
+
+impl TestTool {
+    /// The test files that a path means, each with its sources. Of a directory those are left out that the rules do not let
+    /// the caller see, and a test of such a source is not run; a file that was named is the gates' to judge.
+    async fn chosen(
+        &self,
+        invocation: Invocation<'_>,
+        named: &RelativePath,
+    ) -> Result<Vec<(RelativePath, TestSources)>, ToolError> {
+        let tools = &invocation.workspace.tools;
+        let is_directory = tools.entry(named)?.is_some_and(|entry| entry.kind == EntryKind::Directory);
+        let filter = if is_directory { invocation.router.file_filter(invocation).await } else { None };
+        let is_hidden = |path: &RelativePath| {
+            filter.as_ref().is_some_and(|filter| !filter(Root::Tools, path, Access::Read))
+        };
+        let mut chosen = Vec::new();
+        for file in test_files(invocation.visible_tools().await.as_ref(), named)? {
+            if is_hidden(&file) {
+                continue;
+            }
+            let mut sources = self.forge.find_test_sources(tools, &file).await;
+            sources.extend(tested_tool(tools.as_ref(), &file));
+            let sources = match sources.iter().find(|source| is_hidden(source)) {
+                None => Ok(sources),
+                Some(source) => {
+                    let message = format!("a rule has something against `{source}`, which `{file}` needs");
+                    Err(ToolError::new(Code::Policy, message)
+                        .help("name the test file to see which rule it is"))
+                }
+            };
+            chosen.push((file, sources));
+        }
+        Ok(chosen)
     }
 }
 

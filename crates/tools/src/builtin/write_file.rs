@@ -79,10 +79,12 @@ impl Tool for WriteFile {
             despite: &despite,
             agreement: invocation.agreement(),
             point: invocation.point_of_no_return(),
+            visible: invocation.visibility().await,
         };
         if invocation.context.dry_run {
             self.library.check_write(files, &path, &arguments.content, &terms).await?;
-            return preview(files.as_ref(), &path, &arguments.content, self.library.remote());
+            let seen = invocation.visible_tools().await;
+            return preview(seen.as_ref(), &path, &arguments.content, self.library.remote());
         }
         self.library.write(files, &path, arguments.content, terms).await
     }

@@ -5,7 +5,7 @@ mod run;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tgp_contract::{Code, Database, SqlAccess, SqlAnswer, SqlStatement, ToolError};
+use tgp_contract::{Code, Database, SqlAccess, SqlAnswer, SqlClass, SqlStatement, ToolError};
 
 use crate::router::PointOfNoReturn;
 pub(crate) use run::{SqlNotes, SqlRun};
@@ -57,6 +57,15 @@ impl Sql {
         }
     }
 
+    /// What a statement would do, as the database itself says; `None` when it cannot.
+    pub(crate) async fn inspect(&self, sql: &str) -> Option<SqlClass> {
+        match self {
+            Self::Absent => None,
+            Self::Each(database) => database.inspect(sql).await,
+            Self::Run(run) => run.inspect(sql).await,
+        }
+    }
+
     /// Runs one statement, and ends its transaction as `end` says; inside a run the run itself does that.
     pub(crate) async fn execute(
         &self,
@@ -68,15 +77,10 @@ impl Sql {
                 .help("this kernel has no database; pass the rows as arguments")),
             Self::Run(run) => run.execute(statement).await,
             Self::Each(database) => {
-                // A question waits for no writer. Should it write after all (a sequence, a lock), that is refused and
-                // has changed nothing, so it is asked once more.
-                if is_question(&statement.sql) {
-                    let answer = alone(database.as_ref(), statement, SqlAccess::ReadOnly, end).await;
-                    if !answer.as_ref().is_err_and(wanted_to_write) {
-                        return answer;
-                    }
-                }
-                alone(database.as_ref(), statement, SqlAccess::ReadWrite, end).await
+                // What was judged as a read is never given the chance to write. It waits for no writer, either.
+                let reads = statement.judged.as_ref().is_some_and(|judged| judged.reads);
+                let access = if reads { SqlAccess::ReadOnly } else { SqlAccess::ReadWrite };
+                alone(database.as_ref(), statement, access, end).await
             }
         }
     }
@@ -108,17 +112,6 @@ async fn alone(
             Err(error)
         }
     }
-}
-
-/// Whether a statement only reads, by its first word.
-fn is_question(sql: &str) -> bool {
-    let word: String = sql.trim_start().chars().take_while(char::is_ascii_alphabetic).collect();
-    word.eq_ignore_ascii_case("select") || word.eq_ignore_ascii_case("values")
-}
-
-/// Whether a statement failed only because its transaction is read-only.
-fn wanted_to_write(error: &ToolError) -> bool {
-    error.details.get("access").and_then(Value::as_str) == Some("read-only")
 }
 
 /// What a call of `exec_sql` answers.

@@ -6,7 +6,7 @@
 use std::sync::{Arc, Mutex as BlockingMutex, PoisonError};
 
 use serde::Serialize;
-use tgp_contract::{Code, Database, SqlAccess, SqlAnswer, SqlStatement, SqlTransaction, ToolError};
+use tgp_contract::{Code, Database, SqlAccess, SqlAnswer, SqlClass, SqlStatement, SqlTransaction, ToolError};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 /// Statements a dry run reports; the others are counted.
@@ -144,6 +144,33 @@ impl SqlRun {
             });
         }
         Ok(level)
+    }
+
+    /// What a statement would do as the next one of this run. Only a transaction knows the tables that it has made, so it
+    /// is asked if there is one; none is opened for the question.
+    pub(super) async fn inspect(&self, sql: &str) -> Option<SqlClass> {
+        let mut level = self.0.level.lock().await;
+        if level.over || level.recover().await.is_err() {
+            return None;
+        }
+        if level.hold.is_some() {
+            level.busy = true;
+            let found = match level.transaction() {
+                Some(transaction) => transaction.inspect(sql).await,
+                None => None,
+            };
+            level.busy = false;
+            return found;
+        }
+        match &self.0.source {
+            Source::Outer(outer) => Box::pin(outer.inspect(sql)).await,
+            Source::Database(database) => {
+                let found = database.inspect(sql).await;
+                // A run's transaction may write, so on a server nothing in it is certain to be a read.
+                let certain = database.dialect() == super::EMBEDDED;
+                found.map(|found| SqlClass { reads: found.reads && certain, ..found })
+            }
+        }
     }
 
     pub(super) async fn execute(&self, statement: &SqlStatement) -> Result<SqlAnswer, ToolError> {

@@ -2,6 +2,7 @@
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
+use std::sync::Arc;
 
 use nix::fcntl::{OFlag, openat};
 use nix::sys::stat::{Mode, mkdirat};
@@ -26,7 +27,7 @@ impl ProjectFiles {
                 return Err(FsError::Security { path: change.path().to_string(), reason }.into());
             }
             batch.push(match change {
-                Change::Write { content, .. } => Change::Write { path, content: content.clone() },
+                Change::Write { content, .. } => Change::Write { path, content: Arc::clone(content) },
                 Change::Remove { .. } => Change::Remove { path },
             });
         }
@@ -42,10 +43,11 @@ impl ProjectFiles {
         self.ground.directories.make(&host).map_err(|error| self.as_named(error, path))
     }
 
-    /// Lets whoever may read a file execute it as well.
-    pub(crate) fn make_executable(&self, path: &RelativePath) -> Result<(), FsError> {
+    /// Lets whoever may read a file execute it as well, or nobody any more.
+    pub(crate) fn set_executable(&self, path: &RelativePath, executable: bool) -> Result<(), FsError> {
         let host = self.within(path)?;
-        self.ground.directories.make_executable(&host).map_err(|error| self.as_named(error, path))
+        let set = self.ground.directories.set_executable(&host, executable);
+        set.map_err(|error| self.as_named(error, path))
     }
 }
 
@@ -60,7 +62,7 @@ impl Directories {
     }
 
     /// By a handle that was opened without following a link: what stands there now is what is changed.
-    fn make_executable(&self, path: &RelativePath) -> Result<(), FsError> {
+    fn set_executable(&self, path: &RelativePath, executable: bool) -> Result<(), FsError> {
         let Some(name) = path.name() else { return Ok(()) };
         let parent = self.handle(&path.parent())?;
         let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
@@ -70,7 +72,8 @@ impl Directories {
         let metadata = file.metadata().map_err(failed)?;
         if metadata.is_file() {
             let mode = metadata.permissions().mode();
-            file.set_permissions(Permissions::from_mode(mode | (mode & 0o444) >> 2)).map_err(failed)?;
+            let mode = if executable { mode | (mode & 0o444) >> 2 } else { mode & !0o111 };
+            file.set_permissions(Permissions::from_mode(mode)).map_err(failed)?;
         }
         Ok(())
     }

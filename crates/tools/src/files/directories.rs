@@ -14,7 +14,7 @@ use nix::unistd::{UnlinkatFlags, unlinkat};
 use tgp_contract::{Entry, EntryKind, FsError, RelativePath};
 
 /// Entries of one directory; a larger one is a store of data, and no place to look around in.
-const MAX_CHILDREN: usize = 100_000;
+const MAX_CHILDREN: usize = 500_000;
 /// Begins the names under which the disk file system stages its writes.
 pub(super) const TEMPORARY_PREFIX: &str = ".tgp-tmp-";
 const DIRECTORY: OFlag =

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tgp_contract::{Change, Entry, FileSystem, FsError, LastWord, RelativePath, Root};
+use tgp_contract::{Change, Entry, FileSystem, FsError, LastWord, RelativePath, Root, chronicled};
 
 use super::is_protected;
 
@@ -23,8 +23,9 @@ impl Guarded {
     }
 
     fn is_out_of_reach(&self, path: &RelativePath) -> bool {
-        path.parts().any(|part| HIDDEN.iter().any(|hidden| part.eq_ignore_ascii_case(hidden)))
+        is_hidden_name(path)
             || is_protected(Root::Project, path)
+            || chronicled(path).is_some_and(|file| is_protected(Root::Project, &file))
             || self.kept.iter().any(|kept| is_at_or_below(path, kept))
     }
 
@@ -36,6 +37,11 @@ impl Guarded {
         }
         Ok(())
     }
+}
+
+/// Whether a path has a name that is hidden at any depth.
+pub(super) fn is_hidden_name(path: &RelativePath) -> bool {
+    path.parts().any(|part| HIDDEN.iter().any(|hidden| part.eq_ignore_ascii_case(hidden)))
 }
 
 /// Compared without case, because some disks do.

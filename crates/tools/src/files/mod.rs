@@ -3,11 +3,13 @@
 mod batch;
 mod diff;
 mod directories;
+mod growth;
 mod guarded;
 mod mounts;
 mod patch;
 mod project;
 mod protected;
+mod seen;
 mod walk;
 
 use std::collections::BTreeMap;
@@ -15,23 +17,27 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use tgp_contract::{
-    Access, Change, Database, Entry, EntryKind, FileEffect, FileFilter, FileSystem, RelativePath, Root,
-    canonical,
+    Access, CallContext, Change, Database, Entry, EntryKind, FileEffect, FileFilter, FileSystem,
+    RelativePath, Root, ToolError, Visibility, canonical, counted_session,
 };
 use tgp_vfs::{DiskFs, DiskOptions, Limits, OpenError, OverlayFs};
 
 use crate::database::Sql;
-pub(crate) use diff::difference;
+pub use diff::unified_diff;
+pub(crate) use diff::{Difference, difference, difference_with_mode};
 use directories::Directories;
+pub(crate) use growth::Growth;
+use growth::SessionFiles;
 pub use guarded::Guarded;
 pub(crate) use mounts::Mounts;
 pub(crate) use patch::{Replacement, patch};
 pub(crate) use project::{Changed, Ground, ProjectFiles};
 pub(crate) use protected::{is_protected, is_write_protected};
-pub(crate) use walk::{Flow, Ignored, Walk};
+pub(crate) use seen::Seen;
+pub(crate) use walk::{Coverage, Flow, Ignored, Walk};
 
 /// The largest file of the project that a call reads or writes: it is held in memory as a whole.
-const MAX_HOST_FILE_BYTES: u64 = 64 << 20;
+pub(crate) const MAX_HOST_FILE_BYTES: u64 = 64 << 20;
 
 /// The files and the database of one kernel, or of one run on top of it.
 #[derive(Clone)]
@@ -49,8 +55,12 @@ pub struct Workspace {
     /// True for a run's own view, whose writes wait for the run's end.
     pub(crate) overlaid: bool,
     pub(crate) ground: Arc<Ground>,
+    /// How many files each session has added.
+    sessions: Arc<SessionFiles>,
     /// What the gates let a call see, where they do not let it see everything.
     pub(crate) filter: Option<FileFilter>,
+    /// What every call may see: the same filter for the life of the kernel.
+    reach: FileFilter,
     /// What runs have written and not committed yet, the outermost first.
     overlays: Vec<Arc<OverlayFs>>,
 }
@@ -131,18 +141,26 @@ impl Workspace {
         );
         let tree = Directories::open(&root)
             .map_err(|source| WorkspaceError::Directory { path: root.clone(), source })?;
-        let ground =
-            Ground { disk: Arc::clone(&disk), directories: tree, sealed, hidden, turn: Mutex::default() };
+        let ground = Arc::new(Ground {
+            disk: Arc::clone(&disk),
+            directories: tree,
+            sealed,
+            hidden,
+            turn: Mutex::default(),
+        });
+        let place = below(project)?;
         Ok(Self {
+            reach: within_reach(Arc::clone(&ground), place.clone()),
             tools: Arc::new(Guarded::new(Arc::new(open(tool_root)?), Vec::new())),
             host: Arc::new(Guarded::new(disk, kept)),
-            project: below(project)?,
+            project: place,
             allowed: directories.iter().map(|directory| below(directory)).collect::<Result<_, _>>()?,
             upward: if block_upward_traversal { UpwardTraversal::Blocked } else { UpwardTraversal::Allowed },
             sql: Sql::Absent,
             overlaid: false,
             filter: None,
-            ground: Arc::new(ground),
+            sessions: Arc::default(),
+            ground,
             overlays: Vec::new(),
         })
     }
@@ -151,6 +169,20 @@ impl Workspace {
     #[must_use]
     pub fn with_database(self, database: Arc<dyn Database>) -> Self {
         Self { sql: Sql::Each(database), ..self }
+    }
+
+    /// The same with another number of files that a session may add.
+    #[must_use]
+    pub fn with_session_files(self, limit: u64) -> Self {
+        Self { sessions: Arc::new(SessionFiles::new(limit)), ..self }
+    }
+
+    /// Counts files and directories that a call of a session is about to add and remove. What is not kept is given back.
+    ///
+    /// # Errors
+    /// `ESECURITY` when the session may not add that many.
+    pub(crate) fn grow(&self, context: &CallContext, added: u64, removed: u64) -> Result<Growth, ToolError> {
+        SessionFiles::grow(&self.sessions, counted_session(&context.session), added, removed)
     }
 
     /// The directories that forged tools may write to, as [`Root::Host`] names them.
@@ -215,11 +247,34 @@ impl Workspace {
         Self { filter, ..self.clone() }
     }
 
+    /// What a call with this filter may see.
+    pub(crate) fn visibility(&self, filter: Option<FileFilter>) -> Visibility {
+        Visibility::new(Some(Arc::clone(&self.reach)), filter)
+    }
+
+    /// The tool repository without what a call may not see of it.
+    pub(crate) fn tools_seen_by(&self, visible: Visibility) -> Arc<dyn FileSystem> {
+        Arc::new(Seen::new(Arc::clone(&self.tools), Root::Tools, visible))
+    }
+
     /// Whether a file of `host` may be seen.
     pub(crate) fn shows(&self, path: &RelativePath) -> bool {
         let (root, path) = self.name_of(path);
         self.filter.as_ref().is_none_or(|filter| filter(root, &path, Access::Read))
     }
+}
+
+/// What no call may see, whoever makes it: what is protected, and in the project the tool root besides.
+fn within_reach(ground: Arc<Ground>, project: RelativePath) -> FileFilter {
+    Arc::new(move |root, path, _| match root {
+        Root::Project => {
+            let host = if path.is_root() { Ok(project.clone()) } else { project.join(path.as_str()) };
+            host.is_ok_and(|host| !ground.is_hidden(&host, path))
+        }
+        Root::Tools => !guarded::is_hidden_name(path) && !is_protected(root, path),
+        // Which directories of the host may be seen is in the rules' table alone; the names are the same everywhere.
+        Root::Host => !is_protected(Root::Project, path),
+    })
 }
 
 /// Whether a listing shows an entry: files, but not those that only keep an empty directory in git.

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use tgp_contract::{Access, Code, Entry, FileSystem, FsError, RelativePath, Root, ToolError};
+use tgp_contract::{Access, Code, Entry, FileSystem, FsError, RelativePath, Root, ToolError, Visibility};
 use tgp_vfs::MemoryFs;
 
-use crate::memory::TOOLS_DIRECTORY;
+use crate::memory::{META_FILE, TOOLS_DIRECTORY, shown_index};
 
 use super::{UpwardTraversal, Workspace, is_listed};
 
@@ -56,7 +56,14 @@ impl Mounts {
         let read = match self.place(text)? {
             Place::Root(path) => {
                 self.must_be_shown(Root::Tools, &path)?;
-                self.workspace.tools.read_text(&path)
+                let text = self.workspace.tools.read_text(&path);
+                match (&self.workspace.filter, path.as_str()) {
+                    // The index names every tool; a tool that may not be seen is not in it.
+                    (Some(filter), META_FILE) => {
+                        return shown_index(text?, &Visibility::new(None, Some(Arc::clone(filter))));
+                    }
+                    _ => text,
+                }
             }
             Place::Host(path) => {
                 let (root, name) = self.workspace.name_of(&path);
@@ -120,6 +127,15 @@ impl Mounts {
             Place::Host(path) => (self.workspace.host.list(path), path.clone()),
             Place::Scratch(path) => (self.scratch.list(path), path.clone()),
         };
+        // What may not be seen is as if it were not there, whatever it is.
+        let filter = self.workspace.filter.as_ref();
+        let is_hidden = !directory.is_root()
+            && match &place {
+                Place::Root(path) => filter.is_some_and(|filter| !filter(Root::Tools, path, Access::Read)),
+                Place::Host(path) => !self.workspace.shows(path),
+                Place::Scratch(_) => false,
+            };
+        let entries = if is_hidden { Err(FsError::NotFound(directory.clone())) } else { entries };
         let entries = match entries {
             // A directory that a tool may write to but nobody has made yet is empty.
             Err(FsError::NotFound(missing)) if missing == directory => Vec::new(),

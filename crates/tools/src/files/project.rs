@@ -1,9 +1,11 @@
 //! The project as its tools see it: nothing protected, no link followed, and a run's own writes included.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tgp_contract::{Access, Change, Entry, EntryKind, FileFilter, FileSystem, FsError, RelativePath, Root};
+use tgp_contract::{
+    Access, Change, Entry, EntryKind, FileFilter, FileSystem, FsError, RelativePath, Root, chronicled,
+};
 
 use super::directories::{Directories, TEMPORARY_PREFIX};
 use super::guarded::is_at_or_below;
@@ -27,6 +29,14 @@ impl Ground {
     pub(crate) fn turn(&self) -> MutexGuard<'_, ()> {
         self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// Whether no call sees a file: `path` of the project, which stands at `host`.
+    pub(super) fn is_hidden(&self, host: &RelativePath, path: &RelativePath) -> bool {
+        is_protected(Root::Project, path)
+            || chronicled(path).is_some_and(|file| is_protected(Root::Project, &file))
+            || path.parts().any(|part| part.starts_with(TEMPORARY_PREFIX))
+            || self.hidden.iter().any(|hidden| is_at_or_below(host, hidden))
+    }
 }
 
 /// See the module's documentation. Paths are relative to the project.
@@ -45,7 +55,7 @@ pub(crate) struct ProjectFiles {
 /// What a change left behind.
 pub(crate) struct Changed {
     pub(crate) before: Option<Vec<u8>>,
-    pub(crate) after: Option<Vec<u8>>,
+    pub(crate) after: Option<Arc<[u8]>>,
 }
 
 impl ProjectFiles {
@@ -65,9 +75,7 @@ impl ProjectFiles {
     }
 
     fn is_hidden(&self, host: &RelativePath, path: &RelativePath) -> bool {
-        is_protected(Root::Project, path)
-            || path.parts().any(|part| part.starts_with(TEMPORARY_PREFIX))
-            || self.ground.hidden.iter().any(|hidden| is_at_or_below(host, hidden))
+        self.ground.is_hidden(host, path)
     }
 
     pub(super) fn is_sealed(&self, host: &RelativePath) -> bool {
@@ -82,12 +90,18 @@ impl ProjectFiles {
     /// The exact bytes of a file.
     pub(crate) fn read(&self, path: &RelativePath) -> Result<Vec<u8>, FsError> {
         let host = self.within(path)?;
+        if !self.shows(path) {
+            return Err(FsError::NotFound(path.clone()));
+        }
         self.reader(&host).read(&host).map_err(|error| self.as_named(error, path))
     }
 
     /// What stands at `path`, without following links.
     pub(crate) fn entry(&self, path: &RelativePath) -> Result<Option<Entry>, FsError> {
         let host = self.within(path)?;
+        if !path.is_root() && !self.shows(path) {
+            return Ok(None);
+        }
         let entry = self.reader(&host).entry(&host).map_err(|error| self.as_named(error, path))?;
         Ok(entry.map(|entry| Entry { path: path.clone(), ..entry }))
     }
@@ -95,6 +109,9 @@ impl ProjectFiles {
     /// What stands in one directory, in no order and without what is out of reach.
     pub(crate) fn children(&self, directory: &RelativePath) -> Result<Vec<Entry>, FsError> {
         let host = self.within(directory)?;
+        if !directory.is_root() && !self.shows(directory) {
+            return Err(FsError::NotFound(directory.clone()));
+        }
         let pending = self.pending_in(&host);
         let on_disk = match self.ground.directories.children(&host) {
             // A run has made it, and nobody else has.
@@ -147,7 +164,7 @@ impl ProjectFiles {
         let _turn = self.ground.turn();
         let changed = self.decided(path, decide)?;
         let change = match &changed.after {
-            Some(content) => Change::Write { path: host, content: content.clone() },
+            Some(content) => Change::Write { path: host, content: Arc::clone(content) },
             None => Change::Remove { path: host },
         };
         self.host.apply(&[change]).map_err(|error| self.as_named(error, path))?;
@@ -170,8 +187,24 @@ impl ProjectFiles {
             Err(FsError::NotFound(_)) => None,
             Err(error) => return Err(error.into()),
         };
-        let after = decide(before.as_deref())?;
+        let after = decide(before.as_deref())?.map(Arc::from);
         Ok(Changed { before, after })
+    }
+
+    /// How many entries these new files and directories bring, with the directories on the way that are made for them.
+    pub(crate) fn new_entries<'p>(&self, paths: impl IntoIterator<Item = &'p RelativePath>) -> u64 {
+        let mut new: BTreeSet<RelativePath> = BTreeSet::new();
+        for path in paths {
+            let mut path = path.clone();
+            // The path itself is new; those above it are until one is there.
+            while !path.is_root() && new.insert(path.clone()) {
+                path = path.parent();
+                if !matches!(self.entry(&path), Ok(None)) {
+                    break;
+                }
+            }
+        }
+        new.len() as u64
     }
 
     /// Removes a directory that is empty; answers whether it was.

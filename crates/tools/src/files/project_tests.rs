@@ -33,7 +33,7 @@ fn walked(files: &ProjectFiles) -> Vec<String> {
             Flow::On
         })
         .unwrap();
-    assert!(complete);
+    assert_eq!(complete, super::super::Coverage::Whole);
     seen
 }
 

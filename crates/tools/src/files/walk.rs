@@ -10,7 +10,7 @@ use tgp_contract::{Entry, EntryKind, FsError, RelativePath};
 use super::ProjectFiles;
 
 /// Entries one walk looks at; a project with more is walked in part, and that is said.
-const MAX_ENTRIES: usize = 200_000;
+const MAX_ENTRIES: usize = 1_000_000;
 /// Names below each other that a walk follows, as deep as the disk file system writes.
 const MAX_DEPTH: usize = 64;
 /// Rules of one ignore file that count.
@@ -33,6 +33,22 @@ pub(crate) enum Flow {
     Stop,
 }
 
+/// How much of what it should see a walk has seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Coverage {
+    Whole,
+    /// Directories were left out that cannot be read.
+    Unreadable,
+    /// A bound was reached, or somebody ended it. A check that depends on the walk must not take it for a whole one.
+    Cut,
+}
+
+impl Coverage {
+    pub(crate) fn is_whole(self) -> bool {
+        self == Self::Whole
+    }
+}
+
 /// How to walk.
 pub(crate) struct Walk<'a> {
     pub(crate) files: &'a ProjectFiles,
@@ -52,12 +68,12 @@ struct Rules {
 
 impl Walk<'_> {
     /// Visits everything below `start`: files in the order of their paths, a directory before what it holds. Answers
-    /// whether the walk saw everything that it was to see.
+    /// how much of it the walk saw.
     pub(crate) fn each(
         &self,
         start: &RelativePath,
         visit: &mut dyn FnMut(&Entry) -> Flow,
-    ) -> Result<bool, FsError> {
+    ) -> Result<Coverage, FsError> {
         let mut rules = Rules::default();
         if self.ignored == Ignored::Skipped {
             let depth = start.parts().count();
@@ -65,9 +81,9 @@ impl Walk<'_> {
                 rules.enter(self.files, &(0..level).fold(start.clone(), |path, _| path.parent()));
             }
         }
-        let mut state = State { seen: 0, complete: true };
+        let mut state = State { seen: 0, coverage: Coverage::Whole };
         self.descend(start, 1, &mut rules, &mut state, visit)?;
-        Ok(state.complete)
+        Ok(state.coverage)
     }
 
     fn descend(
@@ -79,7 +95,7 @@ impl Walk<'_> {
         visit: &mut dyn FnMut(&Entry) -> Flow,
     ) -> Result<Flow, FsError> {
         if (self.is_due)() {
-            state.complete = false;
+            state.coverage = Coverage::Cut;
             return Ok(Flow::Stop);
         }
         let mut entries = match self.files.children(directory) {
@@ -87,8 +103,10 @@ impl Walk<'_> {
             Err(FsError::NotFound(_) | FsError::NotDirectory(_) | FsError::Security { .. }) if level > 1 => {
                 return Ok(Flow::On);
             }
-            Err(FsError::Io { .. }) if level > 1 => {
-                state.complete = false;
+            Err(FsError::Io { source, .. }) if level > 1 => {
+                let denied = source.kind() == std::io::ErrorKind::PermissionDenied;
+                let coverage = if denied { Coverage::Unreadable } else { Coverage::Cut };
+                state.coverage = state.coverage.max(coverage);
                 return Ok(Flow::On);
             }
             other => other?,
@@ -121,18 +139,18 @@ impl Walk<'_> {
             }
             state.seen += 1;
             if state.seen > MAX_ENTRIES {
-                state.complete = false;
+                state.coverage = Coverage::Cut;
                 return Ok(Flow::Stop);
             }
             if visit(&entry) == Flow::Stop {
-                state.complete = false;
+                state.coverage = Coverage::Cut;
                 return Ok(Flow::Stop);
             }
             if !is_directory || level >= self.depth {
                 continue;
             }
             if level >= MAX_DEPTH {
-                state.complete = false;
+                state.coverage = Coverage::Cut;
                 continue;
             }
             if self.descend(&entry.path, level + 1, rules, state, visit)? == Flow::Stop {
@@ -149,7 +167,7 @@ fn is_ignore_file(path: &RelativePath) -> bool {
 
 struct State {
     seen: usize,
-    complete: bool,
+    coverage: Coverage,
 }
 
 fn sort_key(entry: &Entry) -> impl Iterator<Item = u8> + '_ {

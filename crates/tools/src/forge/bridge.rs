@@ -2,16 +2,17 @@
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex as BlockingMutex, PoisonError};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
-use tgp_contract::{Actor, CallContext, Code, Consent, RelativePath, ToolCall, ToolError, Witness};
+use tgp_contract::{Actor, CallContext, Code, RelativePath, ToolCall, ToolError};
 use tgp_sandbox::Bridge;
 use tokio::sync::{Mutex, Semaphore};
 
 use crate::Workspace;
 use crate::files::Mounts;
-use crate::router::{Invocation, Router};
+use crate::router::{Invocation, OuterCall, Router};
 
 /// How many tools one run may have running at a time; those may run one each. Every one is a process with a heap of
 /// its own, so a tool that starts a thousand must not have them all at once.
@@ -25,7 +26,9 @@ pub(super) struct ToolBridge {
     context: CallContext,
     call_id: String,
     router: Arc<Router>,
-    witness: Option<Witness>,
+    outer: OuterCall,
+    /// How long the call had waited for approvals before it ran.
+    waited_before: Duration,
     running: Semaphore,
     /// The codes this bridge has really answered with.
     answered: BlockingMutex<BTreeSet<Code>>,
@@ -33,6 +36,7 @@ pub(super) struct ToolBridge {
 
 impl ToolBridge {
     pub(super) fn new(tool: RelativePath, workspace: Workspace, invocation: Invocation<'_>) -> Self {
+        let outer = invocation.as_outer();
         Self {
             tool,
             mounts: Arc::new(Mutex::new(Mounts::new(workspace.clone()))),
@@ -40,7 +44,8 @@ impl ToolBridge {
             context: invocation.context.clone(),
             call_id: invocation.call.id.to_owned(),
             router: Arc::clone(invocation.router),
-            witness: invocation.witness(),
+            waited_before: outer.waited(),
+            outer,
             running: Semaphore::new(if invocation.context.depth == 0 { PARALLEL_TOOLS } else { 1 }),
             answered: BlockingMutex::default(),
         }
@@ -56,14 +61,12 @@ impl ToolBridge {
         let call = ToolCall { id: format!("{}/{tool}", self.call_id), tool: tool.to_owned(), arguments };
         let context = CallContext {
             actor: Actor::Tool(self.tool.clone()),
-            // Whoever agreed to run the outer tool agreed to what it does.
-            consent: Consent::Given,
+            // Whoever agreed to run the outer tool agreed to what no rule asks about.
+            consent: self.context.consent.for_inner_calls(),
             depth: self.context.depth + 1,
             ..self.context.clone()
         };
-        Box::pin(self.router.call_within(call, context, &self.workspace, self.witness.clone()))
-            .await
-            .into_result()
+        Box::pin(self.router.call_within(call, context, &self.workspace, &self.outer)).await.into_result()
     }
 
     /// Work on files, one piece after the other in the order of the calls, and off the threads that serve others.
@@ -121,6 +124,10 @@ impl Bridge for ToolBridge {
             self.answered.lock().unwrap_or_else(PoisonError::into_inner).insert(error.code);
         }
         result
+    }
+
+    fn waited(&self) -> Duration {
+        self.outer.waited().saturating_sub(self.waited_before)
     }
 }
 

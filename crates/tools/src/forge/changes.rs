@@ -8,7 +8,7 @@ use tgp_contract::{
 
 use super::run_end::LastLook;
 use crate::Workspace;
-use crate::files::difference;
+use crate::files::{Growth, difference};
 use crate::router::{Agreement, Invocation, Preview, ShownChange};
 
 /// A file that a run has changed, with what stood there before.
@@ -18,6 +18,8 @@ pub(crate) struct RunChange {
     pub(crate) before: Option<String>,
     /// SHA-256 of the difference.
     pub(crate) diff: String,
+    /// Whether it changes what runs later.
+    pub(crate) runs_later: bool,
 }
 
 /// What a run wrote is judged as if its caller had written it.
@@ -36,8 +38,17 @@ pub(super) async fn judge(
             Target::File { root, path, access }
         })
         .collect();
+    let later: Vec<Target> = targets
+        .iter()
+        .zip(changes)
+        .filter(|(_, found)| found.runs_later)
+        .map(|(target, _)| target.clone())
+        .collect();
     let show = || {
-        let changes: Vec<Change> = changes.iter().map(|found| found.change.clone()).collect();
+        // What runs later comes first: of the others there may be more than a preview has room for.
+        let (first, rest): (Vec<&RunChange>, Vec<&RunChange>) =
+            changes.iter().partition(|found| found.runs_later);
+        let changes: Vec<Change> = first.iter().chain(&rest).map(|found| found.change.clone()).collect();
         let workspace = invocation.workspace.clone();
         async move {
             tokio::task::spawn_blocking(move || shown(&changes, &workspace)).await.unwrap_or_else(|_| {
@@ -52,27 +63,36 @@ pub(super) async fn judge(
         let proposed = named.filter(|((root, _), _)| *root == Root::Project);
         proposed
             .map(|((_, path), change)| match change {
-                Change::Write { content, .. } => Change::Write { path, content: content.clone() },
+                Change::Write { content, .. } => Change::Write { path, content: Arc::clone(content) },
                 Change::Remove { .. } => Change::Remove { path },
             })
             .collect()
     };
-    invocation.router.judge_changes(invocation, &targets, propose, show).await
+    invocation.router.judge_changes(invocation, &targets, &later, propose, show).await
+}
+
+/// Counts the files that a run adds and removes for its session.
+pub(super) fn grow(invocation: Invocation<'_>, changes: &[RunChange]) -> Result<Growth, ToolError> {
+    let workspace = invocation.workspace;
+    let is_new = |found: &&RunChange| found.before.is_none() && found.change.content().is_some();
+    let is_gone = |found: &&RunChange| found.before.is_some() && found.change.content().is_none();
+    let new: Vec<RelativePath> =
+        changes.iter().filter(is_new).map(|found| workspace.name_of(found.change.path()).1).collect();
+    let added = workspace.project_files().new_entries(&new);
+    workspace.grow(invocation.context, added, changes.iter().filter(is_gone).count() as u64)
 }
 
 /// The differences that a run would make now.
 fn shown(changes: &[Change], workspace: &Workspace) -> Result<Preview, ToolError> {
-    let mut standing = Vec::with_capacity(changes.len());
-    for change in changes {
-        standing.push((workspace.name_of(change.path()), content(workspace.host.as_ref(), change.path())?));
-    }
-    Ok(Preview::of_changes(changes.iter().zip(&standing).map(|(change, ((root, path), before))| {
+    Preview::of_changes(changes.iter().map(|change| {
+        let (root, path) = workspace.name_of(change.path());
+        let before = content(workspace.host.as_ref(), change.path())?.map(Arc::from);
         let after = match change {
-            Change::Write { content, .. } => Some(content.as_slice()),
+            Change::Write { content, .. } => Some(Arc::clone(content)),
             Change::Remove { .. } => None,
         };
-        ShownChange { root: *root, path, before: before.as_deref(), after }
-    })))
+        Ok(ShownChange { root, path, before, after, executable: None })
+    }))
 }
 
 /// Looks, where nobody else writes, whether the files are as they were when somebody agreed to change them.
@@ -107,14 +127,12 @@ pub(super) fn with_past(changes: Vec<Change>, workspace: &Workspace) -> Result<V
         .into_iter()
         .map(|change| {
             let before = content(workspace.host.as_ref(), change.path())?;
-            let after = match &change {
-                Change::Write { content, .. } => Some(content.as_slice()),
-                Change::Remove { .. } => None,
-            };
+            let after = change.content();
             let (_, name) = workspace.name_of(change.path());
+            let runs_later = tgp_policy::runs_later(&name, before.as_deref(), after);
             let shown = difference(name.as_str(), before.as_deref(), after);
             let diff = canonical::sha256_hex(shown.text.as_bytes());
-            Ok(RunChange { before: before.as_deref().map(canonical::sha256_hex), diff, change })
+            Ok(RunChange { before: before.as_deref().map(canonical::sha256_hex), diff, runs_later, change })
         })
         .collect()
 }

@@ -9,6 +9,7 @@ mod frontend;
 mod predicate;
 mod program;
 mod run_end;
+mod sources;
 mod testing;
 mod types;
 
@@ -29,12 +30,15 @@ use crate::database::{SqlNotes, SqlRun};
 use crate::router::Invocation;
 pub use cache::BytecodeCache;
 pub(crate) use changes::RunChange;
-use changes::{judge, last_look, with_past};
+use changes::{grow, judge, last_look, with_past};
 pub use frontend::ForgeFrontend;
 use frontend::{FrontendAnswer, FrontendRequest};
 pub(crate) use predicate::Predicate;
 use program::{Prepared, prepare};
 use run_end::RunEnd;
+use sources::Sources;
+pub(crate) use sources::as_targets;
+pub(crate) use testing::tested_tool;
 pub use testing::{TestFailure, TestReport, TestResult};
 use types::TypeChecker;
 pub use types::native_type_checker;
@@ -149,27 +153,28 @@ impl Forge {
     ///
     /// # Errors
     /// When the file cannot be read or no worker can be had; findings are no errors.
-    pub async fn check(
+    pub(crate) async fn check(
         &self,
-        tools: &Arc<dyn FileSystem>,
+        invocation: Invocation<'_>,
         path: &RelativePath,
     ) -> Result<CheckReport, ToolError> {
+        let tools = &invocation.visible_tools().await;
         let unit = Unit { id: path.to_string(), source: tools.read_text(path)?, role: Role::Tool };
         let options = CheckOptions { allowed_imports: self.options.allowed_imports.clone() };
         let mut findings = self.findings(unit.clone(), options).await?;
         let broken =
             |findings: &[Finding]| findings.iter().any(|finding| finding.severity == Severity::Error);
         if !broken(&findings)
-            && let Err(error) = self.program(tools, path).await
+            && let Err(error) = self.judged_program(invocation, path).await
         {
-            if error.code == Code::Internal {
+            if matches!(error.code, Code::Internal | Code::Conflict | Code::Policy) {
                 return Err(error);
             }
             findings.push(failure::import_finding(&unit.id, &error));
         }
         let unparsed = findings.iter().any(|finding| finding.rule == "syntax");
         let mut checked = TypeCheck::Skipped;
-        if !unparsed && let Some(found) = self.types.check(&unit).await? {
+        if !unparsed && let Some(found) = self.types.check(&unit, tools).await? {
             // What a rule has said of a place already is said once.
             let said: Vec<Place> = findings.iter().map(|finding| finding.place.clone()).collect();
             findings.extend(found.into_iter().filter(|finding| !said.contains(&finding.place)));
@@ -197,16 +202,29 @@ impl Forge {
         &self,
         tools: &Arc<dyn FileSystem>,
         entry: &RelativePath,
+        sources: &mut Sources<'_>,
     ) -> Result<Arc<Prepared>, ToolError> {
-        let known = self.programs().get(entry.as_str()).cloned();
-        if let Some(known) = known
-            && known.is_current(tools.as_ref())
-        {
-            return Ok(known);
-        }
-        let builder = GraphBuilder::new(self.graph_host(tools), entry).map_err(|error| error.0)?;
-        let prepared = Arc::new(prepare(self, builder).await?);
-        self.keep_program(entry.to_string(), &prepared);
+        let builder = || GraphBuilder::new(self.graph_host(tools), entry).map_err(|error| error.0);
+        self.prepared(tools, entry.to_string(), builder, sources).await
+    }
+
+    /// The program of a tool whose sources the gates have judged.
+    async fn judged_program(
+        &self,
+        invocation: Invocation<'_>,
+        entry: &RelativePath,
+    ) -> Result<Arc<Prepared>, ToolError> {
+        let tools = &invocation.workspace.tools;
+        let prepared = match self.program(tools, entry, &mut Sources::Judged(invocation)).await {
+            Ok(prepared) => prepared,
+            Err(error) if matches!(error.code, Code::Policy | Code::Conflict) => return Err(error),
+            // What is said of a tool that is not there suggests others: only those that the caller may see.
+            Err(_) => {
+                let visible = invocation.visible_tools().await;
+                self.program(&visible, entry, &mut Sources::Judged(invocation)).await?
+            }
+        };
+        self.check_packages(invocation, &prepared).await?;
         Ok(prepared)
     }
 
@@ -237,10 +255,10 @@ impl Forge {
     /// When the tool is not there, does not compile or cannot be executed.
     pub(crate) async fn sources(
         &self,
-        tools: &Arc<dyn FileSystem>,
+        invocation: Invocation<'_>,
         path: &RelativePath,
     ) -> Result<Vec<(RelativePath, String)>, ToolError> {
-        let prepared = self.program(tools, path).await?;
+        let prepared = self.judged_program(invocation, path).await?;
         prepared.must_be_runnable(path)?;
         Ok(prepared.sources().to_vec())
     }
@@ -255,7 +273,7 @@ impl Forge {
         path: &RelativePath,
         arguments: Value,
     ) -> Result<Execution, ToolError> {
-        let prepared = self.program(&invocation.workspace.tools, path).await?;
+        let prepared = self.judged_program(invocation, path).await?;
         prepared.must_be_runnable(path)?;
         if let Some(agreement) = invocation.agreement() {
             // What was compiled is what runs, so nothing can change between this look and the run.
@@ -311,8 +329,16 @@ impl Forge {
                 }
                 let statements = end.sql.as_ref().map(SqlRun::notes).unwrap_or_default();
                 if inner || !invocation.context.dry_run {
+                    let growth = match grow(invocation, &changes) {
+                        Ok(growth) => growth,
+                        Err(refused) => {
+                            end.undo().await;
+                            return Err(refused.detail("logs", logs));
+                        }
+                    };
                     let last_look = agreement.map(|agreement| last_look(agreement, invocation, &changes));
                     end.commit(last_look).await?;
+                    growth.keep();
                 } else {
                     end.undo().await;
                 }
@@ -348,7 +374,7 @@ impl Forge {
         let nothing: Arc<dyn FileSystem> = Arc::new(tgp_vfs::MemoryFs::new());
         let entry = unit.id.clone();
         let builder = GraphBuilder::for_unit(self.graph_host(&nothing), unit).map_err(|error| error.0)?;
-        let prepared = prepare(self, builder).await?;
+        let prepared = prepare(self, builder, &mut Sources::Own).await?;
         let named = prepared.environment(&entry);
         let input = RunInput {
             arguments: Value::Null,

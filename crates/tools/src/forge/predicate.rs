@@ -9,6 +9,7 @@ use tgp_contract::{Code, FileSystem, RelativePath, ToolError};
 use tgp_sandbox::{Limits, RunInput, RunOptions};
 
 use super::program::{Prepared, prepare};
+use super::sources::Sources;
 use super::{Forge, ForgeError, bridge, failure};
 
 /// Every call waits for it, so it has less time than a tool.
@@ -38,7 +39,7 @@ impl Forge {
             allowed_imports: vec!["@tgp/std".to_owned()],
         };
         let builder = GraphBuilder::new(host, path).map_err(|error| error.0)?;
-        let prepared = prepare(self, builder).await?;
+        let prepared = prepare(self, builder, &mut Sources::Own).await?;
         prepared.must_be_runnable(path)?;
         Ok(Predicate { prepared })
     }

@@ -1,7 +1,7 @@
 //! A tool's module graph, compiled and linked.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
@@ -12,6 +12,7 @@ use tgp_sandbox::{CompileFailure, ModuleCode, Program};
 
 use super::cache::CachedModule;
 use super::frontend::{FrontendAnswer, FrontendRequest, kind};
+use super::sources::Sources;
 use super::{Forge, ForgeError, failure};
 
 /// A program and what is needed to explain its failures and to know when it is out of date.
@@ -33,6 +34,11 @@ impl Prepared {
             tools.read(path).is_ok_and(|bytes| canonical::sha256_hex(&bytes) == *hash)
         };
         self.tools.iter().all(same) && self.packages.iter().all(|(path, seen)| fingerprint(path) == *seen)
+    }
+
+    /// The files of packages that it consists of.
+    pub(super) fn package_files(&self) -> impl Iterator<Item = &Path> {
+        self.packages.iter().map(|(path, _)| path.as_path())
     }
 
     /// The sources below the tool root, by their hashes.
@@ -77,13 +83,18 @@ fn is_library(id: &str) -> bool {
     ["npm:", "tgp:", "esm:npm:"].iter().any(|prefix| id.starts_with(prefix))
 }
 
-fn fingerprint(path: &std::path::Path) -> Option<(u64, SystemTime)> {
+fn fingerprint(path: &Path) -> Option<(u64, SystemTime)> {
     let metadata = std::fs::metadata(path).ok()?;
     Some((metadata.len(), metadata.modified().ok()?))
 }
 
-/// Compiles everything the builder asks for and links it.
-pub(super) async fn prepare(forge: &Forge, mut builder: GraphBuilder) -> Result<Prepared, ToolError> {
+/// Compiles everything the builder asks for and links it. `sources` is told of every source of the tool root before it is
+/// compiled.
+pub(super) async fn prepare(
+    forge: &Forge,
+    mut builder: GraphBuilder,
+    sources: &mut Sources<'_>,
+) -> Result<Prepared, ToolError> {
     let mut bytecode = BTreeMap::<String, Arc<CachedModule>>::new();
     let mut tools = Vec::new();
     loop {
@@ -95,6 +106,7 @@ pub(super) async fn prepare(forge: &Forge, mut builder: GraphBuilder) -> Result<
             if unit.role == Role::Tool
                 && let Ok(path) = RelativePath::new(&unit.id)
             {
+                sources.meet(&path)?;
                 tools.push((path, canonical::sha256_hex(unit.source.as_bytes())));
             }
             let module = module(forge, unit).await?;

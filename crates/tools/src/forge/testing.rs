@@ -9,8 +9,9 @@ use tgp_compiler::{GraphBuilder, is_test_file, tested_files};
 use tgp_contract::{Code, FileSystem, FsError, Place, RelativePath, ToolError, canonical};
 use tgp_sandbox::{Limits, LogLine, RunInput, RunOptions};
 
-use super::program::{Prepared, prepare};
+use super::program::Prepared;
 use super::run_end::RunEnd;
+use super::sources::Sources;
 use super::{Forge, ForgeError, bridge, failure};
 use crate::router::Invocation;
 
@@ -119,9 +120,9 @@ impl Forge {
                 ToolError::new(Code::Validation, message).help("test files are called `name.test.ts`")
             );
         }
-        let tools = &invocation.workspace.tools;
+        let tools = &invocation.visible_tools().await;
         let mut report = TestReport::new(tools.as_ref(), file)?;
-        match self.test_program(tools, file).await {
+        match self.judged_test(invocation, file).await {
             Ok(prepared) => {
                 report.learn_hashes(&prepared);
                 self.run_tests(invocation, &prepared, &mut report).await?;
@@ -132,22 +133,26 @@ impl Forge {
         Ok(report)
     }
 
-    async fn test_program(
+    /// The program of a test file whose sources the gates have judged.
+    async fn judged_test(
+        &self,
+        invocation: Invocation<'_>,
+        file: &RelativePath,
+    ) -> Result<Arc<Prepared>, ToolError> {
+        let tools = &invocation.workspace.tools;
+        let prepared = self.test_program(tools, file, &mut Sources::Judged(invocation)).await?;
+        self.check_packages(invocation, &prepared).await?;
+        Ok(prepared)
+    }
+
+    pub(super) async fn test_program(
         &self,
         tools: &Arc<dyn FileSystem>,
         file: &RelativePath,
+        sources: &mut Sources<'_>,
     ) -> Result<Arc<Prepared>, ToolError> {
-        let key = format!("test:{file}");
-        let known = self.programs().get(&key).cloned();
-        if let Some(known) = known
-            && known.is_current(tools.as_ref())
-        {
-            return Ok(known);
-        }
-        let builder = GraphBuilder::for_test(self.graph_host(tools), file).map_err(|error| error.0)?;
-        let prepared = Arc::new(prepare(self, builder).await?);
-        self.keep_program(key, &prepared);
-        Ok(prepared)
+        let builder = || GraphBuilder::for_test(self.graph_host(tools), file).map_err(|error| error.0);
+        self.prepared(tools, format!("test:{file}"), builder, sources).await
     }
 
     async fn run_tests(
@@ -158,7 +163,8 @@ impl Forge {
     ) -> Result<(), ToolError> {
         let inner = invocation.workspace.overlaid;
         let _place = if inner { None } else { self.running.acquire().await.ok() };
-        let (workspace, overlay) = invocation.workspace.overlay();
+        // A test reads what its caller may read, as a tool does.
+        let (workspace, overlay) = invocation.filtered_workspace().await.overlay();
         let end = RunEnd { overlay, sql: workspace.sql.run().cloned(), ground: None, point: None };
         let bridge = bridge::ToolBridge::new(report.file.clone(), workspace, invocation);
         let input = RunInput { arguments: json!({}), call_default: true, environment: Vec::new() };
@@ -233,6 +239,14 @@ impl TestReport {
     pub(crate) fn abridge(&mut self) {
         self.tests.clear();
         self.logs = json!([]);
+    }
+}
+
+/// The tool beside a test file, when it is there: a report names its hash.
+pub(crate) fn tested_tool(tools: &dyn FileSystem, file: &RelativePath) -> Option<RelativePath> {
+    match tested(tools, file) {
+        Ok((path, Some(_))) => path,
+        _ => None,
     }
 }
 

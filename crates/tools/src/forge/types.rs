@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tgp_compiler::Unit;
-use tgp_contract::{Code, Finding, Place, Severity, ToolError};
+use tgp_contract::{Code, Entry, EntryKind, FileSystem, Finding, Place, RelativePath, Severity, ToolError};
 use tgp_jail::{FileAccess, PathAccess, Profile, jailed_command};
 use tokio::io::AsyncReadExt;
 
@@ -14,6 +15,17 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 const MAX_OUTPUT_BYTES: u64 = 1024 * 1024;
 /// Declares what a tool finds on its global object; written by `tgp init`.
 const DECLARATIONS: &str = "tgp.d.ts";
+
+/// Endings of files that a module can be, or be typed by.
+const SOURCES: [&str; 9] = ["ts", "tsx", "mts", "cts", "js", "jsx", "mjs", "cjs", "json"];
+/// Sources that a jail is opened for, each by a rule of its own.
+const MAX_SOURCES: usize = 20_000;
+
+/// What the compiler says of a module or a file that is not there, cannot be read, or is there in another form.
+const ABSENT_CODES: [&str; 8] =
+    ["TS2307", "TS2732", "TS2792", "TS5083", "TS6053", "TS6054", "TS6231", "TS7016"];
+/// What is said of all of them.
+const ABSENT: (&str, &str) = ("TS2307", "Cannot find a module or file that is named here.");
 
 /// What tools may do that TypeScript does not know: `return` and `await` at the top of a script.
 const SCRIPT_CODES: [&str; 4] = ["TS1108", "TS1375", "TS1378", "TS1309"];
@@ -32,9 +44,15 @@ impl TypeChecker {
         Self { compiler, project: project.to_owned(), tool_root: tool_root.to_owned() }
     }
 
-    /// The type errors in this tool, or nothing when the project has no native compiler.
-    pub(super) async fn check(&self, unit: &Unit) -> Result<Option<Vec<Finding>>, ToolError> {
+    /// The type errors in this tool, or nothing when the project has no native compiler. `tools` is the tool repository
+    /// as the caller may see it: the compiler reads these files, the packages, and nothing else.
+    pub(super) async fn check(
+        &self,
+        unit: &Unit,
+        tools: &Arc<dyn FileSystem>,
+    ) -> Result<Option<Vec<Finding>>, ToolError> {
         let Some(compiler) = &self.compiler else { return Ok(None) };
+        let sources = self.sources(tools).await?;
         let mut command = Command::new(compiler);
         command
             .args(["--noEmit", "--pretty", "false", "--ignoreConfig", "--strict", "--skipLibCheck"])
@@ -56,15 +74,41 @@ impl TypeChecker {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::null());
-        if self.tool_root.join(DECLARATIONS).is_file() {
+        if sources.iter().any(|source| *source == self.tool_root.join(DECLARATIONS)) {
             command.arg(DECLARATIONS);
         }
-        let output = self.output(command).await?;
+        let output = self.output(command, sources).await?;
         Ok(Some(findings(&output, &unit.id)))
     }
 
-    /// Runs the compiler in a jail where it can read the project and change nothing.
-    async fn output(&self, command: Command) -> Result<String, ToolError> {
+    /// The files of the tool repository that a tool can import and the caller may see.
+    async fn sources(&self, tools: &Arc<dyn FileSystem>) -> Result<Vec<PathBuf>, ToolError> {
+        let (tools, root) = (Arc::clone(tools), self.tool_root.clone());
+        let list = move || -> Result<Vec<PathBuf>, ToolError> {
+            let entries = tools.list(&RelativePath::new("")?)?;
+            let is_source = |entry: &Entry| {
+                let name = entry.path.name().and_then(|name| name.rsplit_once('.'));
+                entry.kind == EntryKind::File && name.is_some_and(|(_, ending)| SOURCES.contains(&ending))
+            };
+            let found: Vec<PathBuf> = entries
+                .iter()
+                .filter(|entry| is_source(entry))
+                .map(|entry| root.join(entry.path.as_str()))
+                .collect();
+            if found.len() > MAX_SOURCES {
+                let message = format!("the tool repository has more than {MAX_SOURCES} sources");
+                return Err(ToolError::new(Code::Budget, message)
+                    .help("remove `typescript` from the project to check without types"));
+            }
+            Ok(found)
+        };
+        let broken = || ToolError::new(Code::Internal, "internal error: background task panicked");
+        tokio::task::spawn_blocking(list).await.unwrap_or_else(|_| Err(broken()))
+    }
+
+    /// Runs the compiler in a jail where it can read the packages and these sources, and change nothing. Of the rest of
+    /// the project it reads no file.
+    async fn output(&self, command: Command, sources: Vec<PathBuf>) -> Result<String, ToolError> {
         let failed = |reason: String| {
             ToolError::new(Code::Internal, format!("the TypeScript compiler failed: {reason}"))
                 .help("remove `typescript` from the project to check without types")
@@ -73,8 +117,10 @@ impl TypeChecker {
         if let FileAccess::Paths(rules) = &mut profile.files {
             rules.retain(|rule| rule.access != PathAccess::ReadWrite || rule.path != self.project);
         }
-        let mut profile =
-            profile.allow(&self.project, PathAccess::ReadExecute).allow(&self.tool_root, PathAccess::Read);
+        // A file that has vanished meanwhile cannot be granted, and need not be.
+        for source in sources.into_iter().filter(|source| source.is_file()) {
+            profile = profile.allow(source, PathAccess::Read);
+        }
         // Package managers link: what stands in node_modules may lie outside the project.
         let packages = self.project.join("node_modules").canonicalize().ok();
         let compiler = self.compiler.as_ref().and_then(|path| path.canonicalize().ok());
@@ -127,6 +173,8 @@ fn finding(line: &str, id: &str) -> Option<Finding> {
     if SCRIPT_CODES.contains(&code) || (code == "TS2307" && message.contains("'/lib/")) {
         return None;
     }
+    // Whether a file is missing or may not be read is the same to whoever may not read it.
+    let (code, message) = if ABSENT_CODES.contains(&code) { ABSENT } else { (code, message) };
     let place = Place { file: id.to_owned(), line: line.parse().ok()?, column: column.parse().ok()? };
     Some(Finding {
         end: place.clone(),

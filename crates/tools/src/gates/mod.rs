@@ -1,12 +1,14 @@
 //! The gates of the router: where the work stands, what the rules say, and what a token leaves of it.
 
 mod extension;
+mod histories;
 mod policy;
 mod rules;
 mod state;
 mod token;
 
-pub use policy::{ListedRule, PastCalls, PolicyGate, RuleListing, TddView};
-pub use rules::RuleFiles;
+pub use histories::{PastCalls, PastRange};
+pub use policy::{ListedRule, PolicyGate, RuleListing, TddView};
+pub use rules::{ForeignRules, RuleFiles, RuleTrust};
 pub use state::StateGate;
 pub use token::{TokenGate, Tokens};

@@ -7,23 +7,25 @@ use async_trait::async_trait;
 use serde::Serialize;
 use serde_json::{Value, json};
 use tgp_contract::{
-    Access, CallRecord, Code, Effect, FileFilter, Gate, GateRequest, Place, Stage, Target, TddMode, TddState,
-    ToolError, Verdict,
+    Access, CallRecord, Code, Effect, FileFilter, Gate, GateRequest, Place, RelativePath, Root, Stage,
+    Target, TddMode, TddState, ToolError, Verdict,
 };
 use tgp_policy::{
     Decision, Explanation, Outcome, PastCall, Question, RuleEffect, RuleSummary, SessionHistory, Ticket,
 };
 
 use super::extension;
-use super::rules::{RuleFiles, RuleStore, Rules};
+use super::histories::{Histories, PastCalls, counted};
+use super::rules::{ForeignRules, RuleFiles, RuleStore, Rules};
 use crate::Forge;
 use crate::router::Tool;
 
-/// Sessions whose history is kept ready; that of another is read from the record when it is needed again.
-const MAX_SESSIONS: usize = 256;
-
 /// Names that agents' work on files has, whichever way a file is really written.
 const READ_TOOL: &str = "fs_read";
+const READ_TOOL_FILE: &str = "read_file";
+const RUN_TOOL: &str = "exec_tool";
+/// Tools whose answers name forged tools for somebody to run them.
+const OFFERING_TOOLS: [&str; 2] = ["search", "write_file"];
 const WRITE_TOOL: &str = "fs_write";
 const DELETE_TOOL: &str = "fs_delete";
 
@@ -32,16 +34,6 @@ pub trait TddView: Send + Sync {
     fn mode(&self) -> TddMode;
     /// Of the piece of work that these targets belong to.
     fn state(&self, targets: &[Target]) -> TddState;
-}
-
-/// What a session has done before this kernel knew it.
-#[async_trait]
-pub trait PastCalls: Send + Sync {
-    /// Calls of the session that ran, oldest first.
-    ///
-    /// # Errors
-    /// When the past cannot be known; then nothing that depends on it is allowed.
-    async fn of_session(&self, session: &str) -> Result<Vec<PastCall>, ToolError>;
 }
 
 /// What is in force besides the built-in rules.
@@ -59,6 +51,8 @@ pub struct ListedRule {
     pub reason: String,
     pub place: Place,
     pub is_sequence: bool,
+    /// False for an `allow` rule that waits for `tgp policy trust`.
+    pub has_effect: bool,
     /// Its own examples, all of which hold: otherwise it would not have been loaded.
     pub examples: usize,
 }
@@ -68,18 +62,9 @@ pub struct PolicyGate {
     rules: RuleStore,
     forge: Arc<Forge>,
     tdd: Arc<dyn TddView>,
-    past: Arc<dyn PastCalls>,
-    sessions: Mutex<BTreeMap<String, Session>>,
+    histories: Histories,
     /// By the call's number: itself, and the files it changes.
     open: Mutex<BTreeMap<u64, Vec<OpenCall>>>,
-}
-
-struct Session {
-    history: SessionHistory,
-    /// Those the history was made for.
-    rules: Arc<Rules>,
-    /// When it was last asked for, so that the oldest goes first.
-    used: u64,
 }
 
 /// A call that was let through and has not ended.
@@ -101,7 +86,7 @@ impl PolicyGate {
         past: Arc<dyn PastCalls>,
     ) -> Result<Self, ToolError> {
         let rules = RuleStore::open(files, Arc::clone(&forge), tools).await?;
-        Ok(Self { rules, forge, tdd, past, sessions: Mutex::default(), open: Mutex::default() })
+        Ok(Self { rules, forge, tdd, histories: Histories::new(past), open: Mutex::default() })
     }
 
     /// Why a call would be judged as it would be, rule by rule.
@@ -112,10 +97,10 @@ impl PolicyGate {
         let rules = self.rules.current().await?;
         let judged = Judged::new(self.tdd.as_ref(), &request);
         let question = judged.question(&request);
-        self.remember(&rules, &request.context.session).await?;
-        let mut explanation = self.with_history(&rules, &request.context.session, |history| {
-            rules.policy.explain(&question, history)
-        })?;
+        let session = counted(request.context);
+        self.histories.catch_up(&rules, session).await?;
+        let mut explanation =
+            self.histories.with(&rules, session, |history| rules.policy.explain(&question, history))?;
         explanation.decision = self.ask_extensions(&rules, &question, explanation.decision).await;
         Ok(explanation)
     }
@@ -132,12 +117,29 @@ impl PolicyGate {
             reason: rule.reason.to_owned(),
             place: rule.place.clone(),
             is_sequence: rule.is_sequence,
+            has_effect: rule.has_effect,
             examples: rule.matching + rule.not_matching,
         };
         Ok(RuleListing {
             rules: rules.policy.rules().map(listed).collect(),
             extensions: rules.extensions.iter().map(|(name, _)| name.clone()).collect(),
         })
+    }
+
+    /// The files of rules that are not the project's own, which only tighten until a person confirms them.
+    ///
+    /// # Errors
+    /// When the rules cannot be read.
+    pub async fn foreign(&self) -> Result<ForeignRules, ToolError> {
+        Ok(self.rules.current().await?.foreign.clone())
+    }
+
+    /// Whether a rule looks at what was done before, so that other processes have to find each call in the record.
+    ///
+    /// # Errors
+    /// When the rules cannot be read.
+    pub async fn looks_back(&self) -> Result<bool, ToolError> {
+        Ok(self.rules.current().await?.look_back)
     }
 
     /// Rules whose tool patterns match no tool at all, most likely misspelt; one sentence each.
@@ -157,10 +159,10 @@ impl PolicyGate {
             // Without sequence rules nobody looks at the past.
             rules.policy.preview(&question, &SessionHistory::new(&rules.policy))
         } else {
-            self.remember(&rules, &request.context.session).await?;
-            let ruling = self.with_history(&rules, &request.context.session, |history| {
-                rules.policy.judge(&question, history)
-            })?;
+            let session = counted(request.context);
+            self.histories.catch_up(&rules, session).await?;
+            let ruling =
+                self.histories.with(&rules, session, |history| rules.policy.judge(&question, history))?;
             if let Some(ticket) = ruling.ticket {
                 let call = judged.past_call(request);
                 self.open_calls().entry(request.serial).or_default().push(OpenCall { ticket, call });
@@ -182,65 +184,6 @@ impl PolicyGate {
         decision
     }
 
-    /// Makes sure that a session's past is known under these rules.
-    async fn remember(&self, rules: &Arc<Rules>, session: &str) -> Result<(), ToolError> {
-        let is_known = |sessions: &BTreeMap<String, Session>| {
-            sessions.get(session).is_some_and(|known| known.rules.generation == rules.generation)
-        };
-        if !rules.look_back || is_known(&self.sessions()) {
-            return Ok(());
-        }
-        let past = self.past.of_session(session).await?;
-        let mut sessions = self.sessions();
-        // Somebody else may have been faster, and may have noted calls since.
-        if is_known(&sessions) {
-            return Ok(());
-        }
-        let history = match sessions.remove(session) {
-            Some(known) => known.history.renewed(&rules.policy, past),
-            None => SessionHistory::replay(&rules.policy, past),
-        };
-        if sessions.len() >= MAX_SESSIONS {
-            let idle = |(_, session): &(&String, &Session)| session.history.in_flight() == 0;
-            let oldest = sessions.iter().filter(idle).min_by_key(|(_, session)| session.used);
-            if let Some(name) = oldest.map(|(name, _)| name.clone()) {
-                sessions.remove(&name);
-            }
-        }
-        let used = next_use(&sessions);
-        sessions.insert(session.to_owned(), Session { history, rules: Arc::clone(rules), used });
-        Ok(())
-    }
-
-    fn sessions(&self) -> MutexGuard<'_, BTreeMap<String, Session>> {
-        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Works on a session's history under these rules. Where none of them looks back there is none.
-    ///
-    /// # Errors
-    /// When the history was taken away in between: other rules came into force, or too many sessions.
-    fn with_history<T>(
-        &self,
-        rules: &Rules,
-        session: &str,
-        work: impl FnOnce(&mut SessionHistory) -> T,
-    ) -> Result<T, ToolError> {
-        if !rules.look_back {
-            return Ok(work(&mut SessionHistory::new(&rules.policy)));
-        }
-        let mut sessions = self.sessions();
-        let used = next_use(&sessions);
-        match sessions.get_mut(session) {
-            Some(known) if known.rules.generation == rules.generation => {
-                known.used = used;
-                Ok(work(&mut known.history))
-            }
-            _ => Err(ToolError::new(Code::Policy, "the rules changed while the call was judged")
-                .help("call it again")),
-        }
-    }
-
     /// One changed file, as if a tool for files had been called. What sequence rules count is reserved for the call.
     async fn decide_change(&self, request: &GateRequest<'_>, target: &Target) -> Result<Decision, ToolError> {
         let rules = self.rules.current().await?;
@@ -254,9 +197,11 @@ impl PolicyGate {
             arguments: &arguments,
             ..judged.question(&one)
         };
-        let session = &request.context.session;
-        self.remember(&rules, session).await?;
-        let ruling = self.with_history(&rules, session, |history| rules.policy.judge(&question, history))?;
+        let session = counted(request.context);
+        // What others have done was looked at when the call itself was judged; a call may change thousands of files.
+        self.histories.load(&rules, session).await?;
+        let ruling =
+            self.histories.with(&rules, session, |history| rules.policy.judge(&question, history))?;
         if let Some(ticket) = ruling.ticket.filter(|_| rules.look_back) {
             let call = PastCall {
                 tool: tool.to_owned(),
@@ -278,13 +223,10 @@ impl PolicyGate {
     }
 }
 
-/// Counts up, so that the session that was asked for longest ago has the smallest number.
-fn next_use(sessions: &BTreeMap<String, Session>) -> u64 {
-    sessions.values().map(|session| session.used).max().unwrap_or_default() + 1
-}
-
+/// A file as the tool would name it that agents use for it. The tool repository has tools of its own.
 fn as_file_tool(target: &Target) -> (&'static str, Value) {
     match target.file() {
+        Some((Root::Tools, path, Access::Read)) => (READ_TOOL_FILE, json!({ "path": path })),
         Some((_, path, Access::Delete)) => (DELETE_TOOL, json!({ "path": path })),
         Some((_, path, Access::Read)) => (READ_TOOL, json!({ "path": path })),
         Some((_, path, Access::Write | Access::Append)) => (WRITE_TOOL, json!({ "path": path })),
@@ -323,32 +265,100 @@ impl Gate for PolicyGate {
         strictest.map_or_else(|| Verdict::Allow { rule: "none".to_owned() }, Decision::into_verdict)
     }
 
+    async fn judge_runs_later(&self, request: GateRequest<'_>) -> Verdict {
+        let rules = match self.rules.current().await {
+            Ok(rules) => rules,
+            Err(error) => return unreadable(error),
+        };
+        let judged = Judged::new(self.tdd.as_ref(), &request);
+        let mut strictest: Option<Decision> = None;
+        for target in request.targets {
+            let one = GateRequest { targets: std::slice::from_ref(target), ..request };
+            let question = judged.question(&one);
+            let (tool, arguments) = as_file_tool(target);
+            let as_file =
+                Question { tool, aliases: &[], effect: Effect::Write, arguments: &arguments, ..question };
+            // A rule may name the tool that is called, or mean the file however it is written.
+            let mut decision = rules.policy.judge_runs_later(&question);
+            if decision.effect == RuleEffect::Ask {
+                decision = rules.policy.judge_runs_later(&as_file);
+            }
+            strictest = Some(match strictest {
+                Some(before) => before.stricter(decision),
+                None => decision,
+            });
+        }
+        strictest.map_or_else(|| Verdict::Allow { rule: "none".to_owned() }, Decision::into_verdict)
+    }
+
     async fn file_filter(&self, request: GateRequest<'_>) -> Option<FileFilter> {
         // Rules that cannot be read show nothing.
         let Ok(rules) = self.rules.current().await else { return Some(Arc::new(|_, _, _| false)) };
         // The built-in rules are kept by the file systems themselves.
         rules.policy.rules().next()?;
         let (context, mode) = (request.context.clone(), self.tdd.mode());
-        let state = self.tdd.state(request.targets);
+        let state = self.tdd.state(&[]);
+        let granted = request.targets.iter().filter_map(Target::file);
+        let granted: BTreeSet<_> = granted.map(|(root, path, _)| (root, path.clone())).collect();
+        let offers = OFFERING_TOOLS.contains(&request.definition.name.as_str());
         Some(Arc::new(move |root, path, access| {
             let target = Target::File { root, path: path.clone(), access };
             let (tool, arguments) = as_file_tool(&target);
             let effect = if access == Access::Read { Effect::Read } else { Effect::Write };
+            let passes = |tool: &str, effect: Effect| {
+                let question = Question {
+                    tool,
+                    aliases: &[],
+                    effect,
+                    arguments: &arguments,
+                    targets: std::slice::from_ref(&target),
+                    actor: &context.actor,
+                    session: &context.session,
+                    mode,
+                    state,
+                };
+                rules.policy.preview(&question, &SessionHistory::new(&rules.policy))
+            };
+            let decision = passes(tool, effect);
+            // Nobody can be asked about each of a thousand files, but what the call names was asked about.
+            let is_granted = || decision.effect == RuleEffect::Ask && granted.contains(&(root, path.clone()));
+            // A tool that must not be run is not offered.
+            let is_offered = || {
+                !offers || root != Root::Tools || passes(RUN_TOOL, Effect::Execute).effect != RuleEffect::Deny
+            };
+            let is_shown = decision.effect == RuleEffect::Allow || decision.rule.starts_with("default/");
+            (is_shown || is_granted()) && is_offered()
+        }))
+    }
+
+    async fn may_restrict_below(
+        &self,
+        request: GateRequest<'_>,
+        root: Root,
+        directory: &RelativePath,
+    ) -> bool {
+        let Ok(rules) = self.rules.current().await else { return true };
+        // Nobody can tell what an extension says of a file that is not there yet.
+        if !rules.extensions.is_empty() {
+            return true;
+        }
+        let (mode, state) = (self.tdd.mode(), self.tdd.state(request.targets));
+        [Access::Write, Access::Delete].into_iter().any(|access| {
+            let target = Target::File { root, path: directory.clone(), access };
+            let (tool, arguments) = as_file_tool(&target);
             let question = Question {
                 tool,
                 aliases: &[],
-                effect,
+                effect: Effect::Write,
                 arguments: &arguments,
                 targets: std::slice::from_ref(&target),
-                actor: &context.actor,
-                session: &context.session,
+                actor: &request.context.actor,
+                session: &request.context.session,
                 mode,
                 state,
             };
-            let decision = rules.policy.preview(&question, &SessionHistory::new(&rules.policy));
-            // Nobody can be asked about each of a thousand files.
-            decision.effect == RuleEffect::Allow || decision.rule.starts_with("default/")
-        }))
+            rules.policy.may_restrict_below(&question, root, directory)
+        })
     }
 
     fn settled(&self, record: &CallRecord) {
@@ -357,15 +367,12 @@ impl Gate for PolicyGate {
             return;
         }
         let ran = was_let_through(record);
-        let mut sessions = self.sessions();
-        let Some(session) = sessions.get_mut(&record.context.session) else { return };
-        for (place, OpenCall { ticket, call }) in open.into_iter().enumerate() {
+        let ended = open.into_iter().enumerate().map(|(place, OpenCall { ticket, call })| {
             // The first is the call itself; the others are files, which count when the call has kept them.
             let counts = if place == 0 { ran } else { ran && record.result.is_ok() };
-            let outcome = if counts { Outcome::Ran } else { Outcome::DidNotRun };
-            // The rules may have changed meanwhile; the history knows the call by its ticket.
-            session.history.settle(&session.rules.policy, ticket, &call.as_question(), outcome);
-        }
+            (ticket, call, if counts { Outcome::Ran } else { Outcome::DidNotRun })
+        });
+        self.histories.settle(counted(&record.context), ended);
     }
 }
 

@@ -1,5 +1,6 @@
 //! The rules in force: read from files, and read again when a file has changed, with no moment in between.
 
+use std::collections::BTreeMap;
 use std::fs::Metadata;
 use std::io::Read;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -7,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use tgp_contract::{Code, FileSystem, Place, RelativePath, ToolDefinition, ToolError};
-use tgp_policy::{Catalogue, Known, Policy, PolicySettings, PolicySource};
+use tgp_policy::{Catalogue, Known, Policy, PolicySettings, PolicySource, SourceTrust};
 use tgp_vfs::MemoryFs;
 use tokio::sync::Mutex;
 
@@ -24,8 +25,20 @@ const MAX_FILES: usize = 256;
 /// Bytes of one file that are read. The policy refuses less than that, with its own words.
 const MAX_BYTES: u64 = 1024 * 1024;
 
+/// Files of rules that are not the project's own, by name: those of the tool repository, which a remote or an agent may
+/// have changed, and those outside the project.
+pub type ForeignRules = BTreeMap<String, String>;
+
+/// Says whether a person has confirmed rules that are not the project's own. Until then they only tighten.
+pub trait RuleTrust: Send + Sync {
+    /// Whether exactly these files have been confirmed.
+    fn is_confirmed(&self, rules: &ForeignRules) -> bool;
+    /// The file that a new confirmation changes, so that it takes effect in a running kernel.
+    fn record(&self) -> Option<PathBuf>;
+}
+
 /// Where rules come from.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct RuleFiles {
     /// The agent's root on disk.
     pub tool_root: PathBuf,
@@ -35,6 +48,7 @@ pub struct RuleFiles {
     /// Whether those files have to exist.
     pub required: bool,
     pub settings: PolicySettings,
+    pub trust: Arc<dyn RuleTrust>,
 }
 
 /// Rules that were read together.
@@ -44,6 +58,8 @@ pub(crate) struct Rules {
     pub(crate) extensions: Vec<(String, Predicate)>,
     /// Whether any of them looks at what a session has done.
     pub(crate) look_back: bool,
+    /// Those that only tighten unless they have been confirmed.
+    pub(crate) foreign: ForeignRules,
     /// Tells one set of rules from the next.
     pub(crate) generation: u64,
 }
@@ -137,12 +153,24 @@ impl RuleFiles {
         paths.extend(self.files.iter().map(|file| self.project.join(file)));
         paths
             .into_iter()
+            .chain(self.trust.record())
             // A link that leads nowhere is there all the same.
             .map(|path| Seen {
                 stamp: std::fs::metadata(&path).or_else(|_| path.symlink_metadata()).ok().as_ref().map(stamp),
                 path,
             })
             .collect()
+    }
+
+    /// Whether a file is the project's own: in the project, reached by no link, and not in the tool repository. Only
+    /// such a file is out of the reach of remotes, and protected from tools by its name.
+    fn is_own(&self, path: &Path) -> bool {
+        let is_plain = path.canonicalize().is_ok_and(|real| real == path);
+        let in_tools = |root: &Path| path.starts_with(root);
+        is_plain
+            && path.starts_with(&self.project)
+            && !in_tools(&self.tool_root)
+            && self.tool_root.canonicalize().is_ok_and(|root| !in_tools(&root))
     }
 
     /// How a file is called in messages.
@@ -176,12 +204,15 @@ async fn read(
     tools: &[Arc<dyn Tool>],
     generation: u64,
 ) -> Result<Rules, ToolError> {
-    if seen.len() > MAX_FILES {
+    let record = files.trust.record();
+    let seen = seen.iter().filter(|seen| record.as_ref() != Some(&seen.path));
+    if seen.clone().count() > MAX_FILES {
         return Err(ToolError::new(Code::Config, format!("there are more than {MAX_FILES} files of rules"))
             .help("put several rules into one file"));
     }
     let mut sources = Vec::new();
     let mut scripts = Vec::new();
+    let mut foreign = ForeignRules::new();
     for Seen { path, stamp } in seen {
         let name = files.name(path);
         if stamp.is_none() {
@@ -198,16 +229,24 @@ async fn read(
             ToolError::new(Code::Config, format!("`{name}` cannot be read: {error}"))
                 .help("rules that cannot be read deny everything; mend the file or remove it")
         })?;
+        let trust = if files.is_own(path) { SourceTrust::Full } else { SourceTrust::TightenOnly };
+        if trust == SourceTrust::TightenOnly {
+            foreign.insert(name.clone(), text.clone());
+        }
         if is_script(path) {
             scripts.push((name, path, text))
         } else {
-            sources.push(PolicySource { file: name, text })
+            sources.push(PolicySource { file: name, text, trust })
         }
+    }
+    // All of them together: an `allow` that was confirmed beside a `deny` is not confirmed without it.
+    if !foreign.is_empty() && files.trust.is_confirmed(&foreign) {
+        sources.iter_mut().for_each(|source| source.trust = SourceTrust::Full);
     }
     let policy = Policy::load_with(&sources, &files.settings, &Tools(tools))?;
     let extensions = compile(forge, scripts).await?;
     let look_back = policy.rules().any(|rule| rule.is_sequence);
-    Ok(Rules { policy, extensions, look_back, generation })
+    Ok(Rules { policy, extensions, look_back, foreign, generation })
 }
 
 fn text_of(path: &Path) -> std::io::Result<String> {

@@ -10,8 +10,8 @@ use std::sync::{Mutex, PoisonError};
 use async_trait::async_trait;
 use serde_json::Value;
 use tgp_contract::{
-    Access, CallRecord, Gate, GateRequest, RelativePath, Root, Stage, Target, TddMode, TddState, ToolError,
-    ToolResult, Verdict, canonical,
+    Access, CallRecord, Code, Gate, GateRequest, RelativePath, Root, Stage, Target, TddMode, TddState,
+    ToolError, ToolResult, Verdict, canonical,
 };
 use tgp_tdd::{
     Current, FileKind, Noted, Request, Scope, Selection, Snapshot, Tdd, TestRun, Write, WriteKind,
@@ -19,7 +19,7 @@ use tgp_tdd::{
 
 use super::policy::TddView;
 use crate::Workspace;
-use crate::files::{Flow, Ignored, Walk};
+use crate::files::{Coverage, Flow, Ignored, Walk};
 
 /// The tool whose runs the gate notes by itself: those of forged tools.
 const TEST_TOOL: &str = "test_tool";
@@ -29,9 +29,6 @@ const MAX_HASHES: usize = 100_000;
 
 /// A larger file is data and no source; it counts by its size.
 const MAX_HASHED_BYTES: u64 = 16 << 20;
-
-/// Levels below the project that are looked at.
-const MAX_DEPTH: usize = 64;
 
 /// Holds code to its tests.
 pub struct StateGate {
@@ -83,10 +80,10 @@ impl StateGate {
         wanted: impl Fn(FileKind) -> bool,
     ) -> Result<Snapshot, ToolError> {
         let files = workspace.project_files();
-        let walk = Walk { files: &files, ignored: Ignored::Skipped, depth: MAX_DEPTH, is_due: &|| false };
+        let walk = Walk { files: &files, ignored: Ignored::Skipped, depth: usize::MAX, is_due: &|| false };
         let mut snapshot = Snapshot::new();
         let mut problem = None;
-        walk.each(&RelativePath::root(), &mut |entry| {
+        let coverage = walk.each(&RelativePath::root(), &mut |entry| {
             let file = self.tdd.classify(Root::Project, &entry.path);
             if entry.kind != tgp_contract::EntryKind::File || !wanted(file.kind) {
                 return Flow::On;
@@ -100,10 +97,17 @@ impl StateGate {
                 }
             }
         })?;
-        problem.map_or(Ok(snapshot), |error| {
-            Err(ToolError::new(tgp_contract::Code::Config, error.to_string())
-                .help("name generated files in `tdd.exempt` of the configuration, or in an ignore file"))
-        })
+        if let Some(error) = problem {
+            return Err(ToolError::new(Code::Config, error.to_string())
+                .help("name generated files in `tdd.exempt` of the configuration, or in an ignore file"));
+        }
+        // What was not looked at could be the very file that a test is about.
+        if coverage == Coverage::Cut {
+            let message = "the project is too large to be looked through for its tests and their code";
+            return Err(ToolError::new(Code::Security, message)
+                .help("name generated directories in an ignore file, or remove what is not needed"));
+        }
+        Ok(snapshot)
     }
 
     /// Notes a run of the project's tests.

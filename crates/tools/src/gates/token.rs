@@ -11,8 +11,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
 use tgp_contract::{
-    CallRecord, CapabilityToken, Code, Effect, FileFilter, Gate, GateRequest, Stage, Target, ToolError,
-    Verdict,
+    CallRecord, CapabilityToken, Code, Effect, FileFilter, Gate, GateRequest, RelativePath, Root, Stage,
+    Target, ToolError, Verdict,
 };
 use tgp_policy::{Caveats, Grant, Reservation, TokenKey, TokenLedger};
 
@@ -166,6 +166,14 @@ impl Gate for TokenGate {
         }
     }
 
+    async fn judge_further(&self, request: GateRequest<'_>) -> Verdict {
+        let Some(token) = &request.context.token else { return Verdict::Allow { rule: "none".to_owned() } };
+        match self.check(&request, token) {
+            Ok(grant) => Verdict::Allow { rule: format!("token/{}", grant.id()) },
+            Err(error) => Verdict::Deny { rule: "token".to_owned(), error },
+        }
+    }
+
     async fn judge_changes(&self, request: GateRequest<'_>) -> Verdict {
         let Some(token) = &request.context.token else { return Verdict::Allow { rule: "none".to_owned() } };
         match self.tokens.verify(token).and_then(|grant| check_files(&grant, self.tdd.as_ref(), &request)) {
@@ -192,6 +200,16 @@ impl Gate for TokenGate {
             let judged = Judged::new(tdd.as_ref(), &request);
             grant.check(&judged.question(&request), now_ms()).is_ok()
         }))
+    }
+
+    async fn may_restrict_below(
+        &self,
+        request: GateRequest<'_>,
+        _root: Root,
+        _directory: &RelativePath,
+    ) -> bool {
+        let Some(token) = &request.context.token else { return false };
+        self.tokens.verify(token).map_or(true, |grant| grant.limits_paths())
     }
 
     fn settled(&self, record: &CallRecord) {

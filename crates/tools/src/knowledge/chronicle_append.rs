@@ -9,7 +9,7 @@ use tgp_contract::{
     Access, Actor, Chronicle, ChronicleEvent, Code, Effect, ExecutionPath, Target, ToolDefinition, ToolError,
 };
 
-use super::{chronicle_file, chronicle_path};
+use super::{chronicle_file, chronicle_path, refuse_hidden};
 use crate::builtin::Definition;
 use crate::router::{Invocation, Outcome, Tool};
 
@@ -76,6 +76,7 @@ impl Tool for ChronicleAppend {
         let event: ChronicleEvent = serde_json::from_value(arguments.event)
             .map_err(|error| ToolError::new(Code::Validation, format!("the event: {error}")))?;
         refuse_impostors(&event, &invocation.context.actor)?;
+        refuse_hidden(&invocation.visibility().await, &path)?;
         if invocation.context.dry_run {
             let id = event
                 .compute_id()
@@ -89,8 +90,16 @@ impl Tool for ChronicleAppend {
 }
 
 /// Events that only the kernel and the Guardian write, because others are decided by them.
-const RESERVED_TYPES: [&str; 7] =
-    ["EDIT", "EDITS", "HALT", "HALT_LIFTED", "RECONCILIATION", "RECONCILING", "VALVE_PERSONA_TRIGGER"];
+const RESERVED_TYPES: [&str; 8] = [
+    "EDIT",
+    "EDITS",
+    "HALT",
+    "HALT_LIFTED",
+    "RECONCILIATION",
+    "RECONCILING",
+    "VALVE_PERSONA_TRIGGER",
+    "VALVE_ACTION",
+];
 /// Who an agent is not.
 const RESERVED_AGENTS: [&str; 5] = ["person", "kernel", "guardian", "valve", "tool"];
 
@@ -98,6 +107,15 @@ const RESERVED_AGENTS: [&str; 5] = ["person", "kernel", "guardian", "valve", "to
 fn refuse_impostors(event: &ChronicleEvent, actor: &Actor) -> Result<(), ToolError> {
     if matches!(actor, Actor::Person(_)) {
         return Ok(());
+    }
+    // A letter that cannot be seen, or that looks like another one, would make a word that a reader takes for a reserved one.
+    for (field, word) in [("event.type", &event.kind), ("event.actor.agent", &event.actor.agent)] {
+        if !word.chars().all(|letter| letter.is_ascii_graphic() || letter == ' ') {
+            let message = format!("`{field}` of a program's event has letters other than those of ASCII");
+            return Err(ToolError::new(Code::Validation, message)
+                .detail("field", field)
+                .help("write it with the letters A to Z, digits and `_`; other fields may hold any text"));
+        }
     }
     let is =
         |list: &[&str], word: &str| list.iter().any(|reserved| reserved.eq_ignore_ascii_case(word.trim()));

@@ -6,10 +6,10 @@ use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tgp_contract::{
-    Access, Chronicle, ChronicleEvent, Effect, ExecutionPath, Target, ToolDefinition, ToolError,
+    Access, Chronicle, ChronicleEvent, Effect, ExecutionPath, Root, Target, ToolDefinition, ToolError,
 };
 
-use super::{chronicle_file, chronicle_path};
+use super::{chronicle_file, chronicle_path, shows_event};
 use crate::builtin::Definition;
 use crate::router::{Invocation, Outcome, Tool};
 
@@ -66,7 +66,14 @@ impl Tool for ChronicleRead {
         let arguments: Arguments = invocation.parse()?;
         let path = chronicle_path(&arguments.path)?;
         let most = arguments.last.unwrap_or(USUAL_EVENTS).min(MAX_EVENTS);
-        let events: Vec<ChronicleEvent> = self.chronicle.tail(&path, most).await?;
+        let visible = invocation.visibility().await;
+        // The chronicle of a file that may not be seen is as if there were none.
+        let mut events: Vec<ChronicleEvent> = match visible.shows(Root::Project, &path) {
+            true => self.chronicle.tail(&path, MAX_EVENTS).await?,
+            false => Vec::new(),
+        };
+        events.retain(|event| shows_event(&visible, event));
+        let events = events.split_off(events.len().saturating_sub(most));
         Ok(json!({ "path": path, "events": events }).into())
     }
 }

@@ -46,13 +46,15 @@ impl Tool for GraphQuery {
         &self.definition
     }
 
-    /// The graph holds names and places, no contents.
+    /// The graph holds names and places of all files, so no argument names what is read: the question is asked with
+    /// what the caller may see.
     fn targets(&self, _arguments: &Value) -> Result<Vec<Target>, ToolError> {
         Ok(Vec::new())
     }
 
     async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
         let question: GraphQuestion = invocation.parse()?;
+        let question = question.seen_by(&invocation.visibility().await);
         Ok(as_data(self.graph.query(question).await?).into())
     }
 }

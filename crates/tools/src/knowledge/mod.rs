@@ -8,7 +8,9 @@ mod graph_query;
 use std::sync::Arc;
 
 use serde_json::Value;
-use tgp_contract::{Access, Chronicle, Graph, RelativePath, Root, Target, ToolError};
+use tgp_contract::{
+    Access, Chronicle, ChronicleEvent, Code, Graph, RelativePath, Root, Target, ToolError, Visibility,
+};
 
 use crate::router::Tool;
 
@@ -44,4 +46,35 @@ pub fn chronicle_path(text: &str) -> Result<RelativePath, ToolError> {
         return Ok(path);
     }
     Ok(RelativePath::new(&format!("{path}.sage"))?)
+}
+
+/// Refuses work on the chronicle of a file that the caller may not see. The answer depends on the path alone: whether
+/// there is such a file, or such an event, does not follow from it.
+///
+/// # Errors
+/// `EPERMISSION`.
+pub fn refuse_hidden(visible: &Visibility, path: &RelativePath) -> Result<(), ToolError> {
+    if visible.shows(Root::Project, path) {
+        return Ok(());
+    }
+    let message = format!("`{path}` belongs to a file that this call may not read");
+    Err(ToolError::new(Code::Permission, message).help("a rule or a token hides it; people change the rules"))
+}
+
+/// Names of fields whose texts are paths of files, in events of every kind.
+const PATH_FIELDS: [&str; 4] = ["filePath", "path", "file", "from"];
+
+/// Whether an event tells of nothing but files that may be seen.
+fn shows_event(visible: &Visibility, event: &ChronicleEvent) -> bool {
+    let own = event.file_path.as_deref().is_none_or(|path| visible.shows_named(path));
+    own && event.fields.iter().all(|(name, value)| shows_value(visible, name, value))
+}
+
+fn shows_value(visible: &Visibility, name: &str, value: &Value) -> bool {
+    match value {
+        Value::String(text) => !PATH_FIELDS.contains(&name) || visible.shows_named(text),
+        Value::Array(items) => items.iter().all(|item| shows_value(visible, name, item)),
+        Value::Object(fields) => fields.iter().all(|(name, value)| shows_value(visible, name, value)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => true,
+    }
 }

@@ -161,7 +161,7 @@ impl Catalogue {
         }
         // It is only a cache: where it cannot be kept, the next process describes the tools again.
         if let (Ok(state), Ok(name)) = (DiskFs::open(&self.state), RelativePath::new(&self.cache_name)) {
-            let mut changes = vec![Change::Write { path: name.clone(), content: bytes.to_vec() }];
+            let mut changes = vec![Change::Write { path: name.clone(), content: bytes.into() }];
             let others = state.list(&RelativePath::root()).unwrap_or_default().into_iter();
             changes.extend(
                 others

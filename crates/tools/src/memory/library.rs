@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tgp_contract::{
-    Actor, Code, FileEffect, FileSystem, FsError, RelativePath, Root, ToolError, ToolMetadata, canonical,
+    Actor, Code, FileEffect, FileSystem, FsError, RelativePath, Root, ToolError, ToolMetadata, Visibility,
+    canonical,
 };
 use tgp_git::{Conflict, Edit, HydrateOutcome, Memory, MemoryOptions};
-use tgp_registry::{Found, Hit, Searcher, Verdict, is_tool};
+use tgp_registry::{Found, Hit, Index, Searcher, Verdict, is_tool};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 use tokio::runtime::Handle;
@@ -29,6 +30,9 @@ const MAX_SIMILAR: usize = 5;
 /// Bytes of a file in the tool repository: every version of it stays in the history of everybody.
 const MAX_FILE_BYTES: usize = 1024 * 1024;
 
+/// Versions that are looked through where some may not be seen.
+const MAX_LOOKED_THROUGH: usize = 1_000;
+
 /// How long a search waits until new tools are embedded; those that are not are compared by their words.
 const SEARCH_PATIENCE: Duration = Duration::from_secs(60);
 /// The same for a write, which only wants to know whether there is a double.
@@ -42,6 +46,8 @@ pub(crate) struct WriteTerms<'a> {
     /// What somebody has agreed to.
     pub(crate) agreement: Option<Arc<Agreement>>,
     pub(crate) point: PointOfNoReturn,
+    /// What the writer may see: only such tools are named as doing the same.
+    pub(crate) visible: Visibility,
 }
 
 /// See the module's documentation.
@@ -188,15 +194,17 @@ impl Library {
         std::fs::read(&self.head_file).ok()
     }
 
-    /// Finds tools by what they do.
+    /// Finds tools by what they do, among those that may be seen.
     pub(crate) async fn search(
         &self,
         files: &Arc<dyn FileSystem>,
         query: &str,
         limit: usize,
+        visible: &Visibility,
     ) -> Result<(Found, Vec<String>), ToolError> {
         let mut warnings = self.survey(files, SEARCH_PATIENCE, IndexCare::Mend).await?;
-        let found = self.searcher.search(query, limit).await?;
+        let shows = |path: &RelativePath| visible.shows(Root::Tools, path);
+        let found = self.searcher.search_among(query, limit, &shows).await?;
         warnings.extend(found.warning.clone());
         if found.pending > 0 {
             warnings.push(format!(
@@ -213,14 +221,16 @@ impl Library {
         files: &Arc<dyn FileSystem>,
         path: &RelativePath,
         content: &str,
+        terms: &WriteTerms<'_>,
         care: IndexCare,
     ) -> Vec<Hit> {
+        let shows = |path: &RelativePath| terms.visible.shows(Root::Tools, path);
         let found = async {
             self.survey(files, WRITE_PATIENCE, care).await?;
             let source = (path.clone(), content.as_bytes().to_vec());
             let described = self.catalogue.describe(vec![source]).await?;
             match described.first() {
-                Some(tool) => Ok(self.searcher.similar(tool, MAX_SIMILAR).await?.results),
+                Some(tool) => Ok(self.searcher.similar_among(tool, MAX_SIMILAR, &shows).await?.results),
                 None => Ok(Vec::new()),
             }
         };
@@ -257,7 +267,7 @@ impl Library {
         };
         let mut similar = Vec::new();
         if stood.is_none() && is_tool(path) {
-            similar = self.similar(files, path, content, care).await;
+            similar = self.similar(files, path, content, terms, care).await;
             self.on_duplicate.admit(path, &similar, terms.actor, terms.despite)?;
         }
         Ok((stood, similar))
@@ -383,8 +393,12 @@ impl Library {
         }
     }
 
-    pub(crate) async fn sync(&self) -> Result<Value, ToolError> {
-        let synced = self.git()?.sync().await?;
+    pub(crate) async fn sync(&self, visible: &Visibility) -> Result<Value, ToolError> {
+        let mut synced = self.git()?.sync().await?;
+        let is_shown = |path: &RelativePath| visible.shows(Root::Tools, path);
+        synced.committed.retain(is_shown);
+        synced.removed.retain(is_shown);
+        synced.conflicts.retain(|conflict| is_shown(&conflict.path));
         let status = self.git()?.status().await?;
         *self.known.lock().await = Known::default();
         let mut data = json!({
@@ -405,12 +419,41 @@ impl Library {
         Ok(data)
     }
 
-    pub(crate) async fn log(&self, path: Option<&RelativePath>, limit: usize) -> Result<Value, ToolError> {
-        let history = self.git()?.history(path, limit).await?;
+    pub(crate) async fn log(
+        &self,
+        path: Option<&RelativePath>,
+        limit: usize,
+        visible: &Visibility,
+    ) -> Result<Value, ToolError> {
+        if path.is_some_and(|path| !visible.shows(Root::Tools, path)) {
+            return Ok(json!({ "versions": [], "complete": true }));
+        }
+        let git = self.git()?;
+        let mut history = git.history(path, limit).await?;
+        if !history.versions.iter().flat_map(|version| &version.paths).all(|path| shows(visible, path)) {
+            // What is left out must not make the answer shorter.
+            history = git.history(path, MAX_LOOKED_THROUGH).await?;
+            history.versions.retain(|version| {
+                let is_own = |path: &&String| path.as_str() != META_FILE;
+                let mut own = version.paths.iter().filter(is_own).peekable();
+                own.peek().is_none() || own.any(|path| shows(visible, path))
+            });
+            history.complete &= history.versions.len() <= limit;
+            history.versions.truncate(limit);
+        }
         let versions: Vec<Value> = history
             .versions
             .into_iter()
-            .map(|version| {
+            .map(|mut version| {
+                let (shown, hidden): (Vec<String>, Vec<String>) =
+                    version.paths.into_iter().partition(|path| shows(visible, path));
+                // The kernel's own subjects name the first file of a version.
+                if hidden.iter().any(|path| version.subject.contains(path.as_str())) {
+                    let verb = version.subject.split_once(": ").map_or("Change", |(verb, _)| verb);
+                    let first = shown.iter().find(|path| path.as_str() != META_FILE);
+                    version.subject = format!("{verb}: {}", first.map_or("", String::as_str));
+                }
+                version.paths = shown;
                 json!({
                     "commit": version.commit,
                     "author": version.author,
@@ -426,14 +469,33 @@ impl Library {
     }
 }
 
+fn shows(visible: &Visibility, path: &str) -> bool {
+    RelativePath::new(path).is_ok_and(|path| visible.shows(Root::Tools, &path))
+}
+
+/// The index without the tools that may not be seen. An index that is no index names nothing, and is not shown.
+pub(crate) fn shown_index(text: String, visible: &Visibility) -> Result<String, ToolError> {
+    let index = Index::parse(text.as_bytes())?;
+    if index.tools().all(|tool| visible.shows(Root::Tools, &tool.path)) {
+        return Ok(text);
+    }
+    let shown = index.tools().filter(|tool| visible.shows(Root::Tools, &tool.path)).cloned();
+    Ok(String::from_utf8_lossy(&Index::from_tools(shown).to_bytes()).into_owned())
+}
+
 /// The repository, up to date with its remote.
 async fn hydrated(options: MemoryOptions, opening: &mut Opening) -> Result<Memory, ToolError> {
     let git = Memory::open(options).await?;
     let hydrated = git.hydrate().await?;
-    if let HydrateOutcome::Offline { why } = hydrated.outcome {
-        opening.offline = Some(why);
-    }
     opening.notices = hydrated.repaired;
+    match hydrated.outcome {
+        HydrateOutcome::Offline { why } => opening.offline = Some(why),
+        HydrateOutcome::Refused { why } => opening.notices.push(why),
+        HydrateOutcome::Cloned { .. }
+        | HydrateOutcome::Unchanged
+        | HydrateOutcome::Updated { .. }
+        | HydrateOutcome::Local => {}
+    }
     opening.notices.extend(hydrated.conflicts.iter().map(conflict_notice));
     Ok(git)
 }

@@ -8,11 +8,11 @@ mod remote;
 pub use duplicates::OnDuplicate;
 pub(crate) use duplicates::shown_score;
 pub use library::{Library, Opening};
-pub(crate) use library::{WriteTerms, refuse_derived};
+pub(crate) use library::{WriteTerms, refuse_derived, shown_index};
 pub(crate) use remote::RemoteName;
 
 /// The index of the tools, which is made from them.
-const META_FILE: &str = "meta.json";
+pub(crate) const META_FILE: &str = "meta.json";
 
 /// Where tools are, below the tool root.
 pub(crate) const TOOLS_DIRECTORY: &str = "tools";

@@ -1,22 +1,28 @@
 //! What a command changed: read from its layer, judged like any write, and applied all or nothing.
 
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use serde_json::{Value, json};
 use tgp_contract::{
-    Access, Change, Code, FileEffect, FsError, RelativePath, Root, Target, ToolError, canonical,
+    Access, CallContext, Change, Code, FileEffect, FsError, RelativePath, Root, Target, ToolError, canonical,
 };
 use tgp_jail::{ChangeKind, Layer, LayerChange};
 
 use super::protected_paths::CHRONICLE_RULE;
 use super::yard::Yard;
-use crate::files::{ProjectFiles, difference};
+use crate::Workspace;
+use crate::files::{Difference, Growth, MAX_HOST_FILE_BYTES, ProjectFiles, difference_with_mode};
 use crate::router::{Agreement, Invocation, Preview, ShownChange};
 
 /// Changes of one command. One that touches more has written build output, which belongs into `jail.direct`.
 const MAX_CHANGES: usize = 10_000;
+
+/// Bytes that the changed files have, before and after together: all of them are in memory until they are applied.
+const MAX_CHANGE_BYTES: u64 = 128 << 20;
 
 /// What a command wants to change.
 pub(super) struct Changes {
@@ -27,11 +33,15 @@ pub(super) struct Changes {
     left_out: Vec<RelativePath>,
 }
 
+/// One changed file. Copies share the contents.
 #[derive(Clone)]
 pub(super) struct FileChange {
     change: Change,
-    before: Option<Vec<u8>>,
-    executable: bool,
+    before: Option<Arc<[u8]>>,
+    /// Whether it can be executed afterwards, where that changes.
+    executable: Option<bool>,
+    /// Whether it changes what runs later.
+    runs_later: bool,
 }
 
 impl Changes {
@@ -43,13 +53,21 @@ impl Changes {
         })?;
         let mut changes =
             Self { files: Vec::new(), made: Vec::new(), removed: Vec::new(), left_out: Vec::new() };
+        let mut bytes = 0;
         for change in found {
-            changes.add(change, yard, files)?;
+            bytes = changes.add(change, bytes, yard, files)?;
         }
         Ok(changes)
     }
 
-    fn add(&mut self, change: LayerChange, yard: &Yard, files: &ProjectFiles) -> Result<(), ToolError> {
+    /// Takes up one change after those that have `bytes`; answers how many they have together.
+    fn add(
+        &mut self,
+        change: LayerChange,
+        bytes: u64,
+        yard: &Yard,
+        files: &ProjectFiles,
+    ) -> Result<u64, ToolError> {
         let path = name(&change.path)?;
         // Chronicles only grow, by events: copies, moves and removals of them do not count.
         let is_chronicle = path.name().is_some_and(|name| name.ends_with(".sage"))
@@ -60,8 +78,9 @@ impl Changes {
                 .is_some_and(|found| found.rule == CHRONICLE_RULE);
         if is_chronicle {
             self.left_out.push(path);
-            return Ok(());
+            return Ok(bytes);
         }
+        let mut sum = bytes;
         match change.kind {
             ChangeKind::MakeDirectory => {
                 if let Some(protection) = yard.options.protections.of(Root::Project, &path) {
@@ -75,17 +94,22 @@ impl Changes {
             }
             ChangeKind::RemoveDirectory => self.removed.push(path),
             ChangeKind::Remove => {
+                sum = fits(sum, length(files, &path)?, &path)?;
                 let before = before(files, &path)?;
-                let change = Change::Remove { path };
-                self.files.push(FileChange { change, before, executable: false });
+                self.push(Change::Remove { path }, before, None);
             }
-            ChangeKind::Write { content, executable, .. } => {
-                let content = std::fs::read(&content).map_err(|error| {
+            ChangeKind::Write { content, bytes: new, executable } => {
+                // By what the system says of the files, before any of them is read: a file with holes takes no room on
+                // the disk, and all of its length in memory.
+                sum = fits(sum, new, &path)?;
+                sum = fits(sum, length(files, &path)?, &path)?;
+                let content = read_within(&content, new).map_err(|error| {
                     ToolError::new(Code::Internal, format!("`{path}` of the layer cannot be read: {error}"))
                 })?;
                 let before = before(files, &path)?;
-                let change = Change::Write { path, content };
-                self.files.push(FileChange { change, before, executable });
+                let was = before.is_some() && is_executable(&yard.options.project, &path);
+                let executable = (executable != was).then_some(executable);
+                self.push(Change::Write { path, content: content.into() }, before, executable);
             }
             ChangeKind::Link { .. } | ChangeKind::Special => {
                 let message =
@@ -95,10 +119,15 @@ impl Changes {
                 ));
             }
         }
-        Ok(())
+        Ok(sum)
     }
 
-    fn targets(&self) -> Vec<Target> {
+    fn push(&mut self, change: Change, before: Option<Vec<u8>>, executable: Option<bool>) {
+        let runs_later = tgp_policy::runs_later(change.path(), before.as_deref(), change.content());
+        self.files.push(FileChange { change, before: before.map(Arc::from), executable, runs_later });
+    }
+
+    fn targets(&self, wanted: impl Fn(&FileChange) -> bool) -> Vec<Target> {
         let target = |file: &FileChange| {
             let access = match &file.change {
                 Change::Write { .. } => Access::Write,
@@ -106,7 +135,7 @@ impl Changes {
             };
             Target::File { root: Root::Project, path: file.change.path().clone(), access }
         };
-        self.files.iter().map(target).collect()
+        self.files.iter().filter(|file| wanted(file)).map(target).collect()
     }
 
     /// Has every change judged. Whoever is asked sees what the command made of the files it saw.
@@ -115,15 +144,35 @@ impl Changes {
         invocation: Invocation<'_>,
     ) -> Result<Option<Arc<Agreement>>, ToolError> {
         let show = || {
-            let files = self.files.clone();
+            // What runs later comes first: of the others there may be more than a preview has room for.
+            let (mut files, rest): (Vec<FileChange>, Vec<FileChange>) =
+                self.files.iter().cloned().partition(|file| file.runs_later);
+            files.extend(rest);
             async move {
-                tokio::task::spawn_blocking(move || Preview::of_changes(files.iter().map(FileChange::shown)))
-                    .await
-                    .map_err(|_| ToolError::new(Code::Internal, "the comparison of the files was broken off"))
+                let compare = move || Preview::of_changes(files.iter().map(|file| Ok(file.shown())));
+                tokio::task::spawn_blocking(compare).await.unwrap_or_else(|_| {
+                    Err(ToolError::new(Code::Internal, "the comparison of the files was broken off"))
+                })
             }
         };
         let propose = || self.files.iter().map(|file| file.change.clone()).collect();
-        invocation.router.judge_changes(invocation, &self.targets(), propose, show).await
+        let (all, later) = (self.targets(|_| true), self.targets(|file| file.runs_later));
+        invocation.router.judge_changes(invocation, &all, &later, propose, show).await
+    }
+
+    /// Counts what the changes add to the project and take from it.
+    fn grow(
+        &self,
+        workspace: &Workspace,
+        context: &CallContext,
+        files: &ProjectFiles,
+    ) -> Result<Growth, ToolError> {
+        let is_new = |file: &&FileChange| file.before.is_none() && file.after().is_some();
+        let is_gone = |file: &&FileChange| file.before.is_some() && file.after().is_none();
+        let new = self.files.iter().filter(is_new).map(|file| file.change.path());
+        let added = files.new_entries(new.chain(&self.made));
+        let removed = self.files.iter().filter(is_gone).count() + self.removed.len();
+        workspace.grow(context, added, removed as u64)
     }
 
     /// Has every change judged, and applies them together.
@@ -137,7 +186,9 @@ impl Changes {
         let files = invocation.workspace.project_files();
         let project = yard.options.project.clone();
         let point = invocation.point_of_no_return();
+        let (workspace, context) = (invocation.workspace.clone(), invocation.context.clone());
         let applied = tokio::task::spawn_blocking(move || {
+            let mut growth = None;
             let batch: Vec<Change> = self.files.iter().map(|file| file.change.clone()).collect();
             files.apply_all(&batch, || {
                 batch.iter().try_for_each(|change| refuse_conflict(&project, change.path(), started))?;
@@ -147,8 +198,12 @@ impl Changes {
                         agreement.check(Root::Project, change.path(), found.as_deref())
                     })?;
                 }
+                growth = Some(self.grow(&workspace, &context, &files)?);
                 point.pass()
             })?;
+            if let Some(growth) = growth {
+                growth.keep();
+            }
             self.finish(&files);
             Ok(self.files.iter().map(FileChange::effect).collect())
         });
@@ -158,8 +213,10 @@ impl Changes {
     /// Modes and empty directories, which no batch carries. They come after the files, and what fails here loses
     /// nothing of them.
     fn finish(&self, files: &ProjectFiles) {
-        for file in self.files.iter().filter(|file| file.executable) {
-            let _ = files.make_executable(file.change.path());
+        for file in &self.files {
+            if let Some(executable) = file.executable {
+                let _ = files.set_executable(file.change.path(), executable);
+            }
         }
         for path in &self.made {
             let _ = files.make_directory(path);
@@ -176,23 +233,25 @@ impl Changes {
             (Change::Write { .. }, None) => "created",
             (Change::Write { .. }, Some(_)) => "changed",
         };
-        let files = self.files.iter().map(|file| (file.change.path(), word(file)));
+        let files = self.files.iter().map(|file| {
+            let mut said = json!({ "path": file.change.path(), "change": word(file) });
+            if let (Some(executable), Some(fields)) = (file.executable, said.as_object_mut()) {
+                fields.insert("executable".to_owned(), json!(executable));
+            }
+            said
+        });
         let made = self.made.iter().map(|path| (path, "directory made"));
         let removed = self.removed.iter().map(|path| (path, "directory removed"));
         let left_out = self.left_out.iter().map(|path| (path, "left as it is: a chronicle"));
-        files
-            .chain(made)
-            .chain(removed)
-            .chain(left_out)
-            .map(|(path, change)| json!({ "path": path, "change": change }))
-            .collect()
+        let others = made.chain(removed).chain(left_out);
+        files.chain(others.map(|(path, change)| json!({ "path": path, "change": change }))).collect()
     }
 
     /// The exact differences.
     pub(super) fn previews(&self) -> Vec<Value> {
         let preview = |file: &FileChange| {
             let path = file.change.path();
-            let shown = difference(path.as_str(), file.before.as_deref(), file.after());
+            let shown = file.difference();
             json!({ "path": path, "diff": shown.text, "truncated": !shown.complete })
         };
         self.files.iter().map(preview).collect()
@@ -201,30 +260,72 @@ impl Changes {
 
 impl FileChange {
     fn after(&self) -> Option<&[u8]> {
-        match &self.change {
-            Change::Write { content, .. } => Some(content),
-            Change::Remove { .. } => None,
-        }
+        self.change.content()
     }
 
-    fn shown(&self) -> ShownChange<'_> {
+    fn difference(&self) -> Difference {
+        let path = self.change.path().as_str();
+        difference_with_mode(path, self.before.as_deref(), self.after(), self.executable)
+    }
+
+    fn shown(&self) -> ShownChange {
+        let after = match &self.change {
+            Change::Write { content, .. } => Some(Arc::clone(content)),
+            Change::Remove { .. } => None,
+        };
         ShownChange {
             root: Root::Project,
-            path: self.change.path(),
-            before: self.before.as_deref(),
-            after: self.after(),
+            path: self.change.path().clone(),
+            before: self.before.clone(),
+            after,
+            executable: self.executable,
         }
     }
 
     fn effect(&self) -> FileEffect {
-        let path = self.change.path();
-        let (before, after) = (self.before.as_deref(), self.after());
         let hash = |content: Option<&[u8]>| content.map(canonical::sha256_hex);
-        let mut effect = FileEffect::new(Root::Project, path.clone(), hash(before), hash(after));
-        let shown = difference(path.as_str(), before, after);
-        effect.diff = Some(canonical::sha256_hex(shown.text.as_bytes()));
+        let (before, after) = (hash(self.before.as_deref()), hash(self.after()));
+        let mut effect = FileEffect::new(Root::Project, self.change.path().clone(), before, after);
+        effect.diff = Some(canonical::sha256_hex(self.difference().text.as_bytes()));
+        effect.executable = self.executable;
         effect
     }
+}
+
+/// Whether a file of so many bytes still has room beside the others. Answers their sum.
+fn fits(sum: u64, bytes: u64, path: &RelativePath) -> Result<u64, ToolError> {
+    let help = "nothing was applied; write large files below a directory of jail.direct, or fewer at a time";
+    if bytes > MAX_HOST_FILE_BYTES {
+        let error = FsError::TooLarge { path: path.clone(), size: bytes, limit: MAX_HOST_FILE_BYTES };
+        return Err(ToolError::from(error).help(help));
+    }
+    match sum.checked_add(bytes) {
+        Some(sum) if sum <= MAX_CHANGE_BYTES => Ok(sum),
+        _ => {
+            let message = format!(
+                "the files that the command changed have more than {MAX_CHANGE_BYTES} bytes, before and after together"
+            );
+            Err(ToolError::new(Code::Validation, message).detail("limit", MAX_CHANGE_BYTES).help(help))
+        }
+    }
+}
+
+/// The bytes of a file of the project; 0 where there is none.
+fn length(files: &ProjectFiles, path: &RelativePath) -> Result<u64, ToolError> {
+    Ok(files.entry(path)?.map_or(0, |entry| entry.size))
+}
+
+/// Reads a file of which the length is known, and no more than that.
+fn read_within(path: &Path, bytes: u64) -> std::io::Result<Vec<u8>> {
+    let mut content = Vec::with_capacity(usize::try_from(bytes).unwrap_or_default());
+    std::fs::File::open(path)?.take(bytes).read_to_end(&mut content)?;
+    Ok(content)
+}
+
+/// Whether the owner of a file of the project may execute it.
+fn is_executable(project: &Path, path: &RelativePath) -> bool {
+    let found = std::fs::symlink_metadata(project.join(path.as_str()));
+    found.is_ok_and(|metadata| metadata.is_file() && metadata.mode() & 0o100 != 0)
 }
 
 fn name(path: &Path) -> Result<RelativePath, ToolError> {
@@ -245,7 +346,6 @@ fn before(files: &ProjectFiles, path: &RelativePath) -> Result<Option<Vec<u8>>, 
 
 /// A file that somebody changed while the command ran is not overwritten with what the command made of the old one.
 fn refuse_conflict(project: &Path, path: &RelativePath, started: SystemTime) -> Result<(), ToolError> {
-    use std::os::unix::fs::MetadataExt;
     let Ok(metadata) = std::fs::symlink_metadata(project.join(path.as_str())) else { return Ok(()) };
     let since = started.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let changed = (metadata.ctime(), metadata.ctime_nsec());

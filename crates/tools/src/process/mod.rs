@@ -30,9 +30,14 @@ pub struct ProcessOptions {
     pub direct: Vec<PathBuf>,
     /// Absolute paths outside the project to read and run: toolchains.
     pub readable: Vec<PathBuf>,
+    /// Absolute paths outside the project that no command sees, though they lie in what is readable: credentials.
+    pub secrets: Vec<PathBuf>,
     /// The whole environment of a command.
     pub environment: Vec<(String, String)>,
     pub caps: ProcessCaps,
+    /// Files and directories of the project that are looked through for what commands must not see; in a larger project
+    /// no command runs.
+    pub entries: u64,
     /// How the project's tests are run, instead of what its manifests say.
     pub test_command: Option<String>,
 }

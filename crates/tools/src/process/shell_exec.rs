@@ -12,7 +12,7 @@ use tgp_contract::{
 use tgp_jail::{Captured, Exit, Finished, Template};
 
 use super::apply::Changes;
-use super::yard::{BuildOutput, Network, Wanted, Yard};
+use super::yard::{Network, Wanted, Yard};
 use crate::builtin::Definition;
 use crate::router::{Invocation, Outcome, Tool};
 
@@ -91,6 +91,11 @@ impl Tool for ShellExec {
 
     async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
         let arguments: Arguments = invocation.parse()?;
+        if arguments.command.contains('\0') {
+            return Err(ToolError::new(Code::Validation, "a command line cannot hold a NUL")
+                .detail("field", "command")
+                .help("write such bytes with printf inside the command"));
+        }
         let dry_run = invocation.context.dry_run;
         if dry_run && arguments.network {
             return Err(ToolError::new(Code::Permission, "a dry run changes nothing, so it has no network")
@@ -108,8 +113,7 @@ impl Tool for ShellExec {
             network: if arguments.network { Network::Granted } else { Network::OfTemplate },
             stdin: arguments.stdin.into_bytes(),
             deadline_ms: arguments.timeout_ms,
-            output: if build && !dry_run { BuildOutput::Direct } else { BuildOutput::InLayer },
-            direct: Vec::new(),
+            direct: if build && !dry_run { self.yard.free_output(invocation, &[]).await } else { Vec::new() },
             environment: Vec::new(),
             filter: invocation.router.file_filter(invocation).await,
         };

@@ -14,7 +14,7 @@ use tgp_jail::{Finished, Template};
 use tgp_tdd::{Noted, Outcome as RunOutcome, Scope, Selection, Snapshot, TestRun};
 
 use super::shell_exec::{exit_code, report};
-use super::yard::{BuildOutput, Network, Wanted, Yard};
+use super::yard::{Network, Wanted, Yard};
 use crate::Workspace;
 use crate::builtin::Definition;
 use crate::files::ProjectFiles;
@@ -31,9 +31,11 @@ const MAX_SCRIPT_BYTES: usize = 16 * 1024;
 /// Manifests larger than this are not read to find the runner.
 const MAX_MANIFEST_BYTES: u64 = 1024 * 1024;
 
-/// Why a discovered command without counted tests says nothing, and what helps.
-const SET_THE_COMMAND: &str = "no tests could be counted in the output, and the exit code of a command that was found in \
-     a manifest decides nothing; set `tdd.command` in the configuration to the command that runs the tests";
+/// Why a discovered command without counted tests says nothing.
+const NOTHING_COUNTED: &str = "no tests could be counted in the output, and the exit code of a command that was found in \
+     a manifest decides nothing";
+/// What helps.
+const SET_THE_COMMAND: &str = "set `tdd.command` in the configuration to the command that runs the tests";
 
 pub(super) struct TestRunTool {
     definition: ToolDefinition,
@@ -144,7 +146,7 @@ impl Tool for TestRunTool {
             let (path, hash) = package(&workspace.project_files())?;
             agreement.check_hash(Root::Project, &path, hash.as_deref())?;
         }
-        let direct = self.yard.make_build_output(runner.build_output());
+        let direct = self.yard.free_output(invocation, runner.build_output()).await;
         let started_ms = now_ms();
         let before = self.sources(workspace).await?;
         let finished = self
@@ -156,7 +158,6 @@ impl Tool for TestRunTool {
                 network: Network::OfTemplate,
                 stdin: Vec::new(),
                 deadline_ms: arguments.timeout_ms,
-                output: BuildOutput::Direct,
                 direct,
                 filter: invocation.router.file_filter(invocation).await,
                 environment: runner
@@ -187,9 +188,13 @@ impl Tool for TestRunTool {
             started_ms,
             duration_ms: u64::try_from(finished.duration.as_millis()).unwrap_or(u64::MAX),
         })?;
-        if noted.outcome == RunOutcome::Inconclusive && counts.are_unknown() && !runner.decides_by_exit_code()
+        if let Some(why) = runner.distrusted() {
+            noted.why = format!("{why}; {SET_THE_COMMAND}");
+        } else if noted.outcome == RunOutcome::Inconclusive
+            && counts.are_unknown()
+            && !runner.decides_by_exit_code()
         {
-            SET_THE_COMMAND.clone_into(&mut noted.why);
+            noted.why = format!("{NOTHING_COUNTED}; {SET_THE_COMMAND}");
         }
         let data = answer(&command, &finished, &counts, &noted);
         Ok(Outcome { data, exit_code: exit_code(&finished), ..Outcome::default() })

@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tgp_contract::{Access, Code, FileFilter, RelativePath, Root, ToolError};
+use tgp_contract::{Code, FileFilter, RelativePath, Root, ToolError};
 use tgp_jail::{Finished, JailError, Killer, NetworkAccess, ProcessOrder, Template};
 use tokio::sync::Semaphore;
 
 use super::{ProcessOptions, protected_paths};
+use crate::router::Invocation;
 
 /// Commands at a time. Each may use as much memory as its template gives it; those beyond wait.
 const PARALLEL: usize = 4;
@@ -27,9 +28,7 @@ pub(super) struct Wanted {
     pub(super) network: Network,
     pub(super) stdin: Vec<u8>,
     pub(super) deadline_ms: Option<u64>,
-    /// Whether build output may be written straight to the project.
-    pub(super) output: BuildOutput,
-    /// Build output of this command, besides what the configuration names.
+    /// Build output that may be written straight to the project, see [`Yard::free_output`].
     pub(super) direct: Vec<PathBuf>,
     pub(super) environment: Vec<(String, String)>,
     /// What the gates let the call see and touch.
@@ -40,12 +39,6 @@ pub(super) struct Wanted {
 pub(super) enum Network {
     OfTemplate,
     Granted,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum BuildOutput {
-    Direct,
-    InLayer,
 }
 
 impl Yard {
@@ -71,15 +64,33 @@ impl Yard {
         finished.await.map_err(|_| broken())?.map_err(|error| refused(&error))
     }
 
-    /// Makes directories for build output, so that they can be written to directly: in a layer they would be thrown away
-    /// with every run, and the next one would build everything again.
-    pub(super) fn make_build_output(&self, names: &[&str]) -> Vec<PathBuf> {
-        let made = |path: &PathBuf| {
-            let whole = self.options.project.join(path);
-            let exists = std::fs::create_dir(&whole).is_ok() || whole.is_dir();
-            exists && is_plain(&self.options.project, path)
-        };
-        names.iter().map(PathBuf::from).filter(made).collect()
+    /// Directories for build output that a command may write straight to, `made` ones and those of the configuration. A
+    /// directory in which a gate may have something against a file is not among them: there the command writes to its
+    /// layer, and every file is judged.
+    pub(super) async fn free_output(&self, invocation: Invocation<'_>, made: &[&str]) -> Vec<PathBuf> {
+        let mut free = Vec::new();
+        for (path, make) in made
+            .iter()
+            .map(|name| (PathBuf::from(name), true))
+            .chain(self.options.direct.iter().map(|path| (path.clone(), false)))
+        {
+            let Some(directory) = path.to_str().and_then(|text| RelativePath::new(text).ok()) else {
+                continue;
+            };
+            if invocation.router.may_restrict_below(invocation, Root::Project, &directory).await {
+                continue;
+            }
+            if make {
+                // In a layer it would be thrown away with every run, and the next one would build everything again.
+                let _ = std::fs::create_dir(self.options.project.join(&path));
+            }
+            if is_plain(&self.options.project, &path) {
+                free.push(path);
+            }
+        }
+        free.sort();
+        free.dedup();
+        free
     }
 
     fn order(&self, wanted: Wanted) -> Result<ProcessOrder, ToolError> {
@@ -88,7 +99,7 @@ impl Yard {
             ToolError::new(Code::Internal, format!("no place for the command's layer: {error}"))
                 .help("set TGP_CACHE_DIR to a directory that can be written, outside the project")
         })?;
-        let protected = protected_paths::find(options, wanted.filter.as_ref());
+        let protected = protected_paths::find(options, wanted.filter.as_ref())?;
         let mut order = wanted.template.order("/bin/sh", &options.project, &options.scratch);
         order.arguments = vec!["-c".into(), wanted.command.into()];
         order.directory = PathBuf::from(wanted.directory.as_str());
@@ -96,16 +107,9 @@ impl Yard {
         order.environment.extend(wanted.environment);
         order.hidden = protected.hidden;
         order.read_only = protected.read_only;
-        if wanted.output == BuildOutput::Direct {
-            let known = options.direct.iter().chain(&wanted.direct);
-            // A directory that a rule has something against is written in the layer, where the rule is asked.
-            let is_free = |path: &Path| may_write_below(wanted.filter.as_ref(), path);
-            order.direct =
-                known.filter(|path| is_plain(&options.project, path) && is_free(path)).cloned().collect();
-            order.direct.sort();
-            order.direct.dedup();
-        }
+        order.direct = wanted.direct;
         order.readable.clone_from(&options.readable);
+        order.secrets.clone_from(&options.secrets);
         if wanted.network == Network::Granted {
             order.network = NetworkAccess::Unrestricted;
         }
@@ -123,13 +127,6 @@ impl Yard {
             wanted.deadline_ms.map_or(longest, |ms| longest.min(std::time::Duration::from_millis(ms)));
         Ok(order)
     }
-}
-
-/// Whether nothing forbids to write files of any name in a directory of the project.
-fn may_write_below(filter: Option<&FileFilter>, directory: &Path) -> bool {
-    let Some(filter) = filter else { return true };
-    let below = directory.to_str().and_then(|text| RelativePath::new(&format!("{text}/file")).ok());
-    below.is_some_and(|path| filter(Root::Project, &path, Access::Write))
 }
 
 /// A directory on the way to which nothing is a link.

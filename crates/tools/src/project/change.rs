@@ -1,5 +1,7 @@
 //! What all changes of a project file have in common: the look, the preview, the write and the answer.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 use tgp_contract::{Change, Code, FileEffect, RelativePath, Root, ToolError, canonical};
 
@@ -37,38 +39,65 @@ impl Expected {
     }
 }
 
-/// Changes a file as `decide` says, or finds out what would change in a dry run.
+/// A change, and whether its caller may see what was there before.
+pub(super) struct Made {
+    changed: Changed,
+    shown: bool,
+}
+
+impl Made {
+    /// What was there, as far as the caller may see it: a file that it may only write is as if it were not there.
+    pub(super) fn before(&self) -> Option<&[u8]> {
+        self.changed.before.as_deref().filter(|_| self.shown)
+    }
+}
+
+/// Changes a file as `decide` says, or finds out what would change in a dry run. `decide` is shown what the caller may
+/// see.
 pub(super) async fn change(
     desk: &Desk,
     invocation: Invocation<'_>,
     path: &RelativePath,
     decide: impl FnOnce(Option<&[u8]>) -> Result<Option<Vec<u8>>, ToolError> + Send + 'static,
-) -> Result<Changed, ToolError> {
+) -> Result<Made, ToolError> {
+    let shown = invocation.visibility().await.shows(Root::Project, path);
     let files = invocation.workspace.project_files();
     let (path, dry_run) = (path.clone(), invocation.context.dry_run);
     let (meant, agreement) = (path.clone(), invocation.agreement());
     let point = invocation.point_of_no_return();
-    let decide = move |before: Option<&[u8]>| {
-        // Here nobody else of this kernel writes, so what was approved is what is changed.
-        agreement.map_or(Ok(()), |agreement| agreement.check(Root::Project, &meant, before))?;
-        let after = decide(before)?;
-        if !dry_run {
-            point.pass()?;
+    let (workspace, context) = (invocation.workspace.clone(), invocation.context.clone());
+    let work = move || {
+        let mut growth = None;
+        let decide = |before: Option<&[u8]>| -> Result<Option<Vec<u8>>, ToolError> {
+            // Here nobody else of this kernel writes, so what was approved is what is changed.
+            agreement.map_or(Ok(()), |agreement| agreement.check(Root::Project, &meant, before))?;
+            let after = decide(before.filter(|_| shown))?;
+            if !dry_run {
+                let added = if before.is_none() && after.is_some() { files.new_entries([&meant]) } else { 0 };
+                growth = Some(workspace.grow(&context, added, u64::from(after.is_none()))?);
+                point.pass()?;
+            }
+            Ok(after)
+        };
+        let changed = if dry_run { files.decided(&path, decide) } else { files.change(&path, decide) }?;
+        if let Some(growth) = growth {
+            growth.keep();
         }
-        Ok(after)
+        Ok(changed)
     };
-    desk.work(move || if dry_run { files.decided(&path, decide) } else { files.change(&path, decide) }).await
+    Ok(Made { changed: desk.work(work).await?, shown })
 }
 
 /// What a change answers: the same in a dry run, which adds the difference and changes no file.
 pub(super) fn answer(
     invocation: Invocation<'_>,
     path: &RelativePath,
-    changed: &Changed,
+    made: &Made,
     mut data: Value,
 ) -> Outcome {
-    let hash = |content: &Option<Vec<u8>>| content.as_deref().map(canonical::sha256_hex);
-    let (before, after) = (hash(&changed.before), hash(&changed.after));
+    let changed = &made.changed;
+    let hash = |content: Option<&[u8]>| content.map(canonical::sha256_hex);
+    let (before, after) = (hash(changed.before.as_deref()), hash(changed.after.as_deref()));
     if let Some(fields) = data.as_object_mut() {
         fields.insert("path".to_owned(), json!(path));
         if let Some(content) = &changed.after {
@@ -78,7 +107,7 @@ pub(super) fn answer(
     }
     let mut effect = FileEffect::new(Root::Project, path.clone(), before, after);
     let mut proposed = Vec::new();
-    let shown = difference(path.as_str(), changed.before.as_deref(), changed.after.as_deref());
+    let shown = difference(path.as_str(), made.before(), changed.after.as_deref());
     effect.diff = Some(canonical::sha256_hex(shown.text.as_bytes()));
     if invocation.context.dry_run {
         if let Some(fields) = data.as_object_mut() {
@@ -89,7 +118,7 @@ pub(super) fn answer(
             }
         }
         proposed.push(match &changed.after {
-            Some(content) => Change::Write { path: path.clone(), content: content.clone() },
+            Some(content) => Change::Write { path: path.clone(), content: Arc::clone(content) },
             None => Change::Remove { path: path.clone() },
         });
     }

@@ -49,7 +49,7 @@ impl FsDelete {
 
     /// Removes a directory, or says what would come of it.
     async fn directory(&self, invocation: Invocation<'_>, path: &RelativePath) -> Result<Outcome, ToolError> {
-        let files = invocation.workspace.project_files();
+        let files = invocation.filtered_workspace().await.project_files();
         let (meant, dry_run) = (path.clone(), invocation.context.dry_run);
         if let Some(agreement) = invocation.agreement() {
             agreement.check_no_file(path)?;
@@ -91,7 +91,7 @@ impl Tool for FsDelete {
     async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
         let arguments: Arguments = invocation.parse()?;
         let path = RelativePath::new(&arguments.path)?;
-        let files = invocation.workspace.project_files();
+        let files = invocation.filtered_workspace().await.project_files();
         let looked_at = path.clone();
         let entry = self.desk.work(move || Ok(files.entry(&looked_at)?)).await?;
         if entry.is_some_and(|entry| entry.kind == EntryKind::Directory) {

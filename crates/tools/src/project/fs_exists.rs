@@ -56,7 +56,8 @@ impl Tool for FsExists {
     async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
         let arguments: Arguments = invocation.parse()?;
         let path = RelativePath::new(&arguments.path)?;
-        let files = invocation.workspace.project_files();
+        // What the caller may not read is as if it were not there, whichever tool a rule names.
+        let files = invocation.filtered_workspace().await.project_files();
         let kind = self
             .desk
             .work(move || match files.entry(&path) {

@@ -92,6 +92,7 @@ impl Tool for FsList {
                 entries.push(entry.clone());
                 Flow::On
             })?;
+            let complete = complete.is_whole();
             entries.sort();
             let total = entries.len();
             let rows = entries.into_iter().map(|entry| {

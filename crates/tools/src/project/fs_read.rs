@@ -95,7 +95,7 @@ impl Tool for FsRead {
     async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
         let arguments: Arguments = invocation.parse()?;
         let path = RelativePath::new(&arguments.path)?;
-        let files = invocation.workspace.project_files();
+        let files = invocation.filtered_workspace().await.project_files();
         let read = move || {
             let bytes = files.read(&path)?;
             let text = text(&path, &bytes)?;

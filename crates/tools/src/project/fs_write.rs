@@ -67,7 +67,7 @@ impl Tool for FsWrite {
             Ok(Some(arguments.content.into_bytes()))
         })
         .await?;
-        let created = changed.before.is_none();
+        let created = changed.before().is_none();
         Ok(answer(invocation, &path, &changed, json!({ "created": created })))
     }
 }

@@ -94,6 +94,7 @@ impl Tool for SearchGlob {
                 }
                 Flow::On
             })?;
+            let complete = complete.is_whole();
             let total = found.len();
             let rows = found.into_iter().map(|path| (json!(path), path.as_str().len()));
             let page = Page::of(rows, arguments.offset, arguments.limit);

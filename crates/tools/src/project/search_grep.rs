@@ -189,7 +189,7 @@ impl Search<'_> {
             }
         })?;
         // A full page ends the walk as well, and is no fault of it.
-        Ok(complete || self.found.more)
+        Ok(complete.is_whole() || self.found.more)
     }
 
     fn file(&mut self, entry: &Entry, content: &[u8]) -> Flow {

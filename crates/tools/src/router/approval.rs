@@ -1,18 +1,22 @@
 //! The approval of a call: who is asked, what is shown, and that what was agreed to is what happens.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use tgp_contract::{
-    Access, ApprovalAnswer, ApprovalRequest, CallContext, Change, Code, Consent, Effect, GateRequest,
-    GateVerdict, Root, Stage, Target, ToolError, canonical,
+    Access, ApprovalAnswer, ApprovalRequest, CallContext, Change, Code, Effect, GateRequest, GateVerdict,
+    RelativePath, Root, Stage, Target, ToolCall, ToolError,
 };
 
+use super::consent::{Subject, Trial, must_ask};
+use super::course::Course;
+use super::exhibit::Exhibit;
 use super::open_call::Trail;
 use super::preview::{Agreement, Preview};
+use super::runs_later;
+use super::tool::Findings;
 use super::{Invocation, Outcome, Registered, Router, Setting, Wish};
-use crate::Workspace;
 
 /// How often somebody is asked about one call that changes while they think. Whoever agrees to a fourth version reads
 /// none of them.
@@ -33,40 +37,6 @@ pub(super) struct Passed<'a> {
     pub(super) setting: Setting<'a>,
 }
 
-/// What is put before whoever is asked.
-struct Exhibit {
-    targets: Vec<Target>,
-    preview: Preview,
-    shown: Option<Value>,
-    hash: String,
-}
-
-impl Exhibit {
-    fn new(request: GateRequest<'_>, targets: Vec<Target>, preview: Preview) -> Self {
-        let shown = preview.to_value();
-        let hash = hash(request, &targets, shown.as_ref());
-        Self { targets, preview, shown, hash }
-    }
-}
-
-/// SHA-256 of everything that decides the effect, and of who wants it.
-fn hash(request: GateRequest<'_>, targets: &[Target], preview: Option<&Value>) -> String {
-    let mut value = json!({
-        "tool": request.definition.name,
-        "arguments": request.call.arguments,
-        "targets": targets,
-        "preview": preview,
-        "actor": request.context.actor,
-        "session": request.context.session,
-    });
-    canonical::hash(&value).unwrap_or_else(|_| {
-        // Canonical JSON has no exact form for integers beyond 2^53. The sorted text of the value has one, and as a
-        // single string it is canonical JSON again, which no object can be taken for.
-        value.sort_all_objects();
-        canonical::hash(&Value::String(value.to_string())).unwrap_or_default()
-    })
-}
-
 impl Router {
     /// Runs a call, after somebody has agreed to it where a gate wants that.
     pub(super) async fn run_agreed(
@@ -75,9 +45,9 @@ impl Router {
         wishes: Vec<Wish>,
         trail: &mut Trail,
     ) -> Result<Outcome, ToolError> {
-        let trial = Trial::of(passed.request.targets, passed.setting.workspace);
-        if !must_ask(passed.request, trial, &wishes, &mut trail.verdicts) {
-            return self.run_tool(passed, None, trail).await;
+        let subject = Subject::Call(Trial::of(passed.request.targets, passed.setting.workspace));
+        if !must_ask(passed.request, subject, &wishes, &mut trail.verdicts) {
+            return self.run_tool(passed, &wishes, None, trail).await;
         }
         // Large, and seldom needed.
         Box::pin(self.ask_and_run(passed, &wishes, trail)).await
@@ -88,24 +58,55 @@ impl Router {
         self: &'a Arc<Self>,
         passed: Passed<'a>,
         context: &'a CallContext,
-        judged: &'a Mutex<Vec<GateVerdict>>,
+        findings: &'a Mutex<Findings>,
         agreement: Option<&'a Arc<Agreement>>,
+        granted: &'a [Target],
     ) -> Invocation<'a> {
-        let Passed { request: GateRequest { serial, call, definition, .. }, setting, .. } = passed;
+        let Passed { request: GateRequest { serial, call, definition, targets, .. }, setting, .. } = passed;
         let Setting { workspace, course } = setting;
-        Invocation { serial, call, definition, context, workspace, router: self, judged, agreement, course }
+        let router = self;
+        Invocation {
+            serial,
+            call,
+            definition,
+            context,
+            workspace,
+            targets,
+            router,
+            findings,
+            agreement,
+            granted,
+            course,
+        }
     }
 
+    /// What a call touches besides what its arguments name.
+    pub(super) async fn found_targets(self: &Arc<Self>, passed: Passed<'_>) -> Vec<Target> {
+        let findings = Mutex::default();
+        let invocation = self.invocation(passed, passed.request.context, &findings, None, &[]);
+        passed.registered.tool.found_targets(invocation).await
+    }
+
+    /// Runs a call that nobody has to be asked about any more. `wishes` were agreed to.
     async fn run_tool(
         self: &Arc<Self>,
         passed: Passed<'_>,
+        wishes: &[Wish],
         agreement: Option<&Arc<Agreement>>,
         trail: &mut Trail,
     ) -> Result<Outcome, ToolError> {
-        let judged = Mutex::default();
-        let invocation = self.invocation(passed, passed.request.context, &judged, agreement);
+        let findings = Mutex::default();
+        // A dry run is not asked about, and so grants nothing.
+        let by_rule = wishes.iter().any(|wish| !wish.is_default);
+        let granted = if by_rule { passed.request.targets } else { &[] };
+        if self.is_veiled(passed, wishes).await {
+            self.judge_contents(passed, granted, trail).await?;
+        }
+        let invocation = self.invocation(passed, passed.request.context, &findings, agreement, granted);
         let outcome = passed.registered.tool.run(invocation).await;
-        trail.verdicts.append(&mut judged.lock().unwrap_or_else(PoisonError::into_inner));
+        let Findings { targets, verdicts } = findings.into_inner().unwrap_or_else(PoisonError::into_inner);
+        trail.targets.extend(targets);
+        trail.verdicts.extend(verdicts);
         outcome
     }
 
@@ -118,14 +119,11 @@ impl Router {
     ) -> Result<Outcome, ToolError> {
         let mut shown = self.exhibit(passed, wishes, trail).await?;
         for _ in 0..MAX_ROUNDS {
-            let began = Instant::now();
-            let answer = self.ask(passed.request, &shown, wishes, &mut trail.verdicts).await;
-            trail.waited += began.elapsed();
-            answer?;
+            self.ask(passed.request, passed.setting.course, &shown, wishes, &mut trail.verdicts).await?;
             let now = self.exhibit(passed, wishes, trail).await?;
             if now.hash == shown.hash {
                 let agreement = Agreement::to(&now.preview).map(Arc::new);
-                let outcome = self.run_tool(passed, agreement.as_ref(), trail).await;
+                let outcome = self.run_tool(passed, wishes, agreement.as_ref(), trail).await;
                 if !agreement.is_some_and(|agreement| agreement.is_broken()) {
                     return outcome;
                 }
@@ -149,9 +147,14 @@ impl Router {
         let made = async {
             let request = passed.request;
             // What the router has added for the preview of a dry run stands behind the tool's own targets.
-            let mut targets = passed.registered.tool.targets(&request.call.arguments)?;
+            let tool = &passed.registered.tool;
+            let mut targets = tool.targets_in(&request.call.arguments, passed.setting.workspace).await?;
             if request.context.dry_run {
                 targets.extend(previews(&targets));
+            }
+            targets.extend(self.found_targets(passed).await);
+            if targets.iter().any(|target| !request.targets.contains(target)) {
+                return Err(changed_meanwhile(request));
             }
             let preview = self.preview(passed, wishes, &targets).await?;
             Ok(Exhibit::new(request, targets, preview))
@@ -168,8 +171,8 @@ impl Router {
     ) -> Result<Preview, ToolError> {
         let Passed { registered, request, setting } = passed;
         let context = CallContext { dry_run: true, ..request.context.clone() };
-        let judged = Mutex::default();
-        let invocation = self.invocation(passed, &context, &judged, None);
+        let findings = Mutex::default();
+        let invocation = self.invocation(passed, &context, &findings, None, &[]);
         if request.definition.effect == Effect::Write {
             let by_rule = wishes.iter().any(|wish| !wish.is_default);
             match Trial::of(targets, setting.workspace) {
@@ -193,6 +196,17 @@ impl Router {
         })
     }
 
+    /// Whether a call would change a file that it may not read before somebody has agreed to it. Such a write is not
+    /// tried before: whether it would fail depends on what is in the file.
+    pub(super) async fn is_veiled(self: &Arc<Self>, passed: Passed<'_>, wishes: &[Wish]) -> bool {
+        if wishes.iter().all(|wish| wish.is_default) {
+            return false;
+        }
+        let findings = Mutex::default();
+        let invocation = self.invocation(passed, passed.request.context, &findings, None, &[]);
+        !self.may_read(invocation, passed.request.targets).await
+    }
+
     /// Whether the gates let a call read the files it would change: a preview shows them.
     async fn may_read(&self, invocation: Invocation<'_>, targets: &[Target]) -> bool {
         let Some(filter) = self.file_filter(invocation).await else { return true };
@@ -204,6 +218,7 @@ impl Router {
     async fn ask(
         &self,
         request: GateRequest<'_>,
+        course: &Course,
         shown: &Exhibit,
         wishes: &[Wish],
         verdicts: &mut Vec<GateVerdict>,
@@ -218,10 +233,15 @@ impl Router {
             targets: &shown.targets,
             reasons,
             preview: shown.shown.clone(),
+            runs_later: wishes.iter().any(Wish::is_insistent),
             reach: self.reach(request).await,
             hash: shown.hash.clone(),
         };
-        let reason = match self.approver.ask(question).await {
+        let answer = match course.wait().begin() {
+            Some(_waiting) => self.approver.ask(question).await,
+            None => ApprovalAnswer::Refused { reason: "the run has asked too often".to_owned() },
+        };
+        let reason = match answer {
             ApprovalAnswer::Approved { by, hash } if hash == shown.hash => {
                 verdicts.push(approval("approved", &by));
                 return Ok(());
@@ -230,6 +250,10 @@ impl Router {
             ApprovalAnswer::Refused { reason } => reason,
         };
         verdicts.push(approval("refused", &reason));
+        let later: Vec<&RelativePath> = wishes.iter().flat_map(|wish| &wish.later).collect();
+        if !later.is_empty() {
+            return Err(runs_later::refused(definition, &reason, &later));
+        }
         let made_by_somebody: Vec<&str> =
             wishes.iter().filter(|wish| !wish.is_default).map(|wish| wish.reason.as_str()).collect();
         let because = match made_by_somebody.join("; ") {
@@ -253,8 +277,10 @@ impl Router {
 
     /// What else the change would reach, as the first gate that knows it says.
     async fn reach(&self, request: GateRequest<'_>) -> Option<Value> {
+        let visible =
+            self.workspace.visibility(self.filter_for(GateRequest { targets: &[], ..request }).await);
         for gate in &self.gates {
-            if let Some(reach) = gate.reach(request).await {
+            if let Some(reach) = gate.reach(request, &visible).await {
                 return Some(reach);
             }
         }
@@ -266,9 +292,10 @@ impl Router {
     pub(super) async fn judge_contents(
         self: &Arc<Self>,
         passed: Passed<'_>,
+        granted: &[Target],
         trail: &mut Trail,
     ) -> Result<(), ToolError> {
-        let Passed { registered, request, .. } = passed;
+        let request = passed.request;
         let changes = |target: &Target| {
             let changes = |access| matches!(access, Access::Write | Access::Delete);
             target.file().is_some_and(|(root, _, access)| root == Root::Project && changes(access))
@@ -277,21 +304,44 @@ impl Router {
         if !writes || !request.targets.iter().any(changes) || !self.wants_contents(request).await {
             return Ok(());
         }
-        let context = CallContext { dry_run: true, ..request.context.clone() };
-        let judged = Mutex::default();
-        let trial = self.invocation(passed, &context, &judged, None);
-        let outcome = registered.tool.run(trial).await?;
+        let outcome = self.try_without_effect(passed, granted).await?;
         let request = GateRequest { proposed: Some(&outcome.proposed), ..request };
-        self.pass_gates(request, super::Question::Contents, &mut trail.verdicts).await.map(|_| ())
+        let mut said = Vec::new();
+        let passed = self.pass_gates(request, super::Question::Contents, &mut said).await;
+        // A gate that has judged the contents has judged the call by them. It has one verdict about the call: what is said
+        // a second time is about files that the running call changes.
+        for verdict in said {
+            let same =
+                |before: &&mut GateVerdict| (before.stage, &before.gate) == (verdict.stage, &verdict.gate);
+            match trail.verdicts.iter_mut().find(same) {
+                Some(before) => *before = verdict,
+                None => trail.verdicts.push(verdict),
+            }
+        }
+        passed.map(|_| ())
+    }
+
+    /// Tries a write without effect: what it would leave.
+    pub(super) async fn try_without_effect(
+        self: &Arc<Self>,
+        passed: Passed<'_>,
+        granted: &[Target],
+    ) -> Result<Outcome, ToolError> {
+        let context = CallContext { dry_run: true, ..passed.request.context.clone() };
+        let findings = Mutex::default();
+        let trial = self.invocation(passed, &context, &findings, None, granted);
+        passed.registered.tool.run(trial).await
     }
 
     /// Takes files that a running call is about to change past the gates, and asks where one of them wants it: `show`
-    /// says what would change as things stand, `propose` gives the contents for a gate that judges those. What the gates say stands in the call's record. Answers what was
-    /// agreed to, when somebody was asked.
+    /// says what would change as things stand, `propose` gives the contents for a gate that judges those, and `later` are
+    /// those of the files that run later. What the gates say stands in the call's record. Answers what was agreed to,
+    /// when somebody was asked.
     pub(crate) async fn judge_changes<P, S, F>(
         &self,
         invocation: Invocation<'_>,
         changes: &[Target],
+        later: &[Target],
         propose: P,
         show: S,
     ) -> Result<Option<Arc<Agreement>>, ToolError>
@@ -308,20 +358,67 @@ impl Router {
         let proposed = if self.wants_contents(request).await { Some(propose()) } else { None };
         let request = GateRequest { proposed: proposed.as_deref(), ..request };
         let mut verdicts = Vec::new();
-        let passed = match self.pass_gates(request, super::Question::Changes, &mut verdicts).await {
-            Ok(wishes) if must_ask(request, Trial::Looks, &wishes, &mut verdicts) => {
-                Box::pin(self.ask_about_changes(request, &wishes, show, &mut verdicts)).await
-            }
-            Ok(_) => Ok(None),
-            Err(error) => Err(error),
-        };
-        invocation.judged.lock().unwrap_or_else(PoisonError::into_inner).append(&mut verdicts);
+        let passed = self.pass_changes(request, invocation.course, later, show, &mut verdicts).await;
+        note(invocation, &[], verdicts);
         passed
+    }
+
+    async fn pass_changes<S, F>(
+        &self,
+        request: GateRequest<'_>,
+        course: &Course,
+        later: &[Target],
+        show: S,
+        verdicts: &mut Vec<GateVerdict>,
+    ) -> Result<Option<Arc<Agreement>>, ToolError>
+    where
+        S: Fn() -> F + Send + Sync,
+        F: Future<Output = Result<Preview, ToolError>> + Send,
+    {
+        let mut wishes = self.pass_gates(request, super::Question::Changes, verdicts).await?;
+        wishes.extend(self.judge_runs_later(request, later, verdicts).await?);
+        if !must_ask(request, Subject::Finding, &wishes, verdicts) {
+            return Ok(None);
+        }
+        Box::pin(self.ask_about_changes(request, course, &wishes, show, verdicts)).await
+    }
+
+    /// Takes what a running call goes on to past the gates, as if it were a call of its own: `call` is the call with the
+    /// arguments that would lead there. The record of the running call names the targets. `covered` says that whoever let
+    /// the running call through has seen as much as the default approvals ask for.
+    ///
+    /// # Errors
+    /// What a gate has against it, or `EAPPROVAL`.
+    pub(crate) async fn judge_further(
+        &self,
+        invocation: Invocation<'_>,
+        call: &ToolCall,
+        targets: &[Target],
+        covered: bool,
+    ) -> Result<(), ToolError> {
+        let Invocation { serial, definition, context, course, .. } = invocation;
+        let request = GateRequest { serial, call, definition, context, targets, proposed: None };
+        let mut verdicts = Vec::new();
+        let judged = async {
+            let mut wishes = self.pass_gates(request, super::Question::Further, &mut verdicts).await?;
+            if covered {
+                wishes.retain(|wish| !wish.is_default);
+            }
+            if must_ask(request, Subject::Finding, &wishes, &mut verdicts) {
+                let shown = Exhibit::new(request, targets.to_vec(), Preview::default());
+                self.ask(request, course, &shown, &wishes, &mut verdicts).await?;
+            }
+            Ok(())
+        };
+        let judged = judged.await;
+        note(invocation, targets, verdicts);
+        judged
     }
 
     async fn ask_about_changes<S, F>(
         &self,
         request: GateRequest<'_>,
+        course: &Course,
         wishes: &[Wish],
         show: S,
         verdicts: &mut Vec<GateVerdict>,
@@ -333,7 +430,7 @@ impl Router {
         let exhibit = async || show().await.map(|made| Exhibit::new(request, request.targets.to_vec(), made));
         let mut shown = exhibit().await?;
         for _ in 0..MAX_ROUNDS {
-            self.ask(request, &shown, wishes, verdicts).await?;
+            self.ask(request, course, &shown, wishes, verdicts).await?;
             let now = exhibit().await?;
             if now.hash == shown.hash {
                 return Ok(Agreement::to(&now.preview).map(Arc::new));
@@ -345,56 +442,18 @@ impl Router {
     }
 }
 
-/// What the dry run of a write does to show its effect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Trial {
-    /// It reads, and compares.
-    Looks,
-    /// It runs something, all of which is undone.
-    Undone,
-    /// It runs something whose effects nobody can undo for certain.
-    Leaves,
+/// Keeps what a running call turned out to touch, and what the gates said of it, for its record.
+fn note(invocation: Invocation<'_>, targets: &[Target], mut verdicts: Vec<GateVerdict>) {
+    let mut findings = invocation.findings.lock().unwrap_or_else(PoisonError::into_inner);
+    findings.targets.extend_from_slice(targets);
+    findings.verdicts.append(&mut verdicts);
 }
 
-impl Trial {
-    fn of(targets: &[Target], workspace: &Workspace) -> Self {
-        // A write shows what it would send to a host without sending it.
-        let looks = |target: &Target| matches!(target, Target::File { .. } | Target::Host { .. });
-        let is_statement = |target: &Target| matches!(target, Target::Statement { .. });
-        let mut others = targets.iter().filter(|target| !looks(target)).peekable();
-        if others.peek().is_none() {
-            Self::Looks
-        } else if others.all(is_statement) && workspace.sql.undoes_everything() {
-            Self::Undone
-        } else {
-            Self::Leaves
-        }
-    }
-}
-
-/// Whether somebody has to be asked. Where that is settled already, the record says by what.
-fn must_ask(
-    request: GateRequest<'_>,
-    trial: Trial,
-    wishes: &[Wish],
-    verdicts: &mut Vec<GateVerdict>,
-) -> bool {
-    if wishes.is_empty() {
-        return false;
-    }
-    // A preview of a write changes nothing, so there is nothing to agree to. One of a tool still runs the tool, one
-    // of a statement may leave something, and whoever made a rule that asks wants to be asked.
-    let previews =
-        matches!(request.definition.effect, Effect::Read | Effect::Write) && trial != Trial::Leaves;
-    if request.context.dry_run && previews && wishes.iter().all(|wish| wish.is_default) {
-        verdicts.push(approval("approved", "dry-run"));
-        return false;
-    }
-    if request.context.consent == Consent::Given {
-        verdicts.push(approval("approved", "consent-given"));
-        return false;
-    }
-    true
+/// A call that would touch something else than the gates have judged.
+fn changed_meanwhile(request: GateRequest<'_>) -> ToolError {
+    let message =
+        format!("what `{}` would touch has changed since the rules judged it", request.definition.name);
+    ToolError::new(Code::Conflict, message).help("nothing was changed; repeat the call")
 }
 
 fn keeps_changing(request: GateRequest<'_>, verdicts: &mut Vec<GateVerdict>) -> ToolError {
@@ -413,7 +472,8 @@ pub(super) fn previews(targets: &[Target]) -> Vec<Target> {
     changed.map(|(root, path, _)| Target::File { root, path: path.clone(), access: Access::Read }).collect()
 }
 
-fn approval(verdict: &str, rule: &str) -> GateVerdict {
+/// What the record says of an approval.
+pub(super) fn approval(verdict: &str, rule: &str) -> GateVerdict {
     GateVerdict {
         stage: Stage::Approval,
         gate: "approval".to_owned(),

@@ -1,9 +1,12 @@
 //! How far a call has come, and until when it can be taken back.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tgp_contract::{Code, ToolError, Witness};
 use tokio::sync::Notify;
+
+use super::waiting::ApprovalWait;
 
 /// Shared by a call, by whoever may cancel it, and by the place where it takes effect.
 ///
@@ -14,6 +17,7 @@ pub(super) struct Course {
     state: Mutex<State>,
     cancelled: Notify,
     witness: Option<Witness>,
+    wait: Arc<ApprovalWait>,
 }
 
 impl std::fmt::Debug for Course {
@@ -45,9 +49,16 @@ impl Course {
         Self { witness, ..Self::default() }
     }
 
-    /// Whoever wants to know when the call takes effect; calls inside of it are a part of its effect.
-    pub(super) fn witness(&self) -> Option<Witness> {
-        self.witness.clone()
+    /// The course of a call that this one makes while it runs. It is a part of its effect, and its approvals are waited
+    /// for by both.
+    fn inner(&self) -> Self {
+        let wait = ApprovalWait::inside(Some(Arc::clone(&self.wait)));
+        Self { witness: self.witness.clone(), wait: Arc::new(wait), ..Self::default() }
+    }
+
+    /// The approvals that it waits for.
+    pub(super) fn wait(&self) -> &Arc<ApprovalWait> {
+        &self.wait
     }
 
     /// Something is about to happen that cannot be taken back.
@@ -134,6 +145,21 @@ impl PointOfNoReturn {
     /// When the call was cancelled before.
     pub(crate) fn pass_unseen(&self) -> Result<(), ToolError> {
         if self.0.commit() { Ok(()) } else { Err(cancelled()) }
+    }
+}
+
+/// A running call, for the calls that it makes.
+#[derive(Clone, Debug)]
+pub(crate) struct OuterCall(pub(super) Arc<Course>);
+
+impl OuterCall {
+    /// How long it has waited for approvals, its own and those of calls inside it.
+    pub(crate) fn waited(&self) -> Duration {
+        self.0.wait.total()
+    }
+
+    pub(super) fn inner_course(&self) -> Course {
+        self.0.inner()
     }
 }
 

@@ -2,14 +2,18 @@
 
 mod approval;
 mod approver;
+mod consent;
 mod course;
+mod exhibit;
 mod open_call;
 mod preview;
 mod recent;
 mod running;
+mod runs_later;
 mod schema;
 mod tee;
 mod tool;
+mod waiting;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,13 +22,15 @@ use std::time::Duration;
 
 use tgp_contract::{
     Approver, CallContext, CallRecord, Cancellation, Code, FileFilter, Gate, GateRequest, GateVerdict,
-    Recorder, Stage, Target, ToolCall, ToolDefinition, ToolError, ToolResult, Verdict, Witness,
+    Recorder, RelativePath, Root, Stage, Target, ToolCall, ToolDefinition, ToolError, ToolResult, Verdict,
+    Visibility, Witness, chronicled,
 };
 
 use crate::Workspace;
 use approval::{Passed, previews};
 pub use approver::RefuseAll;
 use course::Course;
+pub(crate) use course::OuterCall;
 pub use course::PointOfNoReturn;
 use open_call::{OpenCall, Trail};
 pub(crate) use preview::{Agreement, ShownChange};
@@ -35,14 +41,16 @@ use schema::Schema;
 pub use tee::Tee;
 pub use tool::{Invocation, Outcome, Tool};
 
-/// How the ids of rules begin that hold where nobody has made another.
-const DEFAULT_RULE: &str = "default";
+/// How the ids of rules begin that hold where nobody has made another. Ids of a person's rules have no `/`.
+const DEFAULT_RULES: &str = "default/";
 
 /// A gate wants somebody to be asked.
 struct Wish {
     reason: String,
     /// It only says what holds where nobody has made a rule.
     is_default: bool,
+    /// Files that run later, which nothing but an answer to this very question lets change.
+    later: Vec<RelativePath>,
 }
 
 /// What the gates are asked.
@@ -52,6 +60,8 @@ enum Question {
     Call,
     /// Whether a call that runs may change these files.
     Changes,
+    /// Whether a call that runs may go on to these targets.
+    Further,
     /// Whether a write, which was tried, may leave these contents. Only gates that judge contents are asked.
     Contents,
 }
@@ -140,12 +150,12 @@ impl Router {
 
     /// Runs one call on the router's own workspace.
     pub async fn call(self: &Arc<Self>, call: ToolCall, context: CallContext) -> ToolResult {
-        self.call_within(call, context, &self.workspace, None).await
+        self.begin(call, context, &self.workspace, Course::default()).await.result
     }
 
     /// The same, and answers the record that the call has left, with its result.
     pub async fn call_recorded(self: &Arc<Self>, call: ToolCall, context: CallContext) -> CallRecord {
-        self.begin(call, context, &self.workspace, None).await
+        self.begin(call, context, &self.workspace, Course::default()).await
     }
 
     /// The same for a call that somebody may not want any more. When `cancelled` completes before the call takes
@@ -158,7 +168,7 @@ impl Router {
         mut cancelled: Cancellation<'_>,
         witness: Option<Witness>,
     ) -> CallRecord {
-        let mut running = self.begin(call, context, &self.workspace, witness);
+        let mut running = self.begin(call, context, &self.workspace, Course::new(witness));
         tokio::select! {
             biased;
             record = &mut running => return record,
@@ -173,15 +183,16 @@ impl Router {
         self.orphans.wait(patience).await
     }
 
-    /// Runs one call on another view of the files: a tool's own call sees what its run has written so far.
-    pub async fn call_within(
+    /// Runs one call that a running one makes, on its view of the files: a tool's own call sees what its run has written
+    /// so far.
+    pub(crate) async fn call_within(
         self: &Arc<Self>,
         call: ToolCall,
         context: CallContext,
         workspace: &Workspace,
-        witness: Option<Witness>,
+        outer: &OuterCall,
     ) -> ToolResult {
-        self.begin(call, context, workspace, witness).await.result
+        self.begin(call, context, workspace, outer.inner_course()).await.result
     }
 
     fn begin(
@@ -189,9 +200,9 @@ impl Router {
         call: ToolCall,
         context: CallContext,
         workspace: &Workspace,
-        witness: Option<Witness>,
+        course: Course,
     ) -> Running {
-        let course = Arc::new(Course::new(witness));
+        let course = Arc::new(course);
         let whole = Arc::clone(self).whole(call, context, workspace.clone(), Arc::clone(&course));
         Running::new(whole, course, self.orphans.clone())
     }
@@ -216,7 +227,8 @@ impl Router {
         let Some(result) = result else { return open.cancel() };
         // Whoever goes away now does not take its record along.
         course.end();
-        let mut record = open.close(result.into());
+        // An error never repeats a long argument, neither to the caller nor in the record.
+        let mut record = open.close(result.map_err(ToolError::bounded).into());
         // A call whose record cannot be kept has failed, whatever it has done.
         if let Err(error) = self.recorder.record(record.clone()).await {
             record.result = ToolResult::Failed(error);
@@ -247,16 +259,22 @@ impl Router {
             return Err(ToolError::new(Code::Validation, format!("`{}` has no dry run", definition.name))
                 .help("call it without dry_run"));
         }
-        trail.targets = registered.tool.targets(&call.arguments)?;
+        trail.targets = registered.tool.targets_in(&call.arguments, setting.workspace).await?;
         if context.dry_run {
             // A preview shows what stands in the file.
             trail.targets.extend(previews(&trail.targets));
         }
+        let request = GateRequest { serial, call, definition, context, targets: &[], proposed: None };
+        trail.targets.extend(self.found_targets(Passed { registered, request, setting }).await);
         let targets = trail.targets.clone();
-        let request = GateRequest { serial, call, definition, context, targets: &targets, proposed: None };
-        let wishes = self.pass_gates(request, Question::Call, &mut trail.verdicts).await?;
+        let request = GateRequest { targets: &targets, ..request };
+        let mut wishes = self.pass_gates(request, Question::Call, &mut trail.verdicts).await?;
         let passed = Passed { registered, request, setting };
-        self.judge_contents(passed, trail).await?;
+        let veiled = self.is_veiled(passed, &wishes).await;
+        if !veiled {
+            self.judge_contents(passed, &[], trail).await?;
+        }
+        wishes.extend(self.named_files_run_later(passed, veiled, trail).await?);
         let outcome = self.run_agreed(passed, wishes, trail).await?;
         if !context.dry_run {
             trail.files = outcome.files;
@@ -270,11 +288,20 @@ impl Router {
     ///
     /// # Errors
     /// When there is no such tool or the arguments do not fit.
-    pub fn examine(&self, call: &ToolCall) -> Result<(&ToolDefinition, Vec<Target>), ToolError> {
+    pub async fn examine(
+        self: &Arc<Self>,
+        call: &ToolCall,
+        context: &CallContext,
+    ) -> Result<(&ToolDefinition, Vec<Target>), ToolError> {
         let registered = self.find(&call.tool)?;
         let definition = registered.tool.definition();
         registered.schema.check(definition.name.as_str(), &call.arguments)?;
-        Ok((definition, registered.tool.targets(&call.arguments)?))
+        let mut targets = registered.tool.targets_in(&call.arguments, &self.workspace).await?;
+        let course = Arc::new(Course::default());
+        let setting = Setting { workspace: &self.workspace, course: &course };
+        let request = GateRequest { serial: 0, call, definition, context, targets: &[], proposed: None };
+        targets.extend(self.found_targets(Passed { registered, request, setting }).await);
+        Ok((definition, targets))
     }
 
     /// What every gate would say of a call now, until one denies it. Nothing runs, and no record is left.
@@ -282,16 +309,18 @@ impl Router {
     /// # Errors
     /// When there is no such tool or the arguments do not fit.
     pub async fn foresee(
-        &self,
+        self: &Arc<Self>,
         call: &ToolCall,
         context: &CallContext,
     ) -> Result<Vec<GateVerdict>, ToolError> {
-        let (definition, targets) = self.examine(call)?;
+        let (definition, targets) = self.examine(call, context).await?;
         let serial = self.calls.fetch_add(1, Ordering::Relaxed);
         let request = GateRequest { serial, call, definition, context, targets: &targets, proposed: None };
         let mut verdicts = Vec::new();
         // A denial is among the verdicts.
-        let _ = self.pass_gates(request, Question::Call, &mut verdicts).await;
+        if self.pass_gates(request, Question::Call, &mut verdicts).await.is_ok() {
+            let _ = self.judge_runs_later(request, &runs_later::always(&targets), &mut verdicts).await;
+        }
         // Gates that count calls have counted this one; it is given back as a call that nobody agreed to.
         let refused = GateVerdict {
             stage: Stage::Approval,
@@ -320,15 +349,57 @@ impl Router {
 
     /// What a running call may see and touch besides what its arguments name; `None` when that is everything.
     pub(crate) async fn file_filter(&self, invocation: Invocation<'_>) -> Option<FileFilter> {
-        let Invocation { serial, call, definition, context, .. } = invocation;
-        let request = GateRequest { serial, call, definition, context, targets: &[], proposed: None };
+        let Invocation { serial, call, definition, context, granted: targets, .. } = invocation;
+        self.filter_for(GateRequest { serial, call, definition, context, targets, proposed: None }).await
+    }
+
+    /// The filters of all gates together. The targets of the request are what somebody has agreed to.
+    async fn filter_for(&self, request: GateRequest<'_>) -> Option<FileFilter> {
         let mut filters = Vec::new();
         for gate in &self.gates {
             filters.extend(gate.file_filter(request).await);
         }
         (!filters.is_empty()).then(|| -> FileFilter {
-            Arc::new(move |root, path, access| filters.iter().all(|filter| filter(root, path, access)))
+            Arc::new(move |root, path, access| {
+                let passes = |path: &RelativePath| filters.iter().all(|filter| filter(root, path, access));
+                // A chronicle tells of its file, so whoever may not see the one may not see the other.
+                passes(path) && chronicled(path).is_none_or(|file| passes(&file))
+            })
         })
+    }
+
+    /// What a call of this tool by this caller may see of the project and of the tool repository: what no gate hides,
+    /// and nothing that is protected. Tools that read otherwise than by the files that their arguments name keep to it.
+    ///
+    /// # Errors
+    /// When there is no such tool.
+    pub async fn visibility(&self, call: &ToolCall, context: &CallContext) -> Result<Visibility, ToolError> {
+        let definition = self.find(&call.tool)?.tool.definition();
+        let request = GateRequest { serial: 0, call, definition, context, targets: &[], proposed: None };
+        Ok(self.workspace.visibility(self.filter_for(request).await))
+    }
+
+    /// Whether a gate may have something against a file that a running call leaves below a directory.
+    pub(crate) async fn may_restrict_below(
+        &self,
+        invocation: Invocation<'_>,
+        root: Root,
+        directory: &RelativePath,
+    ) -> bool {
+        let Invocation { serial, call, definition, context, .. } = invocation;
+        let request = GateRequest { serial, call, definition, context, targets: &[], proposed: None };
+        for gate in &self.gates {
+            if gate.may_restrict_below(request, root, directory).await {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// The same without what the caller's token narrows: for what the configuration has chosen, and not the caller.
+    pub(crate) async fn file_filter_without_token(&self, invocation: Invocation<'_>) -> Option<FileFilter> {
+        let context = CallContext { token: None, ..invocation.context.clone() };
+        self.file_filter(Invocation { context: &context, ..invocation }).await
     }
 
     fn find(&self, name: &str) -> Result<&Registered, ToolError> {
@@ -352,13 +423,18 @@ impl Router {
             let verdict = match question {
                 Question::Call => gate.judge(request).await,
                 Question::Changes => gate.judge_changes(request).await,
+                Question::Further => gate.judge_further(request).await,
                 Question::Contents if gate.wants_contents(request).await => gate.judge_changes(request).await,
                 Question::Contents => continue,
             };
             let (word, rule, denial) = match verdict {
                 Verdict::Allow { rule } => ("allow", rule, None),
                 Verdict::Ask { rule, reason } => {
-                    reasons.push(Wish { is_default: rule.starts_with(DEFAULT_RULE), reason });
+                    reasons.push(Wish {
+                        is_default: rule.starts_with(DEFAULT_RULES),
+                        reason,
+                        later: Vec::new(),
+                    });
                     ("ask", rule, None)
                 }
                 Verdict::Deny { rule, error } => ("deny", rule, Some(error)),
@@ -370,7 +446,9 @@ impl Router {
                 rule,
             });
             if let Some(error) = denial {
-                return Err(error);
+                let asking = GateRequest { targets: &[], ..request };
+                let visible = self.workspace.visibility(self.filter_for(asking).await);
+                return Err(gate.conceal(request, error, &visible).await);
             }
         }
         Ok(reasons)

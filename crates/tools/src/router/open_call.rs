@@ -1,7 +1,7 @@
 //! A call that is under way, and the record it leaves whatever becomes of it.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use tgp_contract::{
     CallContext, CallRecord, FileEffect, Gate, GateVerdict, Recorder, Target, ToolCall, ToolDefinition,
@@ -19,8 +19,6 @@ pub(super) struct Trail {
     pub(super) files: Vec<FileEffect>,
     pub(super) rows_changed: Option<u64>,
     pub(super) exit_code: Option<i32>,
-    /// How long somebody has thought about it; that is not what the call took.
-    pub(super) waited: Duration,
 }
 
 /// A call between its entry and its record. When it is dropped in between, the caller has gone away, or the whole runtime: that is recorded.
@@ -84,6 +82,8 @@ impl<'a> OpenCall<'a> {
     fn record(&mut self, result: ToolResult) -> CallRecord {
         let trail = std::mem::take(&mut self.trail);
         let asked = !trail.verdicts.is_empty();
+        // How long a person has thought about it is not what the call took.
+        let duration = self.started.elapsed().saturating_sub(self.course.wait().total());
         let record = CallRecord {
             serial: self.serial,
             tool: trail.definition.as_ref().map(|definition| definition.name.to_string()),
@@ -97,8 +97,7 @@ impl<'a> OpenCall<'a> {
             exit_code: trail.exit_code,
             result,
             started_ms: self.started_ms,
-            duration_us: u64::try_from(self.started.elapsed().saturating_sub(trail.waited).as_micros())
-                .unwrap_or(u64::MAX),
+            duration_us: u64::try_from(duration.as_micros()).unwrap_or(u64::MAX),
         };
         if asked {
             self.gates.iter().for_each(|gate| gate.settled(&record));

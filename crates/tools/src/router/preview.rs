@@ -1,6 +1,7 @@
 //! What somebody who is asked sees of an effect, and the agreement that holds for nothing else.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
@@ -8,7 +9,7 @@ use serde_json::{Value, json};
 use tgp_contract::{Code, RelativePath, Root, ToolError, canonical};
 
 use super::Outcome;
-use crate::files::difference;
+use crate::files::difference_with_mode;
 
 /// Bytes of differences in one preview of many files: more than that nobody reads before an answer. The files beyond
 /// are named, and bound by their hashes all the same.
@@ -34,11 +35,13 @@ pub struct FoundFile {
 }
 
 /// One file of many that a running call wants to change.
-pub(crate) struct ShownChange<'a> {
+pub(crate) struct ShownChange {
     pub(crate) root: Root,
-    pub(crate) path: &'a RelativePath,
-    pub(crate) before: Option<&'a [u8]>,
-    pub(crate) after: Option<&'a [u8]>,
+    pub(crate) path: RelativePath,
+    pub(crate) before: Option<Arc<[u8]>>,
+    pub(crate) after: Option<Arc<[u8]>>,
+    /// Whether it can be executed afterwards, where that changes.
+    pub(crate) executable: Option<bool>,
 }
 
 impl Preview {
@@ -47,10 +50,15 @@ impl Preview {
         Self { missing: Some(why.into()), ..Self::default() }
     }
 
-    /// The differences of many files, as many as there is room for.
-    pub(crate) fn of_changes<'a>(changes: impl IntoIterator<Item = ShownChange<'a>>) -> Self {
+    /// The differences of many files, as many as there is room for: what is most important comes first. Each is looked at
+    /// by itself, so that the contents of one are in memory at a time.
+    pub(crate) fn of_changes(
+        changes: impl IntoIterator<Item = Result<ShownChange, ToolError>>,
+    ) -> Result<Self, ToolError> {
         let (mut list, mut found, mut bytes) = (Vec::new(), Vec::new(), 0);
-        for ShownChange { root, path, before, after } in changes {
+        for change in changes {
+            let ShownChange { root, path, before, after, executable } = change?;
+            let (before, after) = (before.as_deref(), after.as_deref());
             let sha256 = before.map(canonical::sha256_hex);
             let word = match (before, after) {
                 (_, None) => "deleted",
@@ -60,9 +68,12 @@ impl Preview {
             let mut entry = json!({ "root": root, "path": path, "change": word });
             if let Some(fields) = entry.as_object_mut() {
                 fields.insert("sha256".to_owned(), json!(after.map(canonical::sha256_hex)));
+                if let Some(executable) = executable {
+                    fields.insert("executable".to_owned(), json!(executable));
+                }
                 let mut complete = false;
                 if bytes < MAX_SHOWN_BYTES {
-                    let shown = difference(path.as_str(), before, after);
+                    let shown = difference_with_mode(path.as_str(), before, after, executable);
                     bytes += shown.text.len();
                     complete = shown.complete;
                     fields.insert("diff".to_owned(), json!(shown.text));
@@ -72,9 +83,9 @@ impl Preview {
                 }
             }
             list.push(entry);
-            found.push(FoundFile { root, path: path.clone(), sha256 });
+            found.push(FoundFile { root, path, sha256 });
         }
-        Self { data: Some(json!({ "changes": list })), found, missing: None }
+        Ok(Self { data: Some(json!({ "changes": list })), found, missing: None })
     }
 
     /// As a request for approval carries it. The hashes of what was found are part of it, because a difference does

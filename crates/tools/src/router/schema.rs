@@ -1,11 +1,16 @@
 //! Arguments against a tool's JSON Schema.
 
+use std::fmt::{self, Display, Write};
+
 use jsonschema::Validator;
 use serde_json::Value;
 use tgp_contract::{Code, ToolError};
 
 /// More errors than this tell nobody more.
 const MAX_REPORTED: usize = 8;
+
+/// Longest text of a value or a path in a message; the caller knows the rest.
+const MAX_SHOWN_BYTES: usize = 400;
 
 pub(super) struct Schema(Validator);
 
@@ -22,7 +27,7 @@ impl Schema {
             .0
             .iter_errors(arguments)
             .take(MAX_REPORTED)
-            .map(|error| (error.instance_path().to_string(), error.to_string()))
+            .map(|error| (shortened(error.instance_path()), shortened(&error)))
             .collect();
         let (field, message) = problems.first().cloned().unwrap_or_default();
         let place = if field.is_empty() { String::new() } else { format!(" at `{field}`") };
@@ -37,5 +42,30 @@ impl Schema {
         .detail("field", field)
         .detail("problems", all)
         .help(format!("`tgp tools --format json` shows the schema of `{tool}`")))
+    }
+}
+
+/// The beginning of a text, written no further than it is wanted: a message about a value of many megabytes would be as
+/// long, eight times.
+fn shortened(value: &dyn Display) -> String {
+    let mut beginning = Beginning(String::new());
+    if write!(beginning, "{value}").is_err() {
+        beginning.0.push('…');
+    }
+    beginning.0
+}
+
+/// A text that takes a bounded number of bytes, and ends the writing then.
+struct Beginning(String);
+
+impl Write for Beginning {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let room = MAX_SHOWN_BYTES.saturating_sub(self.0.len());
+        if text.len() <= room {
+            self.0.push_str(text);
+            return Ok(());
+        }
+        self.0.push_str(text.get(..text.floor_char_boundary(room)).unwrap_or_default());
+        Err(fmt::Error)
     }
 }

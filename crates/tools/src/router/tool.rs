@@ -6,14 +6,21 @@ use async_trait::async_trait;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tgp_contract::{
-    CallContext, Change, Code, Effect, FileEffect, GateVerdict, Target, ToolCall, ToolDefinition, ToolError,
-    Witness,
+    CallContext, Change, Code, Effect, FileEffect, FileSystem, GateVerdict, RelativePath, Root, Target,
+    ToolCall, ToolDefinition, ToolError, Visibility,
 };
 
 use super::Router;
-use super::course::{Course, PointOfNoReturn};
+use super::course::{Course, OuterCall, PointOfNoReturn};
 use super::preview::{Agreement, Preview};
 use crate::Workspace;
+
+/// What a running call turns out to touch, and what the gates say of it.
+#[derive(Debug, Default)]
+pub(super) struct Findings {
+    pub(super) targets: Vec<Target>,
+    pub(super) verdicts: Vec<GateVerdict>,
+}
 
 /// One call that has passed all gates.
 #[derive(Clone, Copy)]
@@ -24,11 +31,16 @@ pub struct Invocation<'a> {
     pub definition: &'a ToolDefinition,
     pub context: &'a CallContext,
     pub workspace: &'a Workspace,
+    /// What the gates were shown.
+    pub(crate) targets: &'a [Target],
     pub router: &'a Arc<Router>,
-    /// What the gates have said of files the call changes while it runs.
-    pub(super) judged: &'a Mutex<Vec<GateVerdict>>,
+    /// What the call turns out to touch while it runs.
+    pub(super) findings: &'a Mutex<Findings>,
     /// What somebody has agreed to, when it had to be asked for.
     pub(super) agreement: Option<&'a Arc<Agreement>>,
+    /// What the call names, where a rule wanted to be asked about it and somebody has agreed: what a rule only asks
+    /// about is not hidden from this call then.
+    pub(super) granted: &'a [Target],
     pub(super) course: &'a Arc<Course>,
 }
 
@@ -36,6 +48,16 @@ impl Invocation<'_> {
     /// The workspace with what the gates let this call see, for tools that come across files nobody has named.
     pub(crate) async fn filtered_workspace(&self) -> Workspace {
         self.workspace.filtered(self.router.file_filter(*self).await)
+    }
+
+    /// What the caller may see, for tools that read otherwise than by the files that their arguments name.
+    pub async fn visibility(&self) -> Visibility {
+        self.workspace.visibility(self.router.file_filter(*self).await)
+    }
+
+    /// The tool repository as the caller may see it.
+    pub(crate) async fn visible_tools(&self) -> Arc<dyn FileSystem> {
+        self.workspace.tools_seen_by(self.visibility().await)
     }
 
     /// What somebody has agreed to, for whoever has the last look at the files.
@@ -58,9 +80,15 @@ impl Invocation<'_> {
         self.course.testify()
     }
 
-    /// Whoever wants to know when the call takes effect.
-    pub(crate) fn witness(&self) -> Option<Witness> {
-        self.course.witness()
+    /// For the calls that this one makes while it runs.
+    pub(crate) fn as_outer(&self) -> OuterCall {
+        OuterCall(Arc::clone(self.course))
+    }
+
+    /// Whether the gates have judged a file as a target of this call.
+    pub(crate) fn has_judged(&self, root: Root, path: &RelativePath) -> bool {
+        let is_it = |(known, name, _)| known == root && name == path;
+        self.targets.iter().filter_map(Target::file).any(is_it)
     }
 
     /// The arguments as a type of the tool's own.
@@ -104,6 +132,22 @@ pub trait Tool: Send + Sync {
     /// # Errors
     /// When an argument names what cannot be touched at all, such as a path that leaves its root.
     fn targets(&self, arguments: &Value) -> Result<Vec<Target>, ToolError>;
+
+    /// The same with all that can be found out about the call before it runs. It may name more than [`Tool::targets`],
+    /// and nothing less.
+    ///
+    /// # Errors
+    /// As [`Tool::targets`].
+    async fn targets_in(&self, arguments: &Value, _workspace: &Workspace) -> Result<Vec<Target>, ToolError> {
+        self.targets(arguments)
+    }
+
+    /// What else a call is about to touch, found by looking at what its arguments name: the sources that a tool imports.
+    /// Nothing runs, and nothing of it reaches the caller, since the gates have not judged it yet. What cannot be found is
+    /// left out; the call itself then fails.
+    async fn found_targets(&self, _invocation: Invocation<'_>) -> Vec<Target> {
+        Vec::new()
+    }
 
     /// What somebody who is asked about a call is shown of its effect. The invocation is that of a dry run. Nothing is
     /// changed by it, and nothing runs that the call would run: a write is tried without effect where the tool can do

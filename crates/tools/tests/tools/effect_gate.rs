@@ -18,7 +18,7 @@ impl Gate for EffectGate {
     }
 
     async fn judge(&self, request: GateRequest<'_>) -> Verdict {
-        let rule = format!("default-{}", request.definition.effect.as_str());
+        let rule = format!("default/{}", request.definition.effect.as_str());
         match request.definition.effect {
             Effect::Read => Verdict::Allow { rule },
             effect @ (Effect::Write | Effect::Execute | Effect::Network) => Verdict::Ask {

@@ -26,8 +26,8 @@ fn hidden_names_are_out_of_reach_at_any_depth_and_in_any_case() {
         assert_eq!(root.entry(&name).unwrap_err().code(), Code::Security, "entry {name}");
     }
     let batch = [
-        Change::Write { path: path("tools/b.ts"), content: vec![] },
-        Change::Write { path: path(".git/HEAD"), content: vec![] },
+        Change::Write { path: path("tools/b.ts"), content: [].into() },
+        Change::Write { path: path(".git/HEAD"), content: [].into() },
     ];
     assert!(root.apply(&batch).is_err());
     assert!(root.entry(&path("tools/b.ts")).unwrap().is_none(), "a refused batch leaves nothing");

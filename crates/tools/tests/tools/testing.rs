@@ -231,17 +231,17 @@ fn the_command_is_found_in_the_manifests() {
         (&[], None),
         (&[("README.md", "")], None),
         (&[("Cargo.toml", "[package]"), ("package.json", "{}")], Some((RunnerKind::Cargo, "cargo test --offline --no-fail-fast --color=never"))),
-        (&[("package.json", r#"{"scripts":{"test":"vitest"}}"#), VITEST], Some((RunnerKind::Vitest, "node_modules/.bin/vitest run"))),
-        (&[("package.json", r#"{"scripts":{"test":"vitest --watch --dir src"}}"#), VITEST], Some((RunnerKind::Vitest, "node_modules/.bin/vitest run --dir src"))),
-        (&[("package.json", r#"{"scripts":{"test":"vitest run"}}"#)], Some((RunnerKind::Vitest, "npm test --silent"))),
-        (&[("package.json", r#"{"scripts":{"test":"tsc && vitest run; rm -rf /"}}"#), VITEST], Some((RunnerKind::Vitest, "npm test --silent"))),
-        (&[("package.json", r#"{"scripts":{"test":"vitest run $(id)"}}"#), VITEST], Some((RunnerKind::Vitest, "npm test --silent"))),
-        (&[("package.json", r#"{"scripts":{"test":"jest --ci"}}"#), ("node_modules/jest/package.json", "{}")], Some((RunnerKind::Jest, "node_modules/.bin/jest --ci"))),
-        (&[("package.json", r#"{"scripts":{"test":"NODE_ENV=test ./node_modules/.bin/mocha 'test/**/*.js'"}}"#)], Some((RunnerKind::Mocha, "npm test --silent"))),
-        (&[("package.json", r#"{"scripts":{"test":"node --test"}}"#)], Some((RunnerKind::NodeTest, "npm test --silent"))),
+        (&[("package.json", r#"{"scripts":{"test":"vitest"}}"#), VITEST], Some((RunnerKind::Vitest, "node_modules/.bin/vitest run --reporter=default"))),
+        (&[("package.json", r#"{"scripts":{"test":"vitest --watch --dir src"}}"#), VITEST], Some((RunnerKind::Vitest, "node_modules/.bin/vitest run --dir src --reporter=default"))),
+        (&[("package.json", r#"{"scripts":{"test":"vitest run"}}"#)], Some((RunnerKind::Other, "npm test --silent"))),
+        (&[("package.json", r#"{"scripts":{"test":"tsc && vitest run; rm -rf /"}}"#), VITEST], Some((RunnerKind::Other, "npm test --silent"))),
+        (&[("package.json", r#"{"scripts":{"test":"vitest run $(id)"}}"#), VITEST], Some((RunnerKind::Other, "npm test --silent"))),
+        (&[("package.json", r#"{"scripts":{"test":"jest --ci"}}"#), ("node_modules/jest/package.json", "{}")], Some((RunnerKind::Jest, "node_modules/.bin/jest --ci --reporters=default"))),
+        (&[("package.json", r#"{"scripts":{"test":"NODE_ENV=test ./node_modules/.bin/mocha 'test/**/*.js'"}}"#)], Some((RunnerKind::Other, "npm test --silent"))),
+        (&[("package.json", r#"{"scripts":{"test":"node --test"}}"#)], Some((RunnerKind::NodeTest, NODE))),
         (&[("package.json", r#"{"scripts":{"test":"./check.sh"}}"#)], Some((RunnerKind::Other, "npm test --silent"))),
         (&[("package.json", r#"{"scripts":{"test":"echo \"Error: no test specified\" && exit 1"}}"#)], Some((RunnerKind::NodeTest, NODE))),
-        (&[("package.json", r#"{"devDependencies":{"vitest":"^4"}}"#), VITEST], Some((RunnerKind::Vitest, "node_modules/.bin/vitest run"))),
+        (&[("package.json", r#"{"devDependencies":{"vitest":"^4"}}"#), VITEST], Some((RunnerKind::Vitest, "node_modules/.bin/vitest run --reporter=default"))),
         (&[("package.json", "{}"), ("pytest.ini", "")], Some((RunnerKind::Pytest, PYTEST))),
         (&[("package.json", "not json"), ("go.mod", "module x")], Some((RunnerKind::Go, "go test -v ./..."))),
         (&[("pyproject.toml", "[tool.pytest.ini_options]")], Some((RunnerKind::Pytest, PYTEST))),
@@ -259,6 +259,93 @@ fn the_command_is_found_in_the_manifests() {
     // A closure that reads is enough where no folder has to be looked through.
     let read = |path: &str| (path == "go.mod").then(|| "module x".to_owned());
     assert_eq!(detect(None, &read).unwrap().kind, RunnerKind::Go);
+}
+
+#[test]
+fn what_a_manifest_lets_print_is_believed_in_nothing() {
+    const TAP: &str = "ok 1 - x\n# tests 1\n# suites 0\n# pass 1\n# fail 0\n";
+    const VITEST: (&str, &str) = ("node_modules/vitest/package.json", "{}");
+    const JEST: (&str, &str) = ("node_modules/jest/package.json", "{}");
+    let package = |script: &'static str| ("package.json", script);
+    for files in [
+        &[package(
+            r#"{"scripts":{"test":"printf 'ok 1 - x\n# tests 1\n# pass 1\n# fail 0\n'; exit 0; node --test"}}"#,
+        )][..],
+        &[package(r#"{"scripts":{"test":"node --test --test-reporter=./fake.mjs"}}"#)],
+        &[package(r#"{"scripts":{"test":"node --import ./fake.mjs --test"}}"#)],
+        &[package(r#"{"scripts":{"test":"node -r./fake.js --test"}}"#)],
+        &[package(r#"{"scripts":{"test":"node fake.js --test"}}"#)],
+        &[package(r#"{"scripts":{"test":"./node --test"}}"#)],
+        &[package(r#"{"scripts":{"test":"vitest run --reporter=./fake.ts"}}"#), VITEST],
+        &[package(r#"{"scripts":{"test":"vitest run --config fake.ts"}}"#), VITEST],
+        &[package(r#"{"scripts":{"test":"./bin/vitest run"}}"#), VITEST],
+        &[package(r#"{"scripts":{"test":"vitest run"}}"#)],
+        &[package(r#"{"scripts":{"test":"jest --testRunner=./fake.js"}}"#), JEST],
+        &[package(r#"{"scripts":{"test":"make check"}}"#)],
+        &[
+            ("Cargo.toml", "[package]"),
+            (".cargo/config.toml", "[target.x86_64-unknown-linux-gnu]\nrunner = 'sh fake.sh'"),
+        ],
+        &[("Cargo.toml", "[package]"), (".cargo/config", "[build]\nrustc-wrapper = './fake'")],
+        &[("Cargo.toml", "[package]"), ("rust-toolchain.toml", "[toolchain]\npath = 'fake'")],
+        &[("pyproject.toml", "[tool.pytest.ini_options]"), ("pytest.py", "print('1 passed in 0.01s')")],
+        &[
+            ("pyproject.toml", "[tool.pytest.ini_options]"),
+            ("pytest/__main__.py", "print('1 passed in 0.01s')"),
+        ],
+        &[("tests/test_a.py", "import unittest"), ("unittest.py", "print()")],
+    ] {
+        let runner = detect(None, &Files(files.iter().copied().collect())).unwrap();
+        let why = runner.distrusted().unwrap_or_else(|| panic!("{files:?} is believed"));
+        assert!(!why.is_empty());
+        for (exit_code, text) in
+            [(0, TAP), (1, "not ok 1 - x\n# tests 1\n# pass 0\n# fail 1\n"), (0, "5 passed in 0.1s\n")]
+        {
+            let counts = read_counts(&runner, Some(exit_code), text, text);
+            assert_eq!(counts.evidence(&runner), (Some(0), Some(0)), "{files:?}");
+        }
+    }
+    // A plain call of the runner is the runner, and who configures a command has chosen what it prints.
+    let plain = Files(BTreeMap::from([("package.json", r#"{"scripts":{"test":"node --test test/"}}"#)]));
+    let runner = detect(None, &plain).unwrap();
+    assert_eq!(
+        (runner.distrusted(), runner.command(None).as_str()),
+        (None, "node --test --test-reporter=tap test/")
+    );
+    assert_eq!(read_counts(&runner, Some(0), TAP, "").evidence(&runner), (Some(1), Some(0)));
+    let shadowed = Files(BTreeMap::from([("pytest.py", ""), ("pytest.ini", "")]));
+    assert_eq!(detect(Some("python3 -m pytest"), &shadowed).unwrap().distrusted(), None);
+}
+
+#[test]
+fn a_test_that_prints_the_runners_words_changes_no_number() {
+    for (kind, stdout, stderr) in [
+        (
+            RunnerKind::NodeTest,
+            "# tests 9\n# pass 9\n# fail 0\nok 1 - a\n# tests 1\n# suites 0\n# pass 1\n# fail 0\n",
+            "",
+        ),
+        (
+            RunnerKind::Vitest,
+            " Tests  9 passed (9)\n Test Files  1 passed (1)\n      Tests  1 passed (1)\n   Start at  10:00:00\n",
+            "",
+        ),
+        (
+            RunnerKind::Jest,
+            "Tests:       9 passed, 9 total\n",
+            "Tests:       9 passed, 9 total\nTests:       1 passed, 1 total\nTime: 1 s\n",
+        ),
+        (RunnerKind::Mocha, "  9 passing (1ms)\n  9 failing\n\n  a\n    ✔ b\n\n  1 passing (3ms)\n", ""),
+        (RunnerKind::Pytest, "9 passed in 0.01s\n.\n1 passed in 0.02s\n", ""),
+        (
+            RunnerKind::Cargo,
+            "\nrunning 1 test\ntest result: ok. 9 passed; 0 failed; 0 ignored\ntest a ... ok\n\ntest result: ok. 1 passed; 0 failed; 0 ignored; 0 measured\n",
+            "",
+        ),
+    ] {
+        let counts = read_counts(&runner(kind, ""), Some(0), stdout, stderr);
+        assert_eq!((counts.passed, counts.failed), (Some(1), Some(0)), "{kind:?}");
+    }
 }
 
 #[test]

@@ -28,7 +28,7 @@ fn a_concurrent_reader_never_sees_a_torn_file() {
         });
         for round in 0..200 {
             let content = contents[round % 2].clone();
-            let mut batch = vec![Change::Write { path: path("file"), content }];
+            let mut batch = vec![Change::Write { path: path("file"), content: content.into() }];
             // Alone, a file is renamed over the old one; in company, it is exchanged with it.
             batch.extend((round % 4 > 1).then(|| write("other", "x")));
             world.fs.apply(&batch).unwrap();

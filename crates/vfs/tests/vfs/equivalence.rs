@@ -32,7 +32,7 @@ fn tidy_path() -> impl Strategy<Value = RelativePath> {
 
 fn change(at: impl Strategy<Value = RelativePath>) -> impl Strategy<Value = Change> {
     (at, any::<bool>(), prop::collection::vec(any::<u8>(), 0..20)).prop_map(|(path, writes, content)| {
-        if writes { Change::Write { path, content } } else { Change::Remove { path } }
+        if writes { Change::Write { path, content: content.into() } } else { Change::Remove { path } }
     })
 }
 

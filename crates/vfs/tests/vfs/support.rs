@@ -93,7 +93,7 @@ pub fn path(text: &str) -> RelativePath {
 }
 
 pub fn write(text: &str, content: impl AsRef<[u8]>) -> Change {
-    Change::Write { path: path(text), content: content.as_ref().to_vec() }
+    Change::Write { path: path(text), content: content.as_ref().into() }
 }
 
 pub fn remove(text: &str) -> Change {

@@ -65,7 +65,7 @@ fn refuse(problems: &Problems, printer: &Printer) -> Failure {
         return error.into();
     }
     for problem in &problems.problems {
-        printer.note(&screen::problem(problem, &problems.sources, printer.look_err()));
+        printer.lines(&screen::problem(problem, &problems.sources, printer.look_err()));
         printer.note("");
     }
     Failure::Silent(error.code)

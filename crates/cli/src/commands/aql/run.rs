@@ -137,7 +137,7 @@ async fn work(
     events: mpsc::Sender<RunEvent>,
     mut stop: StopSignal,
 ) -> Result<RunReport, ToolError> {
-    let consent = if arguments.yes { Consent::Given } else { Consent::Ask };
+    let consent = if arguments.yes { Consent::Everything } else { Consent::Ask };
     let cancelled = Box::pin(async move { stop.wished(StopWish::AfterCall).await });
     match prepared {
         Some(Prepared { compiled, plan, inputs }) => {

@@ -9,7 +9,7 @@ use crate::commands::{done, shown_time};
 use crate::exit::Failure;
 use crate::printer::Printer;
 use crate::session;
-use crate::text::{single_line, table};
+use crate::text::single_line;
 
 #[derive(Debug, Args)]
 pub struct RunsArgs {
@@ -39,7 +39,7 @@ pub(super) async fn run(arguments: &RunsArgs, global: &Global, printer: &Printer
         vec![run.id.clone(), shown(&run.query), shown(&run.path), shown_time(run.created_ms), state]
     };
     let rows: Vec<Vec<String>> = runs.iter().map(row).collect();
-    printer.piece(&table(&columns, &rows));
+    printer.table(&columns, &rows);
     Ok(())
 }
 

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 use tgp::contract::ToolError;
-use tgp::{BootOptions, Kernel};
+use tgp::{BootOptions, Kernel, Trust};
 
 use super::agent::Person;
 use super::{Demo, cannot_write, shown};
@@ -84,8 +84,11 @@ impl Demo<'_> {
         self.say("what the first one has left in git:");
         log.lines().for_each(|line| self.indented(&format!("  {line}")));
         let started = Instant::now();
-        let options =
-            BootOptions { approver: Arc::new(Person), ..session::boot_options(places.second.clone()) };
+        let options = BootOptions {
+            approver: Arc::new(Person),
+            trust: Trust::Everything,
+            ..session::boot_options(places.second.clone())
+        };
         let second = Kernel::boot(options).await.map_err(ToolError::from)?;
         self.say(&format!("a fresh machine has fetched it after {}", shown(started.elapsed())));
         self.blank();

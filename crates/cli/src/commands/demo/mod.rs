@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tgp::contract::{
     Actor, CallContext, CheckReport, Code, Consent, Severity, TddMode, ToolCall, ToolError, ToolResult,
 };
-use tgp::{BootOptions, Kernel, StopSignal, StopWish};
+use tgp::{BootOptions, Kernel, StopSignal, StopWish, Trust};
 
 use super::done;
 use crate::conversation::Interrupts;
@@ -100,6 +100,7 @@ impl Demo<'_> {
         let options = BootOptions {
             approver: Arc::new(Person),
             tdd_mode: Some(mode),
+            trust: Trust::Everything,
             ..session::boot_options(places.first.clone())
         };
         Ok(Kernel::boot(options).await.map_err(ToolError::from)?)

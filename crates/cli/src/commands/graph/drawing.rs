@@ -98,6 +98,7 @@ pub(super) fn title(node: &Value) -> String {
         .or_else(|| text("path").map(str::to_owned))
         .or_else(|| text("name").map(str::to_owned))
         .or_else(|| text("short").map(str::to_owned))
+        .or_else(|| text("specifier").map(str::to_owned))
         .or_else(|| node.get("_id").map(Value::to_string))
         .unwrap_or_default()
 }

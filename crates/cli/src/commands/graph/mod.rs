@@ -12,7 +12,7 @@ use crate::arguments::Global;
 use crate::exit::{Failure, ShownError};
 use crate::printer::Printer;
 use crate::session;
-use crate::text::{count, single_line, table};
+use crate::text::{count, single_line};
 use drawing::Drawing;
 
 #[derive(Debug, Args)]
@@ -148,7 +148,7 @@ async fn query(
                 .iter()
                 .map(|row| columns.iter().map(|name| cell(row.get(name).unwrap_or(&Value::Null))).collect())
                 .collect();
-            printer.data(&table(&columns, &cells));
+            printer.table(&columns, &cells);
         }
         Format::Dot | Format::Mermaid => draw(&Drawing::of(&rows), format, printer),
     }
@@ -202,9 +202,9 @@ async fn stats(kernel: &Kernel, commit: Option<String>, printer: &Printer) -> Re
         counts.into_iter().map(|(name, number)| vec![name, number.to_string()]).collect()
     };
     let heads = |first: &str| vec![first.to_owned(), "count".to_owned()];
-    printer.data(&table(&heads("node"), &rows("nodes")));
+    printer.table(&heads("node"), &rows("nodes"));
     printer.data("\n");
-    printer.data(&table(&heads("relationship"), &rows("relationships")));
+    printer.table(&heads("relationship"), &rows("relationships"));
     let number = |name: &str| stats.get(name).and_then(Value::as_u64).unwrap_or_default();
     said_stats(&stats, number("commits"), number("bytes"), printer);
     Ok(())
@@ -238,7 +238,7 @@ async fn export(
         Format::Json => printer.value(&export),
         Format::Table => {
             let cells: Vec<Vec<String>> = flat().iter().map(|row| vec![kind(row), cell(row)]).collect();
-            printer.data(&table(&["kind".to_owned(), "what".to_owned()], &cells));
+            printer.table(&["kind".to_owned(), "what".to_owned()], &cells);
         }
         Format::Dot | Format::Mermaid => {
             draw(&Drawing::of(&flat()), format, printer);

@@ -43,6 +43,7 @@ async fn ask(approver: &dyn Approver, path: &str) -> ApprovalAnswer {
         targets: &[file(path, "write")],
         reasons: vec!["writes are asked for unless a rule allows them".to_owned()],
         preview: None,
+        runs_later: false,
         reach: None,
         hash: format!("hash of {path}"),
     };

@@ -303,3 +303,14 @@ fn a_rule_that_somebody_made_is_never_covered() {
         assert_eq!(Pattern::of(&asked), None);
     }
 }
+
+/// An answer for a folder is not one for the pipeline, hook or task list in it.
+#[test]
+fn always_never_covers_what_runs_later() {
+    let agreed = Pattern::of(&write("fs_write", "notes.md")).unwrap();
+    let usual = write("fs_write", "Makefile");
+    assert!(agreed.covers(&usual), "by its folder alone it would");
+    let reason = "what runs later is shown to a person before it changes: `Makefile`".to_owned();
+    let later = Asked { reasons: [usual.reasons.clone(), vec![reason]].concat(), ..usual };
+    assert!(!agreed.covers(&later) && Pattern::of(&later).is_none());
+}

@@ -106,7 +106,7 @@ impl Compiler<'_> {
                 let row = self.row_of(subject, name, argument)?;
                 let column = if name == "startnode" { "source" } else { "target" };
                 let (edge, node) = (self.name("e"), self.name("n"));
-                Sql::value(Type::Node, visible::edge_end(&row, column, &edge, &node))
+                Sql::value(Type::Node, visible::edge_end(&row, column, &edge, &node, &self.sight()))
             }
             "properties" => {
                 let (subject, argument) = self.subject(call, span, &inner)?;
@@ -245,26 +245,21 @@ impl Compiler<'_> {
             return Err(Refusal::new("InvalidArgumentType", revision.span, message)
                 .help("write exists_at(n, 'v1') or exists_at(n, $revision)"));
         };
-        let moment = self.bind_at(bind, revision.span);
+        let sight = self.sight_at(bind, revision.span);
         let subject = self.expression(thing, scope)?;
         suits(&subject.kind, &[Type::Node, Type::Relationship], "exists_at", thing)?;
         let (node, edge) = (self.name("n"), self.name("e"));
         if let Form::Entity { id, .. } = &subject.form {
             let test = match subject.kind {
-                Type::Relationship => visible::edge_at(id, &moment, &edge),
-                _ => visible::node_at(id, &moment, &node),
+                Type::Relationship => visible::edge_at(id, &sight, &edge),
+                _ => visible::node_at(id, &sight, &node),
             };
             return Ok(Sql::truth(format!("CASE WHEN {} IS NOT NULL THEN {test} END", subject.text)));
         }
         let text = self.as_value(subject);
         let sql = self.once(&text, |_, value| {
             let id = format!("cy_id({value}, {})", kind::OTHER);
-            by_kind(
-                value,
-                &visible::node_at(&id, &moment, &node),
-                &visible::edge_at(&id, &moment, &edge),
-                &id,
-            )
+            by_kind(value, &visible::node_at(&id, &sight, &node), &visible::edge_at(&id, &sight, &edge), &id)
         });
         Ok(Sql::truth(sql))
     }

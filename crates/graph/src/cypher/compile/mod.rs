@@ -57,6 +57,8 @@ pub(crate) enum Bind {
     Revision(String),
     /// The same, named by a parameter.
     RevisionParameter(String),
+    /// The nodes that are hidden at the moment that another of these is.
+    Hidden(Box<Bind>),
 }
 
 /// A query that can be run any number of times.
@@ -75,18 +77,23 @@ struct Kept {
     query: String,
     hops: u32,
     vocabulary: bool,
+    hides: bool,
     program: Arc<Program>,
 }
 
 static PROGRAMS: LazyLock<Mutex<VecDeque<Kept>>> = LazyLock::new(Mutex::default);
 
-/// Compiles a query, or takes it from those that were compiled before.
-pub(crate) fn program(query: &str, limits: &Limits) -> Result<Arc<Program>, ToolError> {
+/// Compiles a query, or takes it from those that were compiled before. `hides` when some nodes may not be seen.
+pub(crate) fn program(query: &str, limits: &Limits, hides: bool) -> Result<Arc<Program>, ToolError> {
     let Limits { hops, vocabulary, .. } = *limits;
     {
         let mut kept = PROGRAMS.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_same =
-            |known: &Kept| known.hops == hops && known.vocabulary == vocabulary && known.query == query;
+        let is_same = |known: &Kept| {
+            known.hops == hops
+                && known.vocabulary == vocabulary
+                && known.hides == hides
+                && known.query == query
+        };
         if let Some(at) = kept.iter().position(is_same)
             && let Some(known) = kept.remove(at)
         {
@@ -98,7 +105,7 @@ pub(crate) fn program(query: &str, limits: &Limits) -> Result<Arc<Program>, Tool
     let compiled = std::thread::scope(|scope| {
         std::thread::Builder::new()
             .stack_size(STACK)
-            .spawn_scoped(scope, || compiled(query, hops, vocabulary))
+            .spawn_scoped(scope, || compiled(query, hops, vocabulary, hides))
             .map_err(|error| ToolError::new(Code::Runtime, format!("no thread for the compiler: {error}")))?
             .join()
             .map_err(|_| ToolError::new(Code::Runtime, "the query made the compiler fail"))
@@ -108,11 +115,12 @@ pub(crate) fn program(query: &str, limits: &Limits) -> Result<Arc<Program>, Tool
     if kept.len() >= KEPT {
         kept.pop_front();
     }
-    kept.push_back(Kept { query: query.to_owned(), hops, vocabulary, program: Arc::clone(&program) });
+    let query = query.to_owned();
+    kept.push_back(Kept { query, hops, vocabulary, hides, program: Arc::clone(&program) });
     Ok(program)
 }
 
-fn compiled(query: &str, hops: u32, vocabulary: bool) -> Outcome<Program> {
+fn compiled(query: &str, hops: u32, vocabulary: bool, hides: bool) -> Outcome<Program> {
     let parsed = syntax::parse(query)?;
     let mut compiler = Compiler {
         source: query,
@@ -123,7 +131,11 @@ fn compiled(query: &str, hops: u32, vocabulary: bool) -> Outcome<Program> {
         sites: Vec::new(),
         names: 0,
         rows: Rows::Bag,
+        hidden: None,
     };
+    if hides {
+        compiler.hidden = Some(compiler.bind(Bind::Hidden(Box::new(Bind::Moment))));
+    }
     let answer = compiler.regular(&parsed, &scope::Scope::default())?;
     let Compiler { binds, places, sites, .. } = compiler;
     Ok(Program { sql: answer.sql, binds, columns: answer.columns, sites, places })
@@ -143,6 +155,8 @@ pub(super) struct Compiler<'q> {
     names: usize,
     /// What the pattern that is being compiled is for.
     rows: Rows,
+    /// The place of the hidden nodes of the query's moment, where there are any.
+    hidden: Option<String>,
 }
 
 /// Whether it matters how often a row comes out of a pattern.
@@ -184,6 +198,19 @@ impl<'q> Compiler<'q> {
             *place = Some(span);
         }
         text
+    }
+
+    /// What every alias of a node or a relationship must satisfy at the moment of the query.
+    fn sight(&self) -> visible::Sight {
+        visible::Sight { moment: visible::NOW.to_owned(), hidden: self.hidden.clone() }
+    }
+
+    /// The same at another moment, which is bound.
+    fn sight_at(&mut self, moment: Bind, span: Span) -> visible::Sight {
+        let at = self.bind_at(moment.clone(), span);
+        let hides = self.hidden.is_some();
+        let hidden = hides.then(|| self.bind_at(Bind::Hidden(Box::new(moment)), span));
+        visible::Sight { moment: at, hidden }
     }
 
     /// Remembers where the query uses an SQL function.

@@ -217,7 +217,7 @@ impl Compiler<'_> {
         skipped: Option<&str>,
     ) -> Outcome<()> {
         let Some(node) = building.graph.nodes.get(at) else { return Ok(()) };
-        let seen = visible::node(alias, building.ghost_of(at));
+        let seen = visible::node(alias, building.ghost_of(at), &self.sight());
         building.sources.push(seen.source);
         if !found.is_empty() {
             building.filters.push(found);
@@ -312,7 +312,7 @@ impl Compiler<'_> {
         edge: &str,
         found: String,
     ) -> Outcome<()> {
-        let seen = visible::edge(edge);
+        let seen = visible::edge(edge, &self.sight());
         building.sources.push(seen.source);
         building.filters.push(found);
         if let Some(types) = self.type_test(link, edge) {

@@ -1,7 +1,8 @@
 //! Who sees which row. The only place where a query gets at the tables `node`, `edge` and `label`.
 //!
 //! INVARIANT: every alias of `node` and `edge` that the compiler puts into a FROM comes from here, with the predicate of
-//! its moment. Lookups by row are of rows that were found that way.
+//! its moment, and without the nodes that are hidden from whoever asks. Lookups by row are of rows that were found that
+//! way.
 
 use crate::store::schema::RENAME;
 
@@ -14,8 +15,29 @@ pub(super) struct Seen {
     pub condition: String,
 }
 
-fn at(alias: &str, moment: &str) -> String {
-    format!("{alias}.since <= {moment} AND {alias}.until > {moment}")
+/// A moment, and what is hidden at it.
+#[derive(Clone, Debug)]
+pub(super) struct Sight {
+    /// The place of the moment's number.
+    pub moment: String,
+    /// The place of a JSON array of nodes.
+    pub hidden: Option<String>,
+}
+
+impl Sight {
+    fn at(&self, alias: &str) -> String {
+        let Self { moment, .. } = self;
+        format!("{alias}.since <= {moment} AND {alias}.until > {moment}")
+    }
+
+    /// Whether a node is shown. The list is no part of the row, so SQLite looks it up once for a statement, and asks
+    /// this before any condition of the query that could fail on the row.
+    fn shown(&self, id: &str) -> String {
+        match &self.hidden {
+            Some(place) => format!(" AND {id} NOT IN (SELECT value FROM json_each({place}))"),
+            None => String::new(),
+        }
+    }
 }
 
 /// Whether a node may be one that was renamed away.
@@ -29,22 +51,24 @@ pub(super) enum Ghost {
 }
 
 /// An alias of `node`.
-pub(super) fn node(alias: &str, ghost: Ghost) -> Seen {
-    let moment = at(alias, NOW);
+pub(super) fn node(alias: &str, ghost: Ghost, sight: &Sight) -> Seen {
+    let moment = format!("{}{}", sight.at(alias), sight.shown(&format!("{alias}.id")));
     let condition = match ghost {
         Ghost::Never => format!("{moment} AND {alias}.ghost = 0"),
         Ghost::Allowed => format!(
             "{moment} AND ({alias}.ghost = 0 OR NOT EXISTS (SELECT 1 FROM node AS {alias}v WHERE {alias}v.id = {alias}.id AND {} AND {alias}v.ghost = 0))",
-            at(&format!("{alias}v"), NOW)
+            sight.at(&format!("{alias}v"))
         ),
         Ghost::Bound => moment,
     };
     Seen { source: format!("node AS {alias}"), condition }
 }
 
-/// An alias of `edge`. Both its ends have to be joined by [`node`], and to satisfy [`end`].
-pub(super) fn edge(alias: &str) -> Seen {
-    Seen { source: format!("edge AS {alias}"), condition: at(alias, NOW) }
+/// An alias of `edge`. Both its ends have to be joined by [`node`], and to satisfy [`end`]. That they are shown is asked
+/// of the relationship already: its own properties may be met before its ends are.
+pub(super) fn edge(alias: &str, sight: &Sight) -> Seen {
+    let [source, target] = ["source", "target"].map(|end| sight.shown(&format!("{alias}.{end}")));
+    Seen { source: format!("edge AS {alias}"), condition: format!("{}{source}{target}", sight.at(alias)) }
 }
 
 /// What must hold of an end of a relationship: only a rename has ends that are gone.
@@ -78,8 +102,8 @@ pub(super) fn edge_column(row: &str, column: &str) -> String {
 }
 
 /// An end of a relationship that was found before, as a value. `column` is `source` or `target`.
-pub(super) fn edge_end(row: &str, column: &str, edge: &str, node: &str) -> String {
-    let seen = self::node(node, Ghost::Allowed);
+pub(super) fn edge_end(row: &str, column: &str, edge: &str, node: &str, sight: &Sight) -> String {
+    let seen = self::node(node, Ghost::Allowed, sight);
     format!(
         "(SELECT cy_node({node}.row_id, {node}.id) FROM edge AS {edge} CROSS JOIN {} WHERE {edge}.row_id = {row} AND {node}.id = {edge}.{column} AND {} AND {})",
         seen.source,
@@ -99,25 +123,28 @@ pub(super) fn labels(id: &str) -> String {
 }
 
 /// Whether a node was visible at another moment.
-pub(super) fn node_at(id: &str, moment: &str, alias: &str) -> String {
+pub(super) fn node_at(id: &str, sight: &Sight, alias: &str) -> String {
     format!(
-        "EXISTS (SELECT 1 FROM node AS {alias} WHERE {alias}.id = {id} AND {} AND {alias}.ghost = 0)",
-        at(alias, moment)
+        "EXISTS (SELECT 1 FROM node AS {alias} WHERE {alias}.id = {id} AND {}{} AND {alias}.ghost = 0)",
+        sight.at(alias),
+        sight.shown(&format!("{alias}.id"))
     )
 }
 
 /// Whether a relationship was visible at another moment, with both its ends.
-pub(super) fn edge_at(id: &str, moment: &str, alias: &str) -> String {
+pub(super) fn edge_at(id: &str, sight: &Sight, alias: &str) -> String {
     let ends = ["source", "target"].map(|column| {
         let end = format!("{alias}{column}");
         format!(
             "EXISTS (SELECT 1 FROM node AS {end} WHERE {end}.id = {alias}.{column} AND {} AND ({end}.ghost = 0 OR {alias}.type = '{RENAME}'))",
-            at(&end, moment)
+            sight.at(&end)
         )
     });
+    let seen = edge(alias, sight);
     format!(
-        "EXISTS (SELECT 1 FROM edge AS {alias} WHERE {alias}.id = {id} AND {} AND {})",
-        at(alias, moment),
+        "EXISTS (SELECT 1 FROM {} WHERE {alias}.id = {id} AND {} AND {})",
+        seen.source,
+        seen.condition,
         ends.join(" AND ")
     )
 }

@@ -13,13 +13,14 @@ use super::suggest;
 /// A label or a type, and the properties of what has it. What ingest writes stands here.
 type Entry = (&'static str, &'static [&'static str]);
 
-const NODES: [Entry; 5] = [
+const NODES: [Entry; 6] = [
     (
         "File",
         &["path", "name", "extension", "language", "blob", "bytes", "lines", "test", "broken", "unparsed"],
     ),
     ("Symbol", &["name", "qualifiedName", "kind", "path", "line", "column", "endLine", "exported"]),
     ("Package", &["name", "version", "ecosystem", "path", "external"]),
+    ("Unresolved", &["specifier", "target", "computed"]),
     ("Commit", &["sha", "short", "author", "time", "message"]),
     ("Tool", &["path", "name", "description"]),
 ];

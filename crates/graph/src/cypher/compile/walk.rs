@@ -82,7 +82,8 @@ impl Compiler<'_> {
     ) -> Outcome<String> {
         let (edge, node) = (self.name("e"), self.name("n"));
         let ghost = if visible::may_be_rename(link.types.as_deref()) { Ghost::Allowed } else { Ghost::Never };
-        let (seen_edge, seen_node) = (visible::edge(&edge), visible::node(&node, ghost));
+        let sight = self.sight();
+        let (seen_edge, seen_node) = (visible::edge(&edge, &sight), visible::node(&node, ghost, &sight));
         let Hop { found, next } = hop(link, from, &format!("{walk}.at"), &edge, None);
         let mut filters = vec![found];
         filters.extend(self.type_test(link, &edge));

@@ -20,7 +20,8 @@ pub(super) fn resolve(link: &Link<'_>, _file: &str, import: &Import) -> Resolved
     if let Some((_, directory)) = best {
         let directory = directory.trim_end_matches('/');
         let files: Vec<String> = link.list(directory).into_iter().filter(|path| is_source(path)).collect();
-        return Resolved { module: Module { files, inner: String::new() }, ..Resolved::default() };
+        let module = Module { files, inner: String::new() };
+        return Resolved { module, ..Resolved::default() }.or_missing(Some(directory.to_owned()));
     }
     Resolved { package: Some((Ecosystem::Go, import.specifier.clone())), ..Resolved::default() }
 }

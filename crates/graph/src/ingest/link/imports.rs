@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde_json::json;
 
+use super::outside::Outside;
 use super::{Link, Occurrences, go, java, javascript, python, rust};
-use crate::ingest::language::{Ecosystem, Language};
-use crate::ingest::parse::{Import, ImportKind, Parse};
+use crate::ingest::language::{Ecosystem, Language, join};
+use crate::ingest::parse::{Import, ImportKind, Name, Parse};
 use crate::store::failure::GraphError;
 use crate::store::identity::Identities;
 use crate::store::write::Fact;
@@ -31,9 +32,35 @@ pub(super) struct Resolved {
     /// Names of the import that are modules themselves.
     pub(super) parts: Vec<(String, Module)>,
     pub(super) package: Option<(Ecosystem, String)>,
+    /// Where what is not found would be; none where nothing is missing.
+    pub(super) missing: Option<Missing>,
+}
+
+impl Resolved {
+    /// What is in no tree and is no package.
+    pub(super) fn nothing(target: Option<String>) -> Self {
+        Self { missing: Some(Missing { target, by_name: false }), ..Self::default() }
+    }
+
+    /// Says where the file would be, in case it is not found.
+    pub(super) fn or_missing(self, target: Option<String>) -> Self {
+        Self { missing: Some(Missing { target, by_name: false }), ..self }
+    }
+}
+
+/// Where a specifier would lead, if it led anywhere.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Missing {
+    /// A path of the tree, without its extension where none is written.
+    pub(super) target: Option<String>,
+    /// Whether each name of the import is a file of its own in `target`.
+    pub(super) by_name: bool,
 }
 
 pub(super) fn resolve(link: &Link<'_>, file: &str, import: &Import) -> Result<Resolved, GraphError> {
+    if import.kind == ImportKind::Computed {
+        return Ok(Resolved::nothing(None));
+    }
     match link.language(file) {
         Language::TypeScript | Language::Tsx | Language::JavaScript | Language::Component => {
             Ok(javascript::resolve(link, file, import))
@@ -56,7 +83,8 @@ struct Arrow {
 
 enum Target {
     File(String),
-    Package(String),
+    /// A package outside the tree, or what is nowhere: see [`Outside`].
+    Outside(Outside),
 }
 
 /// The imports of one file, resolved.
@@ -85,7 +113,7 @@ pub(super) fn imports(link: &Link<'_>, parse: &Parse) -> Result<Imports, GraphEr
         .iter()
         .filter_map(|arrow| match &arrow.target {
             Target::File(path) => Some(path.clone()),
-            Target::Package(_) => None,
+            Target::Outside(_) => None,
         })
         .collect();
     out.files.sort();
@@ -119,7 +147,35 @@ impl Imports {
         }
         if let Some((ecosystem, name)) = &resolved.package {
             let names = import.names.iter().map(|name| name.there.clone()).collect();
-            self.arrow(Target::Package(format!("{}:{name}", ecosystem.name())), import, names);
+            let package = Outside::Package { ecosystem: ecosystem.name().to_owned(), name: name.clone() };
+            self.arrow(Target::Outside(package), import, names);
+        } else if let Some(missing) = &resolved.missing {
+            self.add_missing(import, resolved, missing);
+        }
+    }
+
+    /// Leads what is not found to a node of its own, so that it can be asked for.
+    fn add_missing(&mut self, import: &Import, resolved: &Resolved, missing: &Missing) {
+        let unresolved = |target: Option<String>| {
+            let (specifier, computed) = (import.specifier.clone(), import.kind == ImportKind::Computed);
+            Target::Outside(Outside::Unresolved { specifier, target, computed })
+        };
+        if !resolved.module.files.is_empty() {
+            return;
+        }
+        let is_part = |name: &&Name| resolved.parts.iter().any(|(there, _)| *there == name.there);
+        let lost: Vec<String> = match import.kind {
+            ImportKind::Part => Vec::new(),
+            _ => import.names.iter().filter(|name| !is_part(name)).map(|name| name.there.clone()).collect(),
+        };
+        let is_whole = import.names.is_empty() || import.kind == ImportKind::Part;
+        if missing.by_name {
+            for name in lost {
+                let target = missing.target.as_ref().map(|directory| join(directory, &name));
+                self.arrow(unresolved(target), import, vec![name]);
+            }
+        } else if is_whole || !lost.is_empty() {
+            self.arrow(unresolved(missing.target.clone()), import, lost);
         }
     }
 
@@ -131,7 +187,7 @@ impl Imports {
         if let Some(name) = import.module.as_ref().filter(|_| !resolved.module.files.is_empty()) {
             self.modules.insert(name.clone(), resolved.module.clone());
         }
-        if import.kind == ImportKind::Part {
+        if matches!(import.kind, ImportKind::Part | ImportKind::Computed) {
             return;
         }
         for name in &import.names {
@@ -153,7 +209,7 @@ impl Imports {
 
     pub(super) fn packages(&self) -> impl Iterator<Item = String> {
         self.arrows.iter().filter_map(|arrow| match &arrow.target {
-            Target::Package(package) => Some(package.clone()),
+            Target::Outside(outside) => Some(outside.to_string()),
             Target::File(_) => None,
         })
     }
@@ -165,10 +221,7 @@ impl Imports {
             .map(|arrow| {
                 let target = match &arrow.target {
                     Target::File(path) => ids.id("File", &[path]),
-                    Target::Package(package) => {
-                        let (ecosystem, name) = package.split_once(':').unwrap_or(("", package));
-                        ids.id("Package", &["out", ecosystem, name])
-                    }
+                    Target::Outside(outside) => outside.id(ids),
                 };
                 let props = json!({
                     "specifier": arrow.specifier,

@@ -22,27 +22,108 @@ const MEANINGS: [(&str, &[&str]); 4] = [
 const MAX_EXTENDS: usize = 8;
 
 pub(super) fn resolve(link: &Link<'_>, file: &str, import: &Import) -> Resolved {
-    let specifier = import.specifier.split(['?', '!']).next().unwrap_or_default();
+    let specifier = resource(&import.specifier);
     let directory = parent(file);
     if specifier.starts_with("./") || specifier.starts_with("../") || matches!(specifier, "." | "..") {
-        let base = normalise(directory, specifier);
-        // What ends like a directory is one, though a file has the same name.
-        let is_directory = matches!(specifier.rsplit('/').next(), Some("" | "." | ".."));
-        let found = if is_directory { index } else { candidate };
-        return of_file(base.and_then(|base| found(link, &base)));
+        return of_path(link, directory, specifier);
     }
-    if specifier.is_empty() || specifier.contains("://") || specifier.starts_with(['/', '#']) {
-        return Resolved::default();
+    // Servers and bundlers take it for a path from the root.
+    if let Some(path) = specifier.strip_prefix('/') {
+        return of_path(link, "", path);
+    }
+    if specifier.is_empty() || specifier.contains("://") || is_address(specifier) {
+        return Resolved::nothing(None);
+    }
+    if specifier.starts_with('#') {
+        return mapped(link, directory, specifier);
     }
     let found = aliased(link, directory, specifier).or_else(|| workspace(link, directory, specifier));
-    if found.is_some() {
-        return of_file(found);
+    if let Some(found) = found {
+        return Resolved { module: Module::file(found), ..Resolved::default() };
     }
     Resolved { package: Some((Ecosystem::Npm, package_name(specifier))), ..Resolved::default() }
 }
 
-fn of_file(path: Option<String>) -> Resolved {
-    Resolved { module: path.map(Module::file).unwrap_or_default(), ..Resolved::default() }
+/// The specifier without what loaders and queries add: `./x?raw`, `text!./x`, `./x!text`.
+fn resource(specifier: &str) -> &str {
+    let mut parts = specifier.split('!');
+    let (first, last) = (parts.next().unwrap_or_default(), parts.next_back());
+    let meant = last.filter(|last| last.starts_with('.')).unwrap_or(first);
+    meant.split('?').next().unwrap_or_default()
+}
+
+/// Code within the specifier itself, and files by their address.
+fn is_address(specifier: &str) -> bool {
+    ["data:", "blob:", "file:"].iter().any(|scheme| specifier.starts_with(scheme))
+}
+
+/// The files that a path may mean: as written, and as an address, in which `%77` is a letter and `#` ends the path.
+fn of_path(link: &Link<'_>, directory: &str, specifier: &str) -> Resolved {
+    let before_mark = specifier.split('#').next().unwrap_or_default();
+    let mut written = vec![specifier.to_owned()];
+    written.extend((before_mark != specifier).then(|| before_mark.to_owned()));
+    if let Some(decoded) = decoded(before_mark) {
+        written.push(decoded);
+    }
+    let mut files: Vec<String> = Vec::new();
+    for specifier in &written {
+        let base = normalise(directory, specifier);
+        // What ends like a directory is one, though a file has the same name.
+        let is_directory = matches!(specifier.rsplit('/').next(), Some("" | "." | ".."));
+        let found = if is_directory { index } else { candidate };
+        files.extend(base.and_then(|base| found(link, &base)).filter(|file| !files.contains(file)));
+    }
+    let target = written.last().and_then(|specifier| normalise(directory, specifier));
+    let module = Module { files, inner: String::new() };
+    Resolved { module, ..Resolved::default() }.or_missing(target)
+}
+
+/// A path without its percent signs; none where it has none.
+fn decoded(path: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(path.len());
+    let mut rest = path;
+    while let Some((before, after)) = rest.split_once('%') {
+        bytes.extend_from_slice(before.as_bytes());
+        match after.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = after.get(2..).unwrap_or_default();
+            }
+            None => {
+                bytes.push(b'%');
+                rest = after;
+            }
+        }
+    }
+    bytes.extend_from_slice(rest.as_bytes());
+    let decoded = String::from_utf8(bytes).ok()?;
+    (decoded != path).then_some(decoded)
+}
+
+/// `#name` by the `imports` of the nearest `package.json`, under every condition, or by an alias of TypeScript.
+fn mapped(link: &Link<'_>, directory: &str, specifier: &str) -> Resolved {
+    let mut files: Vec<String> = aliased(link, directory, specifier).into_iter().collect();
+    let mut package = None;
+    let mut target = None;
+    let manifests = link.world.state.manifests();
+    let own = manifests.nearest(directory, |package| package.language == Language::PackageJson);
+    if let Some(own) = own
+        && let Some((targets, rest)) = best(&own.manifest.imports, specifier)
+    {
+        for meant in targets.iter().map(|target| target.replace('*', rest)) {
+            if !meant.starts_with('.') {
+                package = Some((Ecosystem::Npm, package_name(&meant)));
+                continue;
+            }
+            let path = normalise(&own.directory, &meant);
+            files.extend(
+                path.as_deref().and_then(|path| candidate(link, path)).filter(|file| !files.contains(file)),
+            );
+            target = target.or(path);
+        }
+    }
+    let module = Module { files, inner: String::new() };
+    Resolved { module, package, ..Resolved::default() }.or_missing(target)
 }
 
 /// `@scope/name/rest` is a file of `@scope/name`.
@@ -86,12 +167,7 @@ fn aliased(link: &Link<'_>, directory: &str, specifier: &str) -> Option<String> 
         let manifest = &config.manifest;
         let base = manifest.base_url.as_deref().unwrap_or(".");
         let base = normalise(&config.directory, base);
-        let aliases = manifest.aliases.iter();
-        let fitting =
-            aliases.filter_map(|(pattern, targets)| Some((pattern, targets, matched(pattern, specifier)?)));
-        // A name without a star first, then the one with the most before its star; the others are not asked.
-        let best = fitting.max_by_key(|(pattern, ..)| pattern.find('*').unwrap_or(usize::MAX));
-        if let Some((_, targets, rest)) = best {
+        if let Some((targets, rest)) = best(&manifest.aliases, specifier) {
             for target in targets {
                 let path = base.as_deref().and_then(|base| normalise(base, &target.replacen('*', rest, 1)));
                 if let Some(found) = path.and_then(|path| candidate(link, &path)) {
@@ -110,6 +186,16 @@ fn aliased(link: &Link<'_>, directory: &str, specifier: &str) -> Option<String> 
         config = manifests.of_path(&above)?;
     }
     None
+}
+
+/// What a name stands for: one without a star first, then the one with the most before its star; the others are not
+/// asked.
+fn best<'m, 's>(aliases: &'m [(String, Vec<String>)], specifier: &'s str) -> Option<(&'m [String], &'s str)> {
+    let fitting = aliases
+        .iter()
+        .filter_map(|(pattern, targets)| Some((pattern, targets, matched(pattern, specifier)?)));
+    let best = fitting.max_by_key(|(pattern, ..)| pattern.find('*').unwrap_or(usize::MAX));
+    best.map(|(_, targets, rest)| (targets.as_slice(), rest))
 }
 
 /// What `*` stands for; the empty text for a pattern without one.

@@ -10,6 +10,7 @@ mod imports;
 mod java;
 mod javascript;
 mod lookup;
+mod outside;
 mod python;
 mod rust;
 
@@ -30,6 +31,8 @@ use crate::store::failure::GraphError;
 use crate::store::identity::{self, Identities};
 use crate::store::write::Fact;
 
+pub(crate) use outside::Outside;
+
 /// Everything a link may look at.
 pub(crate) struct World<'w> {
     pub(crate) connection: &'w Connection,
@@ -43,7 +46,7 @@ pub(crate) struct World<'w> {
 pub(crate) struct Linked {
     pub(crate) facts: Vec<Fact>,
     pub(crate) keys: Vec<i64>,
-    /// Packages outside the tree, as `ecosystem:name`.
+    /// Packages outside the tree and imports that lead nowhere, as the texts of [`Outside`].
     pub(crate) packages: Vec<String>,
 }
 
@@ -250,18 +253,6 @@ fn package_of<'w>(world: &World<'w>, path: &str, language: Language) -> Option<&
             .nearest(parent(path), |package| named(package) && package.manifest.ecosystem == Some(ecosystem))
     });
     own.or_else(|| world.state.manifests().nearest(parent(path), named))
-}
-
-/// The node of a package outside the tree, from `ecosystem:name`.
-pub(crate) fn external_package(
-    connection: &Connection,
-    ids: &mut Identities,
-    package: &str,
-) -> Result<Fact, GraphError> {
-    let (ecosystem, name) = package.split_once(':').unwrap_or(("", package));
-    let id = ids.claim(connection, "Package", &["out", ecosystem, name])?;
-    let props = json!({ "name": name, "ecosystem": ecosystem, "external": true }).to_string();
-    Ok(Fact::Node { id, props })
 }
 
 /// Numbers relationships that have the same ends.

@@ -1,7 +1,7 @@
 //! Where the modules of Python are.
 
 use super::Link;
-use super::imports::{Module, Resolved};
+use super::imports::{Missing, Module, Resolved};
 use crate::ingest::language::{Ecosystem, Language, join, normalise, parent};
 use crate::ingest::parse::Import;
 
@@ -9,6 +9,9 @@ use crate::ingest::parse::Import;
 const MAX_PACKAGES: usize = 32;
 
 pub(super) fn resolve(link: &Link<'_>, file: &str, import: &Import) -> Resolved {
+    if import.specifier.contains('/') {
+        return of_path(link, file, &import.specifier);
+    }
     let dots = import.specifier.chars().take_while(|character| *character == '.').count();
     let path = import.specifier.get(dots..).unwrap_or_default().replace('.', "/");
     if dots > 0 {
@@ -17,7 +20,9 @@ pub(super) fn resolve(link: &Link<'_>, file: &str, import: &Import) -> Resolved 
             directory = directory.filter(|directory| !directory.is_empty()).map(parent);
         }
         let base = directory.and_then(|directory| normalise(directory, &path));
-        return base.map(|base| at(link, &base, import)).unwrap_or_default();
+        let Some(base) = base else { return Resolved::nothing(None) };
+        let missing = Some(Missing { target: Some(base.clone()), by_name: path.is_empty() });
+        return Resolved { missing, ..at(link, &base, import) };
     }
     for root in roots(link, file) {
         let resolved = at(link, &join(&root, &path), import);
@@ -27,6 +32,14 @@ pub(super) fn resolve(link: &Link<'_>, file: &str, import: &Import) -> Resolved 
     }
     let name = import.specifier.split('.').next().unwrap_or_default().to_owned();
     Resolved { package: Some((Ecosystem::Pypi, name)), ..Resolved::default() }
+}
+
+/// A file that is named by its path: seen from the file, or from the root where the program is started.
+fn of_path(link: &Link<'_>, file: &str, path: &str) -> Resolved {
+    let places = [normalise(parent(file), path), normalise("", path)];
+    let files: Vec<String> = places.iter().flatten().filter(|path| link.exists(path)).cloned().collect();
+    let module = Module { files, inner: String::new() };
+    Resolved { module, ..Resolved::default() }.or_missing(places.into_iter().flatten().next())
 }
 
 /// Directories in which absolute imports begin: above the file's own packages, the root, and usual places of sources.
@@ -62,7 +75,7 @@ fn at(link: &Link<'_>, base: &str, import: &Import) -> Resolved {
             Some((name.there.clone(), Module::file(file)))
         })
         .collect();
-    Resolved { module, parts, package: None }
+    Resolved { module, parts, ..Resolved::default() }
 }
 
 fn module(link: &Link<'_>, base: &str) -> Option<String> {

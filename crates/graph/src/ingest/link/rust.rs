@@ -16,11 +16,18 @@ const BUILT_IN: [&str; 5] = ["std", "core", "alloc", "proc_macro", "test"];
 pub(super) fn resolve(link: &Link<'_>, file: &str, import: &Import) -> Result<Resolved, GraphError> {
     if import.kind == ImportKind::Part {
         let written = import.names.iter().find(|name| name.there == "path").map(|name| name.here.as_str());
-        let path = match written {
-            Some(path) => normalise(parent(file), path).filter(|path| link.exists(path)),
-            None => child(link, &children(link, file, &import.scope), &import.specifier),
+        let (path, target) = match written {
+            Some(path) => {
+                let path = normalise(parent(file), path);
+                (path.clone().filter(|path| link.exists(path)), path)
+            }
+            None => {
+                let directory = children(link, file, &import.scope);
+                (child(link, &directory, &import.specifier), Some(join(&directory, &import.specifier)))
+            }
         };
-        return Ok(Resolved { module: path.map(Module::file).unwrap_or_default(), ..Resolved::default() });
+        let module = path.map(Module::file).unwrap_or_default();
+        return Ok(Resolved { module, ..Resolved::default() }.or_missing(target));
     }
     if let Some(module) = module(link, file, &import.specifier, &import.scope)? {
         let mut parts = Vec::new();
@@ -32,10 +39,13 @@ pub(super) fn resolve(link: &Link<'_>, file: &str, import: &Import) -> Result<Re
                 parts.push((name.there.clone(), found));
             }
         }
-        return Ok(Resolved { module, parts, package: None });
+        return Ok(Resolved { module, parts, ..Resolved::default() });
     }
     let name = import.specifier.split("::").next().unwrap_or_default();
-    if matches!(name, "" | "crate" | "self" | "super" | "Self") || is_local(link, file, name)? {
+    if matches!(name, "crate" | "super") {
+        return Ok(Resolved::nothing(None));
+    }
+    if matches!(name, "" | "self" | "Self") || is_local(link, file, name)? {
         return Ok(Resolved::default());
     }
     let name = renamed(link, file, name);

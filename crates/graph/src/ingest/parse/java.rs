@@ -36,6 +36,9 @@ pub(super) fn node<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope) -
                 }
                 _ => String::new(),
             });
+            if matches!(name.as_str(), "forName" | "loadClass") {
+                load(reader, node);
+            }
             reader.call(name, receiver, node, scope);
             Next::Descend(scope.clone())
         }
@@ -50,6 +53,21 @@ pub(super) fn node<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope) -
             Next::Descend(scope.clone())
         }
         _ => Next::Descend(scope.clone()),
+    }
+}
+
+/// `Class.forName("a.b.C")`, `loader.loadClass("a.b.C")`.
+fn load(reader: &mut Reader<'_>, node: Node<'_>) {
+    let Some(first) = node.child_by_field_name("arguments").and_then(|arguments| arguments.named_child(0))
+    else {
+        return;
+    };
+    let written = reader.unquoted(first);
+    if first.kind() == "string_literal" {
+        let class = written.rsplit('.').next().unwrap_or_default().to_owned();
+        reader.import(ImportKind::Bind, written, vec![Name::new(class, "")], None, node);
+    } else {
+        reader.computed_import(&written, node);
     }
 }
 

@@ -3,6 +3,7 @@
 use tree_sitter::Node;
 
 use super::Kind;
+use super::javascript_loads as loads;
 use super::javascript_modules as modules;
 use super::reader::{Next, Reader, Scope};
 
@@ -54,6 +55,7 @@ pub(super) fn node<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope) -
             Next::Stop
         }
         "new_expression" => {
+            loads::creation(reader, node);
             if let Some(target) = node.child_by_field_name("constructor") {
                 callee(reader, target, node, scope);
             }
@@ -131,7 +133,7 @@ fn define_variables<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope) 
         let value = declarator.child_by_field_name("value");
         let Some(target) = declarator.child_by_field_name("name") else { continue };
         if target.kind() != "identifier"
-            || value.is_some_and(|value| modules::required(reader, value).is_some())
+            || value.is_some_and(|value| loads::required(reader, value).is_some())
         {
             continue;
         }
@@ -151,10 +153,8 @@ fn define_variables<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope) 
 fn call<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope) -> Next {
     if let Some(target) = node.child_by_field_name("function") {
         if target.kind() == "import" {
-            modules::dynamic_import(reader, node);
-        } else if modules::required(reader, node).is_some() {
-            modules::bare_require(reader, node);
-        } else {
+            loads::load_module(reader, node);
+        } else if !modules::is_declared(reader, node) && !loads::call(reader, node) {
             callee(reader, target, node, scope);
         }
     }

@@ -2,7 +2,8 @@
 
 use tree_sitter::Node;
 
-use super::javascript_strings::{constant, text};
+use super::javascript_loads::required;
+use super::javascript_strings::text;
 use super::reader::{Next, Reader, Scope};
 use super::{ImportKind, Kind, Name};
 
@@ -125,26 +126,6 @@ fn default_body(reader: &Reader<'_>, kind: Kind, symbol: Option<u32>, name: &str
     if kind == Kind::Class { reader.inside(symbol, name, scope, true) } else { scope.body(symbol) }
 }
 
-/// What `require` is called where it is not a function of one's own.
-const REQUIRES: [&str; 3] = ["require", "require.resolve", "module.require"];
-
-/// The specifier, when the node is `require("x")`.
-pub(super) fn required(reader: &Reader<'_>, node: Node<'_>) -> Option<String> {
-    let is_call = node.kind() == "call_expression";
-    if !is_call || !REQUIRES.contains(&reader.field(node, "function")?.as_str()) {
-        return None;
-    }
-    first_argument(reader, node)
-}
-
-/// The first argument of a call, where it is known before the code runs.
-fn first_argument(reader: &Reader<'_>, call: Node<'_>) -> Option<String> {
-    let arguments = call.child_by_field_name("arguments")?;
-    let mut cursor = arguments.walk();
-    let first = arguments.named_children(&mut cursor).find(|child| child.kind() != "comment")?;
-    constant(reader, first)
-}
-
 /// `/// <reference path="x" />`: a path from the directory of the file, with or without a dot before it.
 pub(super) fn reference(reader: &mut Reader<'_>, comment: Node<'_>) {
     let content = reader.text(comment);
@@ -194,24 +175,15 @@ pub(super) fn require(reader: &mut Reader<'_>, declaration: Node<'_>) {
     }
 }
 
-/// `require("x")` that no declaration has taken: it is in an expression or stands alone.
-pub(super) fn bare_require(reader: &mut Reader<'_>, node: Node<'_>) {
+/// Whether a call is a `require("x")` that a declaration has taken.
+pub(super) fn is_declared(reader: &Reader<'_>, node: Node<'_>) -> bool {
     let taken = node.parent().is_some_and(|parent| {
         parent.kind() == "variable_declarator"
             && parent
                 .child_by_field_name("name")
                 .is_some_and(|name| matches!(name.kind(), "identifier" | "object_pattern"))
     });
-    if !taken && let Some(specifier) = required(reader, node) {
-        reader.import(ImportKind::Bind, specifier, Vec::new(), None, node);
-    }
-}
-
-/// `import("x")`.
-pub(super) fn dynamic_import(reader: &mut Reader<'_>, node: Node<'_>) {
-    if let Some(specifier) = first_argument(reader, node) {
-        reader.import(ImportKind::Bind, specifier, Vec::new(), None, node);
-    }
+    taken && required(reader, node).is_some()
 }
 
 /// `exports.a = b`, `module.exports = b`, `module.exports = {a, b: c}` and `module.exports.a = b`.

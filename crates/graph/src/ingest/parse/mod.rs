@@ -4,9 +4,11 @@ mod component;
 mod go;
 mod java;
 mod javascript;
+mod javascript_loads;
 mod javascript_modules;
 mod javascript_strings;
 mod python;
+mod python_loads;
 mod reader;
 mod rust;
 mod rust_use;
@@ -22,7 +24,7 @@ use super::manifest::Manifest;
 use reader::Reader;
 
 /// The form of [`Parse`] in the store; results of another one are read again.
-pub(crate) const FORMAT: i64 = 3;
+pub(crate) const FORMAT: i64 = 4;
 
 /// A larger blob is not parsed, and marked so: no one writes two megabytes of code by hand.
 pub(crate) const MAX_BLOB_BYTES: usize = 2 << 20;
@@ -105,6 +107,8 @@ pub(crate) enum ImportKind {
     ReExport,
     /// A file that this one declares as its part (`mod name;`).
     Part,
+    /// What is loaded is only known when the code runs; the specifier is the expression as written.
+    Computed,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -245,10 +249,16 @@ fn read_code(language: Language, content: &[u8], parse: &mut Parse) {
     let mut reader = Reader::new(content, if language == Language::Rust { "::" } else { "." });
     match language {
         Language::Rust => reader.walk(tree.root_node(), rust::node),
-        Language::Python => reader.walk(tree.root_node(), python::node),
+        Language::Python => {
+            python::prepare(&mut reader, tree.root_node());
+            reader.walk(tree.root_node(), python::node);
+        }
         Language::Go => reader.walk(tree.root_node(), go::node),
         Language::Java => reader.walk(tree.root_node(), java::node),
-        _ => reader.walk(tree.root_node(), javascript::node),
+        _ => {
+            javascript_loads::prepare(&mut reader, tree.root_node());
+            reader.walk(tree.root_node(), javascript::node);
+        }
     }
     reader.finish(parse);
     if language == Language::Go || language == Language::Rust {

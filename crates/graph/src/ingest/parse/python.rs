@@ -2,6 +2,8 @@
 
 use tree_sitter::Node;
 
+use super::python_loads as loads;
+pub(super) use super::python_loads::prepare;
 use super::reader::{Next, Reader, Scope};
 use super::{ImportKind, Kind, Name};
 
@@ -34,6 +36,7 @@ pub(super) fn node<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope) -
         }
         "call" => {
             if let Some(target) = node.child_by_field_name("function") {
+                loads::call(reader, target, node);
                 callee(reader, target, node, scope);
             }
             Next::Descend(scope.clone())

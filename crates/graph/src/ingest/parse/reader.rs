@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use tree_sitter::Node;
 
+use super::javascript_loads::Loaders;
 use super::{Call, Import, ImportKind, Kind, MAX_ITEMS, Name, Parse, Symbol};
 
 /// Deeper code is not looked at. People stop at thirty; what a machine nests deeper could exhaust the stack.
@@ -12,6 +13,9 @@ const MAX_DEPTH: usize = 400;
 
 /// Names and specifiers are cut after this many bytes, so that a hostile file cannot fill the store.
 const MAX_TEXT_BYTES: usize = 512;
+
+/// What is kept of an expression that names a module.
+const MAX_WRITTEN_CHARS: usize = 120;
 
 /// Where a node stands.
 #[derive(Clone, Debug, Default)]
@@ -64,11 +68,20 @@ pub(super) struct Reader<'s> {
     seen: HashMap<(Kind, String), u32>,
     /// Whether a specifier was longer than what is kept of it.
     is_cut: Cell<bool>,
+    /// What loads modules beside the statements of the language.
+    pub(super) loaders: Loaders,
 }
 
 impl<'s> Reader<'s> {
     pub(super) fn new(source: &'s [u8], separator: &'static str) -> Self {
-        Self { source, separator, out: Parse::default(), seen: HashMap::new(), is_cut: Cell::new(false) }
+        Self {
+            source,
+            separator,
+            out: Parse::default(),
+            seen: HashMap::new(),
+            is_cut: Cell::new(false),
+            loaders: Loaders::default(),
+        }
     }
 
     pub(super) fn walk(&mut self, root: Node<'s>, look: Look) {
@@ -200,6 +213,12 @@ impl<'s> Reader<'s> {
         node: Node<'_>,
     ) {
         self.scoped_import(kind, specifier, names, module, node, &Scope::default());
+    }
+
+    /// An import of what is only known when the code runs, as it is written.
+    pub(super) fn computed_import(&mut self, written: &str, node: Node<'_>) {
+        let short: String = written.chars().take(MAX_WRITTEN_CHARS).collect();
+        self.import(ImportKind::Computed, short, Vec::new(), None, node);
     }
 
     pub(super) fn scoped_import(

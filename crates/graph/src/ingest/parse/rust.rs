@@ -48,6 +48,7 @@ pub(super) fn node<'t>(reader: &mut Reader<'t>, node: Node<'t>, scope: &Scope) -
             Next::Descend(scope.clone())
         }
         "macro_invocation" => {
+            include(reader, node, scope);
             if let Some(target) = node.child_by_field_name("macro") {
                 callee(reader, target, node, scope);
             }
@@ -102,13 +103,40 @@ fn define_module(reader: &mut Reader<'_>, node: Node<'_>, scope: &Scope) -> Next
     Next::Descend(reader.inside(symbol, &name, scope, false))
 }
 
-/// `#[path = "name.rs"]` right before a module.
+/// `include!("name.rs")` and its kin: a file that is part of this one.
+fn include(reader: &mut Reader<'_>, node: Node<'_>, scope: &Scope) {
+    let name = reader.field(node, "macro").unwrap_or_default();
+    if !matches!(name.rsplit("::").next(), Some("include" | "include_str" | "include_bytes")) {
+        return;
+    }
+    let mut cursor = node.walk();
+    let Some(tokens) = node.named_children(&mut cursor).find(|child| child.kind() == "token_tree") else {
+        return;
+    };
+    match tokens
+        .named_child(0)
+        .filter(|first| tokens.named_child_count() == 1 && first.kind() == "string_literal")
+    {
+        Some(literal) => {
+            let path = reader.unquoted(literal);
+            let names = vec![super::Name::new("path", path.clone())];
+            reader.scoped_import(ImportKind::Part, path, names, None, node, scope);
+        }
+        None => {
+            let written = reader.text(tokens);
+            reader.computed_import(&written, node);
+        }
+    }
+}
+
+/// `#[path = "name.rs"]` right before a module, alone or within `cfg_attr`.
 fn path_attribute(reader: &Reader<'_>, node: Node<'_>) -> Option<String> {
     let mut before = node.prev_named_sibling();
     while let Some(attribute) = before.filter(|sibling| sibling.kind() == "attribute_item") {
         let text: String = reader.text(attribute).split_whitespace().collect();
-        if let Some(rest) = text.strip_prefix("#[path=\"") {
-            return rest.strip_suffix("\"]").map(str::to_owned);
+        let found = ["[path=\"", ",path=\"", "(path=\""].iter().find_map(|begin| text.split_once(begin));
+        if let Some((_, rest)) = found {
+            return rest.split_once('"').map(|(path, _)| path.to_owned());
         }
         before = attribute.prev_named_sibling();
     }

@@ -303,7 +303,7 @@ fn read_piece(file: &mut File, piece: &mut [u8]) -> io::Result<usize> {
 }
 
 /// The first byte of an attribute, zero for an empty one.
-fn attribute(path: &Path, name: &CStr) -> Result<Option<u8>, JailError> {
+pub(super) fn attribute(path: &Path, name: &CStr) -> Result<Option<u8>, JailError> {
     let text = CString::new(path.as_os_str().as_bytes()).map_err(|error| failed(path)(error.into()))?;
     // Values of overlay marks are one letter, or a path of which the first byte is enough.
     let mut value = [0_u8; libc::PATH_MAX as usize];

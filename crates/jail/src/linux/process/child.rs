@@ -1,7 +1,11 @@
 //! The child's way from the fork to the program: namespaces, supervisor, root, doors. System calls only.
-#![expect(unsafe_code, reason = "switching the loopback on has no wrapper among our dependencies")]
+#![expect(
+    unsafe_code,
+    reason = "switching the loopback on has no wrapper among our dependencies, and the arguments are in raw memory"
+)]
 
 use std::ffi::CString;
+use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::Path;
 
@@ -18,6 +22,7 @@ use super::super::filter::{self, Program};
 use super::super::limits::ResourceLimits;
 use super::super::privileges::{self, Kept};
 use super::super::{Refusal, namespaces, supervise};
+use super::group::{self, Group};
 use super::line::ChildLine;
 use super::plan::{Owner, Plan};
 use super::root::{self, Step};
@@ -50,6 +55,10 @@ pub(crate) struct Departure {
     namespaces: CloneFlags,
     owner: Owner,
     loopback: bool,
+    /// Where the program joins its control group.
+    members: Option<OwnedFd>,
+    /// Where the caller's command line is in memory.
+    command_line: Option<Range<usize>>,
 }
 
 impl Departure {
@@ -59,6 +68,7 @@ impl Departure {
         owner: Owner,
         folder: &Path,
         line: ChildLine,
+        group: Option<&Group>,
     ) -> Result<Self, JailError> {
         let profile = profile(order, owner);
         let lacks = |part: &str| JailError::Lacks { missing: vec![format!("This kernel has no {part}.")] };
@@ -82,6 +92,8 @@ impl Departure {
             namespaces: namespaces::flags(profile.namespaces),
             owner,
             loopback: order.network == NetworkAccess::Loopback,
+            command_line: command_line(),
+            members: group.and_then(|group| group.members().try_clone_to_owned().ok()),
         })
     }
 
@@ -97,6 +109,7 @@ impl Departure {
     fn go(&mut self) -> Result<(), Refusal> {
         privileges::drop_descriptors()?;
         privileges::leave_session()?;
+        self.forget_command_line();
         umask(Mode::from_bits_truncate(0o022));
         privileges::forbid_new_privileges()?;
         if namespaces::enter(self.namespaces, true)? != self.namespaces {
@@ -106,13 +119,24 @@ impl Departure {
             switch_loopback_on().map_err(Refusal::of("switch the loopback on"))?;
         }
         supervise::move_to_new_pid_namespace(Some(&self.line))?;
+        if let Some(members) = &self.members {
+            // The watch counts too, so a group that cannot be joined is no reason to refuse.
+            let _ = group::join(members.as_fd());
+        }
         root::enter(&self.folder, &self.steps)?;
         stand_back();
         be_first_to_go().map_err(Refusal::of("be the first to go when memory runs out"))?;
         let processes =
             open(c"/proc", OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC, Mode::empty())
                 .map_err(Refusal::of("open the jail's /proc"))?;
-        self.line.hand_over(&processes)?;
+        let segments = match open(c"/proc/sysvipc/shm", OFlag::O_RDONLY | OFlag::O_CLOEXEC, Mode::empty()) {
+            Ok(segments) => segments,
+            // A kernel without segments has no list of them, and any directory is an empty one.
+            Err(Errno::ENOENT) => open(c"/", OFlag::O_PATH | OFlag::O_CLOEXEC, Mode::empty())
+                .map_err(Refusal::of("open the jail's root"))?,
+            Err(errno) => return Err(Refusal { step: "open the list of the jail's segments", errno }),
+        };
+        self.line.hand_over(&processes, &segments)?;
         self.allow_paths().map_err(Refusal::of("allow the paths of the jail"))?;
         chdir(self.directory.as_c_str()).map_err(Refusal::of("enter the directory of the order"))?;
         privileges::drop_capabilities(match self.owner {
@@ -123,6 +147,16 @@ impl Departure {
         privileges::forbid_tracing()?;
         files::restrict(&self.rules)?;
         self.program.install()
+    }
+
+    /// The supervisor and the first process are copies of the caller, and everybody may read the command line of a
+    /// process: what was said to the caller is not for those in the jail.
+    fn forget_command_line(&self) {
+        if let Some(range) = &self.command_line {
+            // SAFETY: the kernel has laid the arguments there, in a page of the stack that can be written and is there as
+            // long as the process. This copy of it is ours, and nobody reads arguments between fork and exec.
+            unsafe { std::ptr::write_bytes(range.start as *mut u8, 0, range.len()) };
+        }
     }
 
     fn allow_paths(&self) -> Result<(), Errno> {
@@ -163,6 +197,17 @@ fn profile(order: &ProcessOrder, owner: Owner) -> Profile {
         },
         network: order.network,
     }
+}
+
+/// The place of this process's arguments, as the kernel tells it to the process itself; nothing where it does not.
+fn command_line() -> Option<Range<usize>> {
+    let text = std::fs::read_to_string("/proc/self/stat").ok()?;
+    // The name of the program, in parentheses, may hold anything. The third field follows it.
+    let (_, fields) = text.rsplit_once(')')?;
+    let mut fields = fields.split_whitespace().skip(45).map(str::parse::<usize>);
+    let (start, end) = (fields.next()?.ok()?, fields.next()?.ok()?);
+    // A command line has two megabytes at most, unless the limits of the system were changed.
+    (start != 0 && start < end && end - start <= 4 << 20).then_some(start..end)
 }
 
 fn stand_back() {

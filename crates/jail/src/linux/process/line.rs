@@ -1,7 +1,7 @@
 //! The line between the kernel and the supervisor of a jailed process: a pair of sockets that keeps messages apart.
 //!
 //! Down goes one message at most, which means "end"; so does the end of the line itself. Up come the step that failed
-//! before the program was executed, the jail's `/proc`, and how the program ended once its whole tree has.
+//! before the program was executed, the jail's `/proc` and the list of its shared memory, and how the program ended once its whole tree has.
 #![expect(unsafe_code, reason = "messages with descriptors must be written and read without allocating")]
 
 use std::io;
@@ -18,6 +18,7 @@ const MESSAGE_BYTES: usize = 256;
 
 const FAILED: u8 = b'F';
 const PROC: u8 = b'P';
+const SEGMENTS: u8 = b'M';
 const EXITED: u8 = b'E';
 const SIGNALLED: u8 = b'S';
 
@@ -39,6 +40,8 @@ pub(crate) enum Message {
     Failed { step: String, errno: i32 },
     /// The directory of the jail's processes.
     Proc(OwnedFd),
+    /// The list of the jail's segments of shared memory.
+    Segments(OwnedFd),
     /// The program exited with this code, and its tree has ended.
     Exited(i32),
     /// The program was ended by this signal, and its tree has ended.
@@ -104,6 +107,7 @@ impl Line {
                 Ok(Some(Message::Failed { step, errno: number }))
             }
             (PROC, Some(directory)) => Ok(Some(Message::Proc(directory))),
+            (SEGMENTS, Some(list)) => Ok(Some(Message::Segments(list))),
             (EXITED, _) => Ok(Some(Message::Exited(number))),
             (SIGNALLED, _) => Ok(Some(Message::Signalled(number))),
             _ => Err(io::ErrorKind::InvalidData.into()),
@@ -148,10 +152,15 @@ impl ChildLine {
         let _ = send(self.0.as_raw_fd(), bytes.get(..length).unwrap_or_default(), MsgFlags::MSG_NOSIGNAL);
     }
 
-    /// Hands the jail's `/proc` to the kernel.
-    pub(crate) fn hand_over(&self, directory: &OwnedFd) -> Result<(), Refusal> {
-        let mut kind = [PROC];
-        let mut control = ControlMessage::with(directory);
+    /// Hands the jail's `/proc` to the kernel, and the list of its segments.
+    pub(crate) fn hand_over(&self, directory: &OwnedFd, segments: &OwnedFd) -> Result<(), Refusal> {
+        self.hand(PROC, directory)?;
+        self.hand(SEGMENTS, segments)
+    }
+
+    fn hand(&self, kind: u8, descriptor: &OwnedFd) -> Result<(), Refusal> {
+        let mut kind = [kind];
+        let mut control = ControlMessage::with(descriptor);
         let mut part = libc::iovec { iov_base: kind.as_mut_ptr().cast(), iov_len: kind.len() };
         let header = control.header(&mut part);
         // SAFETY: the header points to buffers that outlive the call, with their lengths.
@@ -181,8 +190,8 @@ impl Default for ControlMessage {
 }
 
 impl ControlMessage {
-    fn with(directory: &OwnedFd) -> Self {
-        Self { descriptor: directory.as_raw_fd(), ..Self::default() }
+    fn with(descriptor: &OwnedFd) -> Self {
+        Self { descriptor: descriptor.as_raw_fd(), ..Self::default() }
     }
 
     fn header(&mut self, part: &mut libc::iovec) -> libc::msghdr {

@@ -2,12 +2,14 @@
 
 mod changes;
 mod child;
+mod group;
 mod layer;
 mod line;
 mod plan;
 mod recorder;
 mod root;
 mod running;
+mod shared_memory;
 mod support;
 mod watch;
 
@@ -24,11 +26,13 @@ use nix::sys::memfd::{MFdFlags, memfd_create};
 
 use crate::{Finished, JailError, MAX_STDIN_BYTES, ProcessOrder};
 use child::Departure;
+use group::Group;
 pub use layer::Layer;
 pub(crate) use line::ChildLine;
 use line::{Line, Message};
 use plan::Plan;
 use running::Running;
+use shared_memory::SharedMemory;
 pub use support::process_support;
 use watch::Watch;
 
@@ -58,7 +62,8 @@ pub fn start(order: &ProcessOrder) -> Result<JailedProcess, JailError> {
     let plan = Plan::prepare(order, owner)?;
     let layer = Layer::create(&plan.scratch, &plan.project, owner)?;
     let (line, child_line) = line::pair().map_err(refused("make the line to the supervisor"))?;
-    let mut departure = Departure::prepare(order, plan, owner, layer.folder(), child_line)?;
+    let group = Group::create(&order.limits);
+    let mut departure = Departure::prepare(order, plan, owner, layer.folder(), child_line, group.as_ref())?;
     let mut command = Command::new(&order.program);
     command
         .args(&order.arguments)
@@ -81,11 +86,15 @@ pub fn start(order: &ProcessOrder) -> Result<JailedProcess, JailError> {
     let mut child = spawned.map_err(|source| why_not_started(&line, order, source))?;
     let streams = (child.stdout.take().map(OwnedFd::from), child.stderr.take().map(OwnedFd::from));
     let running = Running::new(child, Arc::new(line), streams);
+    // Where one is missing, dropping what runs ends it.
     let Ok(Some(Message::Proc(processes))) = running.line().receive() else {
-        // Dropping it ends whatever was started.
         return Err(JailError::Unaccounted);
     };
-    let watch = Watch::new(order.limits, layer.upper(), processes);
+    let Ok(Some(Message::Segments(segments))) = running.line().receive() else {
+        return Err(JailError::Unaccounted);
+    };
+    let shared = SharedMemory::new(segments);
+    let watch = Watch::new(order.limits, layer.upper(), processes, shared, group);
     Ok(JailedProcess {
         running,
         watch,
@@ -142,8 +151,8 @@ fn refused(step: &'static str) -> impl Fn(io::Error) -> JailError {
 
 /// The standard library knows the number of the error; the line knows the step.
 fn why_not_started(line: &Line, order: &ProcessOrder, source: io::Error) -> JailError {
-    // The first message may be the handing over of /proc, before a later step failed.
-    for _ in 0..2 {
+    // The first messages may be what is handed over, before a later step failed.
+    for _ in 0..3 {
         if let Ok(Some(Message::Failed { step, errno })) = line.receive() {
             return JailError::Step { step, source: io::Error::from_raw_os_error(errno) };
         }

@@ -37,6 +37,26 @@ const TEMPORARY: &[&str] = &["/tmp", "/var/tmp", "/dev/shm"];
 const SWITCHES: &[&str] =
     &["/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi"];
 
+/// What the kernel tells of itself, of its memory and of other processes. Most of it root alone may read, and a program in
+/// the jail has no use for it.
+const KERNEL_PAGES: &[&str] = &[
+    "/proc/kallsyms",
+    "/proc/kcore",
+    "/proc/keys",
+    "/proc/kmsg",
+    "/proc/kpagecgroup",
+    "/proc/kpagecount",
+    "/proc/kpageflags",
+    "/proc/latency_stats",
+    "/proc/modules",
+    "/proc/pagetypeinfo",
+    "/proc/sched_debug",
+    "/proc/slabinfo",
+    "/proc/timer_list",
+    "/proc/vmallocinfo",
+    "/proc/zoneinfo",
+];
+
 /// Files in each of them, so that empty ones cannot eat the memory that their bytes do not.
 const MEMORY_FILES: u32 = 100_000;
 
@@ -91,6 +111,9 @@ impl Plan {
         draft.own_places(order, owner)?;
         for path in &order.readable {
             draft.readable(path, &project, &scratch)?;
+        }
+        for path in &order.secrets {
+            draft.secret(path, &project)?;
         }
         draft.directories(&project)?;
         let own_marks = match owner {
@@ -208,6 +231,8 @@ fn system() -> &'static [SystemPart] {
 struct Draft {
     steps: Vec<Step>,
     made: BTreeSet<PathBuf>,
+    /// What of the old root is shown, and where.
+    shown: Vec<(PathBuf, PathBuf)>,
 }
 
 impl Draft {
@@ -248,8 +273,33 @@ impl Draft {
             self.above(path)?;
             self.steps.push(Step::File(inside(path)?));
         }
+        self.shown.push((source.to_owned(), path.to_owned()));
         let (source, path) = (text(source.as_os_str())?, inside(path)?);
         self.steps.push(Step::Bind { source, path, access, absent: Absent::Skip });
+        Ok(())
+    }
+
+    /// Covers a path wherever it is shown. What it leads to is covered there as well, since a link in the jail would lead
+    /// to it too.
+    fn secret(&mut self, path: &Path, project: &Path) -> Result<(), JailError> {
+        let Ok(source) = path.canonicalize() else { return Ok(()) };
+        // What is in the project the layer shows, and the order says itself what of it is hidden.
+        if source.starts_with(project) || project.starts_with(&source) {
+            return Ok(());
+        }
+        let place = |(shown, place): &(PathBuf, PathBuf)| {
+            let rest = source.strip_prefix(shown).ok()?;
+            Some(if rest.as_os_str().is_empty() { place.clone() } else { place.join(rest) })
+        };
+        let places: BTreeSet<PathBuf> = self.shown.iter().filter_map(place).collect();
+        for place in places {
+            let path = inside(&place)?;
+            self.steps.push(if source.is_dir() {
+                Step::Memory { path, options: text(HIDDEN_OPTIONS)?, access: Access::Read }
+            } else {
+                Step::Bind { source: text("/dev/null")?, path, access: Access::Device, absent: Absent::Skip }
+            });
+        }
         Ok(())
     }
 
@@ -290,6 +340,10 @@ impl Draft {
                 access: Access::Read,
                 absent: Absent::Skip,
             });
+        }
+        for path in KERNEL_PAGES.iter().map(Path::new).filter(|path| path.exists()) {
+            let (source, path) = (text("/dev/null")?, inside(path)?);
+            self.steps.push(Step::Bind { source, path, access: Access::Device, absent: Absent::Skip });
         }
         Ok(())
     }

@@ -80,7 +80,7 @@ impl Running {
             match self.line.receive().map_err(failed)? {
                 Some(message @ (Message::Exited(_) | Message::Signalled(_))) => break message,
                 Some(Message::Closed) => return Err(JailError::Unaccounted),
-                Some(Message::Failed { .. } | Message::Proc(_)) | None => {}
+                Some(Message::Failed { .. } | Message::Proc(_) | Message::Segments(_)) | None => {}
             }
         };
         self.child.wait().map_err(failed)?;
@@ -96,6 +96,8 @@ impl Running {
             _ => return Err(JailError::Unaccounted),
         };
         let exit = match exit {
+            // The kernel was faster than the watch.
+            Exit::Signal(libc::SIGKILL) if watch.group_was_full() => Exit::MemoryFull,
             Exit::Code(_) | Exit::Signal(_) if watch.layer_is_full() => Exit::LayerFull,
             exit => exit,
         };
@@ -135,7 +137,7 @@ impl Drop for Running {
                     return;
                 }
                 Ok(Some(Message::Closed)) | Err(_) => break,
-                Ok(Some(Message::Failed { .. } | Message::Proc(_)) | None) => {}
+                Ok(Some(Message::Failed { .. } | Message::Proc(_) | Message::Segments(_)) | None) => {}
             }
         }
         abandon(&mut self.child);

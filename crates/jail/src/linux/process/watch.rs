@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 use nix::sys::statvfs::statvfs;
 
+use super::group::Group;
+use super::shared_memory::{Held, SharedMemory, kibibytes};
 use crate::{Exit, ProcessLimits};
 
 /// How often a tree is looked at. In this time a machine writes some hundred megabytes, which is how far a limit can be
@@ -37,6 +39,15 @@ pub(crate) struct Watch {
     upper: PathBuf,
     /// The jail's `/proc`.
     processes: OwnedFd,
+    shared: SharedMemory,
+    group: Option<Group>,
+    /// What was found of shared memory, when the next search is due, and how the machine was at the last.
+    held: Held,
+    next_search: Instant,
+    machine_at_search: Machine,
+    machine_at_start: Machine,
+    /// Whether the last look found memory missing that the tree may hold where we cannot look.
+    suspected: bool,
     free_at_start: u64,
     free_at_walk: u64,
     next_walk: Instant,
@@ -46,13 +57,27 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    pub(crate) fn new(limits: ProcessLimits, upper: PathBuf, processes: OwnedFd) -> Self {
+    pub(crate) fn new(
+        limits: ProcessLimits,
+        upper: PathBuf,
+        processes: OwnedFd,
+        shared: SharedMemory,
+        group: Option<Group>,
+    ) -> Self {
+        let machine = Machine::read();
         let free = free_bytes(&upper).unwrap_or(0);
         let now = Instant::now();
         Self {
             limits,
             upper,
             processes,
+            shared,
+            group,
+            held: Held::default(),
+            next_search: now,
+            machine_at_search: machine,
+            machine_at_start: machine,
+            suspected: false,
             free_at_start: free,
             free_at_walk: free,
             next_walk: now,
@@ -84,20 +109,57 @@ impl Watch {
                 return Some(Exit::TooManyProcesses);
             }
         }
+        let machine = Machine::read();
+        self.search(&members, machine);
         let now = Instant::now();
+        let bytes = bytes + self.held.bytes();
         if bytes <= self.limits.memory_bytes {
             self.heavy = false;
-            return None;
+            return self.suspect(bytes, machine);
         }
         if now < self.next_weighing {
             return None;
         }
         // Pages that several share were counted for each. Now it is worth the trouble to count them once.
-        let bytes: u64 = members.iter().map(|(process, status)| proportional_bytes(process, *status)).sum();
+        let mapped = members.iter().map(|(process, status)| {
+            let counted = self.shared.counted_bytes(process, &self.held);
+            proportional_bytes(process, *status).saturating_sub(counted)
+        });
+        let bytes = mapped.sum::<u64>() + self.held.bytes();
         self.next_weighing = now + now.elapsed() * REST;
         // The shares of those who end while others are weighed go to the others, so one weighing may find too much.
         let was_heavy = std::mem::replace(&mut self.heavy, bytes > self.limits.memory_bytes);
         (was_heavy && self.heavy).then_some(Exit::MemoryFull)
+    }
+
+    /// Looks for memory that no mapping shows, now and then; at once when the machine has lost much since.
+    fn search(&mut self, members: &[(PathBuf, Status)], machine: Machine) {
+        let now = Instant::now();
+        let shrinks = machine.lost_since(self.machine_at_search) > self.limits.memory_bytes / 8;
+        if now < self.next_search && !shrinks {
+            return;
+        }
+        self.held = self.shared.look(members.iter().map(|(process, _)| process.as_path()));
+        self.machine_at_search = machine;
+        self.next_search = now + (now.elapsed() * REST).max(PERIOD);
+    }
+
+    /// A tree that may hold memory where we cannot look is not believed when as much of that kind has come to be on the
+    /// machine since it started, its files in memory aside.
+    fn suspect(&mut self, bytes: u64, machine: Machine) -> Option<Exit> {
+        let limits = &self.limits;
+        let much = limits.memory_bytes.saturating_add(limits.temporary_bytes.saturating_mul(3));
+        let may_hold = |more: u64| bytes.saturating_add(more) > limits.memory_bytes;
+        let shared = machine.shared_bytes.saturating_sub(self.machine_at_start.shared_bytes);
+        let in_shared = shared > much && may_hold(self.held.hidden);
+        let in_sockets = machine.lost_since(self.machine_at_start) > much && may_hold(self.held.in_sockets);
+        let was_suspected = std::mem::replace(&mut self.suspected, in_shared || in_sockets);
+        (was_suspected && self.suspected).then_some(Exit::MemoryFull)
+    }
+
+    /// Whether the kernel itself has found the tree's memory full.
+    pub(crate) fn group_was_full(&self) -> bool {
+        self.group.as_ref().is_some_and(Group::was_full)
     }
 
     fn look_at_layer(&mut self) -> Option<Exit> {
@@ -122,6 +184,30 @@ impl Watch {
     }
 }
 
+/// The memory of the whole machine.
+#[derive(Clone, Copy, Debug, Default)]
+struct Machine {
+    /// What it can still give to processes.
+    available_bytes: u64,
+    /// What is shared memory, of whomever.
+    shared_bytes: u64,
+}
+
+impl Machine {
+    fn read() -> Self {
+        let text = read_short(Path::new("/proc/meminfo")).unwrap_or_default();
+        let number = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).map(kibibytes);
+        Self {
+            available_bytes: number("MemAvailable:").unwrap_or(0),
+            shared_bytes: number("Shmem:").unwrap_or(0),
+        }
+    }
+
+    fn lost_since(self, before: Self) -> u64 {
+        before.available_bytes.saturating_sub(self.available_bytes)
+    }
+}
+
 fn free_bytes(path: &Path) -> Option<u64> {
     let disk = statvfs(path).ok()?;
     Some(disk.blocks_available().saturating_mul(disk.fragment_size()))
@@ -142,7 +228,9 @@ fn exceeds(directory: &Path, limit: u64) -> bool {
             }
             let Ok(metadata) = entry.metadata() else { continue };
             entries += 1;
-            bytes += metadata.blocks().saturating_mul(512);
+            // A file with holes takes no room on the disk, and all of its length in whatever reads it.
+            let length = if metadata.is_file() { metadata.len() } else { 0 };
+            bytes = length.max(metadata.blocks().saturating_mul(512)).saturating_add(bytes);
             if bytes > limit || entries > LAYER_ENTRIES {
                 return true;
             }
@@ -170,8 +258,8 @@ impl Status {
             let number = || value.split_whitespace().next().and_then(|word| word.parse::<u64>().ok());
             match name {
                 "Threads" => status.threads = number().unwrap_or(1),
-                // What no file backs: it can only go to swap.
-                "RssAnon" | "RssShmem" => status.memory_bytes += number().unwrap_or(0) * 1024,
+                // What no file backs: it can only go to swap, and counts there as well.
+                "RssAnon" | "RssShmem" | "VmSwap" => status.memory_bytes += number().unwrap_or(0) * 1024,
                 _ => {}
             }
         }
@@ -193,7 +281,7 @@ fn proportional_bytes(process: &Path, status: Status) -> u64 {
         value.split_whitespace().next()?.parse::<u64>().ok()
     };
     match (number("Pss_Anon:"), number("Pss_Shmem:")) {
-        (Some(own), Some(shared)) => (own + shared) * 1024,
+        (Some(own), Some(shared)) => (own + shared + number("SwapPss:").unwrap_or(0)) * 1024,
         // Before Linux 5.4 it is not told apart.
         _ => status.memory_bytes,
     }

@@ -179,6 +179,8 @@ declare module '@tgp/core' {
     db?: {
       url?: string;
       readOnly?: boolean;
+      /** Statements that only read are not asked for, unless a rule asks. false by default. */
+      freeReads?: boolean;
       statementTimeoutMs?: number;
       maxRows?: number;
       maxBytes?: number;
@@ -218,6 +220,8 @@ declare module '@tgp/core' {
       layerMb?: number;
       timeoutMs?: number;
       outputBytes?: number;
+      sessionFiles?: number;
+      projectEntries?: number;
       direct?: string[];
       readable?: string[];
     };

@@ -6,6 +6,9 @@ use serde_json::Value;
 /// A larger manifest is not looked at: nobody writes one by hand.
 const MAX_MANIFEST_BYTES: usize = 1024 * 1024;
 
+/// Node's own runner with the reporter that is read.
+const NODE_TEST: &str = "node --test --test-reporter=tap";
+
 /// What is looked at of a project. Paths are relative to its root.
 pub trait Manifests {
     /// The text of a file, when it is there and is text.
@@ -63,6 +66,8 @@ pub struct Runner {
     is_npm: bool,
     /// Whether a person has chosen the command; any other stands in a manifest that an agent may write.
     is_configured: bool,
+    /// Why nothing that the command prints may decide what a run means: what runs is not the runner itself.
+    distrusted: Option<String>,
     pub(super) root: Option<String>,
     /// The module's name in `go.mod`, which is needed to tell a package's folder.
     pub(super) go_module: Option<String>,
@@ -78,10 +83,22 @@ impl Runner {
             line,
             is_npm: false,
             is_configured: false,
+            distrusted: None,
             root: None,
             go_module: None,
             is_single_package: false,
         }
+    }
+
+    /// The same, but what it prints is believed in nothing.
+    fn distrusting(self, why: impl Into<String>) -> Self {
+        Self { distrusted: Some(why.into()), ..self }
+    }
+
+    /// Why its output decides nothing, where it does not. A command that a person has chosen always decides.
+    #[must_use]
+    pub fn distrusted(&self) -> Option<&str> {
+        self.distrusted.as_deref().filter(|_| !self.is_configured)
     }
 
     /// Adds what a reader needs to know of the manifests.
@@ -175,11 +192,17 @@ fn quoted(word: &str) -> String {
 pub fn detect(configured: Option<&str>, files: &dyn Manifests) -> Option<Runner> {
     let found = match configured.map(str::trim).filter(|line| !line.is_empty()) {
         Some(line) => Runner { is_configured: true, ..Runner::new(kind_of_line(line), line) },
-        None => cargo(files)
-            .or_else(|| node(files))
-            .or_else(|| python(files))
-            .or_else(|| go(files))
-            .or_else(|| plain_node(files))?,
+        None => {
+            let found = cargo(files)
+                .or_else(|| node(files))
+                .or_else(|| python(files))
+                .or_else(|| go(files))
+                .or_else(|| plain_node(files))?;
+            match replaced(found.kind, files) {
+                Some(why) => found.distrusting(why),
+                None => found,
+            }
+        }
     };
     Some(found.knowing(files))
 }
@@ -257,42 +280,161 @@ fn node(files: &dyn Manifests) -> Option<Runner> {
             .find(|(_, name)| depends_on(name) && is_installed(name, files))
             .and_then(|(kind, name)| plain_call(kind, name, files));
     }
-    let kind = kind_of_line(script);
-    // npm takes a third of a second to start, so a plain call is made without it.
-    let by_npm = || Runner { is_npm: true, ..Runner::new(kind, "npm test --silent") };
-    Some(plain_call(kind, script, files).unwrap_or_else(by_npm))
+    // The runner that the script names is run itself: whatever else a script does, it could print the runner's words.
+    if let Some(runner) = plain_call(kind_of_line(script), script, files) {
+        return Some(runner);
+    }
+    let why = format!(
+        "the test script of package.json (`{}`) is no plain call of an installed runner, and whoever writes it can let it \
+         print anything",
+        script.get(..script.floor_char_boundary(MAX_SHOWN_BYTES)).unwrap_or_default()
+    );
+    let by_npm = Runner { is_npm: true, ..Runner::new(RunnerKind::Other, "npm test --silent") };
+    Some(by_npm.distrusting(why))
 }
 
 fn is_installed(package: &str, files: &dyn Manifests) -> bool {
     manifest(files, &format!("node_modules/{package}/package.json")).is_some()
 }
 
+/// Options with which a script could let something else print than the runner.
+const UNTRUSTED_OPTIONS: [&str; 22] = [
+    "--reporter",
+    "--reporters",
+    "-R",
+    "--test-reporter",
+    "--test-reporter-destination",
+    "--config",
+    "-c",
+    "--require",
+    "-r",
+    "--import",
+    "--loader",
+    "--experimental-loader",
+    "--globalSetup",
+    "--globalTeardown",
+    "--setupFiles",
+    "--testRunner",
+    "--runner",
+    "--json",
+    "--outputFile",
+    "--ui",
+    "--eval",
+    "--package",
+];
+
+fn is_trusted(word: &str) -> bool {
+    let name = word.split('=').next().unwrap_or_default();
+    // `-r./x` is the same as `-r ./x`.
+    let is_short = !word.starts_with("--") && ["-R", "-c", "-r"].iter().any(|short| word.starts_with(short));
+    !is_short && !UNTRUSTED_OPTIONS.contains(&name)
+}
+
+/// Takes `--import PACKAGE` away from behind `node`: a loader such as `tsx`, which TypeScript needs. Only installed packages
+/// count, since no agent can write those; a file of the project could print anything.
+fn take_loaders(words: &mut Vec<&str>, files: &dyn Manifests) -> String {
+    let mut taken = String::new();
+    while let [_, "--import", package, ..] = words[..] {
+        let is_name = package.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"@/-_".contains(&byte));
+        if !is_name || package.starts_with('/') || !is_installed(package, files) {
+            break;
+        }
+        taken.push_str(" --import ");
+        taken.push_str(package);
+        words.drain(1..3);
+    }
+    taken
+}
+
 /// A script that is nothing but a call of an installed runner, for one run: vitest would wait for changes.
 fn plain_call(kind: RunnerKind, script: &str, files: &dyn Manifests) -> Option<Runner> {
     let mut words: Vec<&str> = script.split_whitespace().collect();
+    let loaders = if kind == RunnerKind::NodeTest { take_loaders(&mut words, files) } else { String::new() };
+    let is_plain = words.iter().all(|word| quoted(word) == *word && is_trusted(word));
+    if !is_plain {
+        return None;
+    }
     let program = match kind {
         RunnerKind::Vitest => "vitest",
         RunnerKind::Jest => "jest",
         RunnerKind::Mocha => "mocha",
+        RunnerKind::NodeTest => {
+            let rest = words.strip_prefix(&["node", "--test"])?;
+            let call = NODE_TEST.replacen("node", &format!("node{loaders}"), 1);
+            let line =
+                std::iter::once(call.as_str()).chain(rest.iter().copied()).collect::<Vec<_>>().join(" ");
+            return Some(Runner::new(kind, line));
+        }
         _ => return None,
     };
-    let is_plain = words.iter().all(|word| quoted(word) == *word);
-    if words.first() != Some(&program) || !is_plain || !is_installed(program, files) {
+    let own = words.first()?.trim_start_matches("./").trim_start_matches("node_modules/.bin/");
+    if own != program || !is_installed(program, files) {
         return None;
     }
+    words.remove(0);
     if kind == RunnerKind::Vitest
         && !words.iter().any(|word| matches!(*word, "run" | "--run" | "--watch=false"))
     {
         words.retain(|word| !matches!(*word, "watch" | "dev" | "--watch"));
-        words.insert(1, "run");
+        words.insert(0, "run");
     }
-    Some(Runner::new(kind, format!("node_modules/.bin/{}", words.join(" "))))
+    // The reporter that is read, whatever a file of settings says.
+    let reporter: &[&str] = match kind {
+        RunnerKind::Vitest => &["--reporter=default"],
+        RunnerKind::Jest => &["--reporters=default"],
+        RunnerKind::Mocha => &["--reporter=spec"],
+        _ => &[],
+    };
+    let program = format!("node_modules/.bin/{program}");
+    let line: Vec<&str> =
+        std::iter::once(program.as_str()).chain(words).chain(reporter.iter().copied()).collect();
+    Some(Runner::new(kind, line.join(" ")))
+}
+
+/// Bytes of a script that a message shows.
+const MAX_SHOWN_BYTES: usize = 120;
+
+/// Files of the project that take the place of a runner, or of what the runner starts.
+fn replaced(kind: RunnerKind, files: &dyn Manifests) -> Option<String> {
+    let stands_in = |names: &[&str]| {
+        let all = files.names("");
+        let found =
+            names.iter().find(|name| all.iter().any(|own| own == *name) || manifest(files, name).is_some());
+        found.map(|name| format!("`{name}` in the project takes the place of the runner of the same name"))
+    };
+    match kind {
+        RunnerKind::Cargo => {
+            let settings = [".cargo/config.toml", ".cargo/config"];
+            let keys = ["runner", "rustc", "rustdoc", "linker", "target-applies-to-host"];
+            let own = settings.iter().find(|path| {
+                manifest(files, path).is_some_and(|text| {
+                    text.lines().filter_map(|line| line.split_once('=')).any(|(key, _)| {
+                        let key = key.trim().trim_matches(['"', '\'']);
+                        keys.iter().any(|own| {
+                            key == *own || key.ends_with(&format!(".{own}")) || key.starts_with("rustc-")
+                        })
+                    })
+                })
+            });
+            let toolchain = ["rust-toolchain.toml", "rust-toolchain"].into_iter().find(|path| {
+                manifest(files, path).is_some_and(|text| {
+                    text.lines().any(|line| line.split('=').next().is_some_and(|key| key.trim() == "path"))
+                })
+            });
+            own.copied()
+                .or(toolchain)
+                .map(|path| format!("`{path}` lets cargo run another program than the tests or the compiler"))
+        }
+        RunnerKind::Pytest => stands_in(&["pytest.py", "pytest", "_pytest", "_pytest.py"]),
+        RunnerKind::Unittest => stands_in(&["unittest.py", "unittest"]),
+        _ => None,
+    }
 }
 
 /// Node's own runner, which is always there.
 fn plain_node(files: &dyn Manifests) -> Option<Runner> {
     package_json(files)?;
-    Some(Runner::new(RunnerKind::NodeTest, "node --test --test-reporter=tap"))
+    Some(Runner::new(RunnerKind::NodeTest, NODE_TEST))
 }
 
 fn python(files: &dyn Manifests) -> Option<Runner> {

@@ -52,8 +52,26 @@ fn read_libtest(output: &Output<'_>, targets: &[&str], is_single_package: bool, 
     let mut failed: Vec<&str> = Vec::new();
     let mut panics: HashMap<&str, &str> = HashMap::new();
     let mut current = None;
+    // Of each binary the last one is its own: what a test prints stands above it.
+    let mut result: Option<&str> = None;
+    let settle = |result: Option<&str>,
+                  failed: &mut Vec<&str>,
+                  target: Option<&str>,
+                  panics: &HashMap<&str, &str>,
+                  tally: &mut Tally| {
+        let Some(numbers) = result else { return };
+        tally.passed(number_of(numbers, &["passed"]).unwrap_or(0));
+        tally.failed(number_of(numbers, &["failed"]).unwrap_or(0));
+        tally.skipped(number_of(numbers, &["ignored"]).unwrap_or(0));
+        tally.is_understood = true;
+        for name in failed.drain(..) {
+            let panic = panics.get(name).copied();
+            tally.name(name, file_of(output.root, name, target, panic, is_single_package));
+        }
+    };
     for line in output.stdout.lines() {
         if is_beginning(line) {
+            settle(result.take(), &mut failed, target, &panics, tally);
             target = remaining.next().filter(|target| !target.is_empty());
             failed.clear();
             panics.clear();
@@ -67,21 +85,12 @@ fn read_libtest(output: &Output<'_>, targets: &[&str], is_single_package: bool, 
             current = Some(name);
         } else if let (Some(name), Some((_, place))) = (current, line.split_once(" panicked at ")) {
             panics.entry(name).or_insert_with(|| path_of_place(place));
-        } else if let Some(result) = line.strip_prefix("test result: ") {
-            let numbers = result.split_once(". ").map_or("", |(_, numbers)| numbers);
-            tally.passed(number_of(numbers, &["passed"]).unwrap_or(0));
-            tally.failed(number_of(numbers, &["failed"]).unwrap_or(0));
-            tally.skipped(number_of(numbers, &["ignored"]).unwrap_or(0));
-            tally.is_understood = true;
-            for name in failed.drain(..) {
-                tally.name(
-                    name,
-                    file_of(output.root, name, target, panics.get(name).copied(), is_single_package),
-                );
-            }
+        } else if let Some(own) = line.strip_prefix("test result: ") {
+            result = Some(own.split_once(". ").map_or("", |(_, numbers)| numbers));
             current = None;
         }
     }
+    settle(result, &mut failed, target, &panics, tally);
 }
 
 fn is_beginning(line: &str) -> bool {

@@ -7,6 +7,7 @@ use super::super::text::{number_of, path_of_frame, path_of_place, project_path};
 
 pub(in super::super) fn read_vitest(output: &Output<'_>) -> Tally {
     let mut tally = Tally::default();
+    let (mut summary, mut errors) = (None, None);
     for line in output.stdout.lines().chain(output.stderr.lines()) {
         let words = line.trim();
         if let Some(test) = words.strip_prefix("FAIL ") {
@@ -22,17 +23,27 @@ pub(in super::super) fn read_vitest(output: &Output<'_>) -> Tally {
                 }
             }
         } else if let Some(numbers) = words.strip_prefix("Tests  ") {
-            tally.is_understood = true;
-            tally.passed(number_of(numbers, &["passed"]).unwrap_or(0));
-            tally.failed(number_of(numbers, &["failed"]).unwrap_or(0));
-            let skipped = number_of(numbers, &["skipped"]).unwrap_or(0);
-            tally.skipped(skipped.saturating_add(number_of(numbers, &["todo"]).unwrap_or(0)));
+            // The runner's own summary is the last one: tests print before it.
+            summary = Some(numbers);
+            errors = None;
         } else if let Some(numbers) = words.strip_prefix("Errors  ") {
-            // Errors outside of any test fail the run, and nobody knows in which file.
-            tally.failed(number_of(numbers, &["error", "errors"]).unwrap_or(0));
+            errors = Some(numbers);
         }
     }
+    if let Some(numbers) = summary {
+        read_summary(numbers, &mut tally);
+    }
+    // Errors outside of any test fail the run, and nobody knows in which file.
+    tally.failed(errors.and_then(|numbers| number_of(numbers, &["error", "errors"])).unwrap_or(0));
     tally
+}
+
+fn read_summary(numbers: &str, tally: &mut Tally) {
+    tally.is_understood = true;
+    tally.passed(number_of(numbers, &["passed"]).unwrap_or(0));
+    tally.failed(number_of(numbers, &["failed"]).unwrap_or(0));
+    let skipped = number_of(numbers, &["skipped"]).unwrap_or(0);
+    tally.skipped(skipped.saturating_add(number_of(numbers, &["todo"]).unwrap_or(0)));
 }
 
 pub(in super::super) fn read_jest(output: &Output<'_>) -> Tally {
@@ -50,13 +61,12 @@ pub(in super::super) fn read_jest(output: &Output<'_>) -> Tally {
                 "Console" => {}
                 test => tally.name(test, project_path(output.root, path)),
             }
-        } else if let Some(numbers) = line.strip_prefix("Tests:  ") {
-            tally.is_understood = true;
-            tally.passed(number_of(numbers, &["passed"]).unwrap_or(0));
-            tally.failed(number_of(numbers, &["failed"]).unwrap_or(0));
-            let skipped = number_of(numbers, &["skipped"]).unwrap_or(0);
-            tally.skipped(skipped.saturating_add(number_of(numbers, &["todo"]).unwrap_or(0)));
         }
+    }
+    // The runner's own summary is the last one that it writes; tests write before it, and to the other stream.
+    if let Some(numbers) = output.stderr.lines().filter_map(|line| line.strip_prefix("Tests:  ")).next_back()
+    {
+        read_summary(numbers, &mut tally);
     }
     tally
 }
@@ -65,7 +75,16 @@ pub(in super::super) fn read_mocha(output: &Output<'_>) -> Tally {
     let mut tally = Tally::default();
     let mut in_failures = false;
     let mut open: Option<Failure> = None;
-    for line in output.stdout.lines() {
+    // The runner's own summary is the last one: tests print before it.
+    let is_summary = |line: &str| {
+        let mut words = line.split_whitespace();
+        words.next().is_some_and(|number| number.bytes().all(|digit| digit.is_ascii_digit()))
+            && words.next() == Some("passing")
+            && words.next().is_some_and(|time| time.starts_with('('))
+    };
+    let begin =
+        output.stdout.lines().collect::<Vec<_>>().iter().rposition(|line| is_summary(line)).unwrap_or(0);
+    for line in output.stdout.lines().skip(begin) {
         let words = line.trim();
         if !in_failures {
             let number = |word: &str| {
@@ -173,12 +192,22 @@ pub(in super::super) fn read_node(output: &Output<'_>) -> Tally {
             let name = name.rsplit_once(" (").map_or(name, |(name, _)| name);
             tally.name(name, project_path(output.root, path_of_place(at)));
             place = None;
-        } else if let Some(number) = line.strip_prefix("# ").or_else(|| line.strip_prefix("ℹ ")) {
-            read_node_number(number, &mut tally);
         }
     }
     tell_node(open, &mut tally);
+    for line in node_summary(output.stdout) {
+        read_node_number(line, &mut tally);
+    }
     tally
+}
+
+/// The numbers that the runner itself writes. What a test prints has the same sign before it, but stands above them: the
+/// summary begins with the last line that counts all tests.
+fn node_summary(stdout: &str) -> Vec<&str> {
+    let signed = |line| str::strip_prefix(line, "# ").or_else(|| str::strip_prefix(line, "ℹ "));
+    let mut lines: Vec<&str> = stdout.lines().filter_map(signed).collect();
+    let begin = lines.iter().rposition(|line| line.starts_with("tests ")).unwrap_or(lines.len());
+    lines.split_off(begin)
 }
 
 fn tell_node(open: Option<(&str, Option<RelativePath>)>, tally: &mut Tally) {

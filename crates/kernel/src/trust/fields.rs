@@ -1,0 +1,264 @@
+//! The fields of a configuration that need a person's confirmation: what executes something, sends a secret or the
+//! project's contents to an address, or reaches beyond the project.
+
+use std::path::{Component, Path, PathBuf};
+
+use serde_json::{Map, Value, json};
+use tgp_sql::DatabaseUrl;
+
+use super::url;
+use crate::config::{Config, FsConfig, JailConfig};
+
+/// A field, or fields that only mean something together, as they are shown, hashed and confirmed.
+#[derive(Clone, Debug)]
+pub struct SensitiveField {
+    /// Such as `tdd.command`.
+    pub name: &'static str,
+    /// Its value without passwords and tokens.
+    pub value: Value,
+    /// What it makes possible, for the person who confirms it.
+    pub allows: &'static str,
+    /// Takes it out of a configuration, so that what is left is never wider.
+    withhold: fn(&mut Config),
+}
+
+/// The sensitive fields of a configuration. `variables` are those of the environment that its file reads: which secret
+/// is sent is part of what is confirmed, although the secret itself is not.
+pub(super) fn of(config: &Config, project: &Path, variables: &[String]) -> Vec<SensitiveField> {
+    let field = |name, allows, withhold, value: Option<Value>| {
+        value.map(|value| SensitiveField { name, value, allows, withhold })
+    };
+    [
+        field(
+            "rootDir",
+            "keeps the tools, their rules and the audit in a directory outside the project",
+            withhold_root,
+            root_dir(config, project),
+        ),
+        field(
+            "git",
+            "exchanges the tool repository with this remote, and sends it the token",
+            withhold_git,
+            git(config, variables),
+        ),
+        field(
+            "fs",
+            "lets forged tools use directories outside the project",
+            withhold_fs,
+            fs(config, project),
+        ),
+        field(
+            "allowedFetchUrls",
+            "lets forged tools reach these addresses",
+            |config| config.allowed_fetch_urls.clear(),
+            (!config.allowed_fetch_urls.is_empty()).then(|| json!(config.allowed_fetch_urls)),
+        ),
+        field(
+            "db.url",
+            "opens this database for exec_sql, and sends its server the password",
+            |config| config.db.url = None,
+            database(config, project, variables),
+        ),
+        field(
+            "registry.embeddings",
+            "sends descriptions of tools, searches and the key to this address",
+            |config| config.registry.embeddings = None,
+            embeddings(config, variables),
+        ),
+        field(
+            "tdd.command",
+            "runs this command as the project's tests",
+            |config| config.tdd.command = None,
+            config.tdd.command.as_ref().map(|command| json!(command)),
+        ),
+        field(
+            "jail.direct",
+            "lets builds and tests write these directories without their changes being judged",
+            |config| keep_usual(&mut config.jail.direct, &JailConfig::default().direct),
+            unusual(&config.jail.direct, &JailConfig::default().direct),
+        ),
+        field(
+            "jail.readable",
+            "lets commands read these paths outside the project",
+            |config| keep_usual(&mut config.jail.readable, &JailConfig::default().readable),
+            unusual(&config.jail.readable, &JailConfig::default().readable),
+        ),
+        field(
+            "llm",
+            "sends conversations, and the key that the variable holds, to this address",
+            withhold_llm,
+            llm(config),
+        ),
+        field(
+            "graph.url",
+            "sends the code graph's queries, the user and the password to this server",
+            |config| config.graph.url = None,
+            config
+                .graph
+                .url
+                .as_ref()
+                .map(|text| with_variables(json!({ "url": url::masked(text) }), variables)),
+        ),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+impl SensitiveField {
+    /// Takes the field out of `config`, and notes there that it was ignored.
+    pub(super) fn withhold_from(&self, config: &mut Config) {
+        (self.withhold)(config);
+        config.ignored.push(self.name);
+    }
+}
+
+fn root_dir(config: &Config, project: &Path) -> Option<Value> {
+    let root = real_place(&project.join(&config.root_dir));
+    (!root.starts_with(project)).then(|| json!(root.to_string_lossy()))
+}
+
+fn withhold_root(config: &mut Config) {
+    config.root_dir = Config::default().root_dir;
+}
+
+fn git(config: &Config, variables: &[String]) -> Option<Value> {
+    let git = config.git.as_ref()?;
+    if !git.has_remote() && git.auth.token.is_none() {
+        return None;
+    }
+    let value = json!({
+        "provider": git.provider.map(|provider| format!("{provider:?}").to_lowercase()),
+        "repo": git.repo,
+        "url": git.url.as_deref().map(url::masked),
+        "apiBaseUrl": git.api_base_url.as_deref().map(url::masked),
+        "sendsToken": git.auth.token.is_some(),
+    });
+    Some(with_variables(value, variables))
+}
+
+fn withhold_git(config: &mut Config) {
+    if let Some(git) = &mut config.git {
+        (git.provider, git.repo, git.url, git.api_base_url, git.auth.token) = (None, None, None, None, None);
+    }
+}
+
+fn fs(config: &Config, project: &Path) -> Option<Value> {
+    let FsConfig { allowed_dirs, block_upward_traversal } = &config.fs;
+    let outside: Vec<String> = allowed_dirs
+        .iter()
+        .map(|text| real_place(&project.join(text)))
+        .filter(|directory| !directory.starts_with(project))
+        .map(|directory| directory.to_string_lossy().into_owned())
+        .collect();
+    (!block_upward_traversal || !outside.is_empty())
+        .then(|| json!({ "blockUpwardTraversal": block_upward_traversal, "allowedDirs": outside }))
+}
+
+/// What leaves the project by its name is not opened then; what leaves it by a link no file system here follows.
+fn withhold_fs(config: &mut Config) {
+    config.fs.block_upward_traversal = true;
+    config.fs.allowed_dirs.retain(|text| {
+        let mut depth = 0_i32;
+        Path::new(text).components().all(|part| {
+            depth += match part {
+                Component::Normal(_) => 1,
+                Component::CurDir => 0,
+                Component::ParentDir => -1,
+                Component::RootDir | Component::Prefix(_) => i32::MIN / 2,
+            };
+            depth >= 0
+        })
+    });
+}
+
+fn database(config: &Config, project: &Path, variables: &[String]) -> Option<Value> {
+    let text = config.db.url.as_deref()?;
+    let file = DatabaseUrl::parse(text).ok().and_then(|url| url.sqlite_file().map(Path::to_owned));
+    let is_own = file.is_some_and(|file| {
+        let (file, root) = (real_place(&project.join(file)), real_place(&project.join(&config.root_dir)));
+        // The state of the kernel itself is kept in databases, too.
+        file.starts_with(project) && !file.starts_with(root) && !in_hidden_place(&file, project)
+    });
+    (!is_own).then(|| with_variables(json!({ "url": url::masked(text) }), variables))
+}
+
+/// Whether a file of the project is below a tool repository or a git directory.
+fn in_hidden_place(file: &Path, project: &Path) -> bool {
+    let below = file.strip_prefix(project).unwrap_or(file);
+    below.components().any(|part| {
+        let name = part.as_os_str().to_string_lossy().to_lowercase();
+        matches!(name.as_str(), ".tgp" | ".git")
+    })
+}
+
+fn embeddings(config: &Config, variables: &[String]) -> Option<Value> {
+    let endpoint = config.registry.embeddings.as_ref()?;
+    let value = json!({ "baseUrl": url::masked(&endpoint.base_url), "sendsKey": endpoint.api_key.is_some() });
+    Some(with_variables(value, variables))
+}
+
+fn llm(config: &Config) -> Option<Value> {
+    let llm = &config.llm;
+    let mut value = Map::new();
+    let mut add = |name: &str, text: Option<&str>| {
+        value.extend(text.map(|text| (name.to_owned(), json!(url::masked(text)))));
+    };
+    add("provider", llm.provider.as_deref().filter(|provider| provider.contains("://")));
+    add("baseUrl", llm.base_url.as_deref());
+    add("keyVariable", llm.key_variable.as_deref());
+    if !llm.body.is_empty() {
+        value.insert("body".to_owned(), Value::Object(llm.body.clone()));
+    }
+    (!value.is_empty()).then_some(Value::Object(value))
+}
+
+fn withhold_llm(config: &mut Config) {
+    let llm = &mut config.llm;
+    llm.provider = llm.provider.take().filter(|provider| !provider.contains("://"));
+    (llm.base_url, llm.key_variable) = (None, None);
+    llm.body.clear();
+}
+
+/// A value that stands for a secret, with the names of the variables that the secret may come from.
+fn with_variables(mut value: Value, variables: &[String]) -> Value {
+    if let Some(fields) = value.as_object_mut().filter(|_| !variables.is_empty()) {
+        fields.insert("variables".to_owned(), json!(variables));
+    }
+    value
+}
+
+fn unusual(values: &[String], usual: &[String]) -> Option<Value> {
+    let unusual: Vec<&String> = values.iter().filter(|value| !usual.contains(value)).collect();
+    (!unusual.is_empty()).then(|| json!(unusual))
+}
+
+fn keep_usual(values: &mut Vec<String>, usual: &[String]) {
+    values.retain(|value| usual.contains(value));
+}
+
+/// Where a path leads, whatever links are on its way, also when its end does not exist yet.
+pub(super) fn real_place(path: &Path) -> PathBuf {
+    let mut rest = Vec::new();
+    let mut start = path;
+    loop {
+        if let Ok(real) = start.canonicalize() {
+            // The names that do not exist cannot be links, so `..` among them only takes one of them back.
+            return rest.iter().rev().fold(real, |mut place: PathBuf, name| {
+                match name {
+                    Component::ParentDir => drop(place.pop()),
+                    Component::CurDir => {}
+                    other => place.push(other),
+                }
+                place
+            });
+        }
+        match (start.components().next_back(), start.parent()) {
+            (Some(name), Some(parent)) => {
+                rest.push(name);
+                start = parent;
+            }
+            _ => return path.to_owned(),
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! What takes effect only after a person has confirmed it: sensitive fields of the configuration, and whatever loosens
+//! in files that a remote or an agent may have changed.
+
+mod fields;
+mod rules;
+mod store;
+mod url;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tgp_contract::{Code, ToolError};
+
+use crate::boot::{BootError, BootOptions, Environment, Found};
+use crate::config::Config;
+use crate::settings;
+pub use fields::SensitiveField;
+pub(crate) use rules::{confirmed_rules, report_changes};
+pub use store::{ConfirmedFields, ConfirmedRules, TrustStore, fields_hash, rules_hash};
+
+/// The variable that holds hashes for machines where no person is asked, separated by commas.
+const HASHES_VARIABLE: &str = "TGP_TRUST";
+
+/// What a kernel believes without asking.
+#[derive(Clone, Default)]
+pub enum Trust {
+    /// Nothing: sensitive fields are ignored, and the rules of the tool repository only tighten.
+    #[default]
+    Nothing,
+    /// Everything: the embedding program vouches for the configuration file and for the tool repository.
+    Everything,
+    /// What a person has confirmed.
+    Confirmed(Confirmations),
+}
+
+/// What a person has confirmed, and how they are asked for more.
+#[derive(Clone)]
+pub struct Confirmations {
+    /// `None` where there is no place for it: then only `hashes` count.
+    pub store: Option<TrustStore>,
+    /// Hashes of what counts as confirmed besides, as `tgp trust --print` gives them.
+    pub hashes: Vec<String>,
+    pub prompt: Option<Arc<dyn TrustPrompt>>,
+}
+
+/// Asks a person when a kernel starts.
+#[async_trait]
+pub trait TrustPrompt: Send + Sync {
+    /// Shows the fields, and returns whether the person confirms them.
+    async fn confirm(&self, unconfirmed: &[SensitiveField]) -> bool;
+    /// Reports fields that were ignored.
+    fn ignored(&self, warning: &str);
+}
+
+impl std::fmt::Debug for Trust {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(match self {
+            Self::Nothing => "Nothing",
+            Self::Everything => "Everything",
+            Self::Confirmed(_) => "Confirmed",
+        })
+    }
+}
+
+impl Confirmations {
+    /// Those of this user, with the hashes of `TGP_TRUST`.
+    #[must_use]
+    pub fn of_user(environment: &Environment, prompt: Option<Arc<dyn TrustPrompt>>) -> Self {
+        let hashes = environment(HASHES_VARIABLE).unwrap_or_default();
+        let hashes = hashes.split(',').map(|hash| hash.trim().to_lowercase());
+        Self {
+            store: TrustStore::of_user(environment),
+            hashes: hashes.filter(|hash| !hash.is_empty()).collect(),
+            prompt,
+        }
+    }
+
+    fn fields(&self, project: &Path) -> Result<ConfirmedFields, ToolError> {
+        self.store.as_ref().map_or_else(|| Ok(ConfirmedFields::default()), |store| store.fields(project))
+    }
+
+    /// Fields that nothing confirms, and why a store could not be asked.
+    fn unconfirmed(
+        &self,
+        project: &Path,
+        fields: &[SensitiveField],
+    ) -> (Vec<SensitiveField>, Option<ToolError>) {
+        if self.hashes.contains(&fields_hash(project, fields)) {
+            return (Vec::new(), None);
+        }
+        let (known, error) = match self.fields(project) {
+            Ok(known) => (known, None),
+            Err(error) => (ConfirmedFields::default(), Some(error)),
+        };
+        let is_known = |field: &&SensitiveField| {
+            known.fields.get(field.name).is_some_and(|hash| *hash == store::field_hash(project, field))
+        };
+        (fields.iter().filter(|field| !is_known(field)).cloned().collect(), error)
+    }
+}
+
+/// The sensitive fields of a project's configuration.
+#[derive(Clone, Debug)]
+pub struct TrustRequest {
+    /// The project's canonical path.
+    pub project: PathBuf,
+    pub fields: Vec<SensitiveField>,
+    /// Those among them that are not confirmed.
+    pub unconfirmed: Vec<SensitiveField>,
+}
+
+/// Reads a project's configuration and nothing else, and says what in it needs a confirmation.
+///
+/// # Errors
+/// When the configuration cannot be read, or the confirmations cannot be believed.
+pub async fn trust_request(options: &BootOptions) -> Result<TrustRequest, BootError> {
+    let Found { project, config, variables, .. } = Found::read(options).await?;
+    let fields = fields::of(&config, &project, &variables);
+    let unconfirmed = match &options.trust {
+        Trust::Nothing => fields.clone(),
+        Trust::Everything => Vec::new(),
+        Trust::Confirmed(known) => match known.unconfirmed(&project, &fields) {
+            (_, Some(error)) => return Err(error.into()),
+            (unconfirmed, None) => unconfirmed,
+        },
+    };
+    Ok(TrustRequest { project, fields, unconfirmed })
+}
+
+/// Takes out of a configuration what needs a confirmation and has none, before anything of it takes effect; with the
+/// warning that says so, unless it was given to the prompt.
+///
+/// # Errors
+/// When there is no tool repository but one that needs a confirmation.
+pub(crate) async fn admit(
+    config: &mut Config,
+    project: &Path,
+    variables: &[String],
+    options: &BootOptions,
+) -> Result<Option<String>, ToolError> {
+    let trust = &options.trust;
+    let fields = fields::of(config, project, variables);
+    let (mut refused, why) = match trust {
+        Trust::Everything => return Ok(None),
+        Trust::Nothing => (fields, None),
+        Trust::Confirmed(known) => {
+            let (mut unconfirmed, mut error) = known.unconfirmed(project, &fields);
+            if let (false, None, Some(prompt), Some(store)) =
+                (unconfirmed.is_empty(), &error, &known.prompt, &known.store)
+                && prompt.confirm(&unconfirmed).await
+            {
+                error = store.confirm_fields(project, &fields).err();
+                unconfirmed.clear();
+            }
+            let home = (options.environment)("HOME").map(PathBuf::from);
+            let reaches_store = |field: &&SensitiveField| {
+                let places = places(field, config, project, home.as_deref());
+                known.store.as_ref().is_some_and(|store| places.iter().any(|place| store.is_below(place)))
+            };
+            unconfirmed.extend(fields.iter().filter(reaches_store).cloned());
+            (unconfirmed, error)
+        }
+    };
+    refused.sort_by_key(|field| field.name);
+    refused.dedup_by_key(|field| field.name);
+    refused.iter().for_each(|field| field.withhold_from(config));
+    let is_root = |field: &SensitiveField| field.name == ROOT;
+    if refused.iter().any(is_root) && fields::of(config, project, variables).iter().any(is_root) {
+        let message = format!("`{}` leads out of the project and is not confirmed", config.root_dir);
+        return Err(ToolError::new(Code::Config, message)
+            .detail("field", ROOT)
+            .help("run `tgp trust`, or make it a directory of the project"));
+    }
+    let warning = (!refused.is_empty() || why.is_some()).then(|| warning(&refused, why.as_ref()));
+    Ok(match (warning, trust) {
+        (Some(warning), Trust::Confirmed(Confirmations { prompt: Some(prompt), .. })) => {
+            prompt.ignored(&warning);
+            None
+        }
+        (warning, _) => warning,
+    })
+}
+
+/// The field that says where the tool repository is.
+const ROOT: &str = "rootDir";
+
+fn warning(refused: &[SensitiveField], why: Option<&ToolError>) -> String {
+    let names: Vec<&str> = refused.iter().map(|field| field.name).collect();
+    let ignored = format!(
+        "not confirmed by a person, so ignored in the configuration: {}; `tgp trust` shows and confirms",
+        names.join(", ")
+    );
+    match why {
+        None => ignored,
+        Some(error) if names.is_empty() => error.message.clone(),
+        Some(error) => format!("{ignored} ({})", error.message),
+    }
+}
+
+/// The places that a field opens to agents. None of them may hold the confirmations themselves.
+fn places(field: &SensitiveField, config: &Config, project: &Path, home: Option<&Path>) -> Vec<PathBuf> {
+    match field.name {
+        "fs" => config.fs.allowed_dirs.iter().map(|place| project.join(place)).collect(),
+        "jail.readable" => settings::readable_paths(&config.jail.readable, project, home),
+        ROOT => vec![project.join(&config.root_dir)],
+        _ => Vec::new(),
+    }
+}

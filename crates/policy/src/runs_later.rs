@@ -1,0 +1,294 @@
+//! Files that run later, outside of any jail: at a commit, a push, a build, when an editor opens the folder, when packages
+//! are installed, or as the next agent's instructions.
+//!
+//! Whoever approves a command or a write approves what it does now. What these files hold takes effect at another time,
+//! with the rights of the person or of a pipeline, so a change of one is shown to a person by itself
+//! (`default/runs-later`), unless a rule names the file.
+
+use serde_json::Value;
+use tgp_contract::RelativePath;
+
+use crate::protect::fold;
+
+/// The id of the rule.
+pub const RUNS_LATER: &str = "default/runs-later";
+
+/// A manifest that is larger is not looked into: any change of it counts.
+const MAX_MANIFEST_BYTES: usize = 1 << 20;
+
+/// Directories of which every file counts.
+const DIRECTORIES: &[&str] = &[
+    // Pipelines.
+    ".github",
+    ".gitlab",
+    ".gitea",
+    ".forgejo",
+    ".circleci",
+    ".buildkite",
+    ".woodpecker",
+    ".teamcity",
+    // Hooks.
+    ".husky",
+    ".githooks",
+    // Editors and their containers.
+    ".vscode",
+    ".idea",
+    ".zed",
+    ".fleet",
+    ".devcontainer",
+    // Build tools: runners, wrappers, linkers, plugins.
+    ".cargo",
+    ".mvn",
+    ".yarn",
+    // Other agents: instructions, hooks, servers.
+    ".claude",
+    ".codex",
+    ".cursor",
+    ".gemini",
+    ".windsurf",
+    ".clinerules",
+    ".roo",
+    ".kiro",
+    ".continue",
+];
+
+/// Files by their names, at any depth.
+const NAMES: &[&str] = &[
+    // Pipelines.
+    ".gitlab-ci.yml",
+    ".gitlab-ci.yaml",
+    ".travis.yml",
+    ".drone.yml",
+    ".woodpecker.yml",
+    ".woodpecker.yaml",
+    ".cirrus.yml",
+    ".appveyor.yml",
+    "appveyor.yml",
+    "azure-pipelines.yml",
+    "azure-pipelines.yaml",
+    "bitbucket-pipelines.yml",
+    "buildspec.yml",
+    "buildspec.yaml",
+    "cloudbuild.yaml",
+    "cloudbuild.yml",
+    "jenkinsfile",
+    // Git: filters, other repositories, and what makes a directory a repository with a configuration of its own.
+    ".gitattributes",
+    ".gitmodules",
+    ".gitconfig",
+    "head",
+    // Hooks.
+    ".pre-commit-config.yaml",
+    ".pre-commit-config.yml",
+    ".pre-commit-hooks.yaml",
+    ".overcommit.yml",
+    "lefthook.yml",
+    "lefthook.yaml",
+    ".lefthook.yml",
+    ".lefthook.yaml",
+    "lefthook-local.yml",
+    "lefthook.toml",
+    "lefthook.json",
+    ".lintstagedrc",
+    ".lintstagedrc.json",
+    ".lintstagedrc.yaml",
+    ".lintstagedrc.yml",
+    ".simple-git-hooks.json",
+    ".simple-git-hooks.js",
+    ".simple-git-hooks.cjs",
+    // Editors and debuggers.
+    ".devcontainer.json",
+    ".exrc",
+    ".nvimrc",
+    ".nvim.lua",
+    ".vimrc",
+    ".lvimrc",
+    ".dir-locals.el",
+    ".gdbinit",
+    ".lldbinit",
+    // Shells and environments that are entered with a directory.
+    ".bashrc",
+    ".bash_profile",
+    ".profile",
+    ".zshrc",
+    ".zshenv",
+    ".zprofile",
+    ".autoenv.zsh",
+    ".rprofile",
+    ".irbrc",
+    ".pryrc",
+    ".mise.toml",
+    "mise.toml",
+    ".tool-versions",
+    "flake.nix",
+    "shell.nix",
+    "default.nix",
+    // Task lists and build scripts.
+    "makefile",
+    "gnumakefile",
+    "justfile",
+    ".justfile",
+    "taskfile.yml",
+    "taskfile.yaml",
+    "rakefile",
+    "procfile",
+    "vagrantfile",
+    "build.rs",
+    "setup.py",
+    "noxfile.py",
+    "sitecustomize.py",
+    "usercustomize.py",
+    "gradlew",
+    "gradlew.bat",
+    "mvnw",
+    "mvnw.cmd",
+    "build.gradle",
+    "build.gradle.kts",
+    "settings.gradle",
+    "settings.gradle.kts",
+    // Package managers: code and commands that an installation runs.
+    ".yarnrc",
+    ".yarnrc.yml",
+    ".pnpmfile.cjs",
+    "bunfig.toml",
+    "deno.jsonc",
+    // The next agent's instructions and servers.
+    "agents.md",
+    "claude.md",
+    "gemini.md",
+    ".cursorrules",
+    ".windsurfrules",
+    ".mcp.json",
+    ".aider.conf.yml",
+];
+
+/// Files by how their names begin or end.
+const BEGINNINGS: &[&str] = &["lint-staged.config.", ".lintstagedrc.", "gulpfile.", "gruntfile."];
+const ENDINGS: &[&str] = &[".code-workspace"];
+
+/// Fields of manifests that say what is executed; the others may change freely. A path names a field of a field.
+const PACKAGE_JSON: &[&str] = &[
+    "scripts",
+    "bin",
+    "husky",
+    "lint-staged",
+    "simple-git-hooks",
+    "pre-commit",
+    "pre-push",
+    "gitHooks",
+    "ghooks",
+    "config",
+    "packageManager",
+    "pnpm",
+    "trustedDependencies",
+    "nodemonConfig",
+    "wireit",
+    "nx",
+];
+const COMPOSER_JSON: &[&str] = &["scripts", "bin", "config"];
+const DENO_JSON: &[&str] = &["tasks"];
+const CARGO_TOML: &[&str] = &["package.build"];
+const PYPROJECT_TOML: &[&str] = &[
+    "build-system",
+    "project.scripts",
+    "project.gui-scripts",
+    "tool.hatch",
+    "tool.pdm",
+    "tool.poe",
+    "tool.poetry.build",
+    "tool.poetry.scripts",
+    "tool.setuptools",
+    "tool.taskipy",
+];
+
+/// How a manifest is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Format {
+    Json,
+    Toml,
+}
+
+/// What of a file counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Counted {
+    Whole,
+    Fields(Format, &'static [&'static str]),
+}
+
+/// What counts of a file, and the number of the part of its path by which it is known. Names are compared as the most
+/// forgiving file system would.
+fn counted(path: &RelativePath) -> Option<(usize, Counted)> {
+    let parts: Vec<_> = path.parts().map(fold).collect();
+    if let Some(at) = parts.iter().position(|part| DIRECTORIES.contains(&part.as_ref())) {
+        return Some((at, Counted::Whole));
+    }
+    let at = parts.len().checked_sub(1)?;
+    let name = parts.get(at)?.as_ref();
+    let counted = match name {
+        "package.json" => Counted::Fields(Format::Json, PACKAGE_JSON),
+        "composer.json" => Counted::Fields(Format::Json, COMPOSER_JSON),
+        "deno.json" => Counted::Fields(Format::Json, DENO_JSON),
+        "cargo.toml" => Counted::Fields(Format::Toml, CARGO_TOML),
+        "pyproject.toml" => Counted::Fields(Format::Toml, PYPROJECT_TOML),
+        _ if NAMES.contains(&name)
+            || BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
+            || ENDINGS.iter().any(|ending| name.ends_with(ending)) =>
+        {
+            Counted::Whole
+        }
+        _ => return None,
+    };
+    Some((at, counted))
+}
+
+/// Whether a file can run later at all, by its name.
+#[must_use]
+pub fn may_run_later(path: &RelativePath) -> bool {
+    counted(path).is_some()
+}
+
+/// Whether every change of the file counts, so that its contents need not be looked at.
+#[must_use]
+pub fn always_runs_later(path: &RelativePath) -> bool {
+    matches!(counted(path), Some((_, Counted::Whole)))
+}
+
+/// Whether a change from one content to the other is a change of what runs later; `None` stands for no file. A manifest
+/// that cannot be read as what it is counts in any case.
+#[must_use]
+pub fn runs_later(path: &RelativePath, before: Option<&[u8]>, after: Option<&[u8]>) -> bool {
+    match counted(path) {
+        None => false,
+        Some((_, Counted::Whole)) => true,
+        Some((_, Counted::Fields(format, names))) => {
+            let (Some(before), Some(after)) = (manifest(format, before), manifest(format, after)) else {
+                return true;
+            };
+            names.iter().any(|name| field(&before, name) != field(&after, name))
+        }
+    }
+}
+
+/// Whether a glob of a rule names the file: a part of the glob without any wildcard is, letter by letter, the part of the
+/// path by which the file is known.
+pub(crate) fn names(glob: &str, path: &RelativePath) -> bool {
+    let Some((at, _)) = counted(path) else { return false };
+    path.parts().nth(at).is_some_and(|known| glob.split('/').any(|part| part == known))
+}
+
+/// The fields of a manifest; an empty object for a file that is not there.
+fn manifest(format: Format, content: Option<&[u8]>) -> Option<Value> {
+    let Some(content) = content else { return Some(Value::Object(serde_json::Map::new())) };
+    if content.len() > MAX_MANIFEST_BYTES {
+        return None;
+    }
+    let value: Value = match format {
+        Format::Json => serde_json::from_slice(content).ok()?,
+        Format::Toml => toml::from_str(std::str::from_utf8(content).ok()?).ok()?,
+    };
+    value.is_object().then_some(value)
+}
+
+fn field<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
+    path.split('.').try_fold(value, |value, name| value.get(name))
+}

@@ -1,0 +1,158 @@
+//! Which functions a statement calls, and whether all of them only compute.
+//!
+//! A name before a parenthesis is taken for a call unless the grammar leaves no doubt, so an unusual spelling makes a
+//! statement stricter and never looser.
+
+use super::functions::{BOTH, KEYWORDS, MYSQL, POSTGRES};
+use super::lexer::{Dialect, Kind, Token};
+
+/// Keywords of MySQL that name an index or a partition, and cannot be functions there.
+const MYSQL_KEYWORDS: [&str; 3] = ["INDEX", "KEY", "PARTITION"];
+
+/// Whether any call is not one of a function that is known to only compute its answer.
+pub(super) fn has_doubtful_call(tokens: &[Token<'_>], dialect: Dialect) -> bool {
+    let queries = query_names(tokens);
+    tokens.iter().enumerate().any(|(place, token)| {
+        let opens = tokens.get(place + 1).filter(|next| next.text == "(");
+        let is_name = matches!(token.kind, Kind::Word | Kind::Name | Kind::Text);
+        match opens {
+            Some(open) if is_name => !is_harmless(tokens, place, open, dialect, &queries),
+            _ => false,
+        }
+    })
+}
+
+fn is_harmless(
+    tokens: &[Token<'_>],
+    place: usize,
+    open: &Token<'_>,
+    dialect: Dialect,
+    queries: &[usize],
+) -> bool {
+    let Some(name) = tokens.get(place) else { return false };
+    let (head, schema) = head(tokens, place);
+    let before = head.checked_sub(1).and_then(|before| tokens.get(before));
+    let follows = |word: &str| before.is_some_and(|before| before.is(word));
+    // A list of columns: `INTO t (a)`, `AS t (a)`, `WITH t (a) AS (…)`. A type: `CAST(a AS t(1))`, `a::t(1)`.
+    if queries.contains(&place)
+        || follows("INTO")
+        || follows("AS")
+        || before.is_some_and(|before| before.text == "::")
+    {
+        return true;
+    }
+    // A quoted name is never a keyword, and nobody has to quote the functions of the list.
+    if name.kind != Kind::Word {
+        return false;
+    }
+    match schema {
+        Schema::None => {}
+        Schema::Catalogue if dialect == Dialect::Postgres => {}
+        Schema::Catalogue | Schema::Other => return false,
+    }
+    let closes = before.is_some_and(|before| before.text == ")");
+    let is_keyword = match () {
+        () if schema == Schema::Catalogue => false,
+        () if name.is("OVER") || name.is("FILTER") => closes,
+        () if name.is("BY") => follows("GROUP") || follows("ORDER") || follows("PARTITION"),
+        () if name.is("CONFLICT") => follows("ON"),
+        () if name.is("MATERIALIZED") => follows("AS") || follows("NOT"),
+        () if name.is("SETS") => follows("GROUPING"),
+        () if dialect == Dialect::MySql && MYSQL_KEYWORDS.iter().any(|word| name.is(word)) => true,
+        () => contains(&KEYWORDS, name.text),
+    };
+    // With a blank before the parenthesis MySQL looks for a stored function of that name.
+    let adjoins = dialect != Dialect::MySql || name.end() == open.start;
+    let own: &[&str] = if dialect == Dialect::MySql { &MYSQL } else { &POSTGRES };
+    is_keyword || (adjoins && (contains(&BOTH, name.text) || contains(own, name.text)))
+}
+
+fn contains(list: &[&str], word: &str) -> bool {
+    list.iter().any(|known| known.eq_ignore_ascii_case(word))
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Schema {
+    None,
+    /// `pg_catalog`
+    Catalogue,
+    Other,
+}
+
+/// Where a name with all its schemas begins.
+fn head(tokens: &[Token<'_>], place: usize) -> (usize, Schema) {
+    let (mut head, mut schema) = (place, Schema::None);
+    while let Some(dot) = head.checked_sub(1)
+        && tokens.get(dot).is_some_and(|token| token.text == ".")
+    {
+        let Some(name) = dot.checked_sub(1) else { return (dot, Schema::Other) };
+        let is_catalogue = tokens.get(name).is_some_and(|token| token.is("pg_catalog"));
+        schema = if schema == Schema::None && is_catalogue { Schema::Catalogue } else { Schema::Other };
+        head = name;
+    }
+    (head, schema)
+}
+
+/// The places of the names that a `WITH` gives to queries and that have a list of columns: `WITH a (x) AS (…), b (y)
+/// AS (…)`.
+fn query_names(tokens: &[Token<'_>]) -> Vec<usize> {
+    let mut names = Vec::new();
+    for (place, _) in tokens.iter().enumerate().filter(|(_, token)| token.is("WITH")) {
+        let mut next = place + 1;
+        if tokens.get(next).is_some_and(|token| token.is("RECURSIVE")) {
+            next += 1;
+        }
+        // Each step goes forward, so this ends.
+        while let Some((name, after)) = query_name(tokens, next) {
+            names.extend(name);
+            if tokens.get(after).is_none_or(|token| token.text != ",") {
+                break;
+            }
+            next = after + 1;
+        }
+    }
+    names
+}
+
+/// Reads `name [(columns)] AS [[NOT] MATERIALIZED] (query)`: the place of a name with columns, and what follows it all.
+fn query_name(tokens: &[Token<'_>], place: usize) -> Option<(Option<usize>, usize)> {
+    let is_name = |token: &Token<'_>| matches!(token.kind, Kind::Word | Kind::Name);
+    tokens.get(place).filter(|token| is_name(token))?;
+    let mut next = place + 1;
+    let mut name = None;
+    if tokens.get(next)?.text == "(" {
+        let end = closing(tokens, next)?;
+        let columns = tokens.get(next + 1..end)?;
+        if !columns.iter().all(|token| is_name(token) || token.text == ",") {
+            return None;
+        }
+        name = Some(place);
+        next = end + 1;
+    }
+    tokens.get(next).filter(|token| token.is("AS"))?;
+    next += 1;
+    if tokens.get(next)?.is("NOT") {
+        next += 1;
+    }
+    if tokens.get(next)?.is("MATERIALIZED") {
+        next += 1;
+    }
+    tokens.get(next).filter(|token| token.text == "(")?;
+    Some((name, closing(tokens, next)? + 1))
+}
+
+/// The place of the parenthesis that closes the one at `open`.
+fn closing(tokens: &[Token<'_>], open: usize) -> Option<usize> {
+    let mut depth = 0_usize;
+    for (place, token) in tokens.iter().enumerate().skip(open) {
+        match token.text {
+            "(" => depth += 1,
+            ")" => depth = depth.checked_sub(1)?,
+            _ => {}
+        }
+        if depth == 0 {
+            return Some(place);
+        }
+    }
+    None
+}

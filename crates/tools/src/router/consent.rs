@@ -1,0 +1,82 @@
+//! Which approvals are settled before a call is made, and which ones a person has to give.
+
+use tgp_contract::{Consent, Effect, GateRequest, GateVerdict, Target};
+
+use super::Wish;
+use super::approval::approval;
+use crate::Workspace;
+
+/// What the dry run of a write does to show its effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Trial {
+    /// It reads, and compares.
+    Looks,
+    /// It runs something, all of which is undone.
+    Undone,
+    /// It runs something whose effects nobody can undo for certain.
+    Leaves,
+}
+
+impl Trial {
+    /// By what a call touches.
+    pub(super) fn of(targets: &[Target], workspace: &Workspace) -> Self {
+        // A write shows what it would send to a host without sending it.
+        let looks = |target: &Target| matches!(target, Target::File { .. } | Target::Host { .. });
+        let is_statement = |target: &Target| matches!(target, Target::Statement { .. });
+        let mut others = targets.iter().filter(|target| !looks(target)).peekable();
+        if others.peek().is_none() {
+            Self::Looks
+        } else if others.all(is_statement) && workspace.sql.undoes_everything() {
+            Self::Undone
+        } else {
+            Self::Leaves
+        }
+    }
+}
+
+/// What an approval is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Subject {
+    /// A call as its caller made it, and what a dry run of it does.
+    Call(Trial),
+    /// What a running call turned out to do. Whoever agreed to the call has not seen it.
+    Finding,
+}
+
+/// Whether a consent that was given before settles an approval.
+fn settles(consent: Consent, subject: Subject, wish: &Wish) -> bool {
+    match (consent, subject) {
+        (Consent::Everything, _) | (Consent::Given, Subject::Call(_)) => true,
+        // A person who made a rule that asks is asked for what the rule means, whatever runs around it.
+        (Consent::Given, Subject::Finding) | (Consent::Outer, _) => wish.is_default,
+        (Consent::Ask, _) => false,
+    }
+}
+
+/// Whether somebody has to be asked. Where that is settled already, the record says by what.
+pub(super) fn must_ask(
+    request: GateRequest<'_>,
+    subject: Subject,
+    wishes: &[Wish],
+    verdicts: &mut Vec<GateVerdict>,
+) -> bool {
+    if wishes.is_empty() {
+        return false;
+    }
+    if wishes.iter().any(Wish::is_insistent) {
+        return true;
+    }
+    // A preview of a write changes nothing, so there is nothing to agree to. One of a tool still runs the tool, one
+    // of a statement may leave something, and whoever made a rule that asks wants to be asked.
+    let previews = matches!(request.definition.effect, Effect::Read | Effect::Write)
+        && subject != Subject::Call(Trial::Leaves);
+    if request.context.dry_run && previews && wishes.iter().all(|wish| wish.is_default) {
+        verdicts.push(approval("approved", "dry-run"));
+        return false;
+    }
+    if wishes.iter().all(|wish| settles(request.context.consent, subject, wish)) {
+        verdicts.push(approval("approved", "consent-given"));
+        return false;
+    }
+    true
+}

@@ -1,0 +1,40 @@
+//! What is shown of a call before it is agreed to, and the hash that an agreement is bound to.
+
+use serde_json::{Value, json};
+use tgp_contract::{GateRequest, Target, canonical};
+
+use super::preview::Preview;
+
+/// What is put before whoever is asked.
+pub(super) struct Exhibit {
+    pub(super) targets: Vec<Target>,
+    pub(super) preview: Preview,
+    pub(super) shown: Option<Value>,
+    pub(super) hash: String,
+}
+
+impl Exhibit {
+    pub(super) fn new(request: GateRequest<'_>, targets: Vec<Target>, preview: Preview) -> Self {
+        let shown = preview.to_value();
+        let hash = hash(request, &targets, shown.as_ref());
+        Self { targets, preview, shown, hash }
+    }
+}
+
+/// SHA-256 of everything that decides the effect, and of who wants it.
+fn hash(request: GateRequest<'_>, targets: &[Target], preview: Option<&Value>) -> String {
+    let mut value = json!({
+        "tool": request.definition.name,
+        "arguments": request.call.arguments,
+        "targets": targets,
+        "preview": preview,
+        "actor": request.context.actor,
+        "session": request.context.session,
+    });
+    canonical::hash(&value).unwrap_or_else(|_| {
+        // Canonical JSON has no exact form for integers beyond 2^53. The sorted text of the value has one, and as a
+        // single string it is canonical JSON again, which no object can be taken for.
+        value.sort_all_objects();
+        canonical::hash(&Value::String(value.to_string())).unwrap_or_default()
+    })
+}
