@@ -1,5 +1,5 @@
-//! How many files each session has added: whoever could add any number of them could make every look through the project
-//! as long as it likes.
+//! How many files each session has added. Without a limit a session could make every walk through the project as long as
+//! it likes.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,8 +9,12 @@ use tgp_contract::{Code, ToolError};
 /// Files and directories that a session may add where the configuration says nothing else.
 const USUAL_LIMIT: u64 = 50_000;
 
-/// Sessions that are counted. Beyond that the one that has added the fewest is forgotten.
+/// Sessions that have a count of their own. All further sessions share one, so that no number of sessions makes the kernel
+/// forget what one of them has added.
 const MAX_SESSIONS: usize = 4096;
+
+/// The count that further sessions share. No session has an empty id.
+const FURTHER_SESSIONS: &str = "";
 
 /// Counts by session, over all ways of adding files: commands, tools for files, and runs of forged tools.
 #[derive(Debug)]
@@ -42,14 +46,12 @@ impl SessionFiles {
         removed: u64,
     ) -> Result<Growth, ToolError> {
         let mut counts = this.added();
+        let has_own_count = counts.contains_key(session) || counts.len() < MAX_SESSIONS;
+        let session = if has_own_count { session } else { FURTHER_SESSIONS };
         let before = counts.get(session).copied().unwrap_or_default();
         let after = before.saturating_add(added);
         if added > 0 && after.saturating_sub(removed) > this.limit {
             return Err(too_many(before, added, this.limit));
-        }
-        if !counts.contains_key(session) && counts.len() >= MAX_SESSIONS {
-            let fewest = counts.iter().min_by_key(|(_, count)| **count).map(|(name, _)| name.clone());
-            fewest.map(|name| counts.remove(&name));
         }
         counts.insert(session.to_owned(), after);
         drop(counts);
@@ -92,4 +94,23 @@ fn too_many(before: u64, added: u64, limit: u64) -> ToolError {
     ToolError::new(Code::Security, message).detail("limit", limit).help(
         "nothing was changed; remove files that are not needed, or let a person raise `jail.sessionFiles` in the configuration",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_sessions_do_not_make_the_kernel_forget_what_one_has_added() {
+        let files = Arc::new(SessionFiles::new(10));
+        for number in 0..MAX_SESSIONS {
+            SessionFiles::grow(&files, &format!("session-{number}"), 1, 0).unwrap().keep();
+        }
+        for number in 0..10 {
+            SessionFiles::grow(&files, &format!("further-{number}"), 1, 0).unwrap().keep();
+        }
+        SessionFiles::grow(&files, "another", 1, 0).unwrap_err();
+        SessionFiles::grow(&files, "session-0", 10, 0).unwrap_err();
+        SessionFiles::grow(&files, "session-0", 9, 0).unwrap().keep();
+    }
 }
