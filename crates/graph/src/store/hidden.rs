@@ -2,7 +2,9 @@
 //!
 //! A node belongs to a hidden file where it is the file, a symbol of it, or the package that it describes. So does the
 //! file under a name that it had before: where a rename led to a hidden file, the older name is hidden at every moment
-//! at which the rename has not happened yet. A package outside the tree is hidden where only hidden files import it.
+//! at which the rename has not happened yet. A package outside the tree is hidden where only hidden files import it. An
+//! import that leads to no file is hidden where the file that it would lead to would be: whether a hidden file exists does
+//! not show in what is missing.
 //! What comes out is a list of nodes for one moment, which the compiler puts before every match.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -62,6 +64,7 @@ impl Catalogue {
             let path = RelativePath::new(&name).ok().filter(|path| path.as_str() == name);
             files.push(KnownFile { id, root, path, name });
         }
+        files.extend(missing_files(connection)?);
         let fixed = visible.fixed_part();
         let (open, hidden) =
             (0..files.len()).partition(|at| files.get(*at).is_some_and(|file| file.is_shown(&fixed)));
@@ -79,6 +82,43 @@ impl Catalogue {
         hidden.sort_unstable();
         hidden
     }
+}
+
+/// What may follow the path that an import names, so that it is the path of a file.
+const ENDINGS: [&str; 14] = [
+    "",
+    ".ts",
+    ".tsx",
+    ".js",
+    ".jsx",
+    ".json",
+    ".py",
+    ".rs",
+    ".go",
+    ".java",
+    "/index.ts",
+    "/index.js",
+    "/__init__.py",
+    "/mod.rs",
+];
+
+/// The files that unresolved imports would lead to, each with the node that stands for the import.
+fn missing_files(connection: &Connection) -> Result<Vec<KnownFile>, GraphError> {
+    let mut statement = connection.prepare_cached(
+        "SELECT DISTINCT n.id, json_extract(n.props, '$.target') FROM label AS l \
+         CROSS JOIN node AS n ON n.id = l.node \
+         WHERE l.name = 'Unresolved' AND json_extract(n.props, '$.target') IS NOT NULL",
+    )?;
+    let rows = statement.query_map([], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?)))?;
+    let mut files = Vec::new();
+    for row in rows {
+        let (id, target) = row?;
+        files.extend(ENDINGS.iter().map(|ending| {
+            let name = format!("{target}{ending}");
+            KnownFile { id, root: Root::Project, path: RelativePath::new(&name).ok(), name }
+        }));
+    }
+    Ok(files)
 }
 
 impl KnownFile {

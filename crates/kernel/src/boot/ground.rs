@@ -31,6 +31,7 @@ impl Ground {
         // Before anything that the file names is opened, started or asked.
         let notice = trust::admit(&mut found.config, &found.project, &found.variables, options).await?;
         let Found { project, config, worker, cache, sandbox, .. } = found;
+        trust::check_root(&config, &project)?;
         let root: PathBuf = project.join(&config.root_dir).components().collect();
         if !root.is_dir() && !config.git.as_ref().is_some_and(GitConfig::has_remote) {
             return Err(BootError::NotInitialised(root));

@@ -11,6 +11,7 @@ use tgp_tools::STATE_DIRECTORY;
 
 use crate::boot::Environment;
 use crate::config::{Config, DatabaseConfig, GitAuth, GitConfig, GitProvider, OnDuplicate, WriteStrategy};
+use crate::trust::real_place;
 
 /// The embedded database, in the kernel's own state.
 const DATABASE_FILE: &str = "data.sqlite";
@@ -29,6 +30,11 @@ pub(crate) async fn database(
     let url = match &config.url {
         Some(text) => DatabaseUrl::parse(text)?.below(project),
         None => DatabaseUrl::sqlite(state_directory(root).join(DATABASE_FILE)),
+    };
+    // Where it leads now, before any agent works: a link that is made later is not followed.
+    let url = match url.sqlite_file() {
+        Some(file) => DatabaseUrl::sqlite(real_place(file)),
+        None => url,
     };
     let name = url.to_string();
     let database = tgp_sql::connect(SqlOptions {

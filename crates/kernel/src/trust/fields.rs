@@ -4,6 +4,8 @@
 use std::path::{Component, Path, PathBuf};
 
 use serde_json::{Map, Value, json};
+use tgp_contract::{Code, RelativePath, Root, ToolError};
+use tgp_policy::{Protection, may_run_later, protected};
 use tgp_sql::DatabaseUrl;
 
 use super::url;
@@ -87,7 +89,7 @@ pub(super) fn of(config: &Config, project: &Path, variables: &[String]) -> Vec<S
             "llm",
             "sends conversations, and the key that the variable holds, to this address",
             withhold_llm,
-            llm(config),
+            llm(config, variables),
         ),
         field(
             "graph.url",
@@ -113,9 +115,42 @@ impl SensitiveField {
     }
 }
 
+/// A directory of the project counts as well, unless it has the usual name: what is in it is judged as tools, and not as
+/// the files of the project that they were.
 fn root_dir(config: &Config, project: &Path) -> Option<Value> {
     let root = real_place(&project.join(&config.root_dir));
-    (!root.starts_with(project)).then(|| json!(root.to_string_lossy()))
+    let has_usual_name = root.file_name().is_some_and(|name| name == USUAL_ROOT);
+    (!root.starts_with(project) || !has_usual_name).then(|| json!(root.to_string_lossy()))
+}
+
+/// The name of tool repositories.
+const USUAL_ROOT: &str = ".tgp";
+
+/// Refuses a tool repository in a place of the project that no tool may touch, or of which files run later. Nobody can
+/// confirm that: below it the paths of tools would hide what they are.
+///
+/// # Errors
+/// `ECONFIG`.
+pub(crate) fn check_root(config: &Config, project: &Path) -> Result<(), ToolError> {
+    let root = real_place(&project.join(&config.root_dir));
+    let Ok(place) = root.strip_prefix(project) else { return Ok(()) };
+    let place = place.to_str().and_then(|place| RelativePath::new(place).ok());
+    let is_tool_root = |protection: &Protection| !protection.reads && protection.rule == "builtin/state";
+    let refused = place.as_ref().is_none_or(|place| {
+        let protection = protected(Root::Project, place).filter(|found| !is_tool_root(found));
+        place.is_root() || protection.is_some() || may_run_later(place)
+    });
+    if !refused {
+        return Ok(());
+    }
+    let message = format!(
+        "`rootDir` is `{}`: the tool repository cannot be the project itself, nor in a place that is protected or that \
+         holds files which run later",
+        config.root_dir
+    );
+    Err(ToolError::new(Code::Config, message)
+        .detail("field", "rootDir")
+        .help("leave it out, which means `./.tgp`, or name a directory of its own"))
 }
 
 fn withhold_root(config: &mut Config) {
@@ -178,17 +213,17 @@ fn database(config: &Config, project: &Path, variables: &[String]) -> Option<Val
     let is_own = file.is_some_and(|file| {
         let (file, root) = (real_place(&project.join(file)), real_place(&project.join(&config.root_dir)));
         // The state of the kernel itself is kept in databases, too.
-        file.starts_with(project) && !file.starts_with(root) && !in_hidden_place(&file, project)
+        file.starts_with(project) && !file.starts_with(root) && is_free_place(&file, project)
     });
     (!is_own).then(|| with_variables(json!({ "url": url::masked(text) }), variables))
 }
 
-/// Whether a file of the project is below a tool repository or a git directory.
-fn in_hidden_place(file: &Path, project: &Path) -> bool {
-    let below = file.strip_prefix(project).unwrap_or(file);
-    below.components().any(|part| {
-        let name = part.as_os_str().to_string_lossy().to_lowercase();
-        matches!(name.as_str(), ".tgp" | ".git")
+/// Whether a file of the project is one that nothing protects and that does not run later, so that it may become a database.
+fn is_free_place(file: &Path, project: &Path) -> bool {
+    let place = file.strip_prefix(project).ok().and_then(|place| RelativePath::new(place.to_str()?).ok());
+    place.is_some_and(|place| {
+        let in_tools = place.parts().any(|part| part.eq_ignore_ascii_case(USUAL_ROOT));
+        !in_tools && protected(Root::Project, &place).is_none() && !may_run_later(&place)
     })
 }
 
@@ -198,24 +233,35 @@ fn embeddings(config: &Config, variables: &[String]) -> Option<Value> {
     Some(with_variables(value, variables))
 }
 
-fn llm(config: &Config) -> Option<Value> {
+fn llm(config: &Config, variables: &[String]) -> Option<Value> {
     let llm = &config.llm;
     let mut value = Map::new();
     let mut add = |name: &str, text: Option<&str>| {
         value.extend(text.map(|text| (name.to_owned(), json!(url::masked(text)))));
     };
-    add("provider", llm.provider.as_deref().filter(|provider| provider.contains("://")));
+    add("provider", llm.provider.as_deref().filter(|provider| is_chosen_provider(provider)));
     add("baseUrl", llm.base_url.as_deref());
     add("keyVariable", llm.key_variable.as_deref());
     if !llm.body.is_empty() {
         value.insert("body".to_owned(), Value::Object(llm.body.clone()));
     }
-    (!value.is_empty()).then_some(Value::Object(value))
+    if value.is_empty() {
+        return None;
+    }
+    // It is sent along, and the file may have read it from the environment.
+    value.extend(llm.model.as_deref().map(|model| ("model".to_owned(), json!(model))));
+    Some(with_variables(Value::Object(value), variables))
+}
+
+/// A provider that a project cannot choose by itself: an address that gets the conversation, or a file whose turns are
+/// played as the model's.
+fn is_chosen_provider(provider: &str) -> bool {
+    provider.contains("://") || provider.starts_with("script:")
 }
 
 fn withhold_llm(config: &mut Config) {
     let llm = &mut config.llm;
-    llm.provider = llm.provider.take().filter(|provider| !provider.contains("://"));
+    llm.provider = llm.provider.take().filter(|provider| !is_chosen_provider(provider));
     (llm.base_url, llm.key_variable) = (None, None);
     llm.body.clear();
 }
@@ -237,28 +283,50 @@ fn keep_usual(values: &mut Vec<String>, usual: &[String]) {
     values.retain(|value| usual.contains(value));
 }
 
-/// Where a path leads, whatever links are on its way, also when its end does not exist yet.
-pub(super) fn real_place(path: &Path) -> PathBuf {
-    let mut rest = Vec::new();
-    let mut start = path;
-    loop {
-        if let Ok(real) = start.canonicalize() {
-            // The names that do not exist cannot be links, so `..` among them only takes one of them back.
-            return rest.iter().rev().fold(real, |mut place: PathBuf, name| {
-                match name {
-                    Component::ParentDir => drop(place.pop()),
-                    Component::CurDir => {}
-                    other => place.push(other),
+/// Links on the way of one path.
+const MAX_LINKS: usize = 40;
+
+/// Where a path leads, whatever links are on its way, also when its end does not exist yet: a link may lead to nothing. A
+/// path with too many links leads to `/`, which is in no project.
+pub(crate) fn real_place(path: &Path) -> PathBuf {
+    let mut place = PathBuf::from("/");
+    let mut open: Vec<PathBuf> = vec![path.to_owned()];
+    let mut links = 0;
+    while let Some(rest) = open.pop() {
+        let mut parts = rest.components();
+        let Some(part) = parts.next() else { continue };
+        open.push(parts.as_path().to_owned());
+        match part {
+            Component::RootDir | Component::Prefix(_) => place = PathBuf::from("/"),
+            Component::CurDir => {}
+            Component::ParentDir => drop(place.pop()),
+            Component::Normal(name) => {
+                let next = place.join(name);
+                match next.read_link() {
+                    Ok(_) if links == MAX_LINKS => return PathBuf::from("/"),
+                    Ok(target) => {
+                        links += 1;
+                        open.push(target);
+                    }
+                    Err(_) => place = next,
                 }
-                place
-            });
-        }
-        match (start.components().next_back(), start.parent()) {
-            (Some(name), Some(parent)) => {
-                rest.push(name);
-                start = parent;
             }
-            _ => return path.to_owned(),
         }
     }
+    place
+}
+
+/// The links on the way of a path, and where it leads: whoever replaces one of them replaces the file.
+pub(crate) fn links_and_place(path: &Path) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = path
+        .ancestors()
+        .filter(|place| place.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink()))
+        .map(|place| place.parent().map_or_else(|| place.to_owned(), |parent| parent_of_link(parent, place)))
+        .collect();
+    found.push(real_place(path));
+    found
+}
+
+fn parent_of_link(parent: &Path, link: &Path) -> PathBuf {
+    link.file_name().map_or_else(|| link.to_owned(), |name| real_place(parent).join(name))
 }

@@ -16,6 +16,7 @@ use crate::boot::{BootError, BootOptions, Environment, Found};
 use crate::config::Config;
 use crate::settings;
 pub use fields::SensitiveField;
+pub(crate) use fields::{check_root, links_and_place, real_place};
 pub(crate) use rules::{confirmed_rules, report_changes};
 pub use store::{ConfirmedFields, ConfirmedRules, TrustStore, fields_hash, rules_hash};
 
@@ -140,6 +141,7 @@ pub(crate) async fn admit(
     options: &BootOptions,
 ) -> Result<Option<String>, ToolError> {
     let trust = &options.trust;
+    url::check_all(config)?;
     let fields = fields::of(config, project, variables);
     let (mut refused, why) = match trust {
         Trust::Everything => return Ok(None),

@@ -1,5 +1,38 @@
 //! Addresses without the secrets in them, so that they can be shown and hashed.
 
+use tgp_contract::{Code, ToolError};
+
+use crate::config::Config;
+
+/// Refuses addresses with characters that readers and parsers of addresses understand differently: a backslash is a part
+/// of the user's name to the eye, and a `/` to a browser's parser.
+///
+/// # Errors
+/// `ECONFIG`, with the field.
+pub(super) fn check_all(config: &Config) -> Result<(), ToolError> {
+    let git = config.git.as_ref();
+    let addresses = [
+        ("llm.provider", config.llm.provider.as_deref().filter(|provider| provider.contains(':'))),
+        ("llm.baseUrl", config.llm.base_url.as_deref()),
+        ("registry.embeddings.baseUrl", config.registry.embeddings.as_ref().map(|to| to.base_url.as_str())),
+        ("git.url", git.and_then(|git| git.url.as_deref())),
+        ("git.apiBaseUrl", git.and_then(|git| git.api_base_url.as_deref())),
+        ("graph.url", config.graph.url.as_deref()),
+        ("db.url", config.db.url.as_deref().filter(|url| url.contains("://"))),
+    ];
+    let is_ambiguous = |letter: char| letter == '\\' || letter.is_whitespace() || letter.is_control();
+    let is_address = |text: &str| !text.starts_with("script:") && !text.starts_with("sqlite:");
+    for (field, address) in addresses {
+        if address.is_some_and(|address| is_address(address) && address.contains(is_ambiguous)) {
+            let message = format!("`{field}` has a blank, a control character or a backslash in it");
+            return Err(ToolError::new(Code::Config, message)
+                .detail("field", field)
+                .help("remove it, or write it percent-encoded (`%5C`, `%20`)"));
+        }
+    }
+    Ok(())
+}
+
 /// What a secret is replaced by.
 const MASK: &str = "…";
 /// Settings of an address that hold secrets.

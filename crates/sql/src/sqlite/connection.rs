@@ -75,12 +75,15 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Opens the file; makes it, for the owner only, when `create` says so.
+    /// Opens the file; makes it, for the owner only, when `create` says so. No link on its way is followed: whoever can make
+    /// one where the database is expected must not choose another file by it.
     pub fn open(file: &Path, create: bool, wait: Duration) -> Result<Self, ToolError> {
         if create {
             make_file(file)?;
         }
-        let flags = OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_EXRESCODE;
+        let flags = OpenFlags::SQLITE_OPEN_NO_MUTEX
+            | OpenFlags::SQLITE_OPEN_EXRESCODE
+            | OpenFlags::SQLITE_OPEN_NOFOLLOW;
         let mut database =
             match rusqlite::Connection::open_with_flags(file, flags | OpenFlags::SQLITE_OPEN_READ_WRITE) {
                 // A file on a read-only medium can still be read.
@@ -222,7 +225,14 @@ fn make_file(file: &Path) -> Result<(), ToolError> {
     if let Some(folder) = file.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(fault)?;
     }
-    OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(file).map_err(fault)?;
+    OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .mode(0o600)
+        .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed())
+        .open(file)
+        .map_err(fault)?;
     Ok(())
 }
 
