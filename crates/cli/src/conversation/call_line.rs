@@ -22,7 +22,7 @@ pub const INDENT: &str = "      ";
 const MAX_NOTE_ROWS: usize = 8;
 
 /// Columns of the word that says how a process ended.
-const MAX_ENDING: usize = 20;
+const MAX_ENDING: usize = 40;
 
 /// A call that has ended.
 #[derive(Clone, Copy, Debug)]
