@@ -134,8 +134,7 @@ impl Policy {
             sources.iter().map(|source| (source.file.as_str(), source.text.as_str())).collect();
         files.sort_unstable();
         Self {
-            // Texts alone always have a canonical form.
-            fingerprint: canonical::hash(&json!(files)).unwrap_or_default(),
+            fingerprint: canonical::hash_exact(json!(files)),
             protections: Protections::new(settings),
             free_reads: settings.free_reads,
             rules: parsed.rules,
