@@ -46,7 +46,8 @@ impl<W: World> Engine<W> {
         let state = engine.world.state()?;
         let model = options.model.unwrap_or_else(|| engine.session.model.clone());
         let ResumeOptions { budgets, limits, message, .. } = options;
-        let line = LineKind::Resumed { provider, model, budgets, limits, state, message };
+        let prompt_version = engine.world.prompt_version();
+        let line = LineKind::Resumed { prompt_version, provider, model, budgets, limits, state, message };
         engine.append(line, Safety::Written)?;
         engine.introduce(true).await;
         Ok(engine)
@@ -216,12 +217,15 @@ impl<W: World> Engine<W> {
     }
 
     async fn settle(&mut self, wanted: &Wanted, settled: Settled) -> Result<(), Halt> {
-        let Settled { result, verdict, duration_us, files, files_omitted, unapplied } = settled;
+        let Settled { result, verdict, execution, recorded, duration_us, files, files_omitted, unapplied } =
+            settled;
         let state = self.world.state()?;
         let line = LineKind::Result {
             id: wanted.id.clone(),
             result: result.clone(),
-            verdict: verdict.clone(),
+            verdict,
+            execution,
+            recorded,
             duration_us,
             files: files.clone(),
             files_omitted,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tgp_contract::{FileEffect, TddMode, TddState, ToolError, ToolResult, Usage};
+use tgp_contract::{CallVerdict, FileEffect, TddMode, TddState, ToolError, ToolResult, Usage};
 
 use crate::Summary;
 
@@ -49,7 +49,7 @@ pub enum AgentEvent {
         result: ToolResult,
         /// One of the audit's words: `allowed`, `approved`, `denied`, `refused`, `invalid`, `cancelled`, and `recovered`
         /// for a call of an interrupted run that is not made again.
-        verdict: String,
+        verdict: CallVerdict,
         duration_ms: f64,
         files: Vec<FileEffect>,
         /// Where test-driven work stands after it.

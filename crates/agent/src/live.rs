@@ -1,6 +1,5 @@
 //! The real world: a model that streams, tools behind their gates, a journal, a clock, and somebody who watches.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -8,15 +7,16 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesOrdered;
 use serde_json::{Value, json};
 use tgp_contract::{
-    Actor, CallContext, CallRecord, Cancellation, CapabilityToken, ChatOptions, Code, Consent, FileEffect,
-    GateVerdict, ModelProvider, Stage, StreamEvent, TddState, ToolCall, ToolCaller, ToolError, ToolResult,
+    Actor, CallContext, CallRecord, CallVerdict, Cancellation, CapabilityToken, ChatOptions, Code, Consent,
+    Execution, FileEffect, ModelProvider, StreamEvent, TddState, ToolCall, ToolCaller, ToolError, ToolResult,
 };
 use tokio::sync::mpsc;
 
 use crate::bounds;
 use crate::session::Session;
+use crate::transcript::PROMPT_VERSION;
 use crate::turn::event_bytes;
-use crate::world::{FATE, Halt, Heard, Order, Settled, UNKNOWN, World};
+use crate::world::{Halt, Heard, Order, Settled, World};
 use crate::{AgentEvent, Fate, Line, Ports, Safety, StopSignal, StopWish, TurnEnding};
 
 /// What one turn may hold: many times what any model writes at once.
@@ -65,6 +65,10 @@ impl World for Live<'_> {
 
     fn state(&mut self) -> Result<TddState, Halt> {
         Ok(self.ports.standing.state())
+    }
+
+    fn prompt_version(&self) -> u64 {
+        PROMPT_VERSION
     }
 
     fn append(&mut self, line: &Line, safety: Safety) -> Result<(), Halt> {
@@ -125,7 +129,7 @@ impl World for Live<'_> {
 
     async fn settle(&mut self) -> Result<Settled, Halt> {
         if self.running.is_empty() {
-            return Ok(cancelled());
+            return Ok(cancelled(Execution::NotStarted));
         }
         let stop = &mut self.stop;
         let out_of_patience = async {
@@ -231,46 +235,40 @@ async fn made(tools: &dyn ToolCaller, call: ToolCall, context: CallContext, stop
 }
 
 fn settled(record: CallRecord, wish: StopWish) -> Settled {
-    if wish == StopWish::Now && says_cancelled(&record) {
-        return cancelled();
+    if wish == StopWish::Now && record.cancelled && record.execution != Execution::Unknown {
+        return cancelled(record.execution);
     }
-    let verdict = record.verdict().to_owned();
+    let verdict = record.verdict();
     let (files, files_omitted) = bounds::fit_files(record.files);
-    let unapplied = matches!(verdict.as_str(), "denied" | "refused") && was_judged_again(&record.verdicts);
-    let (result, duration_us) = (bounds::fit_result(record.result), record.duration_us);
-    Settled { result, verdict, duration_us, files, files_omitted, unapplied }
-}
-
-/// Whether a record is that of a call which was taken back. A tool may say so of itself, so it counts only after a wish.
-fn says_cancelled(record: &CallRecord) -> bool {
-    let detail = record.result.error().and_then(|error| error.details.get("cancelled"));
-    detail.and_then(Value::as_bool) == Some(true)
-}
-
-/// Whether the gates were asked about files that the call wanted to change, for which it had to run. A denial of the
-/// call itself comes before a gate speaks a second time.
-fn was_judged_again(verdicts: &[GateVerdict]) -> bool {
-    let mut heard = BTreeSet::new();
-    let gates = verdicts.iter().filter(|verdict| verdict.stage != Stage::Approval);
-    gates.into_iter().any(|verdict| !heard.insert((verdict.stage, verdict.gate.as_str())))
+    Settled {
+        result: bounds::fit_result(record.result),
+        verdict,
+        execution: Some(record.execution),
+        recorded: None,
+        duration_us: record.duration_us,
+        files,
+        files_omitted,
+        unapplied: false,
+    }
 }
 
 /// Arguments that were no JSON never reach a tool that would take a text.
 fn refuse(tool: &str) -> Settled {
     let message = format!("the arguments of `{tool}` are a text and no JSON object; nothing ran");
     unmade(
-        "invalid",
+        CallVerdict::Invalid,
+        Execution::NotStarted,
         ToolError::new(Code::Validation, message).help("write the arguments as one JSON object"),
     )
 }
 
-fn cancelled() -> Settled {
+fn cancelled(execution: Execution) -> Settled {
     let error = ToolError::new(
         Code::Runtime,
         "the call was cancelled before it ended, because the user wished to stop",
     )
     .help("look at what it would have changed before you make it again");
-    unmade("cancelled", error)
+    unmade(CallVerdict::Cancelled, execution, error)
 }
 
 /// A call that has not ended though nobody waits for it any more.
@@ -281,14 +279,16 @@ fn abandoned() -> Settled {
     );
     let error = ToolError::new(Code::Runtime, message)
         .help("look at what it would have changed, and make it again only if it has not happened")
-        .detail(FATE, UNKNOWN);
-    unmade("cancelled", error)
+        .of_unknown_outcome();
+    unmade(CallVerdict::Cancelled, Execution::Unknown, error)
 }
 
-fn unmade(verdict: &str, error: ToolError) -> Settled {
+fn unmade(verdict: CallVerdict, execution: Execution, error: ToolError) -> Settled {
     Settled {
         result: ToolResult::Failed(error),
-        verdict: verdict.to_owned(),
+        verdict,
+        execution: Some(execution),
+        recorded: None,
         duration_us: 0,
         files: Vec::new(),
         files_omitted: 0,
@@ -304,8 +304,8 @@ fn recovered(fate: Fate) -> Settled {
             "the session was killed while this call ran, and it left no record: what it has done is not known",
         )
         .help("look at what it would have changed, and make it again only if it has not happened")
-        .detail(FATE, UNKNOWN);
-        return unmade("recovered", error);
+        .of_unknown_outcome();
+        return unmade(CallVerdict::Recovered, Execution::Unknown, error);
     };
     // The entry of the audit may stand as a whole, or its outcome alone.
     let inner = outcome.get("outcome").unwrap_or(&outcome);
@@ -326,6 +326,15 @@ fn recovered(fate: Fate) -> Settled {
         )
     };
     let (files, files_omitted) = bounds::fit_files(files);
-    let verdict = "recovered".to_owned();
-    Settled { result, verdict, duration_us, files, files_omitted, unapplied: false }
+    let typed = |name: &str| outcome.get(name).cloned();
+    Settled {
+        result,
+        verdict: CallVerdict::Recovered,
+        execution: typed("execution").and_then(|word| serde_json::from_value(word).ok()),
+        recorded: typed("verdict").and_then(|word| serde_json::from_value(word).ok()),
+        duration_us,
+        files,
+        files_omitted,
+        unapplied: false,
+    }
 }

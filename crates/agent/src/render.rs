@@ -1,7 +1,7 @@
 //! What the model reads of a result: its JSON, its long texts line by line, bounded, with the lines that the loop adds.
 
 use serde_json::Value;
-use tgp_contract::{Code, TddState, ToolError, ToolResult};
+use tgp_contract::{CallVerdict, Code, TddState, ToolError, ToolResult};
 
 use crate::blocks;
 
@@ -23,7 +23,7 @@ pub(crate) struct Answer<'a> {
     /// Whether the arguments end where the model's answer was cut off.
     pub(crate) is_cut: bool,
     pub(crate) result: &'a ToolResult,
-    pub(crate) verdict: &'a str,
+    pub(crate) verdict: CallVerdict,
     /// Whether it ran and what it wanted to change was refused.
     pub(crate) unapplied: bool,
     pub(crate) before: TddState,
@@ -65,16 +65,19 @@ impl Answer<'_> {
     /// What a call that did not happen begins with, so that nobody takes it for one that failed half-way.
     fn not_executed(&self) -> Option<&'static str> {
         Some(match self.verdict {
-            "denied" | "refused" if self.unapplied => {
-                "not applied: this call ran, but what it wanted to change was refused, so its changes were not kept"
+            CallVerdict::Denied | CallVerdict::Refused if self.unapplied => {
+                "rolled back: this call ran, but a gate denied its changes, so none of them was kept"
             }
-            "denied" => "not executed: a gate denied this call",
-            "refused" => "not executed: this call was refused before it began",
-            "invalid" if self.is_cut => {
+            CallVerdict::Denied => "not executed: a gate denied this call",
+            CallVerdict::Refused => "not executed: this call was refused before it began",
+            CallVerdict::Invalid if self.is_cut => {
                 "not executed: your answer was cut off at its output limit, so this call, its last one, is incomplete; make it again in smaller pieces"
             }
-            "invalid" => "not executed: this call is not valid",
-            _ => return None,
+            CallVerdict::Invalid => "not executed: this call is not valid",
+            CallVerdict::Allowed
+            | CallVerdict::Approved
+            | CallVerdict::Cancelled
+            | CallVerdict::Recovered => return None,
         })
     }
 }

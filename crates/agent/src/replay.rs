@@ -6,6 +6,7 @@ use tgp_contract::{Code, Consent, TddState, ToolError};
 
 use crate::engine::Engine;
 use crate::session::Session;
+use crate::transcript::PROMPT_VERSION;
 use crate::world::{Halt, Heard, Order, Settled, World};
 use crate::{AgentEvent, Ending, Line, LineKind, ResumeOptions, Safety};
 
@@ -14,6 +15,9 @@ use crate::{AgentEvent, Ending, Line, LineKind, ResumeOptions, Safety};
 pub enum Replayed {
     /// Every line is the one that the loop writes when it is told the same.
     Same { lines: u64 },
+    /// The same, but for the hashes of what the model was asked: a run was recorded with older texts of the loop than the
+    /// present ones, so they were not compared.
+    SameWithOlderPrompt { lines: u64, recorded: u64, current: u64 },
     /// The first line, by its number, that the loop would have written otherwise.
     Differs { line: u64, expected: String, actual: String },
 }
@@ -46,13 +50,19 @@ pub async fn replay(recorded: &[Line]) -> Result<Replayed, ToolError> {
         }
         start += run.len();
     }
-    Ok(Replayed::Same { lines: recorded.len() as u64 })
+    let lines = recorded.len() as u64;
+    let oldest = recorded.iter().filter_map(Line::prompt_version).min();
+    Ok(match oldest.filter(|version| *version < PROMPT_VERSION) {
+        Some(recorded) => Replayed::SameWithOlderPrompt { lines, recorded, current: PROMPT_VERSION },
+        None => Replayed::Same { lines },
+    })
 }
 
 /// Plays one run, from its first line to where it stopped or was killed.
 async fn play(run: &[Line], offset: usize, session: &Session) -> Result<(), Halt> {
     let Some(first) = run.first() else { return Ok(()) };
-    let tape = Tape { run, offset, played: 0 };
+    let prompt_version = first.prompt_version().unwrap_or(PROMPT_VERSION);
+    let tape = Tape { run, offset, played: 0, prompt_version };
     let engine = match &first.kind {
         LineKind::Resumed { provider, model, budgets, limits, message, .. } => {
             let options = ResumeOptions {
@@ -81,6 +91,8 @@ struct Tape<'a> {
     offset: usize,
     /// How many lines of the run were compared.
     played: usize,
+    /// The version of the loop's texts that the run was recorded with.
+    prompt_version: u64,
 }
 
 impl<'a> Tape<'a> {
@@ -118,9 +130,18 @@ impl World for Tape<'_> {
         }
     }
 
+    fn prompt_version(&self) -> u64 {
+        self.prompt_version
+    }
+
     fn append(&mut self, line: &Line, _safety: Safety) -> Result<(), Halt> {
+        let recorded = self.line()?;
         let actual = line.encode();
-        if self.line()?.encode() != actual {
+        let is_same = match self.prompt_version < PROMPT_VERSION {
+            true => recorded.without_request().encode() == line.without_request().encode(),
+            false => recorded.encode() == actual,
+        };
+        if !is_same {
             return Err(self.differs(&actual));
         }
         self.played += 1;
@@ -146,16 +167,26 @@ impl World for Tape<'_> {
 
     async fn settle(&mut self) -> Result<Settled, Halt> {
         match &self.line()?.kind {
-            LineKind::Result { result, verdict, duration_us, files, files_omitted, unapplied, .. } => {
-                Ok(Settled {
-                    result: result.clone(),
-                    verdict: verdict.clone(),
-                    duration_us: *duration_us,
-                    files: files.clone(),
-                    files_omitted: *files_omitted,
-                    unapplied: *unapplied,
-                })
-            }
+            LineKind::Result {
+                result,
+                verdict,
+                execution,
+                recorded,
+                duration_us,
+                files,
+                files_omitted,
+                unapplied,
+                ..
+            } => Ok(Settled {
+                result: result.clone(),
+                verdict: *verdict,
+                execution: *execution,
+                recorded: *recorded,
+                duration_us: *duration_us,
+                files: files.clone(),
+                files_omitted: *files_omitted,
+                unapplied: *unapplied,
+            }),
             _ => Err(self.differs("the result of a call")),
         }
     }

@@ -6,7 +6,7 @@ use tokio::sync::mpsc;
 use crate::engine::Engine;
 use crate::live::{Caller, Live};
 use crate::session::Session;
-use crate::transcript::VERSION;
+use crate::transcript::{PROMPT_VERSION, VERSION};
 use crate::world::Halt;
 use crate::{
     AgentEvent, AgentOptions, Budgets, Limits, Line, LineKind, Ports, ResumeOptions, StopSignal, Summary,
@@ -41,6 +41,7 @@ pub async fn run(
     };
     let first = LineKind::Session {
         version: VERSION,
+        prompt_version: PROMPT_VERSION,
         id: options.session,
         actor: options.actor,
         task: options.task,

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use serde_json::Value;
 use tgp_contract::{
-    ChatOptions, Code, FileEffect, ModelTool, StopReason, StreamEvent, TddMode, TddState, ToolDefinition,
-    ToolError, ToolResult, Usage,
+    CallVerdict, ChatOptions, Code, Execution, FileEffect, ModelTool, StopReason, StreamEvent, TddMode,
+    TddState, ToolDefinition, ToolError, ToolResult, Usage,
 };
 
 use crate::context::{Context, Fitted};
@@ -17,7 +17,6 @@ use crate::routing::{self, Failures, MAX_FAILURES, Mender};
 use crate::tally::{Ended, Tally};
 use crate::transcript::VERSION;
 use crate::turn::{self, MAX_CALLS, Wanted};
-use crate::world::{FATE, UNKNOWN};
 use crate::{Budgets, Ending, Limits, Line, LineKind, Summary, TurnEnding};
 
 /// What is kept of the model's last words for the summary.
@@ -97,7 +96,9 @@ pub(crate) struct Session {
 struct Came<'a> {
     id: &'a str,
     result: &'a ToolResult,
-    verdict: &'a str,
+    verdict: CallVerdict,
+    execution: Option<Execution>,
+    recorded: Option<CallVerdict>,
     files: &'a [FileEffect],
     files_omitted: u64,
     unapplied: bool,
@@ -112,6 +113,7 @@ impl Session {
     pub(crate) fn open(line: &Line) -> Result<Self, ToolError> {
         let LineKind::Session {
             version: VERSION,
+            prompt_version: _,
             id,
             actor,
             task,
@@ -191,15 +193,35 @@ impl Session {
                 };
                 wanted.begun = true;
             }
-            LineKind::Result { id, result, verdict, files, files_omitted, unapplied, state, .. } => {
+            LineKind::Result {
+                id,
+                result,
+                verdict,
+                execution,
+                recorded,
+                files,
+                files_omitted,
+                unapplied,
+                state,
+                ..
+            } => {
                 let Some(wanted) = self.calls.pop_front_if(|wanted| wanted.begun && wanted.id == *id) else {
                     return Err(misfit(line, "no such result was to come"));
                 };
-                let (files_omitted, unapplied, state) = (*files_omitted, *unapplied, *state);
-                let came = Came { id, result, verdict, files, files_omitted, unapplied, state };
+                let came = Came {
+                    id,
+                    result,
+                    verdict: *verdict,
+                    execution: *execution,
+                    recorded: *recorded,
+                    files,
+                    files_omitted: *files_omitted,
+                    unapplied: *unapplied,
+                    state: *state,
+                };
                 self.result(&wanted, &came);
             }
-            LineKind::Resumed { provider, model, budgets, limits, state, message } => {
+            LineKind::Resumed { prompt_version: _, provider, model, budgets, limits, state, message } => {
                 (self.provider, self.model) = (provider.clone(), model.clone());
                 (self.budgets, self.state) = (*budgets, *state);
                 self.meter.begin(line.at_ms);
@@ -299,7 +321,7 @@ impl Session {
         let tool = own.map_or(wanted.tool.as_str(), |tool| tool.name.as_str());
         let error = came.result.error();
         // A call that was broken off has not failed, and one of an earlier run is not this run's doing.
-        let is_own = !matches!(came.verdict, "cancelled" | "recovered");
+        let is_own = !matches!(came.verdict, CallVerdict::Cancelled | CallVerdict::Recovered);
         let failures = if is_own { self.failures.note(tool, &wanted.arguments, error) } else { 0 };
         let answer = Answer {
             id: came.id,
@@ -308,7 +330,7 @@ impl Session {
             is_cut: wanted.is_cut,
             result: came.result,
             verdict: came.verdict,
-            unapplied: came.unapplied,
+            unapplied: came.was_rolled_back(),
             before: self.state,
             after: came.state,
             failures,
@@ -327,8 +349,8 @@ impl Session {
             tool,
             arguments: &wanted.arguments,
             result: came.result,
-            verdict: came.verdict,
-            is_unknown: !is_own && !wanted.is_read() && error.is_some_and(is_of_unknown_fate),
+            verdict: came.recorded_verdict(),
+            is_unknown: !wanted.is_read() && came.is_of_unknown_outcome(),
             files: came.files,
             files_omitted: came.files_omitted,
         });
@@ -454,9 +476,33 @@ impl Session {
     }
 }
 
-/// Whether an error of the loop's own says that nobody knows what a call has done.
-fn is_of_unknown_fate(error: &ToolError) -> bool {
-    error.details.get(FATE).and_then(Value::as_str) == Some(UNKNOWN)
+impl Came<'_> {
+    /// Whether the call ran, and a gate then refused what it wanted to change.
+    fn was_rolled_back(&self) -> bool {
+        self.verdict.is_refusal() && self.execution.map_or(self.unapplied, |at| at == Execution::RolledBack)
+    }
+
+    /// Whether it cannot be known what the call has done.
+    fn is_of_unknown_outcome(&self) -> bool {
+        self.execution.map_or_else(|| self.says_unknown(), |execution| execution == Execution::Unknown)
+    }
+
+    /// The verdict of the audit for a call that was recovered from it, otherwise its own.
+    fn recorded_verdict(&self) -> CallVerdict {
+        self.recorded.or_else(|| self.says_recorded()).unwrap_or(self.verdict)
+    }
+
+    /// The same in a line of 0.1.0, which tells it by the details of an error that the loop has made.
+    fn says_unknown(&self) -> bool {
+        let is_made = matches!(self.verdict, CallVerdict::Cancelled | CallVerdict::Recovered);
+        let fate = self.result.error().and_then(|error| error.details.get("fate")?.as_str());
+        is_made && fate == Some("unknown")
+    }
+
+    fn says_recorded(&self) -> Option<CallVerdict> {
+        let error = self.result.error().filter(|_| self.verdict == CallVerdict::Recovered)?;
+        serde_json::from_value(error.details.get("recovered")?.get("verdict")?.clone()).ok()
+    }
 }
 
 fn misfit(line: &Line, why: &str) -> ToolError {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
-use tgp_contract::{FileEffect, RelativePath, Root, ToolResult};
+use tgp_contract::{CallVerdict, FileEffect, RelativePath, Root, ToolResult};
 
 use crate::{TestCount, TouchedFile, render};
 
@@ -25,7 +25,7 @@ pub(crate) struct Ended<'a> {
     pub(crate) tool: &'a str,
     pub(crate) arguments: &'a Value,
     pub(crate) result: &'a ToolResult,
-    pub(crate) verdict: &'a str,
+    pub(crate) verdict: CallVerdict,
     /// Whether it may have changed something, and nobody knows.
     pub(crate) is_unknown: bool,
     pub(crate) files: &'a [FileEffect],
@@ -57,13 +57,10 @@ pub(crate) struct Tally {
 impl Tally {
     pub(crate) fn add(&mut self, ended: &Ended<'_>) {
         self.calls += 1;
-        // The record of a call that was recovered has its own word.
-        let recorded =
-            ended.result.error().and_then(|error| error.details.get("recovered")?.get("verdict")?.as_str());
-        match recorded.unwrap_or(ended.verdict) {
-            "denied" | "refused" => self.refused += 1,
+        match ended.verdict {
+            CallVerdict::Denied | CallVerdict::Refused => self.refused += 1,
             _ if ended.is_unknown => self.lose(render::call_words(ended.id, ended.tool, ended.arguments)),
-            "cancelled" => {}
+            CallVerdict::Cancelled => {}
             _ if !ended.result.is_ok() => self.failed += 1,
             _ => {}
         }

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tgp_contract::{
-    Code, Effect, FileEffect, StreamEvent, TddMode, TddState, ToolDefinition, ToolError, ToolResult,
+    CallVerdict, Code, Effect, Execution, FileEffect, StreamEvent, TddMode, TddState, ToolDefinition,
+    ToolError, ToolResult,
 };
 
 use crate::summary::is_zero;
@@ -11,6 +12,21 @@ use crate::{Budgets, Limits, Summary};
 
 /// The format of the lines. A reader that meets another number does not understand them.
 pub(crate) const VERSION: u64 = 3;
+
+/// The version of the texts that the loop itself adds to the conversation: results that were not executed, notes,
+/// summaries of earlier turns. It changes with every change of such a text, because the hash of each request covers them.
+pub(crate) const PROMPT_VERSION: u64 = 2;
+/// The version of transcripts that name none.
+const FIRST_PROMPT_VERSION: u64 = 1;
+
+fn first_prompt_version() -> u64 {
+    FIRST_PROMPT_VERSION
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_first_prompt_version(version: &u64) -> bool {
+    *version == FIRST_PROMPT_VERSION
+}
 
 /// One line of the transcript.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -45,6 +61,8 @@ pub enum LineKind {
     /// The first line: everything the loop was told.
     Session {
         version: u64,
+        #[serde(default = "first_prompt_version", skip_serializing_if = "is_first_prompt_version")]
+        prompt_version: u64,
         id: String,
         actor: String,
         task: String,
@@ -67,19 +85,27 @@ pub enum LineKind {
     Result {
         id: String,
         result: ToolResult,
-        verdict: String,
+        verdict: CallVerdict,
+        /// How far the execution went. Lines of 0.1.0 do not have it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        execution: Option<Execution>,
+        /// The verdict in the audit, for a call that was recovered from it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        recorded: Option<CallVerdict>,
         duration_us: u64,
         files: Vec<FileEffect>,
         /// Files for which the line has no room.
         #[serde(default, skip_serializing_if = "is_zero")]
         files_omitted: u64,
-        /// True when the call ran and a gate then refused what it wanted to change: it was executed, and not applied.
+        /// In lines of 0.1.0: the call ran, and a gate then refused what it wanted to change.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         unapplied: bool,
         state: TddState,
     },
     /// A later run goes on from here, with a model, bounds and limits of its own, and perhaps with something more from the user.
     Resumed {
+        #[serde(default = "first_prompt_version", skip_serializing_if = "is_first_prompt_version")]
+        prompt_version: u64,
         provider: String,
         model: String,
         budgets: Budgets,
@@ -93,6 +119,25 @@ pub enum LineKind {
 }
 
 impl Line {
+    /// The version of the loop's texts from this line on, where a run begins with it.
+    pub(crate) fn prompt_version(&self) -> Option<u64> {
+        match self.kind {
+            LineKind::Session { prompt_version, .. } | LineKind::Resumed { prompt_version, .. } => {
+                Some(prompt_version)
+            }
+            _ => None,
+        }
+    }
+
+    /// The line without the hash of what the model was asked.
+    pub(crate) fn without_request(&self) -> Self {
+        let mut line = self.clone();
+        if let LineKind::Turn { request, .. } = &mut line.kind {
+            request.clear();
+        }
+        line
+    }
+
     /// The line as a transcript holds it, without its line break. The same line always gives the same bytes.
     #[must_use]
     pub fn encode(&self) -> String {

@@ -2,15 +2,11 @@
 
 use std::time::Duration;
 
-use tgp_contract::{FileEffect, StreamEvent, TddState, ToolError, ToolResult};
+use tgp_contract::{CallVerdict, Execution, FileEffect, StreamEvent, TddState, ToolError, ToolResult};
 
 use crate::session::Session;
 use crate::turn::Wanted;
 use crate::{AgentEvent, Line, Safety, TurnEnding};
-
-/// The detail of an error that says what is known of a call, and what it says when nobody knows what it has done.
-pub(crate) const FATE: &str = "fate";
-pub(crate) const UNKNOWN: &str = "unknown";
 
 /// Why the loop cannot go on at all.
 #[derive(Debug)]
@@ -40,11 +36,15 @@ pub(crate) struct Heard {
 #[derive(Debug)]
 pub(crate) struct Settled {
     pub(crate) result: ToolResult,
-    pub(crate) verdict: String,
+    pub(crate) verdict: CallVerdict,
+    /// `None` in transcripts of 0.1.0.
+    pub(crate) execution: Option<Execution>,
+    /// The verdict in the audit, for a call that was recovered from it.
+    pub(crate) recorded: Option<CallVerdict>,
     pub(crate) duration_us: u64,
     pub(crate) files: Vec<FileEffect>,
     pub(crate) files_omitted: u64,
-    /// Whether it ran and what it wanted to change was refused.
+    /// As a line of 0.1.0 says it: it ran, and what it wanted to change was refused.
     pub(crate) unapplied: bool,
 }
 
@@ -63,6 +63,9 @@ pub(crate) trait World {
 
     /// Where test-driven work stands, for the next line.
     fn state(&mut self) -> Result<TddState, Halt>;
+
+    /// The version of the texts that the loop adds to the conversation.
+    fn prompt_version(&self) -> u64;
 
     fn append(&mut self, line: &Line, safety: Safety) -> Result<(), Halt>;
 

@@ -7,7 +7,12 @@ use crate::anchor::Head;
 use crate::redact::Redaction;
 
 /// The format of an entry. A reader that meets another number does not understand the fields, but can still verify.
-const VERSION: u64 = 1;
+///
+/// | version | since |
+/// | --- | --- |
+/// | 1 | 0.1.0 |
+/// | 2 | `execution`; targets `upstream_tool`, `secret` and `host_tool` |
+const VERSION: u64 = 2;
 /// The hash before the first entry.
 pub(crate) const GENESIS: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 /// Beyond this a text is a document, and its beginning with a hash says enough.
@@ -45,13 +50,6 @@ const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
 pub const VERDICTS: [&str; 7] =
     ["allowed", "approved", "denied", "refused", "invalid", "cancelled", "restarted"];
 
-/// How a call came to its record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ending {
-    Settled,
-    Cancelled,
-}
-
 /// What an entry can be found by.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Columns {
@@ -76,11 +74,8 @@ pub(crate) struct Placed {
 }
 
 impl Draft {
-    pub(crate) fn call(record: CallRecord, ending: Ending, redaction: &Redaction) -> Self {
-        let verdict = match ending {
-            Ending::Cancelled => "cancelled",
-            Ending::Settled => record.verdict(),
-        };
+    pub(crate) fn call(record: CallRecord, redaction: &Redaction) -> Self {
+        let verdict = record.verdict().as_str();
         let asked = word(&redaction.text(&record.call.tool));
         let tool = record.tool.as_deref().map_or_else(|| asked.clone(), word);
         let columns = Columns {
@@ -104,6 +99,7 @@ impl Draft {
         put("arguments", redaction.value(record.call.arguments));
         put("targets", redaction.value(json!(record.targets)));
         put("verdicts", verdicts(&record.verdicts, redaction));
+        put("execution", json!(record.execution));
         let (is_ok, code, message) = match &record.result {
             ToolResult::Done(_) => (true, None, None),
             ToolResult::Failed(error) => {
@@ -207,7 +203,7 @@ fn verdicts(verdicts: &[GateVerdict], redaction: &Redaction) -> Value {
         json!({
             "stage": verdict.stage,
             "gate": word(&verdict.gate),
-            "verdict": word(&verdict.verdict),
+            "verdict": verdict.verdict,
             "rule": redaction.text(&verdict.rule),
         })
     };

@@ -7,8 +7,6 @@ use std::time::{Duration, Instant};
 use tgp_contract::{CallRecord, ToolError};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
-use crate::entry::Ending;
-
 /// More entries than this are not written in one transaction, so that other processes get their turn.
 const MAX_BATCH: usize = 256;
 /// So many records are written without waiting for more.
@@ -19,7 +17,6 @@ pub(crate) type Reply = oneshot::Sender<Result<(), ToolError>>;
 /// A record on its way.
 pub(crate) struct Queued {
     pub(crate) record: Box<CallRecord>,
-    pub(crate) ending: Ending,
     /// Its share of the memory that waiting records may take.
     pub(crate) room: OwnedSemaphorePermit,
     /// Whoever waits until it is written.

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use rusqlite::types::Value as SqlValue;
 use rusqlite::{Connection, params_from_iter};
+use serde::Deserialize;
 use serde_json::Value;
-use tgp_contract::{Actor, Effect, FileEffect, Target, ToolError};
+use tgp_contract::{Actor, Effect, Execution, FileEffect, GateDecision, Target, ToolError};
 
 use crate::anchor::{Anchor, Head};
 use crate::check::{self, COLUMNS, Stored};
@@ -304,20 +305,7 @@ fn past_call(mut body: Value) -> Option<PastCall> {
         return None;
     }
     let text = |name: &str| body.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let words: Vec<&str> = body
-        .get("verdicts")
-        .and_then(Value::as_array)
-        .map(|verdicts| verdicts.iter().filter_map(|verdict| verdict.get("verdict")?.as_str()).collect())
-        .unwrap_or_default();
-    let said = |word: &str| words.contains(&word);
-    let ran = match text("verdict").as_str() {
-        "allowed" | "approved" => true,
-        // It may have been at work when its caller went away.
-        "cancelled" => {
-            !words.is_empty() && !said("deny") && !said("refused") && (!said("ask") || said("approved"))
-        }
-        _ => false,
-    };
+    let ran = has_started(&body);
     let tool = text("tool");
     let files = body.pointer_mut("/outcome/files").map(Value::take).unwrap_or_default();
     let files_omitted = body.pointer("/outcome/filesOmitted/omitted/count").and_then(Value::as_u64);
@@ -338,4 +326,35 @@ fn past_call(mut body: Value) -> Option<PastCall> {
         targets_whole,
         ran,
     })
+}
+
+/// Whether the tool of a recorded call began to run.
+fn has_started(body: &Value) -> bool {
+    match body.get("execution").map(|execution| Execution::deserialize(execution)) {
+        Some(Ok(execution)) => execution.has_started(),
+        // An entry that claims what this version does not know counts as one that ran: counting rules stay strict.
+        Some(Err(_)) => true,
+        None => has_started_v1(body),
+    }
+}
+
+/// The same for an entry of format 1, which has no `execution`: as its verdicts tell.
+fn has_started_v1(body: &Value) -> bool {
+    let decisions: Vec<&str> = body
+        .get("verdicts")
+        .and_then(Value::as_array)
+        .map(|verdicts| verdicts.iter().filter_map(|verdict| verdict.get("verdict")?.as_str()).collect())
+        .unwrap_or_default();
+    let has = |decision: GateDecision| decisions.contains(&decision.as_str());
+    match body.get("verdict").and_then(Value::as_str) {
+        Some("allowed" | "approved") => true,
+        // It may have been running when its caller went away.
+        Some("cancelled") => {
+            !decisions.is_empty()
+                && !has(GateDecision::Deny)
+                && !has(GateDecision::Refused)
+                && (!has(GateDecision::Ask) || has(GateDecision::Approved))
+        }
+        _ => false,
+    }
 }

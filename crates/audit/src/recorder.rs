@@ -12,7 +12,6 @@ use tgp_contract::{CallRecord, Recorder, Target, ToolError, ToolResult};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use crate::anchor::{Anchor, Head};
-use crate::entry::Ending;
 use crate::failure::{Doing, Failure};
 use crate::queue::{Item, Queued, Reply};
 use crate::reader::{AuditReader, Report};
@@ -179,8 +178,7 @@ impl Recorder for Audit {
         let room = self.wait_for_room(units(&record)).await?;
         let waits = self.options.durability == Durability::Call || self.shared.is_failing();
         let (reply, answer) = oneshot::channel();
-        let queued =
-            Queued { record: Box::new(record), ending: Ending::Settled, room, reply: waits.then_some(reply) };
+        let queued = Queued { record: Box::new(record), room, reply: waits.then_some(reply) };
         if !self.shared.queue.push(Item::Record(queued)) {
             return Err(Failure::Closed.into());
         }
@@ -194,6 +192,7 @@ impl Recorder for Audit {
     }
 
     fn record_cancelled(&self, mut record: CallRecord) {
+        record.cancelled = true;
         forget_data(&mut record);
         let units = units(&record);
         let room = Arc::clone(&self.room)
@@ -201,7 +200,7 @@ impl Recorder for Audit {
             .or_else(|_| Arc::clone(&self.spare).try_acquire_many_owned(units.min(SPARE_UNITS)));
         let kept = room.is_ok_and(|room| {
             let record = Box::new(record);
-            let queued = Queued { record, ending: Ending::Cancelled, room, reply: None };
+            let queued = Queued { record, room, reply: None };
             self.shared.queue.push(Item::Record(queued))
         });
         if !kept {
@@ -238,6 +237,8 @@ fn units(record: &CallRecord) -> u32 {
             Target::Command { command } => command.len(),
             Target::Host { host } => host.len(),
             Target::File { path, .. } => path.as_str().len(),
+            Target::UpstreamTool { server, tool } => server.len() + tool.len(),
+            Target::Secret { name } | Target::HostTool { name } => name.len(),
             Target::Network => 0,
         })
         .sum::<usize>();

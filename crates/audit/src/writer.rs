@@ -234,7 +234,7 @@ impl Writer {
                     Item::Flush(reply) => flushes.push(reply),
                     Item::Settle(reply) => settles.push(reply),
                     Item::Record(queued) => self.pending.push_back(Pending {
-                        draft: Draft::call(*queued.record, queued.ending, &redaction),
+                        draft: Draft::call(*queued.record, &redaction),
                         reply: queued.reply,
                         _room: queued.room,
                     }),

@@ -48,7 +48,7 @@ pub struct TerminalApprover;
 impl Approver for TerminalApprover {
     async fn ask(&self, request: ApprovalRequest<'_>) -> ApprovalAnswer {
         if !can_ask() {
-            let reason = match request.runs_later {
+            let reason = match request.runs_later() {
                 true => "there is no terminal to ask at",
                 false => "there is no terminal to ask at; --yes agrees beforehand",
             };

@@ -28,6 +28,24 @@ pub fn hash(value: &Value) -> Result<String, CanonicalError> {
     Ok(sha256_hex(to_string(value)?.as_bytes()))
 }
 
+/// The same for texts, which always have a canonical form: that of the array of them.
+#[must_use]
+#[expect(clippy::expect_used, reason = "strings and arrays of strings always have a canonical form")]
+pub fn hash_texts(texts: &[&str]) -> String {
+    hash(&serde_json::json!(texts)).expect("texts have a canonical form")
+}
+
+/// The same for a value that may hold integers beyond 2^53, for which canonical JSON has no exact form. The sorted text of
+/// such a value is hashed as a single string, which no other value can be taken for.
+#[must_use]
+#[expect(clippy::expect_used, reason = "a string always has a canonical form")]
+pub fn hash_exact(mut value: Value) -> String {
+    hash(&value).unwrap_or_else(|_| {
+        value.sort_all_objects();
+        hash(&Value::String(value.to_string())).expect("a string has a canonical form")
+    })
+}
+
 /// Lower-case hex SHA-256 of some bytes.
 #[must_use]
 pub fn sha256_hex(bytes: &[u8]) -> String {

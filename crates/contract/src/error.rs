@@ -30,12 +30,65 @@ pub struct ToolError {
     pub message: String,
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub details: Map<String, Value>,
+    /// Only inside the process: on the wire the record says it, so that no tool and no client can claim it.
+    #[serde(skip)]
+    interruption: Option<Interruption>,
+}
+
+/// How the work ended that an error is about, where it did not fail by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Interruption {
+    /// It was cancelled before it took effect.
+    Cancelled,
+    /// It cannot be known whether its effect is in place.
+    UnknownOutcome,
 }
 
 impl ToolError {
     #[must_use]
     pub fn new(code: Code, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), details: Map::new() }
+        Self { code, message: message.into(), details: Map::new(), interruption: None }
+    }
+
+    /// Marks an error after which it cannot be known whether the effect is in place: a connection that broke during
+    /// COMMIT. `details.outcome` tells a reader.
+    #[must_use]
+    pub fn of_unknown_outcome(mut self) -> Self {
+        self.interruption = Some(Interruption::UnknownOutcome);
+        self.detail("outcome", "unknown")
+    }
+
+    /// Whether it cannot be known whether the effect is in place.
+    #[must_use]
+    pub fn is_of_unknown_outcome(&self) -> bool {
+        self.interruption == Some(Interruption::UnknownOutcome)
+    }
+
+    /// Marks the error of work that was cancelled before it took effect. `details.cancelled` tells a reader.
+    #[must_use]
+    pub fn of_cancellation(mut self) -> Self {
+        self.interruption = Some(Interruption::Cancelled);
+        self.detail("cancelled", true)
+    }
+
+    /// Whether the work was cancelled before it took effect.
+    #[must_use]
+    pub fn is_of_cancellation(&self) -> bool {
+        self.interruption == Some(Interruption::Cancelled)
+    }
+
+    /// The same error under another code.
+    #[must_use]
+    pub fn with_code(mut self, code: Code) -> Self {
+        self.code = code;
+        self
+    }
+
+    /// The same error with another message.
+    #[must_use]
+    pub fn with_message(mut self, message: impl Into<String>) -> Self {
+        self.message = message.into();
+        self
     }
 
     /// Says what the caller can do next.

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    Access, CallContext, CallRecord, Change, RelativePath, Root, Target, ToolCall, ToolDefinition, ToolError,
-    Visibility,
+    Access, ApprovalOrigin, ApprovalReason, CallContext, CallRecord, Change, RelativePath, Root, Target,
+    ToolCall, ToolDefinition, ToolError, Visibility,
 };
 
 /// The gates of the router, in the order a call meets them.
@@ -40,8 +40,8 @@ pub struct GateRequest<'a> {
 pub enum Verdict {
     /// The gate has nothing against it.
     Allow { rule: String },
-    /// Somebody must agree first.
-    Ask { rule: String, reason: String },
+    /// A person must approve the call first.
+    Ask(ApprovalReason),
     /// The call does not happen.
     Deny { rule: String, error: ToolError },
 }
@@ -123,18 +123,26 @@ pub struct ApprovalRequest<'a> {
     pub definition: &'a ToolDefinition,
     pub context: &'a CallContext,
     pub targets: &'a [Target],
-    /// Why this call has to be asked for, one line for each gate that wants it.
-    pub reasons: Vec<String>,
+    /// Why this call needs approval, one reason for each gate that asks.
+    pub reasons: Vec<ApprovalReason>,
     /// What a dry run of a write would answer: its difference, or the rows it would change. `None` where a tool has to
     /// run to know, and where it cannot tell.
     pub preview: Option<Value>,
-    /// The call changes files that run later: neither `--yes` nor an earlier agreement covers it.
-    pub runs_later: bool,
+    /// Why there is no preview, where one was expected.
+    pub no_preview: Option<String>,
     /// Who uses what is about to change, as far as a gate knows: no part of the effect, hence not of the hash.
     pub reach: Option<Value>,
     /// SHA-256 of everything above that decides the effect. An agreement holds for what has this hash, and for nothing
     /// else.
     pub hash: String,
+}
+
+impl ApprovalRequest<'_> {
+    /// Whether the call changes files that run later: neither `--yes` nor an earlier approval covers it.
+    #[must_use]
+    pub fn runs_later(&self) -> bool {
+        self.reasons.iter().any(|reason| reason.origin == ApprovalOrigin::RunsLater)
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

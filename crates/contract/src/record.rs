@@ -7,17 +7,25 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    CallContext, Effect, RelativePath, Root, Stage, Target, ToolCall, ToolDefinition, ToolError, ToolResult,
+    CallContext, CallVerdict, Effect, Execution, GateDecision, RelativePath, Root, Stage, Target, ToolCall,
+    ToolDefinition, ToolError, ToolResult,
 };
 
-/// What one gate said of a call.
+/// What one gate decided about a call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GateVerdict {
     pub stage: Stage,
     pub gate: String,
-    /// `allow`, `ask`, `deny`, `approved` or `refused`.
-    pub verdict: String,
+    pub verdict: GateDecision,
     pub rule: String,
+}
+
+impl GateVerdict {
+    /// The verdict of the approval stage.
+    #[must_use]
+    pub fn approval(decision: GateDecision, rule: impl Into<String>) -> Self {
+        Self { stage: Stage::Approval, gate: "approval".to_owned(), verdict: decision, rule: rule.into() }
+    }
 }
 
 /// A file that a call changed, with the SHA-256 of its bytes before and after (`None`: it did not exist).
@@ -65,6 +73,10 @@ pub struct CallRecord {
     pub rows_changed: Option<u64>,
     /// How a process that the call started ended.
     pub exit_code: Option<i32>,
+    /// How far the execution went.
+    pub execution: Execution,
+    /// Its caller cancelled it, or the kernel ended, before it had a result of its own.
+    pub cancelled: bool,
     pub result: ToolResult,
     /// Milliseconds since the epoch at which the call entered the router.
     pub started_ms: u64,
@@ -73,28 +85,35 @@ pub struct CallRecord {
 }
 
 impl CallRecord {
-    /// What became of a call that ended, in one word: `denied`, `refused`, `invalid`, `approved` or `allowed`.
+    /// What the gates decided about a call that ended.
     #[must_use]
-    pub fn verdict(&self) -> &'static str {
-        let said = |word: &str| self.verdicts.iter().any(|verdict| verdict.verdict == word);
-        if said("deny") {
-            "denied"
-        } else if said("refused") {
-            "refused"
+    pub fn verdict(&self) -> CallVerdict {
+        let has = |decision| self.verdicts.iter().any(|verdict| verdict.verdict == decision);
+        if self.cancelled {
+            CallVerdict::Cancelled
+        } else if has(GateDecision::Deny) {
+            CallVerdict::Denied
+        } else if has(GateDecision::Refused) {
+            CallVerdict::Refused
         } else if self.verdicts.is_empty() && !self.result.is_ok() {
-            "invalid"
-        } else if said("approved") {
-            "approved"
+            CallVerdict::Invalid
+        } else if has(GateDecision::Approved) {
+            CallVerdict::Approved
         } else {
-            "allowed"
+            CallVerdict::Allowed
         }
     }
-}
 
-impl CallRecord {
-    /// The record of a call that was not even begun.
+    /// The record of a call that did not start.
     #[must_use]
     pub fn not_begun(call: ToolCall, context: CallContext, error: ToolError) -> Self {
+        let record = Self::ended(call, context, ToolResult::Failed(error));
+        Self { execution: Execution::NotStarted, ..record }
+    }
+
+    /// The record of a call that ran to its end, with nothing in it but its result.
+    #[must_use]
+    pub fn ended(call: ToolCall, context: CallContext, result: ToolResult) -> Self {
         Self {
             serial: 0,
             call,
@@ -106,7 +125,9 @@ impl CallRecord {
             files: Vec::new(),
             rows_changed: None,
             exit_code: None,
-            result: ToolResult::Failed(error),
+            execution: if result.is_ok() { Execution::Done } else { Execution::RolledBack },
+            cancelled: false,
+            result,
             started_ms: 0,
             duration_us: 0,
         }
@@ -138,7 +159,7 @@ pub trait ToolCaller: Send + Sync {
     fn definitions(&self) -> Vec<ToolDefinition>;
 
     /// Makes one call and waits for it. The record is the one that was kept, with the result in it. When `cancelled`
-    /// completes before the call takes effect, it is taken back and fails with `details.cancelled`; later it is carried
+    /// completes before the call takes effect, it is taken back and its record is `cancelled`; later it is carried
     /// out all the same.
     async fn call(&self, call: ToolCall, context: CallContext, cancelled: Cancellation<'_>) -> CallRecord;
 

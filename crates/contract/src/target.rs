@@ -55,6 +55,19 @@ pub enum Target {
     Command {
         command: String,
     },
+    /// A tool of an upstream server.
+    UpstreamTool {
+        server: String,
+        tool: String,
+    },
+    /// A secret that the call uses, by its name; its value is never part of a target.
+    Secret {
+        name: String,
+    },
+    /// A tool that the embedding program offers.
+    HostTool {
+        name: String,
+    },
 }
 
 impl Target {

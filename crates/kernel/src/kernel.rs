@@ -7,8 +7,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde_json::{Value, json};
 use tgp_audit::Audit;
 use tgp_contract::{
-    Actor, CallContext, CallRecord, CapabilityToken, Code, Consent, Database, Effect, GateRequest,
-    GateVerdict, Recorder, SqlAccess, Stage, TddState, ToolCall, ToolDefinition, ToolError, ToolResult,
+    Actor, CallContext, CallRecord, CapabilityToken, Code, Consent, Database, Effect, GateDecision,
+    GateRequest, GateVerdict, Recorder, SqlAccess, TddState, ToolCall, ToolDefinition, ToolError, ToolResult,
 };
 use tgp_git::Status as RepositoryStatus;
 use tgp_policy::{Caveats, Explanation, Grant};
@@ -225,32 +225,21 @@ impl Kernel {
         result: ToolResult,
     ) -> Result<(), ToolError> {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let call = ToolCall { id: act.to_owned(), tool: act.to_owned(), arguments };
+        let context = CallContext {
+            actor: Actor::Person("kernel".to_owned()),
+            session: "kernel".to_owned(),
+            consent: Consent::Given,
+            dry_run: false,
+            depth: 0,
+            token: None,
+        };
         let record = CallRecord {
-            serial: 0,
-            call: ToolCall { id: act.to_owned(), tool: act.to_owned(), arguments },
             tool: Some(act.to_owned()),
             effect: Some(Effect::Write),
-            context: CallContext {
-                actor: Actor::Person("kernel".to_owned()),
-                session: "kernel".to_owned(),
-                consent: Consent::Given,
-                dry_run: false,
-                depth: 0,
-                token: None,
-            },
-            targets: Vec::new(),
-            verdicts: vec![GateVerdict {
-                stage: Stage::Approval,
-                gate: "approval".to_owned(),
-                verdict: "approved".to_owned(),
-                rule: "typed".to_owned(),
-            }],
-            files: Vec::new(),
-            rows_changed: None,
-            exit_code: None,
-            result,
+            verdicts: vec![GateVerdict::approval(GateDecision::Approved, "typed")],
             started_ms: u64::try_from(since.as_millis()).unwrap_or(u64::MAX),
-            duration_us: 0,
+            ..CallRecord::ended(call, context, result)
         };
         self.parts.audit.record(record).await
     }

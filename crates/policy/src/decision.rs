@@ -3,7 +3,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use tgp_contract::{Code, Place, ToolError, Verdict};
+use tgp_contract::{ApprovalOrigin, ApprovalReason, Code, Place, RUNS_LATER, ToolError, Verdict};
 
 /// What a rule wants of the calls it matches. Ordered by strictness, so that the strictest is the `max`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -46,11 +46,19 @@ pub struct Decision {
     /// Where the rule stands; built-in rules stand in no file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Place>,
+    /// No rule matched, and a built-in default decided.
+    #[serde(skip)]
+    pub is_default: bool,
 }
 
 impl Decision {
     pub(crate) fn new(effect: RuleEffect, rule: impl Into<String>, reason: impl Into<String>) -> Self {
-        Self { effect, rule: rule.into(), reason: reason.into(), source: None }
+        Self { effect, rule: rule.into(), reason: reason.into(), source: None, is_default: false }
+    }
+
+    /// What holds where no rule matches.
+    pub(crate) fn by_default(effect: RuleEffect, rule: &str, reason: &str) -> Self {
+        Self { is_default: true, ..Self::new(effect, rule, reason) }
     }
 
     /// The stricter of two; of two equals the first.
@@ -74,8 +82,7 @@ impl Decision {
         let of_extension = Self::new(effect, format!("extension/{name}"), reason);
         // What a person has written is not hidden behind what holds where no rule was written: consent that settles the
         // default does not settle the extension.
-        let is_default = self.rule.starts_with("default/");
-        if is_default && of_extension.effect >= self.effect {
+        if self.is_default && of_extension.effect >= self.effect {
             of_extension
         } else {
             self.stricter(of_extension)
@@ -87,7 +94,14 @@ impl Decision {
     pub fn into_verdict(self) -> Verdict {
         match self.effect {
             RuleEffect::Allow => Verdict::Allow { rule: self.rule },
-            RuleEffect::Ask => Verdict::Ask { rule: self.rule, reason: self.reason },
+            RuleEffect::Ask => {
+                let origin = match self.is_default {
+                    true if self.rule == RUNS_LATER => ApprovalOrigin::RunsLater,
+                    true => ApprovalOrigin::Default(self.rule),
+                    false => ApprovalOrigin::Rule(self.rule),
+                };
+                Verdict::Ask(ApprovalReason { origin, reason: self.reason })
+            }
             RuleEffect::Deny => {
                 let message = format!("rule `{}` forbids this call: {}", self.rule, self.reason);
                 let mut error = ToolError::new(Code::Policy, message)

@@ -3,9 +3,9 @@
 use std::fmt;
 
 use serde::Serialize;
-use tgp_contract::Place;
+use tgp_contract::{Place, RUNS_LATER};
 
-use crate::{Decision, RUNS_LATER, RuleEffect};
+use crate::{Decision, RuleEffect};
 
 /// What became of one rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -28,6 +28,9 @@ pub struct RuleReport {
     pub why: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<Place>,
+    /// It is a built-in default, and not a rule of a file.
+    #[serde(skip)]
+    pub is_default: bool,
 }
 
 /// The decision and every rule's part in it. Its `Display` is a text for people.
@@ -48,7 +51,7 @@ impl Explanation {
             if report.rule == RUNS_LATER {
                 continue;
             }
-            report.why = if report.rule.starts_with("default/") {
+            report.why = if report.is_default {
                 format!("a default gives way to `{}`", decision.rule)
             } else if report.effect < decision.effect {
                 format!("it matches, and `{}` is stricter", decision.rule)
@@ -63,7 +66,7 @@ impl Explanation {
 
 impl fmt::Display for Explanation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Decision { effect, rule, reason, source } = &self.decision;
+        let Decision { effect, rule, reason, source, .. } = &self.decision;
         match source {
             Some(place) => writeln!(formatter, "{effect} by `{rule}` ({place})")?,
             None => writeln!(formatter, "{effect} by `{rule}`")?,

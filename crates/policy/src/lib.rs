@@ -29,5 +29,5 @@ pub use policy::{Catalogue, Known, Policy, PolicySettings, PolicySource, RuleSum
 pub use problem::{PolicyError, Problem};
 pub use protect::{Protection, Protections, protected};
 pub use question::Question;
-pub use runs_later::{RUNS_LATER, always_runs_later, may_run_later, runs_later};
+pub use runs_later::{always_runs_later, may_run_later, runs_later};
 pub use token::{Caveats, Grant, Reservation, TokenKey, TokenLedger, attenuate, mint, verify};

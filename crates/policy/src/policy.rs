@@ -1,14 +1,14 @@
 //! All rules together, and how they decide.
 
 use serde_json::{Value, json};
-use tgp_contract::{Access, Effect, Place, RelativePath, Root, Target, canonical};
+use tgp_contract::{Access, Effect, Place, RUNS_LATER, RelativePath, Root, Target, canonical};
 
 use crate::explain::{Explanation, Finding, RuleReport};
 use crate::history::{SessionHistory, Spoken, Ticket};
 use crate::parse::{self, Parsed};
 use crate::protect::{self, Protection, Protections};
 use crate::rule::{Head, Rule, Sequence};
-use crate::runs_later::{RUNS_LATER, always_runs_later, may_run_later};
+use crate::runs_later::{always_runs_later, may_run_later};
 use crate::selector::{Prepared, Test};
 use crate::{Decision, PolicyError, Problem, Question, RuleEffect};
 
@@ -134,8 +134,7 @@ impl Policy {
             sources.iter().map(|source| (source.file.as_str(), source.text.as_str())).collect();
         files.sort_unstable();
         Self {
-            // Texts alone always have a canonical form.
-            fingerprint: canonical::hash(&json!(files)).unwrap_or_default(),
+            fingerprint: canonical::hash_exact(json!(files)),
             protections: Protections::new(settings),
             free_reads: settings.free_reads,
             rules: parsed.rules,
@@ -216,11 +215,14 @@ impl Policy {
             ));
         }
         let default = self.default_decision(question);
-        rules.push(report(&default.rule, default.effect, true, &default.reason, None));
+        rules.push(RuleReport {
+            is_default: true,
+            ..report(&default.rule, default.effect, true, &default.reason, None)
+        });
         if let Some((found, counts)) = self.unnamed_runs_later(question) {
             let why = if counts { RUNS_LATER_REASON } else { FIELDS_RUN_LATER };
-            rules.push(report(RUNS_LATER, found.effect, true, why, None));
-            let gives_way = decision.effect == RuleEffect::Allow || decision.rule.starts_with("default/");
+            rules.push(RuleReport { is_default: true, ..report(RUNS_LATER, found.effect, true, why, None) });
+            let gives_way = decision.effect == RuleEffect::Allow || decision.is_default;
             if counts && gives_way {
                 decision = found;
             }
@@ -278,7 +280,7 @@ impl Policy {
         let mut allowing = self.rules.iter().filter(|rule| rule.head.effect == RuleEffect::Allow);
         match allowing.find(|rule| rule.selector.names_what_runs_later(&call)) {
             Some(rule) => from_head(RuleEffect::Allow, &rule.head, &rule.head.reason),
-            None => Decision::new(RuleEffect::Ask, RUNS_LATER, RUNS_LATER_REASON),
+            None => Decision::by_default(RuleEffect::Ask, RUNS_LATER, RUNS_LATER_REASON),
         }
     }
 
@@ -373,7 +375,7 @@ impl Policy {
     fn default_decision(&self, question: &Question<'_>) -> Decision {
         if self.free_reads && question.only_queries() {
             let reason = "statements that only read are allowed by `db.freeReads`";
-            return Decision::new(RuleEffect::Allow, "default/free-reads", reason);
+            return Decision::by_default(RuleEffect::Allow, "default/free-reads", reason);
         }
         default_by_effect(question)
     }
@@ -400,7 +402,14 @@ fn from_head(effect: RuleEffect, head: &Head, reason: &str) -> Decision {
 
 fn report(rule: &str, effect: RuleEffect, matched: bool, why: &str, source: Option<&Place>) -> RuleReport {
     let finding = if matched { Finding::Matched } else { Finding::Idle };
-    RuleReport { rule: rule.to_owned(), effect, finding, why: why.to_owned(), source: source.cloned() }
+    RuleReport {
+        rule: rule.to_owned(),
+        effect,
+        finding,
+        why: why.to_owned(),
+        source: source.cloned(),
+        is_default: false,
+    }
 }
 
 fn default_by_effect(question: &Question<'_>) -> Decision {
@@ -414,5 +423,5 @@ fn default_by_effect(question: &Question<'_>) -> Decision {
             (RuleEffect::Ask, "default/network", "the network is asked for unless a rule allows it")
         }
     };
-    Decision::new(effect, rule, reason)
+    Decision::by_default(effect, rule, reason)
 }

@@ -26,8 +26,12 @@ impl Question<'_> {
         let of_target = |target: &Target| match target {
             Target::File { access: Access::Read, .. } | Target::Statement { reads: true, .. } => Effect::Read,
             Target::File { .. } | Target::Statement { .. } => Effect::Write,
+            // A tool of the embedding program does what its definition says, which is the effect of the call.
+            Target::HostTool { .. } => self.effect,
             Target::Command { .. } => Effect::Execute,
             Target::Host { .. } | Target::Network => Effect::Network,
+            // An upstream server is another program that may do anything, and a secret is used to reach something.
+            Target::UpstreamTool { .. } | Target::Secret { .. } => Effect::Network,
         };
         self.targets.iter().map(of_target).fold(self.effect, Ord::max)
     }

@@ -10,9 +10,6 @@ use tgp_contract::RelativePath;
 
 use crate::protect::fold;
 
-/// The id of the rule.
-pub const RUNS_LATER: &str = "default/runs-later";
-
 /// A manifest that is larger is not looked into: any change of it counts.
 const MAX_MANIFEST_BYTES: usize = 1 << 20;
 

@@ -267,7 +267,12 @@ impl Selector {
                 Target::Host { host } => tally.note(self.hosts.iter().any(|pattern| pattern.matches(host))),
                 // It can reach any host, so it can reach the one that is forbidden, and others than the one allowed.
                 Target::Network => tally.note(leaning.restricts()),
-                Target::File { .. } | Target::Statement { .. } | Target::Command { .. } => {}
+                Target::File { .. }
+                | Target::Statement { .. }
+                | Target::Command { .. }
+                | Target::UpstreamTool { .. }
+                | Target::Secret { .. }
+                | Target::HostTool { .. } => {}
             }
         }
         tally.close(leaning)

@@ -53,8 +53,7 @@ impl Document {
 
 /// The key under which the vector of `text` is kept.
 pub(crate) fn vector_key(fingerprint: &str, text: &str) -> String {
-    // Two strings always have a canonical form; were it otherwise, an empty key is one that nobody finds again.
-    canonical::hash(&serde_json::json!([fingerprint, text])).unwrap_or_default()
+    canonical::hash_texts(&[fingerprint, text])
 }
 
 fn parameter_names(schema: &Value) -> impl Iterator<Item = &str> {

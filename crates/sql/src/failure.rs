@@ -79,7 +79,7 @@ pub(crate) fn several_statements() -> ToolError {
 
 pub(crate) fn unknown_outcome(why: &str) -> ToolError {
     esql(format!("the connection broke during the commit ({why}); whether it was committed is not known"))
-        .detail("outcome", "unknown")
+        .of_unknown_outcome()
         .help("look whether the changes are there before you run it again")
 }
 

@@ -83,7 +83,7 @@ impl Tdd {
         let request = Request { actor: &actor, tool, targets: std::slice::from_ref(target) };
         match self.judge(request, current) {
             Verdict::Deny { error, .. } => Err(error),
-            Verdict::Allow { .. } | Verdict::Ask { .. } => Ok(()),
+            Verdict::Allow { .. } | Verdict::Ask(_) => Ok(()),
         }
     }
 

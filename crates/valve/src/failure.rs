@@ -77,6 +77,6 @@ impl From<Failure> for ToolError {
         };
         let error = ToolError::new(code, failure.to_string()).help(help);
         // So whoever asked for it can tell that it was not a fault.
-        if matches!(failure, Failure::Stopped) { error.detail("cancelled", true) } else { error }
+        if matches!(failure, Failure::Stopped) { error.of_cancellation() } else { error }
     }
 }

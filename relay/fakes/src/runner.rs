@@ -138,7 +138,7 @@ impl AgentRunner for FakeRunner {
         tokio::select! {
             done = self.run(task) => done,
             () = &mut cancelled => Err(ToolError::new(Code::Runtime, "the work was cancelled")
-                .detail("cancelled", true)
+                .of_cancellation()
                 .help("give the task again")),
         }
     }

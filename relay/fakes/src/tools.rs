@@ -7,9 +7,9 @@ use async_trait::async_trait;
 use serde_json::{Map, Value, json};
 use similar::TextDiff;
 use tgp_contract::{
-    CallContext, CallRecord, Cancellation, Change, Code, Effect, ExecutionPath, FileEffect, FileSystem,
-    FsError, GateVerdict, RelativePath, Root, Stage, ToolCall, ToolCaller, ToolDefinition, ToolError,
-    ToolName, ToolResult, canonical,
+    CallContext, CallRecord, Cancellation, Change, Code, Effect, Execution, ExecutionPath, FileEffect,
+    FileSystem, FsError, GateDecision, GateVerdict, RelativePath, Root, Stage, ToolCall, ToolCaller,
+    ToolDefinition, ToolError, ToolName, ToolResult, canonical,
 };
 
 use crate::commands;
@@ -176,10 +176,10 @@ impl ToolCaller for FakeTools {
             .as_ref()
             .map_err(Clone::clone)
             .and_then(|definition| self.perform(definition, &call.arguments, context.dry_run));
-        let verdict = |word: &str| GateVerdict {
+        let verdict = |decision: GateDecision| GateVerdict {
             stage: Stage::Approval,
             gate: "fake".to_owned(),
-            verdict: word.to_owned(),
+            verdict: decision,
             rule: "none".to_owned(),
         };
         let (result, files, exit_code) = match outcome {
@@ -189,20 +189,15 @@ impl ToolCaller for FakeTools {
         // What was not even looked at by a gate has no verdict.
         let is_invalid = result.error().is_some_and(|error| error.code == Code::Validation);
         let is_known = definition.is_ok() && !is_invalid;
+        let ended = CallRecord::ended(call, context, result);
         CallRecord {
             serial: self.serial.fetch_add(1, Ordering::SeqCst),
             tool: definition.as_ref().ok().map(|definition| definition.name.to_string()),
             effect: definition.as_ref().ok().map(|definition| definition.effect),
-            call,
-            context,
-            targets: Vec::new(),
-            verdicts: if is_known { vec![verdict("allow")] } else { Vec::new() },
+            verdicts: if is_known { vec![verdict(GateDecision::Allow)] } else { Vec::new() },
             files,
-            rows_changed: None,
             exit_code,
-            result,
-            started_ms: 0,
-            duration_us: 0,
+            ..if is_known { ended } else { CallRecord { execution: Execution::NotStarted, ..ended } }
         }
     }
 }

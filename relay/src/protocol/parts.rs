@@ -7,8 +7,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tgp_contract::{
     Appended, CallContext, CallRecord, Cancellation, Change, ChatOptions, Chronicle, ChronicleEvent, Code,
-    EventStream, Graph, GraphAnswer, GraphQuestion, Ingested, ModelInfo, ModelProvider, RelativePath,
-    StreamEvent, ToolCall, ToolCaller, ToolDefinition, ToolError, ToolResult,
+    EventStream, Execution, Graph, GraphAnswer, GraphQuestion, Ingested, ModelInfo, ModelProvider,
+    RelativePath, StreamEvent, ToolCall, ToolCaller, ToolDefinition, ToolError, ToolResult,
 };
 use tokio::sync::mpsc;
 
@@ -127,7 +127,7 @@ impl ToolCaller for ExternalTools {
         let called = tokio::select! {
             called = asked => called,
             () = &mut cancelled => Err(ToolError::new(Code::Runtime, "the call was cancelled")
-                .detail("cancelled", true)
+                .of_cancellation()
                 .help("nobody knows whether the program has made it")),
         };
         let called = called.unwrap_or_else(|error| Called {
@@ -138,20 +138,16 @@ impl ToolCaller for ExternalTools {
         let definition = self.definitions.iter().find(|definition| {
             definition.name.as_str() == call.tool || definition.aliases.contains(&call.tool)
         });
+        let cancelled = called.result.error().is_some_and(ToolError::is_of_cancellation);
+        let record = CallRecord::ended(call, context, called.result);
         CallRecord {
-            serial: 0,
             tool: definition.map(|definition| definition.name.to_string()),
             effect: definition.map(|definition| definition.effect),
-            call,
-            context,
-            targets: Vec::new(),
-            verdicts: Vec::new(),
             files: called.files,
-            rows_changed: None,
             exit_code: called.exit_code,
-            result: called.result,
-            started_ms: 0,
-            duration_us: 0,
+            execution: if cancelled { Execution::Unknown } else { record.execution },
+            cancelled,
+            ..record
         }
     }
 }

@@ -149,9 +149,7 @@ impl Delegator {
                     step.error = Some(error.clone());
                     let outcome = match error.code {
                         Code::Halt | Code::Integrity => PlanOutcome::Halted,
-                        _ if error.details.get("cancelled") == Some(&Value::Bool(true)) => {
-                            PlanOutcome::Cancelled
-                        }
+                        _ if error.is_of_cancellation() => PlanOutcome::Cancelled,
                         _ => PlanOutcome::Failed,
                     };
                     return Ok(report.ended(outcome, Some(error)));
@@ -268,6 +266,6 @@ fn bound(mut arguments: Value, expected: Option<&str>) -> Value {
 
 fn was_cancelled() -> ToolError {
     ToolError::new(Code::Runtime, "the plan was cancelled before its next step")
-        .detail("cancelled", true)
+        .of_cancellation()
         .help("the steps that are done stay done; plan the rest anew")
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use tgp_contract::{
-    Access, Actor, Change, Code, Effect, Gate, GateRequest, RelativePath, Root, Severity, Stage, Target,
-    ToolError, Verdict, Visibility,
+    Access, Actor, ApprovalOrigin, ApprovalReason, Change, Code, Effect, Gate, GateRequest, RelativePath,
+    Root, Severity, Stage, Target, ToolError, Verdict, Visibility,
 };
 
 use super::claims::{Claim, Scope};
@@ -205,10 +205,10 @@ fn objection(actor: &Actor) -> Option<Verdict> {
     const RULE: &str = "guardian/reconcile";
     match actor {
         Actor::Person(_) => None,
-        Actor::Agent(_) => Some(Verdict::Ask {
-            rule: RULE.to_owned(),
+        Actor::Agent(_) => Some(Verdict::Ask(ApprovalReason {
+            origin: ApprovalOrigin::Rule(RULE.to_owned()),
             reason: "it accepts what is broken as it is, and may end a halt".to_owned(),
-        }),
+        })),
         Actor::Tool(path) => {
             let message = format!("the forged tool `{path}` cannot accept what is broken");
             let error = ToolError::new(Code::Permission, message)

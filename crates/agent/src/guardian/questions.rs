@@ -39,7 +39,7 @@ impl Asked {
         if let Some(place) = &place {
             message = format!("{place}: {message}");
         }
-        let error = ToolError { message, ..error }.detail("invariant", self.label.as_str());
+        let error = error.with_message(message).detail("invariant", self.label.as_str());
         match place {
             Some(place) => error.place(&place),
             None => error,

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use serde_json::json;
 use tgp_agent::{Ending, Fate, Line, LineKind, ResumeOptions};
-use tgp_contract::{Code, StopReason, StreamEvent, ToolError};
+use tgp_contract::{CallVerdict, Code, StopReason, StreamEvent, ToolError};
 
 use crate::support::*;
 
@@ -140,7 +140,7 @@ async fn a_process_that_dies_in_a_call_leaves_at_most_one_effect() {
             let of_call = |line: &&Line| matches!(&line.kind, LineKind::Result { id, .. } if id == call);
             let found: Vec<&Line> = lines.iter().filter(of_call).collect();
             assert!(
-                matches!(&found[..], [Line { kind: LineKind::Result { verdict, .. }, .. }] if verdict == "recovered")
+                matches!(&found[..], [Line { kind: LineKind::Result { verdict, .. }, .. }] if *verdict == CallVerdict::Recovered)
             );
             assert_same(&lines).await;
         }

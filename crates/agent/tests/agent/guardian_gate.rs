@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering;
 use serde_json::{Value, json};
 use tgp_agent::{Assertion, EXEMPT_TOOLS, GuardianGate, Vigilance};
 use tgp_contract::{
-    Access, Actor, CallContext, Change, Code, Effect, ExecutionPath, Gate, GateRequest, Root, Stage, Target,
-    ToolCall, ToolDefinition, ToolError, ToolName, Verdict,
+    Access, Actor, ApprovalOrigin, ApprovalReason, CallContext, Change, Code, Effect, ExecutionPath, Gate,
+    GateRequest, Root, Stage, Target, ToolCall, ToolDefinition, ToolError, ToolName, Verdict,
 };
 
 use crate::guardian_world::{World, context, path};
@@ -83,7 +83,7 @@ async fn judge(world: &World, asked: &Asked<'_>) -> Result<String, ToolError> {
     });
     match verdict.await {
         Verdict::Allow { rule } => Ok(rule),
-        Verdict::Ask { .. } => panic!("the Guardian asks nobody"),
+        Verdict::Ask(_) => panic!("the Guardian asks nobody"),
         Verdict::Deny { error, .. } => Err(error),
     }
 }
@@ -137,11 +137,11 @@ async fn no_allow_rule_lets_an_agent_end_its_own_halt() {
         })
         .await
     };
-    // A rule that does not begin with `default` is not overridden by one that allows.
-    let Verdict::Ask { rule, reason } = verdict(Actor::Agent("a".to_owned())).await else {
+    // It is no default, so a rule that allows does not override it.
+    let Verdict::Ask(ApprovalReason { origin, reason }) = verdict(Actor::Agent("a".to_owned())).await else {
         panic!("not asked")
     };
-    assert_eq!(rule, "guardian/reconcile");
+    assert_eq!(origin, ApprovalOrigin::Rule("guardian/reconcile".to_owned()));
     assert!(reason.contains("end a halt"), "{reason}");
     // What a forged tool calls counts as agreed to, so nobody would be asked.
     let Verdict::Deny { error, .. } = verdict(Actor::Tool(path("tools/x.ts"))).await else {

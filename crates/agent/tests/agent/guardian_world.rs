@@ -386,20 +386,6 @@ impl ToolCaller for CountingTools {
     async fn call(&self, call: ToolCall, context: CallContext, _cancelled: Cancellation<'_>) -> CallRecord {
         self.made.lock().unwrap().push(call.clone());
         let result = ToolResult::from(self.perform(&call));
-        CallRecord {
-            serial: 0,
-            tool: Some(call.tool.clone()),
-            call,
-            effect: None,
-            context,
-            targets: Vec::new(),
-            verdicts: Vec::new(),
-            files: Vec::new(),
-            rows_changed: None,
-            exit_code: None,
-            result,
-            started_ms: 0,
-            duration_us: 0,
-        }
+        CallRecord { tool: Some(call.tool.clone()), ..CallRecord::ended(call, context, result) }
     }
 }

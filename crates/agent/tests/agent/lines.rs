@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use tgp_agent::{Line, LineKind, StopSignal, replay, resume, run};
-use tgp_contract::{Code, StreamEvent, TddState, ToolResult};
+use tgp_contract::{CallVerdict, Code, Execution, StreamEvent, TddState, ToolResult};
 use tokio::sync::mpsc;
 
 use crate::support::*;
@@ -44,7 +44,9 @@ proptest! {
         let result = LineKind::Result {
             id: text,
             result: ToolResult::Done(value),
-            verdict: "allowed".to_owned(),
+            verdict: CallVerdict::Allowed,
+            execution: Some(Execution::Done),
+            recorded: None,
             duration_us: 1,
             files: Vec::new(),
             files_omitted: sequence,

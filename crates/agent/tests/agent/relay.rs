@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use tgp_agent::{AgentEvent, AgentOptions, Ending, LineKind, Safety, StopSignal, run};
-use tgp_contract::{Actor, CapabilityToken, Code, StreamEvent, TddState};
+use tgp_contract::{Actor, CallVerdict, CapabilityToken, Code, StreamEvent, TddState};
 use tokio::sync::mpsc;
 
 use crate::support::*;
@@ -105,7 +105,7 @@ async fn malformed_arguments_never_execute() {
         .iter()
         .filter_map(|event| match event {
             AgentEvent::ToolResult { result, verdict, .. } => {
-                assert_eq!(verdict, "invalid");
+                assert_eq!(*verdict, CallVerdict::Invalid);
                 result.error().map(|error| error.code)
             }
             _ => None,

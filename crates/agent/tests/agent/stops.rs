@@ -22,7 +22,7 @@ fn script() -> Vec<Vec<StreamEvent>> {
 fn results(world: &World) -> Vec<(String, String)> {
     let lines = world.lines();
     let result = |kind: &LineKind| match kind {
-        LineKind::Result { id, verdict, .. } => Some((id.clone(), verdict.clone())),
+        LineKind::Result { id, verdict, .. } => Some((id.clone(), verdict.to_string())),
         _ => None,
     };
     lines.iter().filter_map(|line| result(&line.kind)).collect()
@@ -56,11 +56,9 @@ async fn at_once_cancels_the_call_and_says_so() {
     let (summary, events) = world.run(options()).await;
     assert_eq!(summary.unwrap().ending, Ending::Interrupted);
     assert_eq!(results(&world)[1], ("r1.2".to_owned(), "cancelled".to_owned()));
-    assert!(
-        events
-            .iter()
-            .any(|event| matches!(event, AgentEvent::ToolResult { verdict, .. } if verdict == "cancelled"))
-    );
+    assert!(events.iter().any(
+        |event| matches!(event, AgentEvent::ToolResult { verdict, .. } if *verdict == tgp_contract::CallVerdict::Cancelled)
+    ));
     assert_same(&world.lines()).await;
     let summary = world.resume(resumption()).await.0.unwrap();
     assert_eq!(summary.ending, Ending::Done);

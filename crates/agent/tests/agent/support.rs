@@ -11,7 +11,7 @@ use tgp_agent::{
     ResumeOptions, Safety, Standing, StopHandle, StopSignal, StopWish, Summary, replay, resume, run,
 };
 use tgp_contract::{
-    Block, CallContext, CallRecord, Cancellation, ChatOptions, Code, Consent, Effect, EventStream,
+    Block, CallContext, CallRecord, Cancellation, ChatOptions, Code, Consent, Effect, EventStream, Execution,
     ExecutionPath, FileEffect, GateVerdict, Message, ModelInfo, ModelProvider, RelativePath, Role, Root,
     Stage, StreamEvent, TddMode, TddState, ToolCall, ToolCaller, ToolDefinition, ToolError, ToolName,
     ToolResult, Usage,
@@ -343,7 +343,7 @@ impl ToolCaller for World {
         let unapplied = call.arguments.get("unapplied").is_some();
         // The stand-in for the router's first stages: unknown tools, arguments that are no object, a gate.
         let (result, files) = if is_taken_back {
-            (Err(ToolError::new(Code::Runtime, "it was cancelled").detail("cancelled", true)), Vec::new())
+            (Err(ToolError::new(Code::Runtime, "it was cancelled").of_cancellation()), Vec::new())
         } else if known.is_some() && !call.arguments.is_object() {
             (Err(ToolError::new(Code::Validation, "the arguments are no object")), Vec::new())
         } else if denied || refused {
@@ -360,7 +360,7 @@ impl ToolCaller for World {
         let verdict = |stage: Stage, gate: &str, verdict: &str| GateVerdict {
             stage,
             gate: gate.to_owned(),
-            verdict: verdict.to_owned(),
+            verdict: serde_json::from_value(json!(verdict)).unwrap(),
             rule: "default".to_owned(),
         };
         let verdicts = [
@@ -380,20 +380,19 @@ impl ToolCaller for World {
         if call.tool == "change" {
             self.die_at(&call.id, Death::AfterTheRecord).await;
         }
+        // An order that a gate let pass runs; what it wants to change may be denied afterwards.
+        let started = is_valid && !denied && !refused && !is_taken_back;
+        let record = CallRecord::ended(call, context, ToolResult::from(result));
+        let execution = if started { record.execution } else { Execution::NotStarted };
         CallRecord {
-            serial: 0,
             tool: known.as_ref().map(|tool| tool.name.to_string()),
             effect: known.as_ref().map(|tool| tool.effect),
-            call,
-            context,
-            targets: Vec::new(),
             verdicts,
             files,
-            rows_changed: None,
-            exit_code: None,
-            result: ToolResult::from(result),
-            started_ms: 0,
+            execution,
+            cancelled: is_taken_back,
             duration_us: 1500,
+            ..record
         }
     }
 }

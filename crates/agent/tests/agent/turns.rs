@@ -114,7 +114,7 @@ async fn a_call_that_was_denied_or_refused_is_not_executed() {
     assert_eq!(first[0], "not executed: a gate denied this call");
     assert_eq!(first[1], "not executed: this call was refused before it began");
     // It ran, so it would be wrong to say that it did not.
-    assert!(first[2].starts_with("not applied: this call ran"), "{}", first[2]);
+    assert!(first[2].starts_with("rolled back: this call ran"), "{}", first[2]);
     assert_eq!(world.effects(), ["r1.3"]);
     assert_eq!(first[3], "not executed: this call is not valid");
     assert!(first[4].starts_with(r#"{"ok":false,"#), "{}", first[4]);

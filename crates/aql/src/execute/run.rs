@@ -334,7 +334,7 @@ pub(super) fn finished(error: ToolError, path: &str, step: &Step) -> ToolError {
 
 pub(super) fn was_cancelled() -> ToolError {
     ToolError::new(Code::Runtime, "the run was cancelled before it ended")
-        .detail("cancelled", true)
+        .of_cancellation()
         .help("go on with it by `--resume`; steps that are done are not repeated")
 }
 

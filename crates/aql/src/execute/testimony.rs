@@ -79,7 +79,7 @@ impl Stand {
             State::Unkept(error) => return Err(error.clone()),
             State::Closed => {
                 let error = ToolError::new(Code::Runtime, "the attempt was given up before it took effect");
-                return Err(error.detail("cancelled", true));
+                return Err(error.of_cancellation());
             }
             State::Waiting(journal) => match journal.append(&self.line) {
                 Ok(()) => (State::Given, Ok(())),

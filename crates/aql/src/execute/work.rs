@@ -6,8 +6,8 @@ use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
 use serde_json::{Value, json};
 use tgp_contract::{
-    Actor, AgentTask, Allowance, CallContext, CapabilityToken, Code, Effect, Spent, ToolCall, ToolError,
-    ToolResult, Usage,
+    Actor, AgentTask, Allowance, CallContext, CapabilityToken, Code, Effect, Execution, Spent, ToolCall,
+    ToolError, ToolResult, Usage,
 };
 
 use super::block::Level;
@@ -140,7 +140,7 @@ impl<'p> Run<'p> {
         self.count_files(record.files);
         let result = match record.result {
             ToolResult::Done(data) => value_of(data, part, &name, step),
-            ToolResult::Failed(error) => Err(Miss::of(error, stop)),
+            ToolResult::Failed(error) => Err(Miss::of(error, record.execution, record.cancelled, stop)),
         };
         if matches!(result, Err(Miss { kind: MissKind::Unknown, .. })) {
             // Whoever goes on must ask the records, also where no witness was called. That the line cannot be kept is
@@ -214,7 +214,7 @@ async fn awaited<T>(work: impl Future<Output = T>, stop: &Stop<'_>) -> Result<T,
             let seconds = PATIENCE.as_secs();
             let message = format!("the call was cancelled, and had not ended {seconds} seconds later: what it has done is not known");
             let error = ToolError::new(Code::Runtime, message)
-                .detail("outcome", "unknown")
+                .of_unknown_outcome()
                 .help("look at what it would have changed before it is made again");
             Err(Miss { error, kind: MissKind::Unknown })
         }
@@ -222,12 +222,10 @@ async fn awaited<T>(work: impl Future<Output = T>, stop: &Stop<'_>) -> Result<T,
 }
 
 impl Miss {
-    /// A call may say of itself that it was cancelled, so that counts only when it was.
-    fn of(error: ToolError, stop: &Stop<'_>) -> Self {
-        let says = |name: &str, value: Value| error.details.get(name) == Some(&value);
-        let kind = if says("outcome", Value::from("unknown")) {
+    fn of(error: ToolError, execution: Execution, cancelled: bool, stop: &Stop<'_>) -> Self {
+        let kind = if execution == Execution::Unknown {
             MissKind::Unknown
-        } else if stop.peek().is_some() && says("cancelled", Value::Bool(true)) {
+        } else if stop.peek().is_some() && (cancelled || error.is_of_cancellation()) {
             return Self { error: was_cancelled(), kind: MissKind::Cancelled };
         } else {
             MissKind::Failed

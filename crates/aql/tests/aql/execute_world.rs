@@ -12,8 +12,8 @@ use tgp_aql::{
 };
 use tgp_contract::{
     Actor, AgentRunner, AgentTask, AgentWork, CallContext, CallRecord, Cancellation, CapabilityToken, Code,
-    Consent, Effect, ExecutionPath, ToolCall, ToolCaller, ToolDefinition, ToolError, ToolName, ToolResult,
-    Witness,
+    Consent, Effect, Execution, ExecutionPath, ToolCall, ToolCaller, ToolDefinition, ToolError, ToolName,
+    ToolResult, Witness,
 };
 use tokio::sync::mpsc;
 
@@ -169,7 +169,7 @@ pub fn said(answer: &str) -> AgentWork {
 }
 
 pub fn cancelled() -> ToolError {
-    ToolError::new(Code::Runtime, "taken back").detail("cancelled", true)
+    ToolError::new(Code::Runtime, "taken back").of_cancellation()
 }
 
 #[async_trait]
@@ -230,21 +230,9 @@ impl ToolCaller for Fake {
             Ok(()) if effect == Takes::AtTheEnd && !reads && result.is_ok() => take_effect().and(result),
             at_once => at_once.and(result),
         };
-        CallRecord {
-            serial: 0,
-            tool: None,
-            effect: None,
-            call,
-            context,
-            targets: Vec::new(),
-            verdicts: Vec::new(),
-            files: Vec::new(),
-            rows_changed: None,
-            exit_code: None,
-            result: ToolResult::from(result),
-            started_ms: 0,
-            duration_us: 0,
-        }
+        let unknown = result.as_ref().is_err_and(ToolError::is_of_unknown_outcome);
+        let record = CallRecord::ended(call, context, ToolResult::from(result));
+        if unknown { CallRecord { execution: Execution::Unknown, ..record } } else { record }
     }
 }
 

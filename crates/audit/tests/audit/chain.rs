@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 use tgp_audit::{AuditReader, Filter, Format, VERDICTS};
-use tgp_contract::{Actor, Code, Effect, Recorder, RelativePath, Stage, Target, canonical};
+use tgp_contract::{
+    Actor, CallRecord, Code, Effect, Execution, Recorder, RelativePath, Stage, Target, canonical,
+};
 
 use crate::support::{Place, bodies, failed, record, runtime, verdict, with_arguments};
 
@@ -19,10 +21,10 @@ fn an_entry_joins_request_verdicts_and_outcome() {
     let head = place.head();
     assert_eq!(head.sequence, 1);
     let expected = json!({
-        "version": 1, "chain": head.chain, "sequence": 1, "previous": "0".repeat(64), "kind": "call",
+        "version": 2, "chain": head.chain, "sequence": 1, "previous": "0".repeat(64), "kind": "call",
         "time": 1_800_000_000_000_u64, "session": "session-1", "callId": "call-7", "tool": "fs_write",
         "alias": "fs.write", "effect": "write", "actor": {"kind": "agent", "id": "agent-1"},
-        "consent": "ask", "depth": 0, "dryRun": false, "verdict": "approved",
+        "consent": "ask", "depth": 0, "dryRun": false, "verdict": "approved", "execution": "done",
         "arguments": {"path": "src/a.ts", "content": "export const a = 1;"},
         "targets": [{"kind": "command", "command": "ls"}],
         "verdicts": [
@@ -252,7 +254,7 @@ fn a_sessions_history_is_told_in_order() {
     let mut other = record("other");
     other.context.session = "session-2".to_owned();
     let unknown = failed(
-        tgp_contract::CallRecord { tool: None, effect: None, verdicts: Vec::new(), ..record("unknown") },
+        CallRecord { tool: None, effect: None, verdicts: Vec::new(), ..record("unknown") },
         Code::NotFound,
         "there is no tool",
     );
@@ -333,4 +335,18 @@ fn a_past_call_says_what_its_entry_does_not_hold() {
         })
         .unwrap();
     assert_eq!(whole, [true, false, false, false]);
+}
+
+/// How far each call went is a field of its own, whatever the gates decided; and whoever counts calls counts by it.
+#[test]
+fn an_entry_says_how_far_the_execution_went() {
+    let all = [Execution::NotStarted, Execution::RolledBack, Execution::Done, Execution::Unknown];
+    let with = |execution: Execution| CallRecord { execution, ..record(execution.as_str()) };
+    let place = Place::with(all.into_iter().map(with).collect());
+    let export = place.export(&Filter::default(), Format::Jsonl).unwrap();
+    let found: Vec<Value> = bodies(&export).iter().map(|body| body["execution"].clone()).collect();
+    assert_eq!(found, ["not_started", "rolled_back", "done", "unknown"]);
+    let ran: Vec<bool> =
+        place.reader().history("session-1", 10).unwrap().iter().map(|call| call.ran).collect();
+    assert_eq!(ran, [false, true, true, true]);
 }

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tgp_audit::{Anchor, Audit, AuditOptions, AuditReader, FileAnchor, Filter, Format, Head, Report};
 use tgp_contract::{
-    Actor, CallContext, CallRecord, Code, Consent, Effect, FileEffect, GateVerdict, Recorder, RelativePath,
-    Root, Stage, Target, ToolCall, ToolError, ToolResult,
+    Actor, CallContext, CallRecord, Code, Consent, Effect, Execution, FileEffect, GateVerdict, Recorder,
+    RelativePath, Root, Stage, Target, ToolCall, ToolError, ToolResult,
 };
 
 pub struct Place {
@@ -133,6 +133,8 @@ pub fn record(id: &str) -> CallRecord {
         }],
         rows_changed: None,
         exit_code: None,
+        execution: Execution::Done,
+        cancelled: false,
         result: ToolResult::Done(json!({"bytes": 19})),
         started_ms: 1_800_000_000_000,
         duration_us: 1234,
@@ -140,7 +142,12 @@ pub fn record(id: &str) -> CallRecord {
 }
 
 pub fn verdict(stage: Stage, gate: &str, verdict: &str, rule: &str) -> GateVerdict {
-    GateVerdict { stage, gate: gate.to_owned(), verdict: verdict.to_owned(), rule: rule.to_owned() }
+    GateVerdict {
+        stage,
+        gate: gate.to_owned(),
+        verdict: serde_json::from_value(verdict.into()).unwrap(),
+        rule: rule.to_owned(),
+    }
 }
 
 pub fn failed(record: CallRecord, code: Code, message: &str) -> CallRecord {

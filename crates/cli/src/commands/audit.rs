@@ -5,7 +5,7 @@ use std::io::{BufWriter, Write};
 use clap::{Args, Subcommand, ValueEnum};
 use console::Style;
 use serde_json::{Value, json};
-use tgp::contract::{Code, ToolError};
+use tgp::contract::{Code, Execution, ToolError};
 use tgp::{Entry, Filter, Format};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
@@ -204,6 +204,9 @@ fn line(entry: &Entry, printer: &Printer) -> String {
         Some(code) => format!(" {}", visible(code)),
         None => String::new(),
     };
+    // The verdict and the code tell the rest.
+    let unknown = body.get("execution").and_then(Value::as_str) == Some(Execution::Unknown.as_str());
+    let ended = if unknown { format!("{ended}, outcome unknown") } else { ended };
     let actor = body.get("actor").map(|actor| text_of(actor, "id")).unwrap_or_default();
     format!(
         "{} {} {} {} by {actor}{ended} ({}.{:03} ms)",

@@ -34,6 +34,10 @@ pub async fn run(arguments: ReplayArgs, global: &Global, printer: &Printer) -> R
     if printer.json() {
         let document = match &played {
             Replayed::Same { lines } => json!({ "session": id, "same": true, "lines": lines, "seal": seal }),
+            Replayed::SameWithOlderPrompt { lines, recorded, current } => json!({
+                "session": id, "same": true, "lines": lines, "seal": seal,
+                "promptVersion": { "recorded": recorded, "current": current },
+            }),
             Replayed::Differs { line, expected, actual } => json!({
                 "session": id, "same": false, "line": line, "recorded": expected, "played": actual, "seal": seal,
             }),
@@ -42,7 +46,7 @@ pub async fn run(arguments: ReplayArgs, global: &Global, printer: &Printer) -> R
     } else {
         print(&id, &played, &sealed, printer);
     }
-    let holds = matches!(played, Replayed::Same { .. }) && sealed != Sealed::Broken;
+    let holds = !matches!(played, Replayed::Differs { .. }) && sealed != Sealed::Broken;
     if holds { Ok(()) } else { Err(Failure::Silent(Code::Integrity)) }
 }
 
@@ -51,6 +55,14 @@ fn print(id: &str, played: &Replayed, sealed: &Sealed, printer: &Printer) {
         Replayed::Same { lines } => {
             let lines = count(usize::try_from(*lines).unwrap_or(usize::MAX), "line");
             printer.line(&format!("session {id}: the same, byte for byte ({lines})"));
+        }
+        Replayed::SameWithOlderPrompt { lines, recorded, current } => {
+            let lines = count(usize::try_from(*lines).unwrap_or(usize::MAX), "line");
+            printer.line(&format!("session {id}: the same apart from its requests ({lines})"));
+            printer.note(&format!(
+                "it was recorded with prompt version {recorded}, and this version of tgp has prompt version {current}: the \
+                 hashes of the requests were not compared"
+            ));
         }
         Replayed::Differs { line, expected, actual } => {
             printer.line(&format!("session {id}: differs at line {line}"));

@@ -215,7 +215,6 @@ fn print_line(line: &Line, printer: &Printer) {
             let text = visible(&text);
             let shown: String = text.chars().take(SHOWN_CHARACTERS).collect();
             let more = if shown.len() < text.len() { "…" } else { "" };
-            let verdict = visible(verdict);
             printer.line(&printer.paint_out(&dim, &format!("{id} {verdict}: {}{more}", hang(&shown, 2))));
         }
         LineKind::Resumed { .. } => printer.line(&printer.paint_out(&dim, "-- gone on with")),

@@ -89,7 +89,7 @@ pub async fn run(
         outcome
     };
     interrupts.during(handle, work).await.map_err(|error| {
-        let stopped = error.details.get("cancelled") == Some(&Value::Bool(true));
+        let stopped = error.is_of_cancellation();
         if stopped { Failure::Interrupted } else { at_its_line(error, global) }
     })
 }

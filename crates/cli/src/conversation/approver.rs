@@ -65,7 +65,7 @@ struct Nobody(&'static str);
 impl Approver for Nobody {
     async fn ask(&self, request: ApprovalRequest<'_>) -> ApprovalAnswer {
         // What runs later is not covered by it.
-        let hint = if request.runs_later { "" } else { "; pass --yes to agree to everything" };
+        let hint = if request.runs_later() { "" } else { "; pass --yes to agree to everything" };
         ApprovalAnswer::Refused { reason: format!("{}{hint}", self.0) }
     }
 }

@@ -1,7 +1,7 @@
 //! A question as its asker sees it, kept until it is answered.
 
 use serde_json::Value;
-use tgp::contract::{Actor, ApprovalRequest, Effect, Target};
+use tgp::contract::{Actor, ApprovalReason, ApprovalRequest, Effect, Target};
 
 /// What is asked for, and everything that decides its effect.
 #[derive(Clone, Debug, PartialEq)]
@@ -12,8 +12,10 @@ pub struct Asked {
     pub effect: Effect,
     pub arguments: Value,
     pub targets: Vec<Target>,
-    pub reasons: Vec<String>,
+    pub reasons: Vec<ApprovalReason>,
     pub preview: Option<Value>,
+    /// Why there is no preview, where one was expected.
+    pub no_preview: Option<String>,
     /// Who uses what is about to change.
     pub reach: Option<Value>,
 }
@@ -33,6 +35,7 @@ impl Asked {
             targets: request.targets.to_vec(),
             reasons: request.reasons.clone(),
             preview: request.preview.clone(),
+            no_preview: request.no_preview.clone(),
             reach: request.reach.clone(),
         }
     }

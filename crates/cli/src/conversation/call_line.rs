@@ -2,7 +2,7 @@
 
 use console::{Style, measure_text_width};
 use serde_json::Value;
-use tgp::contract::{Code, ToolError, ToolResult};
+use tgp::contract::{CallVerdict, Code, ToolError, ToolResult};
 
 use super::Manner;
 use super::interview::is_answer;
@@ -10,8 +10,6 @@ use super::key::{LEAST_COLUMNS, key_arguments};
 use super::test_line::TestRun;
 use crate::text::{count, short_line, single_line, wrap};
 
-/// Columns of a verdict; ours are single words.
-const MAX_VERDICT: usize = 40;
 /// Columns of the tool's name; those of our own tools are shorter.
 const MAX_NAME: usize = 64;
 /// Columns of a message; `-v` shows all of it.
@@ -23,13 +21,16 @@ pub const INDENT: &str = "      ";
 /// Rows of a place, a message or a next step below a call.
 const MAX_NOTE_ROWS: usize = 8;
 
+/// Columns of the word that says how a process ended.
+const MAX_ENDING: usize = 40;
+
 /// A call that has ended.
 #[derive(Clone, Copy, Debug)]
 pub struct Ended<'a> {
     pub tool: &'a str,
     pub arguments: Option<&'a Value>,
     pub result: &'a ToolResult,
-    pub verdict: &'a str,
+    pub verdict: CallVerdict,
     pub duration_ms: f64,
 }
 
@@ -41,11 +42,13 @@ impl Ended<'_> {
             false => (manner.charset.bad(), Style::new().red()),
         };
         let verdict = match self.verdict {
-            "denied" | "refused" | "invalid" | "cancelled" => Style::new().yellow(),
-            _ => Style::new().dim(),
+            CallVerdict::Denied | CallVerdict::Refused | CallVerdict::Invalid | CallVerdict::Cancelled => {
+                Style::new().yellow()
+            }
+            CallVerdict::Allowed | CallVerdict::Approved | CallVerdict::Recovered => Style::new().dim(),
         };
         let duration = duration(self.duration_ms);
-        let (short, message) = self.said(manner);
+        let (short, message) = self.said();
         let head = format!("  {mark} {}", short_line(self.tool, MAX_NAME, manner.charset.dots()));
         let tail = measure_text_width(&short) + duration.len() + 4;
         let room = manner.columns.saturating_sub(measure_text_width(&head) + 1 + tail);
@@ -94,8 +97,8 @@ impl Ended<'_> {
     }
 
     /// The verdict with what came of it, and the message of a failure.
-    fn said(&self, manner: Manner) -> (String, Option<String>) {
-        let verdict = short_line(self.verdict, MAX_VERDICT, manner.charset.dots());
+    fn said(&self) -> (String, Option<String>) {
+        let verdict = self.verdict.to_string();
         if let Some(tests) = self.tests() {
             let why = tests.why().map(|why| first_sentence(&why));
             return (format!("{verdict}, {}", tests.words()), why);
@@ -110,7 +113,8 @@ impl Ended<'_> {
                 },
             };
         };
-        let ran = matches!(self.verdict, "allowed" | "approved" | "recovered");
+        let ran =
+            matches!(self.verdict, CallVerdict::Allowed | CallVerdict::Approved | CallVerdict::Recovered);
         let failed = if ran { ", failed" } else { "" };
         (format!("{verdict}{failed} {}", error.code), Some(first_sentence(&message(error))))
     }
@@ -189,7 +193,7 @@ fn first_sentence(text: &str) -> String {
 /// What a call came to that is worth a word on its line.
 fn outcome(data: &Value) -> Option<String> {
     if let Some(ended) = ended_early(data) {
-        return Some(format!("ended by {}", short_line(&ended.replace('_', " "), MAX_VERDICT, "...")));
+        return Some(format!("ended by {}", short_line(&ended.replace('_', " "), MAX_ENDING, "...")));
     }
     if let Some(code) = data.get("exitCode").and_then(Value::as_i64).filter(|code| *code != 0) {
         return Some(format!("exit code {code}"));

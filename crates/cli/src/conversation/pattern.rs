@@ -3,18 +3,11 @@
 use std::fmt;
 
 use serde_json::{Map, Value};
-use tgp::contract::{Access, Effect, RelativePath, Root, Target};
+use tgp::contract::{Access, ApprovalOrigin, ApprovalReason, Effect, RelativePath, Root, Target};
 
 use super::{Asked, Offer};
 use crate::text::{is_unseen, single_line};
 
-/// Why a call is asked for when nobody has made a rule for it. Any other reason is that of a person's rule, and whoever
-/// made a rule that asks wants to be asked each time.
-const DEFAULT_REASONS: [&str; 3] = [
-    "writes are asked for unless a rule allows them",
-    "running something is asked for unless a rule allows it",
-    "the network is asked for unless a rule allows it",
-];
 /// An argument that changes how long a command may take, and nothing of what it does.
 const PATIENCE_ARGUMENTS: [&str; 1] = ["timeout_ms"];
 /// Schemes that a request can have, with the port that each means where an address names none.
@@ -77,9 +70,10 @@ impl Pattern {
     }
 }
 
-/// True when no rule that somebody made is among the reasons.
+/// True when only built-in defaults ask, and what would happen could be shown.
 pub fn is_by_default(asked: &Asked) -> bool {
-    !asked.reasons.is_empty() && asked.reasons.iter().all(|reason| DEFAULT_REASONS.contains(&reason.as_str()))
+    let is_default = |reason: &ApprovalReason| matches!(reason.origin, ApprovalOrigin::Default(_));
+    asked.no_preview.is_none() && !asked.reasons.is_empty() && asked.reasons.iter().all(is_default)
 }
 
 fn scope(asked: &Asked) -> Scope {

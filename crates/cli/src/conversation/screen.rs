@@ -273,7 +273,8 @@ impl<B: Board> Screen<B> {
             AgentEvent::Text { value } => self.text(value),
             AgentEvent::ToolResult { tool_name, result, verdict, duration_ms, .. } => {
                 let arguments = call.map(|call| &call.arguments);
-                let ended = Ended { tool: tool_name, arguments, result, verdict, duration_ms: *duration_ms };
+                let (verdict, duration_ms) = (*verdict, *duration_ms);
+                let ended = Ended { tool: tool_name, arguments, result, verdict, duration_ms };
                 let more = details(arguments, result, verbosity, manner);
                 self.lines(&format!("{}{more}", ended.text(manner)));
             }

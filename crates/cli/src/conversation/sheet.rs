@@ -254,7 +254,10 @@ impl Sheet {
 
     fn reasons(&mut self, asked: &Asked) {
         for reason in &asked.reasons {
-            self.facts.push(("because", visible(reason)));
+            self.facts.push(("because", visible(&reason.reason)));
+        }
+        if let Some(why) = &asked.no_preview {
+            self.facts.push(("because", visible(&format!("there is no preview: {why}"))));
         }
         if !is_by_default(asked) && !asked.reasons.is_empty() {
             self.facts.push(("", "so it is asked each time".to_owned()));
@@ -415,6 +418,11 @@ fn target_words(target: &Target) -> Option<String> {
         Target::Statement { kinds, .. } => {
             Some(format!("the database ({})", single_line(&kinds.join(", ").to_uppercase())))
         }
+        Target::UpstreamTool { server, tool } => {
+            Some(format!("the tool {} of the server {}", single_line(tool), single_line(server)))
+        }
+        Target::Secret { name } => Some(format!("the secret {}", single_line(name))),
+        Target::HostTool { name } => Some(format!("the host tool {}", single_line(name))),
         Target::Command { .. } => None,
     }
 }

@@ -58,6 +58,14 @@ fn a_stored_audit_is_verified_listed_and_continued() {
         project.run(&["call", "fs_read", r#"{"path": "notes.md"}"#]).expect_code(0);
         let ran = project.run(&["audit", "verify"]).expect_code(0);
         assert!(ran.stdout.contains("22 entries"), "{}", ran.stdout);
+        // The chain goes on in the present format, after entries of the first one.
+        let listed = project.run(&["audit", "tail", "-n", "100", "--json"]).expect_code(0);
+        let listed: Value = serde_json::from_str(&listed.stdout).unwrap();
+        let entries = listed["data"]["entries"].as_array().unwrap();
+        let formats: Vec<u64> =
+            entries.iter().map(|entry| entry["entry"]["version"].as_u64().unwrap()).collect();
+        assert_eq!((&formats[..21], formats[21]), (&[1; 21][..], 2));
+        assert_eq!(entries[21]["entry"]["execution"], "done");
     });
 }
 
@@ -70,9 +78,16 @@ fn stored_sessions_are_listed_verified_and_resumed() {
         }
         let exported = project.run(&["sessions", "export", FINISHED]).expect_code(0).stdout;
         assert!(exported.contains("It says stored."), "{exported}");
-        // A later version may ask the model in other words, so only the seal is compared.
-        let replayed = project.run(&["replay", FINISHED]).stdout;
-        assert!(replayed.contains("it is the transcript whose hash the audit has kept"), "{replayed}");
+        // A later version asks the model in other words, which is said and is no failure.
+        let replayed = project.run(&["replay", FINISHED]).expect_code(0);
+        assert!(
+            replayed.stdout.contains("it is the transcript whose hash the audit has kept"),
+            "{replayed:?}"
+        );
+        assert!(replayed.stderr.contains("recorded with prompt version 1"), "{replayed:?}");
+        let document = project.run(&["replay", FINISHED, "--json"]).expect_code(0).stdout;
+        let document: Value = serde_json::from_str(&document).unwrap();
+        assert_eq!(document["data"]["promptVersion"]["recorded"], 1, "{document}");
         let resumed = project.run(&["run", "--resume", LIMITED, "--max-steps", "5"]).expect_code(0);
         assert!(resumed.stdout.contains("Resumed to the end."), "{}", resumed.stdout);
     });

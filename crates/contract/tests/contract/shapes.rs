@@ -7,8 +7,9 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tgp_contract::{
     Access, Actor, CallContext, CallRecord, CheckReport, ChronicleEvent, Code, Consent, Decision, Effect,
-    Entry, EntryKind, FileEffect, Finding, GateVerdict, Place, Plan, RelativePath, Root, Severity, Stage,
-    StopReason, StreamEvent, Target, ToolCall, ToolDefinition, ToolError, ToolResult, TypeCheck, Usage,
+    Entry, EntryKind, Execution, FileEffect, Finding, GateDecision, GateVerdict, Place, Plan, RelativePath,
+    Root, Severity, Stage, StopReason, StreamEvent, Target, ToolCall, ToolDefinition, ToolError, ToolResult,
+    TypeCheck, Usage,
 };
 
 /// Writes `value`, compares it with the golden file, and reads the file back to the same value.
@@ -99,7 +100,7 @@ fn records_keep_their_shape() {
         verdicts: vec![GateVerdict {
             stage: Stage::Policy,
             gate: "effect".to_owned(),
-            verdict: "allow".to_owned(),
+            verdict: GateDecision::Allow,
             rule: "default-read".to_owned(),
         }],
         targets: vec![
@@ -116,6 +117,9 @@ fn records_keep_their_shape() {
                 reads: false,
             },
             Target::Command { command: "ls".to_owned() },
+            Target::UpstreamTool { server: "tickets".to_owned(), tool: "create".to_owned() },
+            Target::Secret { name: "API_KEY".to_owned() },
+            Target::HostTool { name: "notify".to_owned() },
         ],
         files: vec![FileEffect {
             root: Root::Tools,
@@ -128,6 +132,8 @@ fn records_keep_their_shape() {
         }],
         rows_changed: Some(2),
         exit_code: Some(0),
+        execution: Execution::Done,
+        cancelled: false,
         result: ToolResult::Done(Value::Null),
         started_ms: 1_700_000_000_000,
         duration_us: 42,

@@ -2,12 +2,9 @@
 
 use serde_json::{Value, json};
 use tgp_aql::{Explanation, Foreseen, Plan, PlannedCall, explain};
-use tgp_contract::{Actor, CallContext, GateVerdict, ToolCall};
+use tgp_contract::{Actor, CallContext, GateDecision, GateVerdict, ToolCall};
 
 use crate::Kernel;
-
-/// Verdicts of gates that have nothing to say are left out.
-const SILENT: &str = "allow";
 
 impl Kernel {
     /// What a query would do: its steps, how much they may use, and which gates will ask or deny. Nothing runs.
@@ -31,14 +28,15 @@ impl Kernel {
         let (router, ..) = self.session_parts();
         match router.foresee(&call, context).await {
             Ok(verdicts) => {
-                let spoke = |verdict: &&GateVerdict| verdict.verdict != SILENT;
-                let shown = |verdict: &GateVerdict| foreseen(&verdict.gate, &verdict.verdict, &verdict.rule);
+                let spoke = |verdict: &&GateVerdict| verdict.verdict != GateDecision::Allow;
+                let shown =
+                    |verdict: &GateVerdict| foreseen(&verdict.gate, verdict.verdict.as_str(), &verdict.rule);
                 let spoken: Vec<Foreseen> = verdicts.iter().filter(spoke).map(shown).collect();
                 // A gate that is silent about what is known may speak about the rest.
                 if spoken.is_empty() && planned.partial { depends() } else { spoken }
             }
             Err(_) if planned.partial => depends(),
-            Err(error) => vec![foreseen("arguments", "deny", &error.message)],
+            Err(error) => vec![foreseen("arguments", GateDecision::Deny.as_str(), &error.message)],
         }
     }
 }

@@ -187,7 +187,10 @@ impl Kernel {
             }
         };
         let error = report.error.clone();
-        runs.end(&head.id, &End { error: error.clone() })?;
+        runs.end(
+            &head.id,
+            &End { stopped: error.as_ref().map(ToolError::is_of_cancellation), error: error.clone() },
+        )?;
         let sources = serde_json::to_value(&head.sources).unwrap_or_default();
         let arguments = json!({
             "run": head.id,

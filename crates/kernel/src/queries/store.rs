@@ -73,6 +73,9 @@ impl Head {
 pub(super) struct End {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) error: Option<ToolError>,
+    /// Whether it was stopped before its end. Files of 0.1.0 do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) stopped: Option<bool>,
 }
 
 /// How a run stands.
@@ -133,9 +136,9 @@ impl Runs {
         let state = match self.ended(id) {
             _ if GrowingFile::is_held(&self.journal(id)) => RunState::Running,
             None => RunState::Killed,
-            Some(End { error: None }) => RunState::Done,
-            Some(End { error: Some(error) }) if was_stopped(&error) => RunState::Stopped,
-            Some(End { error: Some(error) }) => RunState::Failed(error),
+            Some(End { error: None, .. }) => RunState::Done,
+            Some(end) if end.was_stopped() => RunState::Stopped,
+            Some(End { error: Some(error), .. }) => RunState::Failed(error),
         };
         let path = head.sources.first().map(|kept| kept.path.clone()).unwrap_or_default();
         Ok(RunInfo { id: head.id, query: head.query, path, created_ms: head.created_ms, state })
@@ -249,9 +252,14 @@ impl Runs {
     }
 }
 
-/// Whether an error says that somebody did not want the run any more.
-fn was_stopped(error: &ToolError) -> bool {
-    error.details.get("cancelled") == Some(&Value::Bool(true))
+impl End {
+    /// Whether the run was stopped, and did not fail by itself.
+    fn was_stopped(&self) -> bool {
+        // Files of 0.1.0 tell it by the details of the error.
+        let says =
+            || self.error.as_ref().is_some_and(|error| error.details.get("cancelled") == Some(&true.into()));
+        self.stopped.unwrap_or_else(says)
+    }
 }
 
 fn parse(path: &Path, rows: &[String]) -> Result<Vec<Line>, ToolError> {

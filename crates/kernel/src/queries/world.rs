@@ -4,11 +4,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use serde::Deserialize;
 use serde_json::Value;
 use tgp_agent::{Clock, Fate as CallFate, Recovery};
 use tgp_aql::{Fate, Scope, Tokens, World};
 use tgp_contract::{
-    CapabilityToken, EntryKind, FileSystem, Graph, GraphQuestion, RelativePath, ToolError, canonical,
+    CapabilityToken, EntryKind, Execution, FileSystem, Graph, GraphQuestion, RelativePath, ToolError,
+    canonical,
 };
 use tgp_policy::{Caveats, attenuate};
 use tgp_vfs::DiskFs;
@@ -89,9 +91,17 @@ impl World for KernelWorld {
             CallFate::Recorded { outcome } => {
                 let verdict = outcome.get("verdict").and_then(Value::as_str).unwrap_or_default();
                 let done = outcome.pointer("/outcome/ok").and_then(Value::as_bool).unwrap_or_default();
-                let let_through = matches!(verdict, "allowed" | "approved");
                 let entry = outcome.get("auditEntry").and_then(Value::as_u64).unwrap_or_default();
-                if done && let_through { Fate::CarriedOut { entry } } else { Fate::NotCarriedOut }
+                match outcome.get("execution").map(Execution::deserialize) {
+                    Some(Ok(Execution::Done)) => Fate::CarriedOut { entry },
+                    Some(Ok(Execution::NotStarted | Execution::RolledBack)) => Fate::NotCarriedOut,
+                    Some(Ok(Execution::Unknown)) => Fate::Unknown,
+                    // An entry of format 1 has no `execution`.
+                    Some(Err(_)) | None if done && matches!(verdict, "allowed" | "approved") => {
+                        Fate::CarriedOut { entry }
+                    }
+                    Some(Err(_)) | None => Fate::NotCarriedOut,
+                }
             }
         })
     }

@@ -155,6 +155,7 @@ impl Recovery for AuditRecovery {
                 outcome: json!({
                     "auditEntry": entry.sequence,
                     "verdict": part("verdict"),
+                    "execution": part("execution"),
                     "outcome": part("outcome"),
                 }),
             }

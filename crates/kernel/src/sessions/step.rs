@@ -226,9 +226,7 @@ impl AgentRunner for StepRunner {
                     files: collected.files,
                 });
             }
-            Ending::Interrupted => {
-                ToolError::new(Code::Runtime, "the agent was stopped").detail("cancelled", true)
-            }
+            Ending::Interrupted => ToolError::new(Code::Runtime, "the agent was stopped").of_cancellation(),
             Ending::Budget { error }
             | Ending::Stuck { error }
             | Ending::NeedsUser { error }

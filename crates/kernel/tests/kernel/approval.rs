@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use tgp::contract::{
-    Actor, ApprovalAnswer, ApprovalRequest, Approver, CallContext, Consent, Database, Effect, Gate,
-    GateRequest, SqlAccess, SqlTransaction, Stage, Target, ToolDefinition, ToolError, Verdict,
+    Actor, ApprovalAnswer, ApprovalOrigin, ApprovalReason, ApprovalRequest, Approver, CallContext, Consent,
+    Database, Effect, Gate, GateRequest, SqlAccess, SqlTransaction, Stage, Target, ToolDefinition, ToolError,
+    Verdict,
 };
 use tgp::{BootOptions, Caveats, Kernel};
 use tgp_tools::{Invocation, Outcome, Preview, Router, Tool};
@@ -21,7 +22,7 @@ use crate::support::{Forgetful, Project, Records, code, data, error, result};
 pub struct Shown {
     pub tool: String,
     pub targets: Vec<Target>,
-    preview: Option<Value>,
+    pub preview: Option<Value>,
     reasons: Vec<String>,
     hash: String,
 }
@@ -54,7 +55,9 @@ impl Asked {
 #[async_trait]
 impl Approver for Asked {
     async fn ask(&self, request: ApprovalRequest<'_>) -> ApprovalAnswer {
-        let ApprovalRequest { definition, targets, preview, reasons, hash, .. } = request;
+        let ApprovalRequest { definition, targets, preview, reasons, no_preview, hash, .. } = request;
+        let mut reasons: Vec<String> = reasons.into_iter().map(|reason| reason.reason).collect();
+        reasons.extend(no_preview.map(|why| format!("there is no preview: {why}")));
         let (tool, targets) = (definition.name.to_string(), targets.to_vec());
         let shown = Shown { tool, targets, preview, reasons, hash };
         let before = self.shown.lock().unwrap().len();
@@ -132,7 +135,8 @@ impl Gate for AskForAll {
     }
 
     async fn judge(&self, _request: GateRequest<'_>) -> Verdict {
-        Verdict::Ask { rule: "default/all".to_owned(), reason: "everything asks".to_owned() }
+        let origin = ApprovalOrigin::Default("default/all".to_owned());
+        Verdict::Ask(ApprovalReason { origin, reason: "everything asks".to_owned() })
     }
 }
 

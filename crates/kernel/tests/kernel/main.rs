@@ -16,6 +16,7 @@ mod knowledge;
 mod large_projects;
 mod lifecycle;
 mod memory;
+mod outcomes;
 mod packages;
 mod processes;
 mod review;

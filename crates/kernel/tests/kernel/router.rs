@@ -259,7 +259,7 @@ async fn a_denied_call_changes_nothing_and_is_recorded() {
         assert_eq!(code(&answer), "EPOLICY", "{name}: consent does not lift a denial");
         let left = records.take();
         assert_eq!(left.len(), 1, "{name}");
-        assert_eq!(left[0].verdicts.last().unwrap().verdict, "deny", "{name}");
+        assert_eq!(left[0].verdicts.last().unwrap().verdict, tgp::contract::GateDecision::Deny, "{name}");
         assert!(gates[1].asked.lock().unwrap().is_empty(), "{name}: the first denial ends the call");
     }
     assert!(!project.file(".tgp/tools/two.ts").exists());

@@ -1,7 +1,9 @@
 //! Rules and calls in a table: what matches, which way a doubt goes, and what a decision becomes at the gate.
 
 use serde_json::{Value, json};
-use tgp_contract::{Access, Actor, Code, Effect, Root, Target, ToolError, Verdict};
+use tgp_contract::{
+    Access, Actor, ApprovalOrigin, ApprovalReason, Code, Effect, Root, Target, ToolError, Verdict,
+};
 use tgp_policy::{
     Catalogue, Decision, Known, PastCall, Policy, PolicySettings, RuleEffect, SessionHistory, SourceTrust,
 };
@@ -316,7 +318,13 @@ fn a_decision_becomes_a_verdict() {
     assert_eq!(error.details["rulePlace"], "p.yaml:3:5");
     let ask =
         Decision { effect: RuleEffect::Ask, rule: "r".to_owned(), reason: "why".to_owned(), source: None };
-    assert_eq!(ask.clone().into_verdict(), Verdict::Ask { rule: "r".to_owned(), reason: "why".to_owned() });
+    assert_eq!(
+        ask.clone().into_verdict(),
+        Verdict::Ask(ApprovalReason {
+            origin: ApprovalOrigin::Rule("r".to_owned()),
+            reason: "why".to_owned()
+        })
+    );
     let allow = Decision { effect: RuleEffect::Allow, ..ask.clone() };
     assert_eq!(allow.clone().into_verdict(), Verdict::Allow { rule: "r".to_owned() });
     assert_eq!(allow.clone().stricter(ask.clone()), ask.clone());

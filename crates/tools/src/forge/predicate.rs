@@ -61,7 +61,7 @@ impl Forge {
             .map_err(|error| ToolError::from(ForgeError::from(error)))?;
         report.result.map_err(|error| {
             let error = failure::explain(&error, &predicate.prepared.graph, |_| false);
-            ToolError { code: Code::Policy, ..error }
+            error.with_code(Code::Policy)
         })
     }
 }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
 use tgp_contract::{Code, ToolError};
 use tgp_vfs::OverlayFs;
 
@@ -50,7 +49,7 @@ impl RunEnd {
                 Ok(()) => true,
                 Err(error) => {
                     // Where nobody knows whether the rows stand, the files do: what was lost can then be seen.
-                    let unknown = is_unknown(&error);
+                    let unknown = error.is_of_unknown_outcome();
                     refused = Some(if unknown { error.detail("files", "kept") } else { error });
                     unknown
                 }
@@ -93,9 +92,4 @@ impl RunEnd {
             sql.roll_back().await;
         }
     }
-}
-
-/// Whether the connection broke while the database was committing.
-fn is_unknown(error: &ToolError) -> bool {
-    error.details.get("outcome").and_then(Value::as_str) == Some("unknown")
 }

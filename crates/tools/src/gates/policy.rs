@@ -214,7 +214,7 @@ impl PolicyGate {
         }
         let decision = self.ask_extensions(&rules, &question, ruling.decision).await;
         // Whoever agreed to the command agreed to what nobody has made a rule of.
-        let by_default = decision.effect == RuleEffect::Ask && decision.rule.starts_with("default/");
+        let by_default = decision.effect == RuleEffect::Ask && decision.is_default;
         Ok(if by_default { Decision { effect: RuleEffect::Allow, ..decision } } else { decision })
     }
 
@@ -326,7 +326,7 @@ impl Gate for PolicyGate {
             let is_offered = || {
                 !offers || root != Root::Tools || passes(RUN_TOOL, Effect::Execute).effect != RuleEffect::Deny
             };
-            let is_shown = decision.effect == RuleEffect::Allow || decision.rule.starts_with("default/");
+            let is_shown = decision.effect == RuleEffect::Allow || decision.is_default;
             (is_shown || is_granted()) && is_offered()
         }))
     }
@@ -366,7 +366,7 @@ impl Gate for PolicyGate {
         if open.is_empty() {
             return;
         }
-        let ran = was_let_through(record);
+        let ran = record.execution.has_started();
         let ended = open.into_iter().enumerate().map(|(place, OpenCall { ticket, call })| {
             // The first is the call itself; the others are files, which count when the call has kept them.
             let counts = if place == 0 { ran } else { ran && record.result.is_ok() };
@@ -389,28 +389,8 @@ fn named(decision: Decision, target: &Target) -> Decision {
 /// Rules that cannot be read deny everything: there is no moment without rules.
 fn unreadable(error: ToolError) -> Verdict {
     let message = format!("the rules cannot be used, so nothing is allowed: {}", error.message);
-    let error = ToolError { code: Code::Policy, message, ..error };
+    let error = error.with_code(Code::Policy).with_message(message);
     Verdict::Deny { rule: "unreadable".to_owned(), error }
-}
-
-/// Whether a call passed every gate, so that it began to run. What a gate says a second time is about files that the
-/// running call wanted to change, and so are the answers after that. Of several answers to the call itself the last
-/// one counts: it was asked again because the call had changed.
-pub(super) fn was_let_through(record: &CallRecord) -> bool {
-    let mut heard = BTreeSet::new();
-    let about_the_call = record.verdicts.iter().take_while(|verdict| {
-        verdict.stage == Stage::Approval || heard.insert((verdict.stage, verdict.gate.as_str()))
-    });
-    let mut answer = "approved";
-    for verdict in about_the_call {
-        match (verdict.stage, verdict.verdict.as_str()) {
-            (_, "deny") => return false,
-            // Until somebody answers, a gate that asks is not passed.
-            (Stage::Approval, word) | (_, word @ "ask") => answer = word,
-            _ => {}
-        }
-    }
-    answer == "approved"
 }
 
 /// A request with what the rules see besides it.

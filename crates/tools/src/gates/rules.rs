@@ -278,7 +278,7 @@ async fn compile(
         let predicate = forge.predicate(&tree, &place).await.map_err(|error| {
             let message = format!("the extension rule `{name}` cannot be used: {}", error.message);
             let place = error.place_of().filter(|found| found.file == place.as_str());
-            let error = ToolError { code: Code::Config, message, ..error };
+            let error = error.with_code(Code::Config).with_message(message);
             // Where the person finds it, not where it stands in the tree it was compiled from.
             place.map_or_else(
                 || error.clone(),

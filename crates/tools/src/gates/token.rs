@@ -16,7 +16,7 @@ use tgp_contract::{
 };
 use tgp_policy::{Caveats, Grant, Reservation, TokenKey, TokenLedger};
 
-use super::policy::{Judged, TddView, was_let_through};
+use super::policy::{Judged, TddView};
 
 /// The kernel's secret and its counters, made when they are first needed.
 const KEY_FILE: &str = "token.key";
@@ -215,7 +215,7 @@ impl Gate for TokenGate {
     fn settled(&self, record: &CallRecord) {
         let reservation = self.spent.lock().unwrap_or_else(PoisonError::into_inner).remove(&record.serial);
         if let Some(reservation) = reservation
-            && !was_let_through(record)
+            && !record.execution.has_started()
             && let Ok(opened) = self.tokens.opened()
         {
             // A call that cannot be given back stays spent, which is the strict side.

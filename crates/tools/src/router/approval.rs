@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tgp_contract::{
-    Access, ApprovalAnswer, ApprovalRequest, CallContext, Change, Code, Effect, GateRequest, GateVerdict,
-    RelativePath, Root, Stage, Target, ToolCall, ToolError,
+    Access, ApprovalAnswer, ApprovalRequest, CallContext, Change, Code, Effect, GateDecision, GateRequest,
+    GateVerdict, RelativePath, Root, Target, ToolCall, ToolError,
 };
 
 use super::consent::{Subject, Trial, must_ask};
@@ -97,12 +97,13 @@ impl Router {
     ) -> Result<Outcome, ToolError> {
         let findings = Mutex::default();
         // A dry run is not asked about, and so grants nothing.
-        let by_rule = wishes.iter().any(|wish| !wish.is_default);
+        let by_rule = wishes.iter().any(Wish::is_rule);
         let granted = if by_rule { passed.request.targets } else { &[] };
         if self.is_veiled(passed, wishes).await {
             self.judge_contents(passed, granted, trail).await?;
         }
         let invocation = self.invocation(passed, passed.request.context, &findings, agreement, granted);
+        passed.setting.course.start();
         let outcome = passed.registered.tool.run(invocation).await;
         let Findings { targets, verdicts } = findings.into_inner().unwrap_or_else(PoisonError::into_inner);
         trail.targets.extend(targets);
@@ -132,7 +133,7 @@ impl Router {
             } else {
                 shown = now;
             }
-            trail.verdicts.push(approval("ask", "it changed meanwhile"));
+            trail.verdicts.push(GateVerdict::approval(GateDecision::Ask, "it changed meanwhile"));
         }
         Err(keeps_changing(passed.request, &mut trail.verdicts))
     }
@@ -160,7 +161,7 @@ impl Router {
             Ok(Exhibit::new(request, targets, preview))
         };
         let made: Result<Exhibit, ToolError> = made.await;
-        made.inspect_err(|_| trail.verdicts.push(approval("refused", "would-fail")))
+        made.inspect_err(|_| trail.verdicts.push(GateVerdict::approval(GateDecision::Refused, "would-fail")))
     }
 
     async fn preview(
@@ -174,7 +175,7 @@ impl Router {
         let findings = Mutex::default();
         let invocation = self.invocation(passed, &context, &findings, None, &[]);
         if request.definition.effect == Effect::Write {
-            let by_rule = wishes.iter().any(|wish| !wish.is_default);
+            let by_rule = wishes.iter().any(Wish::is_rule);
             match Trial::of(targets, setting.workspace) {
                 // Nothing that stays may happen before somebody has agreed to it.
                 Trial::Leaves => return Ok(Preview::missing(WOULD_HAVE_TO_RUN)),
@@ -199,7 +200,7 @@ impl Router {
     /// Whether a call would change a file that it may not read before somebody has agreed to it. Such a write is not
     /// tried before: whether it would fail depends on what is in the file.
     pub(super) async fn is_veiled(self: &Arc<Self>, passed: Passed<'_>, wishes: &[Wish]) -> bool {
-        if wishes.iter().all(|wish| wish.is_default) {
+        if !wishes.iter().any(Wish::is_rule) {
             return false;
         }
         let findings = Mutex::default();
@@ -224,16 +225,14 @@ impl Router {
         verdicts: &mut Vec<GateVerdict>,
     ) -> Result<(), ToolError> {
         let GateRequest { call, definition, context, .. } = request;
-        let mut reasons: Vec<String> = wishes.iter().map(|wish| wish.reason.clone()).collect();
-        reasons.extend(shown.preview.missing.iter().map(|why| format!("there is no preview: {why}")));
         let question = ApprovalRequest {
             call,
             definition,
             context,
             targets: &shown.targets,
-            reasons,
+            reasons: wishes.iter().map(|wish| wish.reason.clone()).collect(),
             preview: shown.shown.clone(),
-            runs_later: wishes.iter().any(Wish::is_insistent),
+            no_preview: shown.preview.missing.clone(),
             reach: self.reach(request).await,
             hash: shown.hash.clone(),
         };
@@ -243,19 +242,19 @@ impl Router {
         };
         let reason = match answer {
             ApprovalAnswer::Approved { by, hash } if hash == shown.hash => {
-                verdicts.push(approval("approved", &by));
+                verdicts.push(GateVerdict::approval(GateDecision::Approved, &by));
                 return Ok(());
             }
             ApprovalAnswer::Approved { .. } => "the answer was for something else".to_owned(),
             ApprovalAnswer::Refused { reason } => reason,
         };
-        verdicts.push(approval("refused", &reason));
+        verdicts.push(GateVerdict::approval(GateDecision::Refused, &reason));
         let later: Vec<&RelativePath> = wishes.iter().flat_map(|wish| &wish.later).collect();
         if !later.is_empty() {
             return Err(runs_later::refused(definition, &reason, &later));
         }
         let made_by_somebody: Vec<&str> =
-            wishes.iter().filter(|wish| !wish.is_default).map(|wish| wish.reason.as_str()).collect();
+            wishes.iter().filter(|wish| wish.is_rule()).map(|wish| wish.reason.reason.as_str()).collect();
         let because = match made_by_somebody.join("; ") {
             because if because.is_empty() => String::new(),
             because => format!(" (a rule asks: {because})"),
@@ -402,7 +401,7 @@ impl Router {
         let judged = async {
             let mut wishes = self.pass_gates(request, super::Question::Further, &mut verdicts).await?;
             if covered {
-                wishes.retain(|wish| !wish.is_default);
+                wishes.retain(Wish::is_rule);
             }
             if must_ask(request, Subject::Finding, &wishes, &mut verdicts) {
                 let shown = Exhibit::new(request, targets.to_vec(), Preview::default());
@@ -436,7 +435,7 @@ impl Router {
                 return Ok(Agreement::to(&now.preview).map(Arc::new));
             }
             shown = now;
-            verdicts.push(approval("ask", "it changed meanwhile"));
+            verdicts.push(GateVerdict::approval(GateDecision::Ask, "it changed meanwhile"));
         }
         Err(keeps_changing(request, verdicts))
     }
@@ -457,7 +456,7 @@ fn changed_meanwhile(request: GateRequest<'_>) -> ToolError {
 }
 
 fn keeps_changing(request: GateRequest<'_>, verdicts: &mut Vec<GateVerdict>) -> ToolError {
-    verdicts.push(approval("refused", "it keeps changing"));
+    verdicts.push(GateVerdict::approval(GateDecision::Refused, "it keeps changing"));
     let message = format!(
         "`{}` was approved {MAX_ROUNDS} times, and each time what it would do had changed: it keeps changing",
         request.definition.name
@@ -470,14 +469,4 @@ fn keeps_changing(request: GateRequest<'_>, verdicts: &mut Vec<GateVerdict>) -> 
 pub(super) fn previews(targets: &[Target]) -> Vec<Target> {
     let changed = targets.iter().filter_map(Target::file).filter(|(.., access)| *access != Access::Read);
     changed.map(|(root, path, _)| Target::File { root, path: path.clone(), access: Access::Read }).collect()
-}
-
-/// What the record says of an approval.
-pub(super) fn approval(verdict: &str, rule: &str) -> GateVerdict {
-    GateVerdict {
-        stage: Stage::Approval,
-        gate: "approval".to_owned(),
-        verdict: verdict.to_owned(),
-        rule: rule.to_owned(),
-    }
 }

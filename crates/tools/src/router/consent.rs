@@ -1,9 +1,8 @@
 //! Which approvals are settled before a call is made, and which ones a person has to give.
 
-use tgp_contract::{Consent, Effect, GateRequest, GateVerdict, Target};
+use tgp_contract::{Consent, Effect, GateDecision, GateRequest, GateVerdict, Target};
 
 use super::Wish;
-use super::approval::approval;
 use crate::Workspace;
 
 /// What the dry run of a write does to show its effect.
@@ -48,7 +47,7 @@ fn settles(consent: Consent, subject: Subject, wish: &Wish) -> bool {
     match (consent, subject) {
         (Consent::Everything, _) | (Consent::Given, Subject::Call(_)) => true,
         // A person who made a rule that asks is asked for what the rule means, whatever runs around it.
-        (Consent::Given, Subject::Finding) | (Consent::Outer, _) => wish.is_default,
+        (Consent::Given, Subject::Finding) | (Consent::Outer, _) => !wish.is_rule(),
         (Consent::Ask, _) => false,
     }
 }
@@ -70,12 +69,12 @@ pub(super) fn must_ask(
     // of a statement may leave something, and whoever made a rule that asks wants to be asked.
     let previews = matches!(request.definition.effect, Effect::Read | Effect::Write)
         && subject != Subject::Call(Trial::Leaves);
-    if request.context.dry_run && previews && wishes.iter().all(|wish| wish.is_default) {
-        verdicts.push(approval("approved", "dry-run"));
+    if request.context.dry_run && previews && !wishes.iter().any(Wish::is_rule) {
+        verdicts.push(GateVerdict::approval(GateDecision::Approved, "dry-run"));
         return false;
     }
     if wishes.iter().all(|wish| settles(request.context.consent, subject, wish)) {
-        verdicts.push(approval("approved", "consent-given"));
+        verdicts.push(GateVerdict::approval(GateDecision::Approved, "consent-given"));
         return false;
     }
     true

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tgp_contract::{Code, ToolError, Witness};
+use tgp_contract::{Code, Execution, ToolError, ToolResult, Witness};
 use tokio::sync::Notify;
 
 use super::waiting::ApprovalWait;
@@ -31,6 +31,8 @@ struct State {
     stage: Stage,
     /// Somebody wanted to cancel it, in time or not.
     unwanted: bool,
+    /// The tool began to run.
+    started: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -96,20 +98,47 @@ impl Course {
         state.stage == Stage::Committing
     }
 
+    /// The tool begins to run.
+    pub(super) fn start(&self) {
+        self.state().started = true;
+    }
+
+    /// How far the execution of a call went that ended with this result.
+    pub(super) fn execution(&self, result: &ToolResult) -> Execution {
+        match (self.state().started, result.error()) {
+            (false, _) => Execution::NotStarted,
+            (true, None) => Execution::Done,
+            (true, Some(error)) if error.is_of_unknown_outcome() => Execution::Unknown,
+            (true, Some(_)) => Execution::RolledBack,
+        }
+    }
+
+    /// How far the execution of a call went that has no end of its own: it was cancelled, or its runtime ended.
+    fn interrupted(&self) -> Execution {
+        let state = self.state();
+        match (state.started, state.stage) {
+            (false, _) => Execution::NotStarted,
+            (true, Stage::Committing) => Execution::Unknown,
+            (true, Stage::Open | Stage::Cancelled) => Execution::RolledBack,
+        }
+    }
+
     /// The call has ended, and is recorded as it did.
     pub(super) fn end(&self) {
         self.commit();
     }
 
     /// What became of a call that has no end. Only the end of its runtime takes one away that takes effect.
-    pub(super) fn broken_off(&self) -> ToolError {
-        if self.state().stage != Stage::Committing {
-            return cancelled();
+    pub(super) fn broken_off(&self) -> (ToolError, Execution) {
+        let execution = self.interrupted();
+        if execution != Execution::Unknown {
+            return (cancelled(), execution);
         }
         let message = "the kernel ended while the call took effect: what it has changed is not known";
-        ToolError::new(Code::Runtime, message)
-            .detail("outcome", "unknown")
-            .help("look at what it would have changed before you make it again")
+        let error = ToolError::new(Code::Runtime, message)
+            .of_unknown_outcome()
+            .help("look at what it would have changed before you make it again");
+        (error, execution)
     }
 
     /// It did not take effect after all, and is tried again: a wish that came too late comes in time now.
@@ -165,7 +194,7 @@ impl OuterCall {
 
 /// What a call that was taken back answers. `details.cancelled` tells it from one that failed by itself.
 fn cancelled() -> ToolError {
-    ToolError::new(Code::Runtime, "the call was cancelled before it ended").detail("cancelled", true)
+    ToolError::new(Code::Runtime, "the call was cancelled before it ended").of_cancellation()
 }
 
 #[cfg(test)]

@@ -23,18 +23,12 @@ impl Exhibit {
 
 /// SHA-256 of everything that decides the effect, and of who wants it.
 fn hash(request: GateRequest<'_>, targets: &[Target], preview: Option<&Value>) -> String {
-    let mut value = json!({
+    canonical::hash_exact(json!({
         "tool": request.definition.name,
         "arguments": request.call.arguments,
         "targets": targets,
         "preview": preview,
         "actor": request.context.actor,
         "session": request.context.session,
-    });
-    canonical::hash(&value).unwrap_or_else(|_| {
-        // Canonical JSON has no exact form for integers beyond 2^53. The sorted text of the value has one, and as a
-        // single string it is canonical JSON again, which no object can be taken for.
-        value.sort_all_objects();
-        canonical::hash(&Value::String(value.to_string())).unwrap_or_default()
-    })
+    }))
 }

@@ -21,9 +21,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tgp_contract::{
-    Approver, CallContext, CallRecord, Cancellation, Code, FileFilter, Gate, GateRequest, GateVerdict,
-    Recorder, RelativePath, Root, Stage, Target, ToolCall, ToolDefinition, ToolError, ToolResult, Verdict,
-    Visibility, Witness, chronicled,
+    ApprovalReason, Approver, CallContext, CallRecord, Cancellation, Code, FileFilter, Gate, GateDecision,
+    GateRequest, GateVerdict, Recorder, RelativePath, Root, Target, ToolCall, ToolDefinition, ToolError,
+    ToolResult, Verdict, Visibility, Witness, chronicled,
 };
 
 use crate::Workspace;
@@ -41,16 +41,17 @@ use schema::Schema;
 pub use tee::Tee;
 pub use tool::{Invocation, Outcome, Tool};
 
-/// How the ids of rules begin that hold where nobody has made another. Ids of a person's rules have no `/`.
-const DEFAULT_RULES: &str = "default/";
-
-/// A gate wants somebody to be asked.
+/// A gate asks for approval.
 struct Wish {
-    reason: String,
-    /// It only says what holds where nobody has made a rule.
-    is_default: bool,
-    /// Files that run later, which nothing but an answer to this very question lets change.
+    reason: ApprovalReason,
+    /// Files that run later, which only an answer to this very question lets change.
     later: Vec<RelativePath>,
+}
+
+impl Wish {
+    fn is_rule(&self) -> bool {
+        self.reason.origin.is_rule()
+    }
 }
 
 /// What the gates are asked.
@@ -321,27 +322,15 @@ impl Router {
         if self.pass_gates(request, Question::Call, &mut verdicts).await.is_ok() {
             let _ = self.judge_runs_later(request, &runs_later::always(&targets), &mut verdicts).await;
         }
-        // Gates that count calls have counted this one; it is given back as a call that nobody agreed to.
-        let refused = GateVerdict {
-            stage: Stage::Approval,
-            gate: "foresight".to_owned(),
-            verdict: "refused".to_owned(),
-            rule: "only asked about".to_owned(),
-        };
+        // Gates that count calls have counted this one; it is given back as a call that did not start.
+        let error = ToolError::new(Code::Runtime, "only asked about");
         let record = CallRecord {
             serial,
-            call: call.clone(),
             tool: Some(definition.name.to_string()),
             effect: Some(definition.effect),
-            context: context.clone(),
             targets,
-            verdicts: verdicts.iter().cloned().chain([refused]).collect(),
-            files: Vec::new(),
-            rows_changed: None,
-            exit_code: None,
-            result: ToolResult::Failed(ToolError::new(Code::Runtime, "only asked about")),
-            started_ms: 0,
-            duration_us: 0,
+            verdicts: verdicts.clone(),
+            ..CallRecord::not_begun(call.clone(), context.clone(), error)
         };
         self.gates.iter().for_each(|gate| gate.settled(&record));
         Ok(verdicts)
@@ -427,22 +416,19 @@ impl Router {
                 Question::Contents if gate.wants_contents(request).await => gate.judge_changes(request).await,
                 Question::Contents => continue,
             };
-            let (word, rule, denial) = match verdict {
-                Verdict::Allow { rule } => ("allow", rule, None),
-                Verdict::Ask { rule, reason } => {
-                    reasons.push(Wish {
-                        is_default: rule.starts_with(DEFAULT_RULES),
-                        reason,
-                        later: Vec::new(),
-                    });
-                    ("ask", rule, None)
+            let (decision, rule, denial) = match verdict {
+                Verdict::Allow { rule } => (GateDecision::Allow, rule, None),
+                Verdict::Ask(reason) => {
+                    let rule = reason.origin.rule().to_owned();
+                    reasons.push(Wish { reason, later: Vec::new() });
+                    (GateDecision::Ask, rule, None)
                 }
-                Verdict::Deny { rule, error } => ("deny", rule, Some(error)),
+                Verdict::Deny { rule, error } => (GateDecision::Deny, rule, Some(error)),
             };
             verdicts.push(GateVerdict {
                 stage: gate.stage(),
                 gate: gate.name().to_owned(),
-                verdict: word.to_owned(),
+                verdict: decision,
                 rule,
             });
             if let Some(error) = denial {

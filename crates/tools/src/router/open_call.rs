@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use tgp_contract::{
-    CallContext, CallRecord, FileEffect, Gate, GateVerdict, Recorder, Target, ToolCall, ToolDefinition,
-    ToolResult,
+    CallContext, CallRecord, Execution, FileEffect, Gate, GateVerdict, Recorder, Target, ToolCall,
+    ToolDefinition, ToolResult,
 };
 
 use super::course::Course;
@@ -68,7 +68,8 @@ impl<'a> OpenCall<'a> {
     }
 
     fn record_cancelled(&mut self) -> CallRecord {
-        let record = self.record(ToolResult::Failed(self.course.broken_off()));
+        let (error, execution) = self.course.broken_off();
+        let record = CallRecord { cancelled: true, ..self.record(ToolResult::Failed(error), execution) };
         self.recorder.record_cancelled(record.clone());
         record
     }
@@ -76,10 +77,11 @@ impl<'a> OpenCall<'a> {
     /// The record of a call that ended with `result`.
     pub(super) fn close(mut self, result: ToolResult) -> CallRecord {
         self.closed = true;
-        self.record(result)
+        let execution = self.course.execution(&result);
+        self.record(result, execution)
     }
 
-    fn record(&mut self, result: ToolResult) -> CallRecord {
+    fn record(&mut self, result: ToolResult, execution: Execution) -> CallRecord {
         let trail = std::mem::take(&mut self.trail);
         let asked = !trail.verdicts.is_empty();
         // How long a person has thought about it is not what the call took.
@@ -95,6 +97,8 @@ impl<'a> OpenCall<'a> {
             files: trail.files,
             rows_changed: trail.rows_changed,
             exit_code: trail.exit_code,
+            execution,
+            cancelled: false,
             result,
             started_ms: self.started_ms,
             duration_us: u64::try_from(duration.as_micros()).unwrap_or(u64::MAX),

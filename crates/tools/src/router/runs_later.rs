@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use tgp_contract::{
-    Access, Actor, CallContext, Change, Code, Consent, Effect, EntryKind, FsError, GateRequest, GateVerdict,
-    RelativePath, Root, Target, ToolDefinition, ToolError, Verdict,
+    Access, Actor, ApprovalOrigin, ApprovalReason, CallContext, Change, Code, Consent, Effect, EntryKind,
+    FsError, GateDecision, GateRequest, GateVerdict, RUNS_LATER, RelativePath, Root, Target, ToolDefinition,
+    ToolError, Verdict,
 };
-use tgp_policy::{RUNS_LATER, always_runs_later, may_run_later, runs_later};
+use tgp_policy::{always_runs_later, may_run_later, runs_later};
 
 use super::approval::Passed;
 use super::open_call::Trail;
@@ -46,21 +47,17 @@ impl Router {
             let Some((_, path, _)) = file.file() else { continue };
             let one = GateRequest { targets: std::slice::from_ref(file), ..request };
             for gate in &self.gates {
-                let (word, rule, denial) = match gate.judge_runs_later(one).await {
+                let (decision, rule, denial) = match gate.judge_runs_later(one).await {
                     Verdict::Allow { rule } if rule == "none" => continue,
-                    Verdict::Allow { rule } => ("allow", rule, None),
-                    Verdict::Ask { rule, .. } => ("ask", rule, None),
-                    Verdict::Deny { rule, error } => ("deny", rule, Some(error)),
+                    Verdict::Allow { rule } => (GateDecision::Allow, rule, None),
+                    Verdict::Ask(reason) => (GateDecision::Ask, reason.origin.rule().to_owned(), None),
+                    Verdict::Deny { rule, error } => (GateDecision::Deny, rule, Some(error)),
                 };
-                if word == "ask" && later.last() != Some(path) {
+                if decision == GateDecision::Ask && later.last() != Some(path) {
                     later.push(path.clone());
                 }
-                let verdict = GateVerdict {
-                    stage: gate.stage(),
-                    gate: VERDICT.to_owned(),
-                    verdict: word.to_owned(),
-                    rule,
-                };
+                let verdict =
+                    GateVerdict { stage: gate.stage(), gate: VERDICT.to_owned(), verdict: decision, rule };
                 // One line for each rule, not for each of a thousand files.
                 if !verdicts.contains(&verdict) {
                     verdicts.push(verdict);
@@ -74,7 +71,7 @@ impl Router {
             return Ok(None);
         }
         let reason = format!("what runs later is shown to a person before it changes: {}", named(&later));
-        Ok(Some(Wish { reason, is_default: true, later }))
+        Ok(Some(Wish { reason: ApprovalReason { origin: ApprovalOrigin::RunsLater, reason }, later }))
     }
 
     /// The same for a call that names the files it changes.

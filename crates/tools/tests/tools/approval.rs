@@ -41,7 +41,9 @@ struct Thoughtful {
 #[async_trait]
 impl Approver for Thoughtful {
     async fn ask(&self, request: ApprovalRequest<'_>) -> ApprovalAnswer {
-        let ApprovalRequest { preview, reasons, hash, .. } = request;
+        let ApprovalRequest { preview, reasons, no_preview, hash, .. } = request;
+        let mut reasons: Vec<String> = reasons.into_iter().map(|reason| reason.reason).collect();
+        reasons.extend(no_preview.map(|why| format!("there is no preview: {why}")));
         let shown = Shown { preview, reasons, hash };
         let before = self.shown.lock().unwrap().len();
         self.shown.lock().unwrap().push(shown.clone());
@@ -167,7 +169,7 @@ impl Room {
     fn answers(&self) -> Vec<(String, String)> {
         let record = self.records.all().pop().unwrap();
         let answers = record.verdicts.into_iter().filter(|verdict| verdict.stage == Stage::Approval);
-        answers.map(|verdict| (verdict.verdict, verdict.rule)).collect()
+        answers.map(|verdict| (verdict.verdict.to_string(), verdict.rule)).collect()
     }
 }
 

@@ -1,7 +1,7 @@
 //! A gate with the defaults of the policy and nothing else: reads pass, everything else is asked for.
 
 use async_trait::async_trait;
-use tgp_contract::{Effect, Gate, GateRequest, Stage, Verdict};
+use tgp_contract::{ApprovalOrigin, ApprovalReason, Effect, Gate, GateRequest, Stage, Verdict};
 
 /// Reads are allowed; writes, execution and network ask.
 #[derive(Clone, Copy, Debug)]
@@ -21,10 +21,10 @@ impl Gate for EffectGate {
         let rule = format!("default/{}", request.definition.effect.as_str());
         match request.definition.effect {
             Effect::Read => Verdict::Allow { rule },
-            effect @ (Effect::Write | Effect::Execute | Effect::Network) => Verdict::Ask {
-                rule,
+            effect @ (Effect::Write | Effect::Execute | Effect::Network) => Verdict::Ask(ApprovalReason {
+                origin: ApprovalOrigin::Default(rule),
                 reason: format!("`{}` has the effect `{}`", request.definition.name, effect.as_str()),
-            },
+            }),
         }
     }
 }

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use tgp_contract::{
-    Actor, ApprovalAnswer, ApprovalRequest, Approver, CallContext, CallRecord, Code, Consent, Effect,
-    ExecutionPath, Gate, GateRequest, Recorder, Stage, Target, ToolCall, ToolDefinition, ToolError, ToolName,
-    ToolResult, Verdict,
+    Actor, ApprovalAnswer, ApprovalOrigin, ApprovalReason, ApprovalRequest, Approver, CallContext,
+    CallRecord, Code, Consent, Effect, ExecutionPath, Gate, GateDecision, GateRequest, Recorder, Stage,
+    Target, ToolCall, ToolDefinition, ToolError, ToolName, ToolResult, Verdict,
 };
 use tgp_tools::{Invocation, Outcome, RecentCalls, RefuseAll, Router, RouterError, Tool, Workspace};
 
@@ -169,7 +169,10 @@ fn deny(code: Code) -> Verdict {
 }
 
 fn ask() -> Verdict {
-    Verdict::Ask { rule: "ask".to_owned(), reason: "because".to_owned() }
+    Verdict::Ask(ApprovalReason {
+        origin: ApprovalOrigin::Rule("ask".to_owned()),
+        reason: "because".to_owned(),
+    })
 }
 
 #[tokio::test]
@@ -181,7 +184,7 @@ async fn a_valid_read_runs_and_is_recorded_under_its_own_name() {
     assert_eq!(records.len(), 1);
     assert_eq!(records[0].tool.as_deref(), Some("reader"));
     assert_eq!(records[0].call.tool, "reader.alias");
-    assert_eq!(records[0].verdicts[0].verdict, "allow");
+    assert_eq!(records[0].verdicts[0].verdict, GateDecision::Allow);
 }
 
 #[tokio::test]
@@ -218,7 +221,7 @@ async fn gates_are_asked_in_order_and_the_first_denial_ends_the_call() {
     assert_eq!(*house.asked.lock().unwrap(), ["state", "policy"]);
     assert_eq!(house.runs.load(Ordering::SeqCst), 0);
     let words: Vec<_> =
-        house.records.all()[0].verdicts.iter().map(|verdict| verdict.verdict.clone()).collect();
+        house.records.all()[0].verdicts.iter().map(|verdict| verdict.verdict.to_string()).collect();
     assert_eq!(words, ["allow", "allow", "deny"]);
 }
 

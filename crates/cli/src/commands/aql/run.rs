@@ -172,7 +172,7 @@ fn ended(report: RunReport, sources: &[Source], printer: &Printer) -> Result<(),
         }
         return Ok(());
     };
-    let stopped = error.details.get("cancelled") == Some(&Value::Bool(true));
+    let stopped = error.is_of_cancellation();
     if !printer.json() {
         printer.note(&format!("go on with it: tgp aql run --resume {}", report.run));
     }

@@ -41,9 +41,9 @@ async fn ask(approver: &dyn Approver, path: &str) -> ApprovalAnswer {
         definition: &definition,
         context: &context,
         targets: &[file(path, "write")],
-        reasons: vec!["writes are asked for unless a rule allows them".to_owned()],
+        reasons: vec![by_default("writes are asked for unless a rule allows them")],
         preview: None,
-        runs_later: false,
+        no_preview: None,
         reach: None,
         hash: format!("hash of {path}"),
     };

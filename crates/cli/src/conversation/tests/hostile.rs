@@ -151,7 +151,7 @@ fn questions(hostile: &str) -> Vec<Asked> {
             ] {
                 asked_all.push(Asked {
                     actor: hostile.to_owned(),
-                    reasons: vec![hostile.to_owned()],
+                    reasons: vec![by_rule(hostile)],
                     preview,
                     ..asked(tool, Effect::Execute, fields.clone(), targets.clone())
                 });

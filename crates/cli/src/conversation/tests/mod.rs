@@ -15,7 +15,7 @@ use std::rc::Rc;
 
 use serde_json::{Value, json};
 use tgp::AgentEvent;
-use tgp::contract::{Effect, Target, TddMode, TddState, ToolResult, Usage};
+use tgp::contract::{ApprovalOrigin, ApprovalReason, Effect, Target, TddMode, TddState, ToolResult, Usage};
 
 use super::board::Charset;
 use super::screen::{Form, Screen};
@@ -132,7 +132,7 @@ fn result(id: &str, tool: &str, result: ToolResult, verdict: &str, duration_ms: 
         tool_name: tool.to_owned(),
         call_id: format!("call_{id}"),
         result,
-        verdict: verdict.to_owned(),
+        verdict: serde_json::from_value(json!(verdict)).unwrap(),
         duration_ms,
         files: Vec::new(),
         state: TddState::Red,
@@ -157,10 +157,21 @@ fn asked(tool: &str, effect: Effect, arguments: Value, targets: Vec<Target>) -> 
         effect,
         arguments,
         targets,
-        reasons: vec![reason.to_owned()],
+        reasons: vec![by_default(reason)],
         preview: None,
+        no_preview: None,
         reach: None,
     }
+}
+
+/// A built-in default that asks.
+fn by_default(reason: &str) -> ApprovalReason {
+    ApprovalReason { origin: ApprovalOrigin::Default("default/test".to_owned()), reason: reason.to_owned() }
+}
+
+/// A rule of a person that asks.
+fn by_rule(reason: &str) -> ApprovalReason {
+    ApprovalReason { origin: ApprovalOrigin::Rule("team".to_owned()), reason: reason.to_owned() }
 }
 
 fn file(path: &str, access: &str) -> Target {

@@ -293,9 +293,10 @@ fn a_rule_that_somebody_made_is_never_covered() {
     let agreed = write("fs_write", "src/a.ts");
     let pattern = Pattern::of(&agreed).unwrap();
     for reasons in [
-        vec!["migrations are looked at".to_owned()],
-        vec![agreed.reasons[0].clone(), "migrations are looked at".to_owned()],
-        vec![format!("{} ", agreed.reasons[0])],
+        vec![by_rule("migrations are looked at")],
+        vec![agreed.reasons[0].clone(), by_rule("migrations are looked at")],
+        // Its reason is that of a default, and its rule is a person's.
+        vec![by_rule(&agreed.reasons[0].reason)],
         Vec::new(),
     ] {
         let asked = Asked { reasons, ..agreed.clone() };
@@ -311,6 +312,7 @@ fn always_never_covers_what_runs_later() {
     let usual = write("fs_write", "Makefile");
     assert!(agreed.covers(&usual), "by its folder alone it would");
     let reason = "what runs later is shown to a person before it changes: `Makefile`".to_owned();
+    let reason = ApprovalReason { origin: ApprovalOrigin::RunsLater, reason };
     let later = Asked { reasons: [usual.reasons.clone(), vec![reason]].concat(), ..usual };
     assert!(!agreed.covers(&later) && Pattern::of(&later).is_none());
 }

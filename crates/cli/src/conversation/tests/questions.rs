@@ -115,7 +115,7 @@ fn program() -> Asked {
 
 fn changes_by_rule() -> Asked {
     Asked {
-        reasons: vec!["generated code is looked at by the team".to_owned()],
+        reasons: vec![by_rule("generated code is looked at by the team")],
         preview: Some(json!({ "changes": [
             { "path": "gen/a.ts", "diff": "--- /dev/null\n+++ b/gen/a.ts\n@@ -0,0 +1 @@\n+1\n", "truncated": false },
             { "root": "project", "path": "gen/b.ts", "change": "deleted", "sha256": null, "diffTruncated": true },
@@ -149,7 +149,7 @@ fn tests() -> Asked {
 fn anything() -> Asked {
     let targets = (0..9).map(|number| file(&format!("deep/{number}"), "write")).collect();
     Asked {
-        reasons: vec![format!("a long reason {}", "word ".repeat(120))],
+        reasons: vec![by_rule(&format!("a long reason {}", "word ".repeat(120)))],
         ..asked("mystery", Effect::Write, json!({ "what": "\u{1b}[2J", "deep": { "list": [1, 2] } }), targets)
     }
 }
