@@ -4,6 +4,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "skipped tests and measurements are told")]
 
 mod approval;
+mod attacks;
 mod bridge;
 mod clients;
 mod commands;
