@@ -1,10 +1,12 @@
 //! The record that every call leaves, and the gates it passes.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use tgp_audit::Audit;
-use tgp_contract::{CallRecord, Gate, Recorder, RelativePath, Root, ToolError};
+use tgp_chronicle::is_chronicle_file;
+use tgp_contract::{CallRecord, ChronicleProbe, Gate, Recorder, RelativePath, Root, ToolError};
 use tgp_policy::PolicySettings;
 use tgp_tdd::{Store, Tdd, TddOptions};
 use tgp_tools::{Forge, PolicyGate, RuleFiles, StateGate, TddView, Tee, TokenGate, Tokens, Tool, Workspace};
@@ -58,7 +60,11 @@ impl Recorder for SharedRecord {
 /// Where test-driven work stands.
 pub(super) fn state(ground: &Ground, options: &BootOptions) -> Result<Arc<StateGate>, ToolError> {
     let config = &ground.config.tdd;
-    let mut wanted = TddOptions { mode: options.tdd_mode.unwrap_or(config.mode), ..TddOptions::default() };
+    let mut wanted = TddOptions {
+        mode: options.tdd_mode.unwrap_or(config.mode),
+        layout: ground.config.chronicle.layout,
+        ..TddOptions::default()
+    };
     if let Some(tests) = &config.tests {
         wanted.test_patterns.clone_from(tests);
     }
@@ -118,7 +124,15 @@ pub(super) async fn arm(
         Arc::clone(&policy) as _,
     ];
     gates.extend(options.gates.iter().cloned());
+    state.keep_hidden(gates.get(1..).unwrap_or_default());
     Ok(Armed { policy, tokens, gates })
+}
+
+/// Tells chronicles of the project from other files by their content. Elsewhere the name decides: what has one there may be
+/// another project's.
+fn chronicle_probe(project: &Path) -> ChronicleProbe {
+    let project = project.to_owned();
+    ChronicleProbe::new(move |root, path| root != Root::Project || is_chronicle_file(&project, path))
 }
 
 fn tools_in_project(ground: &Ground) -> Option<RelativePath> {
@@ -141,5 +155,7 @@ pub(crate) fn policy_settings(
             .filter_map(|file| Some((Root::Project, RelativePath::new(&file).ok()?)))
             .collect(),
         free_reads: ground.config.db.free_reads,
+        layout: ground.config.chronicle.layout,
+        probe: Some(chronicle_probe(&ground.project)),
     }
 }

@@ -5,6 +5,7 @@
 
 mod approval;
 mod bridge;
+mod chronicle_layout;
 mod clients;
 mod commands;
 mod config;
