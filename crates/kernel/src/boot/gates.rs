@@ -1,17 +1,16 @@
 //! The record that every call leaves, and the gates it passes.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use tgp_audit::Audit;
-use tgp_chronicle::is_chronicle_file;
-use tgp_contract::{CallRecord, ChronicleProbe, Gate, Recorder, RelativePath, Root, ToolError};
+use tgp_contract::{CallRecord, Gate, Recorder, RelativePath, Root, ToolError};
 use tgp_policy::PolicySettings;
 use tgp_tdd::{Store, Tdd, TddOptions};
 use tgp_tools::{Forge, PolicyGate, RuleFiles, StateGate, TddView, Tee, TokenGate, Tokens, Tool, Workspace};
 
 use super::{BootOptions, Ground};
+use crate::knowledge::chronicle_probe;
 use crate::records::{Past, audit_anchor, audit_options};
 use crate::settings::state_directory;
 use crate::trust::confirmed_rules;
@@ -126,13 +125,6 @@ pub(super) async fn arm(
     gates.extend(options.gates.iter().cloned());
     state.keep_hidden(gates.get(1..).unwrap_or_default());
     Ok(Armed { policy, tokens, gates })
-}
-
-/// Tells chronicles of the project from other files by their content. Elsewhere the name decides: what has one there may be
-/// another project's.
-fn chronicle_probe(project: &Path) -> ChronicleProbe {
-    let project = project.to_owned();
-    ChronicleProbe::new(move |root, path| root != Root::Project || is_chronicle_file(&project, path))
 }
 
 fn tools_in_project(ground: &Ground) -> Option<RelativePath> {

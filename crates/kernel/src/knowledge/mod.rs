@@ -12,9 +12,10 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use tgp_agent::{Guardian, GuardianGate, GuardianParts, Invariants, Vigilance};
-use tgp_chronicle::{ChronicleOptions, Durability, FileChronicle, Report, Start};
+use tgp_chronicle::{ChronicleOptions, Durability, FileChronicle, Report, Start, is_chronicle_file};
 use tgp_contract::{
-    Chronicle, ChronicleLayout, Code, FileSystem, Gate, Graph, Recorder, RelativePath, ToolError,
+    Chronicle, ChronicleLayout, ChronicleProbe, Code, FileSystem, Gate, Graph, Recorder, RelativePath, Root,
+    ToolError,
 };
 use tgp_graph::{BoltOptions, Export, GraphOptions, Stats};
 use tgp_tools::{Tool, chronicle_path, knowledge_tools};
@@ -216,6 +217,13 @@ impl Knowledge {
     pub async fn graph_export(&self, commit: Option<&str>) -> Result<Export, ToolError> {
         self.graph.store().await?.export(commit, MAX_EXPORT).await
     }
+}
+
+/// Tells chronicles of the project from other files by their content. Elsewhere the name decides: what has one there may be
+/// another project's.
+pub(crate) fn chronicle_probe(project: &Path) -> ChronicleProbe {
+    let project = project.to_owned();
+    ChronicleProbe::new(move |root, path| root != Root::Project || is_chronicle_file(&project, path))
 }
 
 fn graph_options(config: &Config, project: &Path, root: &Path) -> GraphOptions {
