@@ -17,6 +17,9 @@ pub(crate) enum Role {
     Agents,
 }
 
+/// The chronicle whose files are beside those that they are about, instead of in a tree of their own.
+pub(crate) const BESIDE: &str = "beside";
+
 /// Who makes a part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Maker {
@@ -63,6 +66,7 @@ impl Role {
         match self {
             Self::Llm => vec![Maker::Real("script"), Maker::Real("http"), Maker::Fake("puppet")],
             Self::CliLlm => vec![Maker::Real("script"), Maker::Fake("puppet")],
+            Self::Chronicle => vec![Maker::Real(""), Maker::Real(BESIDE), Maker::Fake("")],
             _ => vec![Maker::Real(""), Maker::Fake("")],
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
-use tgp_contract::{Cancellation, Chronicle, Code, RelativePath, ToolError};
+use tgp_contract::{Cancellation, Chronicle, ChronicleLayout, Code, RelativePath, ToolError};
 use tgp_relay_fakes::{FakeValve, Persona};
 use tgp_valve::{Action, ActionReport, Actions, Look, Trigger, Valve, ValveEvent, ValveOptions};
 
@@ -45,6 +45,7 @@ impl RealValves {
         project: PathBuf,
         memory: &Path,
         chronicle: Arc<dyn Chronicle>,
+        layout: ChronicleLayout,
     ) -> Result<Self, ToolError> {
         let clock = || {
             let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -55,6 +56,7 @@ impl RealValves {
             journal: memory.join("valve.sqlite"),
             personas_file: RelativePath::new(PERSONAS_FILE)?,
             chronicle,
+            layout,
             actions: Arc::new(NoActions),
             clock: Arc::new(clock),
             all: false,

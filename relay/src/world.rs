@@ -4,11 +4,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tgp_contract::{AgentRunner, Chronicle, Graph, ModelProvider, StreamEvent, ToolCaller, ToolError};
+use tgp_contract::{
+    AgentRunner, Chronicle, ChronicleLayout, Graph, ModelProvider, StreamEvent, ToolCaller, ToolError,
+};
 use tgp_relay_fakes::{FakeModel, FakeRunner, MemoryChronicle, MemoryGraph};
 
 use crate::fault::{Expecting, Fault};
-use crate::matrix::{Choice, Maker, Role};
+use crate::matrix::{BESIDE, Choice, Maker, Role};
 use crate::protocol::{
     PartKind, Peer, PeerOptions, connect_chronicle, connect_graph, connect_model, connect_tools,
 };
@@ -43,6 +45,8 @@ pub(crate) struct World {
     tools: Option<Arc<dyn ToolCaller>>,
     models: Option<Box<dyn ModelSource>>,
     chronicle: Option<Arc<dyn Chronicle>>,
+    /// Where the files of its chronicle are.
+    layout: ChronicleLayout,
     graph: Option<Arc<dyn Graph>>,
     valve: Option<Box<dyn ValveSource>>,
     agents: Option<Maker>,
@@ -61,6 +65,7 @@ impl World {
             tools: None,
             models: None,
             chronicle: None,
+            layout: ChronicleLayout::default(),
             graph: None,
             valve: None,
             agents: None,
@@ -87,7 +92,12 @@ impl World {
             Role::Agents => self.agents = Some(choice.maker.clone()),
             Role::Chronicle => {
                 self.chronicle = Some(match &choice.maker {
-                    Maker::Real(_) => reals::file_chronicle(&project)?,
+                    Maker::Real(word) => {
+                        if *word == BESIDE {
+                            self.layout = ChronicleLayout::Beside;
+                        }
+                        reals::file_chronicle(&project, self.layout)?
+                    }
                     Maker::Fake(_) => Arc::new(MemoryChronicle::new()),
                     Maker::External(command) => {
                         connect_chronicle(&self.peer(PartKind::Chronicle, command, &project).await?)
@@ -111,7 +121,7 @@ impl World {
                 })?;
                 let memory = self.workspace.beside("valve");
                 self.valve = Some(match &choice.maker {
-                    Maker::Real(_) => Box::new(RealValves::new(project, &memory, chronicle)?),
+                    Maker::Real(_) => Box::new(RealValves::new(project, &memory, chronicle, self.layout)?),
                     _ => Box::new(FakeValves::new(project, &memory, chronicle)),
                 });
             }

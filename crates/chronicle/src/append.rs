@@ -34,15 +34,15 @@ pub(crate) fn append(
     path: &RelativePath,
     event: ChronicleEvent,
 ) -> Result<Outcome, Failure> {
-    keeper.scope.check(path)?;
+    let stored = keeper.file_of(path)?;
     let event = line::encode(event).map_err(|error| Failure::Event(error.to_string()))?;
-    let Locked { directory, file } = open(keeper, path)?;
+    let Locked { directory, file } = open(keeper, &stored)?;
     let extent = torn::extent(&file).doing("cannot read", path)?;
     if extent.is_foreign {
         return Err(Failure::Foreign { path: path.clone(), what: torn::FOREIGN });
     }
     let set_aside = match &extent.torn {
-        Some(torn) => Some(torn::set_aside(&directory, &file, path, torn)?),
+        Some(torn) => Some(torn::set_aside(&directory, &file, &stored, torn)?),
         None => None,
     };
     let is_new = add_once(keeper, path, &file, extent.whole, &event)?;

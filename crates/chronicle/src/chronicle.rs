@@ -5,12 +5,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tgp_contract::{Appended, Chronicle, ChronicleEvent, RelativePath, ToolError};
+use tgp_contract::{Appended, Chronicle, ChronicleEvent, ChronicleLayout, RelativePath, ToolError};
 
 use crate::append::{self, Outcome};
 use crate::events::{self, Events, Start};
 use crate::failure::{Doing, Failure};
 use crate::known::KnownFiles;
+use crate::migrate::{self, Migration, MigrationReport};
 use crate::options::{ChronicleOptions, Durability};
 use crate::place::{Missing, Project};
 use crate::scope::Scope;
@@ -33,6 +34,7 @@ pub struct FileChronicle {
 pub(crate) struct Keeper {
     pub(crate) project: Project,
     pub(crate) scope: Scope,
+    pub(crate) layout: ChronicleLayout,
     pub(crate) durability: Durability,
     pub(crate) lock_wait: Duration,
     pub(crate) known: KnownFiles,
@@ -57,6 +59,7 @@ impl FileChronicle {
         let keeper = Keeper {
             project,
             scope,
+            layout: options.layout,
             durability: options.durability,
             lock_wait: options.lock_wait,
             known: KnownFiles::default(),
@@ -100,6 +103,37 @@ impl FileChronicle {
         Ok(verify::verify(&self.keeper, file)?)
     }
 
+    /// The file of the chronicle with this name, whether it is there or not.
+    ///
+    /// # Errors
+    /// `EPERMISSION` outside the scope, and for a name that no file can have.
+    pub fn file_of(&self, name: &RelativePath) -> Result<RelativePath, ToolError> {
+        Ok(self.keeper.file_of(name)?)
+    }
+
+    /// Moves the chronicles whose files are where the other layout has them. Only a person may want that: nobody knows
+    /// who wrote them.
+    ///
+    /// # Errors
+    /// When the project cannot be read or written; what is wrong with one file stands in the report.
+    pub fn migrate(&self, extent: Migration) -> Result<MigrationReport, ToolError> {
+        Ok(migrate::migrate(&self.keeper, extent)?)
+    }
+
+    /// The files that [`FileChronicle::migrate`] would look at: those of the other layout that begin as a chronicle does.
+    ///
+    /// # Errors
+    /// When the project cannot be read.
+    pub fn unmigrated(&self) -> Result<Vec<RelativePath>, ToolError> {
+        Ok(migrate::unmigrated(&self.keeper)?)
+    }
+
+    /// The file of the other layout that would be this chronicle's after a migration, if there is one.
+    #[must_use]
+    pub fn unmigrated_file_of(&self, name: &RelativePath) -> Option<RelativePath> {
+        migrate::unmigrated_file_of(&self.keeper, name)
+    }
+
     /// [`FileChronicle::verify`] of every chronicle, sorted by name.
     ///
     /// # Errors
@@ -113,7 +147,7 @@ impl FileChronicle {
     /// # Errors
     /// As [`Chronicle::files`].
     pub fn files_blocking(&self) -> Result<Vec<RelativePath>, ToolError> {
-        Ok(self.keeper.project.chronicles(&self.keeper.scope)?)
+        Ok(self.keeper.project.chronicles(&self.keeper.scope, self.keeper.layout)?)
     }
 
     /// Waits until every event that this chronicle has kept is on the disk.
@@ -186,7 +220,14 @@ impl Keeper {
         outcome
     }
 
-    fn sync_file(&self, path: &RelativePath) -> Result<(), Failure> {
+    /// The file of the chronicle with this name, if it is one that may be read and written.
+    pub(crate) fn file_of(&self, name: &RelativePath) -> Result<RelativePath, Failure> {
+        self.scope.check(name)?;
+        self.layout.file_of(name).map_err(|_| Failure::NoRoom(name.clone()))
+    }
+
+    fn sync_file(&self, name: &RelativePath) -> Result<(), Failure> {
+        let path = &self.file_of(name)?;
         let Some(directory) = self.project.directory(&path.parent(), Missing::Refuse)? else { return Ok(()) };
         match directory.open(path.name().unwrap_or_default())? {
             Some(file) => file.sync_data().doing("cannot sync", path),

@@ -135,9 +135,11 @@ fn check_offset(file: &File, path: &RelativePath, extent: &Extent, offset: u64) 
 
 /// Opens a chronicle to read it, as far as its whole lines go now. Nothing when there is none.
 pub(crate) fn open(keeper: &Keeper, path: &RelativePath) -> Result<Option<(File, Extent)>, Failure> {
-    keeper.scope.check(path)?;
-    let Some(directory) = keeper.project.directory(&path.parent(), Missing::Refuse)? else { return Ok(None) };
-    let Some(file) = directory.open(path.name().unwrap_or_default())? else { return Ok(None) };
+    let stored = keeper.file_of(path)?;
+    let Some(directory) = keeper.project.directory(&stored.parent(), Missing::Refuse)? else {
+        return Ok(None);
+    };
+    let Some(file) = directory.open(stored.name().unwrap_or_default())? else { return Ok(None) };
     // Who is in the middle of a line now has finished it then. What is whole stays so, and needs no lock.
     lock::take(&file, lock::Kind::Read, keeper.lock_wait, path)?;
     let extent = torn::extent(&file).doing("cannot read", path)?;

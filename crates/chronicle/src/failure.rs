@@ -9,6 +9,8 @@ use tgp_contract::{Code, Place, RelativePath, ToolError};
 pub(crate) enum Failure {
     #[error("`{path}` is outside the scope of the chronicle ({scope})")]
     OutOfScope { path: RelativePath, scope: String },
+    #[error("the name of the chronicle `{0}` is too long for a file")]
+    NoRoom(RelativePath),
     #[error("`{0}` is a link or a special file, or stands behind one")]
     Link(RelativePath),
     #[error("`{0}` has a second name, which may be outside the project")]
@@ -60,6 +62,9 @@ fn code_and_help(failure: &Failure) -> (Code, &'static str) {
             Code::Permission,
             "name a chronicle such as `.sage/project.sage` or `src/a.ts.sage`, or widen the scope in the configuration",
         ),
+        Failure::NoRoom(_) => {
+            (Code::Permission, "tell it in `.sage/project.sage`, or give the file a shorter name")
+        }
         Failure::Link(_) => {
             (Code::Security, "put a plain file or directory in its place; no link is followed")
         }

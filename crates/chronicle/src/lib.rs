@@ -1,10 +1,10 @@
-//! Append-only NDJSON events beside the files they are about.
+//! Append-only NDJSON events about the files of a project.
 //!
 //! A chronicle is a file of lines. Each line is the canonical JSON of one event with its `eventId`, and nothing else is
 //! a line: whoever can hash can check it. Files only ever grow, by whole lines, under a lock that all processes share.
 //!
 //! What a crash leaves at the end of a file, a line that was not finished, is no event. Readers stop before it and say
-//! so. The next who appends moves it, byte for byte, to `<file>.torn-<hash>` beside the chronicle, and goes on after
+//! so. The next who appends moves it, byte for byte, to `<file>.torn-<hash>` beside the chronicle's file, and goes on after
 //! the last whole line; where the end does not look like the beginning of an event, the file is not ours, and nobody
 //! appends to it.
 #![forbid(unsafe_code)]
@@ -17,6 +17,7 @@ mod known;
 mod line;
 mod lines;
 mod lock;
+mod migrate;
 mod options;
 mod place;
 mod scope;
@@ -27,6 +28,7 @@ pub use append::Outcome;
 pub use chronicle::FileChronicle;
 pub use events::{Entry, Events, Start};
 pub use line::MAX_LINE_BYTES;
+pub use migrate::{Migrated, Migration, MigrationReport, Refused, is_chronicle_file};
 pub use options::{ChronicleOptions, DEFAULT_TAIL, Durability};
 pub use torn::{SetAside, Torn};
 pub use verify::{LineProblem, Report};

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use tgp_contract::ChronicleLayout;
+
 /// How many events a reader who does not say otherwise wants of the end.
 pub const DEFAULT_TAIL: usize = 50;
 /// How long another process that appends to the same file is waited for. It needs milliseconds, a slow disk included.
@@ -26,9 +28,11 @@ pub enum Durability {
 pub struct ChronicleOptions {
     /// The root that all paths are relative to.
     pub project: PathBuf,
-    /// Globs of the chronicles that may be read and written; `*` stays within one name. Whatever they say, the name of
-    /// a chronicle ends in `.sage`, and none is in `.git`.
+    /// Globs of the names of the chronicles that may be read and written; `*` stays within one name. Whatever they say,
+    /// the name of a chronicle ends in `.sage`, and none is in `.git`.
     pub scope: Vec<String>,
+    /// Where their files are.
+    pub layout: ChronicleLayout,
     pub durability: Durability,
     /// How long a lock is waited for.
     pub lock_wait: Duration,
@@ -39,6 +43,7 @@ impl ChronicleOptions {
         Self {
             project: project.into(),
             scope: SCOPE.map(str::to_owned).to_vec(),
+            layout: ChronicleLayout::default(),
             durability: Durability::default(),
             lock_wait: LOCK_WAIT,
         }

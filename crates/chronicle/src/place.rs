@@ -1,15 +1,16 @@
 //! The project as a jail: the only calls that turn a name into a handle. Each takes one name and follows no link.
 
 use std::fs::File;
+use std::io::Read;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use nix::dir::Dir;
 use nix::errno::Errno;
-use nix::fcntl::{AtFlags, OFlag, open, openat};
+use nix::fcntl::{AtFlags, OFlag, RenameFlags, open, openat, renameat2};
 use nix::sys::stat::{FileStat, Mode, SFlag, fstat, fstatat, mkdirat};
 use nix::unistd::fsync;
-use tgp_contract::RelativePath;
+use tgp_contract::{CHRONICLE_DIRECTORY, ChronicleLayout, RelativePath, is_in_chronicle_tree};
 
 use crate::failure::{Doing, Failure};
 use crate::scope::{Scope, is_git};
@@ -37,6 +38,13 @@ pub(crate) struct Project {
 pub(crate) enum Missing {
     Refuse,
     Make,
+}
+
+/// What a renamed file may find where it goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    Free,
+    Any,
 }
 
 /// An open directory, and its name for errors.
@@ -72,10 +80,20 @@ impl Project {
         Ok(Some(directory))
     }
 
-    /// Every plain file of the scope, sorted.
-    pub(crate) fn chronicles(&self, scope: &Scope) -> Result<Vec<RelativePath>, Failure> {
-        let mut walk = Walk { scope, found: Vec::new(), seen: 0 };
-        for base in &scope.bases {
+    /// The name of every chronicle of the scope that has a plain file where the layout has it, sorted.
+    pub(crate) fn chronicles(
+        &self,
+        scope: &Scope,
+        layout: ChronicleLayout,
+    ) -> Result<Vec<RelativePath>, Failure> {
+        let mut walk = Walk { scope, layout, found: Vec::new(), seen: 0 };
+        let tree = [RelativePath::new(CHRONICLE_DIRECTORY).unwrap_or_default()];
+        let bases = match layout {
+            // All of its files are in there, whatever the scope.
+            ChronicleLayout::Tree => tree.as_slice(),
+            ChronicleLayout::Beside => scope.bases.as_slice(),
+        };
+        for base in bases {
             match self.directory(base, Missing::Refuse) {
                 Ok(Some(directory)) => walk.descend(&directory)?,
                 // What is no directory of ours holds no chronicle of ours.
@@ -164,6 +182,54 @@ impl Directory {
             .doing("cannot remove", &self.below(name))
     }
 
+    /// Opens a plain file for reading and writing; nothing when there is none.
+    pub(crate) fn open_to_write(&self, name: &str) -> Result<Option<File>, Failure> {
+        self.open_as(name, OFlag::O_RDWR | OFlag::O_APPEND)
+    }
+
+    /// Gives the file `from` of this directory another name, in the place of whatever has it. Where nothing may have it,
+    /// answers whether that was so.
+    pub(crate) fn rename(&self, from: &str, to: &str, place: Place) -> Result<bool, Failure> {
+        let flags = match place {
+            Place::Free => RenameFlags::RENAME_NOREPLACE,
+            Place::Any => RenameFlags::empty(),
+        };
+        match renameat2(&self.handle, from, &self.handle, to, flags) {
+            Ok(()) => Ok(true),
+            Err(Errno::EEXIST) if place == Place::Free => Ok(false),
+            // A file system that cannot tell; the look before is all that can be had there.
+            Err(Errno::EINVAL | Errno::ENOSYS) if place == Place::Free => {
+                if self.stat(to)?.is_some() {
+                    Ok(false)
+                } else {
+                    self.rename(from, to, Place::Any)
+                }
+            }
+            Err(errno) => Err(errno).doing("cannot put in its place", &self.below(to)),
+        }
+    }
+
+    /// The first bytes of a plain file, however many names it has; nothing when there is no such file.
+    pub(crate) fn beginning(&self, name: &str, most: u64) -> Result<Option<Vec<u8>>, Failure> {
+        let path = self.below(name);
+        match self.stat(name)? {
+            Some(stat) if kind(&stat) == SFlag::S_IFREG => {}
+            _ => return Ok(None),
+        }
+        let handle = match openat(&self.handle, name, OFlag::O_RDONLY | FILE, Mode::empty()) {
+            Ok(handle) => handle,
+            Err(Errno::ENOENT | Errno::ELOOP | Errno::EMLINK | Errno::ENXIO) => return Ok(None),
+            Err(errno) => return Err(errno).doing("cannot open", &path),
+        };
+        let file = File::from(handle);
+        if !file.metadata().doing("cannot look at", &path)?.is_file() {
+            return Ok(None);
+        }
+        let mut bytes = Vec::new();
+        file.take(most).read_to_end(&mut bytes).doing("cannot read", &path)?;
+        Ok(Some(bytes))
+    }
+
     fn open_as(&self, name: &str, flags: OFlag) -> Result<Option<File>, Failure> {
         let path = self.below(name);
         // The first look keeps us from opening a device, which can have effects of its own. The look at the open handle
@@ -212,6 +278,7 @@ impl Directory {
 
 struct Walk<'a> {
     scope: &'a Scope,
+    layout: ChronicleLayout,
     found: Vec<RelativePath>,
     seen: usize,
 }
@@ -227,7 +294,12 @@ impl Walk<'_> {
             let Some(stat) = directory.stat(&name)? else { continue };
             let path = directory.below(&name);
             match kind(&stat) {
-                SFlag::S_IFREG if self.scope.allows(&path) => self.found.push(path),
+                SFlag::S_IFREG => {
+                    let name = self.layout.name_of(&path);
+                    self.found.extend(name.filter(|name| self.scope.allows(name)));
+                }
+                // Looking through the tree for what is beside the sources finds nothing.
+                SFlag::S_IFDIR if self.layout == ChronicleLayout::Beside && is_in_chronicle_tree(&path) => {}
                 SFlag::S_IFDIR if !is_git(&name) => {
                     if path.parts().count() > MAX_DEPTH {
                         let message = format!("`{path}` is nested deeper than {MAX_DEPTH} directories");

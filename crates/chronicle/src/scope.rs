@@ -1,12 +1,10 @@
-//! Which files may be chronicles.
+//! Which names chronicles may have.
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
-use tgp_contract::RelativePath;
+use tgp_contract::{RelativePath, has_chronicle_name, is_in_chronicle_tree};
 
 use crate::failure::Failure;
 
-/// What the name of every chronicle ends in.
-const ENDING: &str = ".sage";
 /// More globs than a person writes; each one costs every path a match.
 const MAX_GLOBS: usize = 64;
 /// Git's own files belong to git.
@@ -49,10 +47,11 @@ impl Scope {
         Ok(Self { globs: globs_built, text, bases })
     }
 
+    /// Whether a chronicle may have this name.
     pub(crate) fn allows(&self, path: &RelativePath) -> bool {
-        let named =
-            path.name().and_then(|name| name.strip_suffix(ENDING)).is_some_and(|stem| !stem.is_empty());
-        named && !path.parts().any(is_git) && self.globs.is_match(path.as_str())
+        // What is in the tree is the file of a chronicle with another name, whatever the globs say.
+        let can_be_named = has_chronicle_name(path) && !is_in_chronicle_tree(path);
+        can_be_named && !path.parts().any(is_git) && self.globs.is_match(path.as_str())
     }
 
     pub(crate) fn check(&self, path: &RelativePath) -> Result<(), Failure> {

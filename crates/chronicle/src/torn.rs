@@ -15,7 +15,7 @@ use crate::lines;
 use crate::place::Directory;
 
 /// How every line begins.
-const BEGINNING: &[u8] = b"{\"";
+pub(crate) const BEGINNING: &[u8] = b"{\"";
 const MARK: &str = ".torn-";
 /// How many digits of the hash make a name; more when a shorter name is taken by other bytes.
 const DIGITS: [usize; 3] = [8, 16, 64];
@@ -133,6 +133,24 @@ fn keep(
         return Err(error).doing(DOING, path);
     }
     Ok(true)
+}
+
+/// Whether the digits in the name of a file that holds a torn line are those of its bytes.
+pub(crate) fn is_named_by_hash(name: &str, file: &File) -> io::Result<bool> {
+    let whole = Torn { offset: 0, bytes: file.metadata()?.len() };
+    let digits = name.rsplit_once(MARK).map(|(_, digits)| digits).unwrap_or_default();
+    Ok(hash(file, &whole)?.starts_with(digits))
+}
+
+/// Copies a file that holds a torn line. Answers whether its bytes are there now.
+pub(crate) fn keep_whole(
+    directory: &Directory,
+    name: &str,
+    path: &RelativePath,
+    file: &File,
+) -> Result<bool, Failure> {
+    let bytes = file.metadata().doing("cannot look at", path)?.len();
+    keep(directory, name, path, file, &Torn { offset: 0, bytes })
 }
 
 fn is_foreign(file: &File, torn: &Torn) -> io::Result<bool> {

@@ -34,7 +34,10 @@ pub struct LineProblem {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Report {
+    /// The name of the chronicle.
     pub file: RelativePath,
+    /// Where its file is.
+    pub stored: RelativePath,
     /// Lines that are events.
     pub events: u64,
     /// By line.
@@ -69,17 +72,19 @@ impl Report {
 }
 
 pub(crate) fn verify(keeper: &Keeper, path: &RelativePath) -> Result<Report, Failure> {
+    let stored = keeper.file_of(path)?;
     let Some((file, extent)) = events::open(keeper, path)? else {
         return Err(Failure::NotFound(path.clone()));
     };
     let mut report = Report {
         file: path.clone(),
+        stored: stored.clone(),
         events: 0,
         problems: Vec::new(),
         repeated: 0,
         more_problems: 0,
         torn: extent.torn,
-        set_aside: set_aside(keeper, path)?,
+        set_aside: set_aside(keeper, &stored)?,
         first_id: None,
         last_id: None,
     };

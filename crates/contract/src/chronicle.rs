@@ -51,8 +51,8 @@ pub struct Appended {
     pub appended: bool,
 }
 
-/// Where events are kept: files that only ever grow. `file` is the chronicle's own path in the project, such as
-/// `src/a.ts.sage`.
+/// Where events are kept: files that only ever grow. `file` is the chronicle's name, such as `src/a.ts.sage`, wherever its
+/// file is.
 #[async_trait]
 pub trait Chronicle: Send + Sync {
     /// Keeps an event once, however often it is given.

@@ -8,6 +8,8 @@ mod allowance;
 mod call;
 pub mod canonical;
 mod chronicle;
+mod chronicle_files;
+mod chronicle_line;
 mod client;
 mod codes;
 mod error;
@@ -34,6 +36,12 @@ mod work;
 pub use allowance::{Allowance, Ceiling, Refusal, Spent};
 pub use call::{Actor, CallContext, Consent, ToolCall, ToolResult};
 pub use chronicle::{Appended, Chronicle, ChronicleEvent, EventActor};
+pub use chronicle_files::{
+    CHRONICLE_DIRECTORY, CHRONICLE_SUFFIX, ChronicleLayout, ChronicleProbe, PROJECT_CHRONICLE, chronicle_of,
+    chronicled, ends_as_chronicle, has_chronicle_name, is_chronicle_content, is_in_chronicle_tree,
+    is_torn_name,
+};
+pub use chronicle_line::{EventFormError, LineError, MAX_CHRONICLE_LINE_BYTES, decode_line};
 pub use client::{ClientEntry, ClientId, client_actor, client_session, counted_session, is_command_line};
 pub use codes::Code;
 pub use error::{Place, ToolError};
@@ -56,5 +64,5 @@ pub use target::{Access, Root, Target};
 pub use tdd::{TddMode, TddState};
 pub use token::CapabilityToken;
 pub use tool::{Effect, ExecutionPath, ToolDefinition, ToolName, ToolNameError};
-pub use visibility::{Visibility, chronicled};
+pub use visibility::Visibility;
 pub use work::{AgentRunner, AgentTask, AgentWork};

@@ -2,10 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Access, FileFilter, RelativePath, Root};
-
-/// How a chronicle's name ends, behind the name of the file that it is about.
-const CHRONICLE: &str = ".sage";
+use crate::{Access, FileFilter, RelativePath, Root, chronicled};
 
 /// What a caller may see of the project and of the tool repository. A file that is not shown must be as if it were not
 /// there: neither its name, nor its content, nor its size, nor that it exists may follow from an answer.
@@ -92,13 +89,4 @@ impl Visibility {
     pub fn shows_named(&self, text: &str) -> bool {
         self.is_everything() || RelativePath::new(text).is_ok_and(|path| self.shows(Root::Project, &path))
     }
-}
-
-/// The file that a chronicle is about, by their names; `None` for every other file.
-#[must_use]
-pub fn chronicled(path: &RelativePath) -> Option<RelativePath> {
-    let file = path.as_str().strip_suffix(CHRONICLE)?;
-    // `.sage/project.sage` is about no single file, and neither is `.sage` itself.
-    let is_own = !file.is_empty() && !file.ends_with('/') && !path.parts().any(|part| part == CHRONICLE);
-    is_own.then(|| RelativePath::new(file).ok()).flatten()
 }

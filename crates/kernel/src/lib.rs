@@ -53,7 +53,7 @@ pub use tgp_aql::{
     Problem, Problems, RunEvent, RunReport, Source, Type as QueryType, format as format_queries,
 };
 pub use tgp_audit::{AuditReader, Entry, Filter, Format, Report, Restarted, VERDICTS};
-pub use tgp_chronicle::Report as ChronicleReport;
+pub use tgp_chronicle::{Migration, MigrationReport, Report as ChronicleReport};
 pub use tgp_contract as contract;
 pub use tgp_git::Status as RepositoryStatus;
 pub use tgp_jail::{LockReport, ProcessSupport, probe as probe_jail, process_support};

@@ -61,6 +61,7 @@ impl Kernel {
             journal: state_directory(self.root()).join(JOURNAL),
             personas_file: RelativePath::new(PERSONAS)?,
             chronicle: self.knowledge().chronicle(),
+            layout: self.knowledge().layout(),
             actions: Arc::new(KernelActions { kernel: self.share(), consent, model: request.model }),
             clock: Arc::new(|| SystemClock.now_ms()),
             all: request.all,

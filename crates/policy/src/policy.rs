@@ -1,7 +1,9 @@
 //! All rules together, and how they decide.
 
 use serde_json::{Value, json};
-use tgp_contract::{Access, Effect, Place, RUNS_LATER, RelativePath, Root, Target, canonical};
+use tgp_contract::{
+    Access, ChronicleLayout, ChronicleProbe, Effect, Place, RUNS_LATER, RelativePath, Root, Target, canonical,
+};
 
 use crate::explain::{Explanation, Finding, RuleReport};
 use crate::history::{SessionHistory, Spoken, Ticket};
@@ -40,6 +42,10 @@ pub struct PolicySettings {
     pub protected_files: Vec<(Root, RelativePath)>,
     /// Statements that only read are not asked for where no rule says so.
     pub free_reads: bool,
+    /// Where chronicles are.
+    pub layout: ChronicleLayout,
+    /// Tells a chronicle from another file with such a name. Without it the name decides.
+    pub probe: Option<ChronicleProbe>,
 }
 
 impl Default for PolicySettings {
@@ -50,6 +56,8 @@ impl Default for PolicySettings {
             allowed_host_directories: Vec::new(),
             protected_files: Vec::new(),
             free_reads: false,
+            layout: ChronicleLayout::default(),
+            probe: None,
         }
     }
 }

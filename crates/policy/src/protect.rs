@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use tgp_contract::{Access, RelativePath, Root};
+use tgp_contract::{Access, ChronicleLayout, ChronicleProbe, RelativePath, Root, ends_as_chronicle};
 
 use crate::PolicySettings;
 
@@ -145,6 +145,10 @@ pub struct Protections {
     tool_roots: Vec<(Root, Vec<String>)>,
     host_directories: Vec<RelativePath>,
     files: Vec<(Root, Vec<String>)>,
+    layout: ChronicleLayout,
+    /// Tells chronicles that are not where the layout has them from other files of such a name. Without it none is told
+    /// apart.
+    probe: Option<ChronicleProbe>,
 }
 
 impl Protections {
@@ -157,6 +161,8 @@ impl Protections {
             tool_roots: table(&settings.tool_roots),
             host_directories: settings.allowed_host_directories.clone(),
             files: table(&settings.protected_files),
+            layout: settings.layout,
+            probe: settings.probe.clone(),
         }
     }
 
@@ -169,13 +175,22 @@ impl Protections {
             return Some(ROOTS);
         }
         let parts: Vec<Cow<'_, str>> = path.parts().map(fold).collect();
-        self.by_name(root, &parts).or_else(|| {
-            // What follows a colon names a stream of the file on some file systems, and is a part of its name on others.
-            let without_streams = |part: &str| fold(part.split(':').next().unwrap_or_default()).into_owned();
-            let has_streams = parts.iter().any(|part| part.contains(':'));
-            let cut = || parts.iter().map(|part| Cow::Owned(without_streams(part))).collect::<Vec<_>>();
-            has_streams.then(|| self.by_name(root, &cut())).flatten()
-        })
+        self.by_name(root, &parts)
+            .or_else(|| {
+                // What follows a colon names a stream of the file on some file systems, and is a part of its name on others.
+                let without_streams =
+                    |part: &str| fold(part.split(':').next().unwrap_or_default()).into_owned();
+                let has_streams = parts.iter().any(|part| part.contains(':'));
+                let cut = || parts.iter().map(|part| Cow::Owned(without_streams(part))).collect::<Vec<_>>();
+                has_streams.then(|| self.by_name(root, &cut())).flatten()
+            })
+            .or_else(|| self.is_old_chronicle(root, path).then_some(CHRONICLE))
+    }
+
+    /// Whether a file is a chronicle that is not where the layout has it: it has such a name, and its content says so.
+    fn is_old_chronicle(&self, root: Root, path: &RelativePath) -> bool {
+        let has_name = path.parts().any(|part| ends_as_chronicle(&fold(part)));
+        has_name && self.probe.as_ref().is_none_or(|probe| probe.is_chronicle(root, path))
     }
 
     fn by_name(&self, root: Root, parts: &[Cow<'_, str>]) -> Option<Protection> {
@@ -208,7 +223,7 @@ impl Protections {
             Some(POLICY)
         } else if named(|name| name.starts_with("tgp.config.")) {
             Some(CONFIG)
-        } else if named(|name| name.ends_with(".sage")) {
+        } else if self.layout.reserves_parts(parts.iter().map(AsRef::as_ref)) {
             Some(CHRONICLE)
         } else {
             None

@@ -4,7 +4,7 @@ use std::sync::{LazyLock, OnceLock};
 
 use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
 use serde::Serialize;
-use tgp_contract::{Code, RelativePath, Root, TddMode, ToolError};
+use tgp_contract::{ChronicleLayout, Code, RelativePath, Root, TddMode, ToolError};
 
 use crate::Scope;
 use crate::scope::stem;
@@ -80,6 +80,8 @@ pub struct TddOptions {
     pub code_patterns: Vec<String>,
     /// Where the tool repository stands in the project, so that both ways to name a tool's file mean the same.
     pub tool_root: RelativePath,
+    /// Where chronicles are, which the kernel writes itself.
+    pub layout: ChronicleLayout,
 }
 
 impl Default for TddOptions {
@@ -91,6 +93,7 @@ impl Default for TddOptions {
             exempt_patterns: owned(EXEMPT_PATTERNS),
             code_patterns: Vec::new(),
             tool_root: RelativePath::new(".tgp").unwrap_or_default(),
+            layout: ChronicleLayout::default(),
         }
     }
 }
@@ -155,8 +158,12 @@ impl Classifier {
         check("tests", &options.test_patterns)?;
         check("exempt", &options.exempt_patterns)?;
         check("code", &options.code_patterns)?;
-        let defaults =
-            TddOptions { mode: options.mode, tool_root: options.tool_root.clone(), ..TddOptions::default() };
+        let defaults = TddOptions {
+            mode: options.mode,
+            tool_root: options.tool_root.clone(),
+            layout: options.layout,
+            ..TddOptions::default()
+        };
         Ok(Self { options: options.clone(), uses_defaults: *options == defaults, own: OnceLock::new() })
     }
 
@@ -196,7 +203,10 @@ impl Classifier {
 
     fn project_file(&self, path: &RelativePath) -> Classified {
         let (name, globs) = (path.as_str(), self.globs());
-        let kind = if globs.code.is_match(name) {
+        // The kernel's own files are about the work and no part of it, whatever the patterns say.
+        let kind = if self.options.layout.reserves(path) {
+            FileKind::Exempt
+        } else if globs.code.is_match(name) {
             FileKind::Code
         } else if globs.exempt.is_match(name) {
             FileKind::Exempt

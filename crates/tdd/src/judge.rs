@@ -9,13 +9,17 @@ use tgp_contract::{Access, Actor, RelativePath, Root, Target, TddState, ToolErro
 use crate::machine::Machine;
 use crate::refusal::{self, Subject};
 use crate::rules::{Freshness, Reason, judge_code};
-use crate::tdd::freshness;
 use crate::{FileKind, Permissions, Scope, Tdd, Write, WriteKind};
 
 /// The disk as it is now. An answer may come from a cache that looks at time, size and inode.
 pub trait Current {
     /// SHA-256 of the file's bytes in lower-case hexadecimal digits; `None` when there is no such file.
     fn hash(&self, root: Root, path: &RelativePath) -> Option<String>;
+
+    /// Whether a refusal may name the file.
+    fn shows(&self, _root: Root, _path: &RelativePath) -> bool {
+        true
+    }
 }
 
 impl<F: Fn(Root, &RelativePath) -> Option<String>> Current for F {
@@ -106,8 +110,10 @@ impl Tdd {
         }
         let known = Cell::new(None);
         let may = |kind| {
-            judge_code(self.mode, machine.state, kind, &mut || remembered(&known, &machine, scope, current))
-                .is_ok()
+            judge_code(self.mode, machine.state, kind, &mut || {
+                self.remembered(&known, &machine, scope, current)
+            })
+            .is_ok()
         };
         Ok(Permissions {
             create: may(WriteKind::Create),
@@ -169,12 +175,19 @@ impl Tdd {
             }
             let Some((machine, known)) = machines.get(&scope) else { continue };
             let answer = judge_code(self.mode, machine.state, write.kind, &mut || {
-                remembered(known, machine, &scope, current)
+                self.remembered(known, machine, &scope, current)
             });
             rule = match answer {
                 Ok(rule) => rule,
                 Err(reason) => {
-                    let error = self.refusal(reason, tool, machine.state, &scope, &file.path, write.kind);
+                    let changed = match reason {
+                        Reason::FailureIsStale | Reason::PassIsStale => {
+                            self.changed_files(machine, &scope, current)
+                        }
+                        _ => Vec::new(),
+                    };
+                    let error =
+                        self.refusal(reason, tool, machine.state, &scope, &file.path, write.kind, &changed);
                     return Err((rule_of(reason), error));
                 }
             };
@@ -182,6 +195,21 @@ impl Tdd {
         Ok(rule)
     }
 
+    fn remembered(
+        &self,
+        known: &Cell<Option<Freshness>>,
+        machine: &Machine,
+        scope: &Scope,
+        current: &dyn Current,
+    ) -> Freshness {
+        known.get().unwrap_or_else(|| {
+            let answer = self.freshness(machine, scope, current);
+            known.set(Some(answer));
+            answer
+        })
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the parts of one sentence, each known in another place")]
     fn refusal(
         &self,
         reason: Reason,
@@ -190,9 +218,13 @@ impl Tdd {
         scope: &Scope,
         path: &RelativePath,
         kind: WriteKind,
+        changed: &[Option<RelativePath>],
     ) -> ToolError {
         let test = self.classifier.suggest_test(scope, path);
-        refusal::refuse(reason, Subject { tool, mode: self.mode, state, scope, path, kind, test: &test })
+        refusal::refuse(
+            reason,
+            Subject { tool, mode: self.mode, state, scope, path, kind, test: &test, changed },
+        )
     }
 }
 
@@ -218,17 +250,4 @@ fn rule_of(reason: Reason) -> &'static str {
         Reason::NewWhileGreen => "new-while-green",
         Reason::Finished => "finished",
     }
-}
-
-fn remembered(
-    known: &Cell<Option<Freshness>>,
-    machine: &Machine,
-    scope: &Scope,
-    current: &dyn Current,
-) -> Freshness {
-    known.get().unwrap_or_else(|| {
-        let answer = freshness(machine, scope, current);
-        known.set(Some(answer));
-        answer
-    })
 }

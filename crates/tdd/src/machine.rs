@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tgp_contract::{RelativePath, TddState};
+use tgp_contract::{RelativePath, TddState, chronicled};
 
 use crate::rules::Freshness;
 use crate::{FileKind, Outcome, Selection};
@@ -41,6 +41,11 @@ pub(crate) struct Machine {
     /// The files of the last run that is built upon while green, with all changes noted since.
     pub seen: Known,
 }
+
+/// Whether a change of a file can make a result stale.
+pub(crate) type Counts<'a> = dyn Fn(&RelativePath) -> bool + 'a;
+/// The hash of a file as it is now; nothing when there is none.
+pub(crate) type Hasher<'a> = dyn Fn(&RelativePath) -> Option<String> + 'a;
 
 /// The files of a run, told apart.
 #[derive(Clone, Debug, Default)]
@@ -237,18 +242,41 @@ impl Machine {
     }
 
     /// Whether what the state rests on is still there, as `current` sees it.
-    pub fn freshness(&self, current: &dyn Fn(&RelativePath) -> Option<String>) -> Freshness {
-        let is_fresh = match self.state {
+    pub fn freshness(&self, counts: &Counts<'_>, current: &Hasher<'_>) -> Freshness {
+        let has_no_test = matches!(self.state, TddState::Red | TddState::CodeAllowed) && self.red.is_empty();
+        let is_stale = has_no_test || self.changed_files(counts, current).next().is_some();
+        if is_stale { Freshness::Stale } else { Freshness::Fresh }
+    }
+
+    /// The files that the state rests on and that are not as they were, in the order of their names. `counts` leaves out
+    /// files that no result rests on any more.
+    pub fn changed_files<'a>(
+        &'a self,
+        counts: &'a Counts<'a>,
+        current: &'a Hasher<'a>,
+    ) -> Box<dyn Iterator<Item = &'a RelativePath> + 'a> {
+        match self.state {
             TddState::Red | TddState::CodeAllowed => {
-                !self.red.is_empty()
-                    && self.red.iter().all(|(path, hash)| current(path).as_ref() == Some(hash))
+                let changed =
+                    self.red.iter().filter(move |(path, hash)| current(path).as_ref() != Some(*hash));
+                Box::new(changed.map(|(path, _)| path))
             }
             TddState::Green | TddState::Refactor => {
-                self.seen.iter().all(|(path, hash)| current(path) == *hash)
+                let changed = self.seen.iter().filter(move |(path, hash)| {
+                    counts(path) && current(path) != **hash && !self.was_chronicle(path, current)
+                });
+                Box::new(changed.map(|(path, _)| path))
             }
-            TddState::Idle | TddState::TestWritten | TddState::Done | TddState::Halted => true,
-        };
-        if is_fresh { Freshness::Fresh } else { Freshness::Stale }
+            TddState::Idle | TddState::TestWritten | TddState::Done | TddState::Halted => {
+                Box::new(std::iter::empty())
+            }
+        }
+    }
+
+    /// Whether a file that is gone was the chronicle of another one of the run. Earlier versions counted those beside the
+    /// sources as code, and a migration removes them.
+    fn was_chronicle(&self, path: &RelativePath, current: &Hasher<'_>) -> bool {
+        chronicled(path).is_some_and(|file| self.seen.contains_key(&file)) && current(path).is_none()
     }
 
     /// A person stops everything, or clears the table. What is known of the tests stays.

@@ -17,11 +17,13 @@ pub(crate) struct Subject<'a> {
     pub kind: WriteKind,
     /// A test that would do, in backticks.
     pub test: &'a str,
+    /// The files that made a result stale; `None` for one that may not be named.
+    pub changed: &'a [Option<RelativePath>],
 }
 
 /// The error of a refused write.
 pub(crate) fn refuse(reason: Reason, subject: Subject<'_>) -> ToolError {
-    let Subject { tool, mode, state, scope, path, kind, test } = subject;
+    let Subject { tool, mode, state, scope, path, kind, test, changed } = subject;
     if reason == Reason::Halted {
         return halted(tool, mode, scope).detail("file", path.as_str());
     }
@@ -48,11 +50,14 @@ pub(crate) fn refuse(reason: Reason, subject: Subject<'_>) -> ToolError {
             format!("{run}; when the new test fails, {again}"),
         ),
         Reason::FailureIsStale => (
-            "the test that failed is not the one that is there now".to_owned(),
+            match named(changed) {
+                Some(files) => format!("the test that failed is not the one that is there now: {files}"),
+                None => "the test that failed is not the one that is there now".to_owned(),
+            },
             format!("{run} again; when the test still fails, {again}"),
         ),
         Reason::PassIsStale => (
-            "files have changed since the run that passed".to_owned(),
+            changed_since_pass(named(changed).as_deref()),
             format!("{run} again; when all tests pass, {again}"),
         ),
         Reason::NewWhileGreen => (
@@ -62,7 +67,7 @@ pub(crate) fn refuse(reason: Reason, subject: Subject<'_>) -> ToolError {
         Reason::Finished => ("the work was declared done".to_owned(), fail_first),
     };
     let (mode, state) = (mode.as_str(), state.as_str());
-    ToolError::new(
+    let error = ToolError::new(
         Code::State,
         format!("`{path}` may not be {verb} by `{tool}`: {why} (mode {mode}, state {state})"),
     )
@@ -70,7 +75,32 @@ pub(crate) fn refuse(reason: Reason, subject: Subject<'_>) -> ToolError {
     .detail("mode", mode)
     .detail("scope", scope.to_string())
     .detail("file", path.as_str())
-    .help(help)
+    .help(help);
+    match changed.iter().flatten().next() {
+        Some(first) => error.detail("changed", first.as_str()),
+        None => error,
+    }
+}
+
+/// The first file that may be named, and how many more there are; nothing when there is none.
+pub(crate) fn named(changed: &[Option<RelativePath>]) -> Option<String> {
+    let first = match changed.iter().flatten().next() {
+        Some(path) => format!("`{path}`"),
+        None => changed.first().map(|_| "a file that this call may not read".to_owned())?,
+    };
+    Some(match changed.len() {
+        0 | 1 => first,
+        2 => format!("{first} and 1 more file"),
+        more => format!("{first} and {} more files", more - 1),
+    })
+}
+
+/// Why a run that passed admits nothing any more.
+pub(crate) fn changed_since_pass(changed: Option<&str>) -> String {
+    match changed {
+        Some(files) => format!("files have changed since the run that passed: {files}"),
+        None => "files have changed since the run that passed".to_owned(),
+    }
 }
 
 /// The error of any call while work is halted.

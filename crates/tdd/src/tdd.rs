@@ -171,7 +171,7 @@ impl Tdd {
             scope: scope.clone(),
             mode: self.mode,
             state: machine.state,
-            stale: freshness(&machine, scope, current) == Freshness::Stale,
+            stale: self.freshness(&machine, scope, current) == Freshness::Stale,
             code: self.permissions(&Actor::Agent(String::new()), scope, current)?,
             failing_tests: machine.red.keys().cloned().collect(),
             last_run: self.last_run(scope)?,
@@ -207,26 +207,27 @@ impl Tdd {
     pub fn finish(&self, scope: &Scope, current: &dyn Current) -> Result<(), ToolError> {
         // The disk is read before the transaction, which others wait for; what was read must then still be the machine.
         let seen = self.store.machine(scope)?;
-        let fresh = freshness(&seen, scope, current);
+        let fresh = self.freshness(&seen, scope, current);
+        let changed = refusal::named(&self.changed_files(&seen, scope, current));
         let refused = self.store.transact(|work| {
             let machine = work.machine(scope)?;
             let why = match machine.state {
                 TddState::Done => return Ok(None),
-                TddState::Green if *machine != *seen => "somebody else has changed it just now",
+                TddState::Green if *machine != *seen => "somebody else has changed it just now".to_owned(),
                 TddState::Green if fresh == Freshness::Stale => {
-                    "files have changed since the run that passed"
+                    refusal::changed_since_pass(changed.as_deref())
                 }
                 TddState::Green => {
                     machine.state = TddState::Done;
                     return Ok(None);
                 }
-                _ => "only work that is green can be done",
+                _ => "only work that is green can be done".to_owned(),
             };
             Ok(Some((machine.state, why)))
         })?;
         refused.map_or(Ok(()), |(from, why)| {
             let help = format!("{}, and declare it done when all tests pass", refusal::how_to_run(scope));
-            Err(refusal::claimed(scope, from, TddState::Done, why, help))
+            Err(refusal::claimed(scope, from, TddState::Done, &why, help))
         })
     }
 
@@ -262,6 +263,29 @@ impl Tdd {
         }
     }
 
+    pub(crate) fn freshness(&self, machine: &Machine, scope: &Scope, current: &dyn Current) -> Freshness {
+        let counts = |path: &RelativePath| self.counts(scope, path);
+        machine.freshness(&counts, &|path| current.hash(scope.root(), path))
+    }
+
+    /// The files that made a result stale, in the order of their names; `None` for one that the caller may not see.
+    pub(crate) fn changed_files(
+        &self,
+        machine: &Machine,
+        scope: &Scope,
+        current: &dyn Current,
+    ) -> Vec<Option<RelativePath>> {
+        let counts = |path: &RelativePath| self.counts(scope, path);
+        let hash = |path: &RelativePath| current.hash(scope.root(), path);
+        let changed = machine.changed_files(&counts, &hash);
+        changed.map(|path| current.shows(scope.root(), path).then(|| path.clone())).collect()
+    }
+
+    /// Exempt files and the kernel's own never make a result stale, also where they were neither when it was noted.
+    fn counts(&self, scope: &Scope, path: &RelativePath) -> bool {
+        self.classify(scope.root(), path).kind != FileKind::Exempt
+    }
+
     /// The files of a snapshot that belong to the scope's work, told apart. A tool's run may rest on other tools; to
     /// this scope they are code.
     fn sort_out(&self, scope: &Scope, snapshot: &Snapshot) -> RunFiles {
@@ -278,8 +302,4 @@ impl Tdd {
         }
         files
     }
-}
-
-pub(crate) fn freshness(machine: &Machine, scope: &Scope, current: &dyn Current) -> Freshness {
-    machine.freshness(&|path| current.hash(scope.root(), path))
 }

@@ -1,7 +1,7 @@
 //! From a change to the events and actions that follow from it, within one transaction.
 
 use serde_json::{Map, Value};
-use tgp_contract::{ChronicleEvent, EventActor, RelativePath};
+use tgp_contract::{ChronicleEvent, EventActor, RelativePath, chronicle_of};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
@@ -226,7 +226,7 @@ fn put(
     let id = event.compute_id().map_err(|error| Failure::Event(error.to_string()))?;
     event.event_id = Some(id);
     // A name that has no room for the ending is told of in the project's chronicle.
-    let chronicle = RelativePath::new(&format!("{path}.sage"))
+    let chronicle = chronicle_of(path)
         .or_else(|_| RelativePath::new(PROJECT_CHRONICLE))
         .map_err(|error| Failure::Event(error.to_string()))?;
     let waiting = Waiting { sequence, chronicle, persona: persona.to_owned(), event };

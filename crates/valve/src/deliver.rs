@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use tgp_contract::{Code, RelativePath, ToolError};
+use tgp_contract::{ChronicleLayout, Code, RelativePath, ToolError};
 use tokio::task::{JoinError, JoinSet};
 
 use crate::engine::{Core, blocking};
@@ -197,16 +197,24 @@ async fn give_one(core: &Core, event: &Waiting) -> Fate {
     };
     match refusal.code {
         // What the system refuses may be allowed later; what is outside the scope is not.
-        Code::Permission if core.tree.is_locked(&event.chronicle) => Fate::Waits(refusal),
+        Code::Permission if is_locked(core, &event.chronicle) => Fate::Waits(refusal),
         // Somebody has put something else in its place, and must not mute the file by that.
         Code::Permission | Code::Validation | Code::Security | Code::Integrity => Fate::Refused(refusal),
         _ => Fate::Waits(refusal),
     }
 }
 
-/// Whether an event can stand beside its file. A folder that was removed is not made again for it, and no chronicle is
+/// Whether the system does not let this user write the file of a chronicle.
+fn is_locked(core: &Core, chronicle: &RelativePath) -> bool {
+    core.tree.layout().file_of(chronicle).is_ok_and(|file| core.tree.is_locked(&file))
+}
+
+/// Whether an event can stand in the chronicle of its file. Those of the tree have folders of their own. Beside the sources a folder that was removed is not made again for it, and no chronicle is
 /// begun in a folder that is perhaps being removed.
 async fn belongs_beside(core: &Core, event: &Waiting) -> bool {
+    if core.tree.layout() == ChronicleLayout::Tree {
+        return true;
+    }
     if !core.tree.at(&event.chronicle.parent()).is_dir() {
         return false;
     }

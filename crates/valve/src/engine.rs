@@ -161,7 +161,7 @@ impl Core {
             return Ok(Looked { wants_whole: true, ..Looked::default() });
         }
         let texts = seen.rules.texts.clone();
-        let old_rules = (is_whole && texts != stored).then(|| Rules::from_texts(stored));
+        let old_rules = (is_whole && texts != stored).then(|| Rules::from_texts(stored, self.tree.layout()));
         let mut recalled = Vec::new();
         if old_rules.is_some() {
             // What is no longer ignored is compared with what was told of it last.

@@ -8,7 +8,7 @@ pub const TRIGGER_EVENT: &str = "VALVE_PERSONA_TRIGGER";
 /// The type of the event that the outcome of an action becomes.
 pub const ACTION_EVENT: &str = "VALVE_ACTION";
 /// Where events go that may not stand beside their file.
-pub const PROJECT_CHRONICLE: &str = ".sage/project.sage";
+pub use tgp_contract::PROJECT_CHRONICLE;
 
 /// What of a persona has matched.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

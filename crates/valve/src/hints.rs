@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use notify::event::{AccessKind, AccessMode, CreateKind, ModifyKind, RemoveKind, RenameMode};
 use notify::{Event, EventKind};
-use tgp_contract::RelativePath;
+use tgp_contract::{ChronicleLayout, RelativePath};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::engine::locked;
-use crate::tree::{EXCLUDE, is_always_ignored, is_chronicle};
+use crate::tree::{EXCLUDE, is_always_ignored, is_chronicle_name};
 
 /// A pause after which a change counts as over: editors write a file in several steps.
 pub(crate) const QUIET: Duration = Duration::from_millis(50);
@@ -110,7 +110,13 @@ impl Hints {
     }
 
     /// Takes what the watcher tells.
-    pub(crate) fn told(&self, told: notify::Result<Event>, root: &Path, personas_file: &RelativePath) {
+    pub(crate) fn told(
+        &self,
+        told: notify::Result<Event>,
+        root: &Path,
+        personas_file: &RelativePath,
+        layout: ChronicleLayout,
+    ) {
         let event = match told {
             Ok(event) => event,
             Err(error) => return self.whole(&format!("the watcher failed: {error}")),
@@ -153,7 +159,7 @@ impl Hints {
                 }
             } else if path.as_str() == EXCLUDE {
                 self.whole("the rules of git were changed");
-            } else if !is_always_ignored(&path) && !is_own_writing(&path, event.kind) {
+            } else if !is_always_ignored(&path) && !is_own_writing(&path, event.kind, layout) {
                 self.path(path, course);
             }
         }
@@ -211,14 +217,14 @@ fn course(kind: EventKind, number: usize) -> Option<Course> {
 
 /// Whether it is only a chronicle that was written to, as our own are all the time. A folder may have such a name too, and
 /// then it comes, goes or moves.
-fn is_own_writing(path: &RelativePath, kind: EventKind) -> bool {
+fn is_own_writing(path: &RelativePath, kind: EventKind, layout: ChronicleLayout) -> bool {
     let is_folder = matches!(
         kind,
         EventKind::Create(CreateKind::Folder)
             | EventKind::Remove(RemoveKind::Folder)
             | EventKind::Modify(ModifyKind::Name(_))
     );
-    !is_folder && path.name().is_some_and(is_chronicle)
+    !is_folder && path.name().is_some_and(|name| is_chronicle_name(name, layout))
 }
 
 /// The nearest folder above a path that has a name.

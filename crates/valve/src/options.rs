@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tgp_contract::{Chronicle, RelativePath};
+use tgp_contract::{Chronicle, ChronicleLayout, RelativePath};
 
 use crate::Actions;
 
@@ -31,6 +31,8 @@ pub struct ValveOptions {
     /// The file of personas in the project, such as `.sage/valve.yml`.
     pub personas_file: RelativePath,
     pub chronicle: Arc<dyn Chronicle>,
+    /// Where its files are.
+    pub layout: ChronicleLayout,
     pub actions: Arc<dyn Actions>,
     pub clock: Clock,
     /// Whether a first look tells of every file as created. Otherwise it is only remembered.

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use tgp_contract::{Cancellation, RelativePath, ToolError};
+use tgp_contract::{Cancellation, ChronicleLayout, RelativePath, ToolError};
 use tokio::sync::mpsc;
 
 use crate::engine::{Core, Parts, Stop, locked, read_personas};
@@ -50,7 +50,7 @@ impl Valve {
     /// `ECONFLICT` while another valve works on the project, `ECONFIG` for personas that cannot be read, `ENOTFOUND` for a
     /// project that is not there.
     pub fn open(options: &ValveOptions) -> Result<Self, ToolError> {
-        let tree = tree(&options.project)?;
+        let tree = tree(&options.project, options.layout)?;
         let now_ms = (options.clock)();
         let lock = Lock::take(&options.journal, &note("open", now_ms))?;
         let opened = journal::open(&options.journal, now_ms, lock.was_held)?;
@@ -114,7 +114,7 @@ impl Valve {
             Some(mut connection) => journal::standing(&mut connection, &mut status)?,
             None => std::collections::BTreeMap::new(),
         };
-        let tree = tree(project)?;
+        let tree = tree(project, ChronicleLayout::default())?;
         let personas = read_personas(&tree, personas_file)
             .map_err(ToolError::from)
             .and_then(|text| Personas::parse(&text, personas_file.as_str()));
@@ -141,8 +141,8 @@ impl Valve {
     }
 }
 
-fn tree(project: &Path) -> Result<Tree, Failure> {
-    Tree::open(project).map_err(|source| Failure::Project { path: project.to_owned(), source })
+fn tree(project: &Path, layout: ChronicleLayout) -> Result<Tree, Failure> {
+    Tree::open(project, layout).map_err(|source| Failure::Project { path: project.to_owned(), source })
 }
 
 fn note(purpose: &str, since_ms: u64) -> Watcher {

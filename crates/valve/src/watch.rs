@@ -253,7 +253,7 @@ impl<'a> Run<'a> {
         watching.watches = None;
         if watching.every.is_none() {
             let root = self.core.tree.root().to_owned();
-            match Watches::new(root, &watching.hints, &self.core.personas_file) {
+            match Watches::new(root, &watching.hints, &self.core.personas_file, self.core.tree.layout()) {
                 Ok(watches) => watching.watches = Some(watches),
                 Err(error) => self.poll(watching, &error.to_string()).await,
             }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use notify::{ErrorKind, RecommendedWatcher, RecursiveMode, Watcher};
-use tgp_contract::RelativePath;
+use tgp_contract::{ChronicleLayout, RelativePath};
 
 use crate::hints::Hints;
 use crate::tree::EXCLUDE;
@@ -28,9 +28,12 @@ impl Watches {
         root: PathBuf,
         hints: &Arc<Hints>,
         personas_file: &RelativePath,
+        layout: ChronicleLayout,
     ) -> Result<Self, notify::Error> {
         let (hints, told_root, file) = (Arc::clone(hints), root.clone(), personas_file.clone());
-        let watcher = notify::recommended_watcher(move |told| hints.told(told, &told_root, &file))?;
+        let watcher = notify::recommended_watcher(move |told| {
+            hints.told(told, &told_root, &file, layout);
+        })?;
         let mut watches = Self { watcher, root, watched: BTreeSet::new(), failed: None };
         watches.enter_own(personas_file);
         Ok(watches)

@@ -6,16 +6,17 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use serde_json::{Map, Value, json};
-use tgp_contract::{Chronicle, ChronicleEvent, Code, EventActor, RelativePath, ToolError, canonical};
+use tgp_contract::{
+    CHRONICLE_DIRECTORY, Chronicle, ChronicleEvent, Code, EventActor, PROJECT_CHRONICLE, RelativePath,
+    ToolError, canonical, chronicle_of, has_chronicle_name, is_chronicle_content,
+};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 /// Files that one look takes; more were not meant for a fake.
 const MAX_FILES: usize = 10_000;
 /// Folders whose files never trigger anything.
-const IGNORED: [&str; 3] = [".git", ".sage", ".tgp"];
-/// Where events go that may not stand beside their file.
-const PROJECT_CHRONICLE: &str = ".sage/project.sage";
+const IGNORED: [&str; 3] = [".git", CHRONICLE_DIRECTORY, ".tgp"];
 
 /// Somebody who wants to know of changes to files whose path contains one of the filters.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,7 +97,7 @@ impl FakeValve {
             file_path: Some(difference.path.as_str().to_owned()),
             fields,
         };
-        let beside = RelativePath::new(&format!("{}.sage", difference.path))?;
+        let beside = chronicle_of(&difference.path)?;
         let mut reason = None;
         for chronicle in [beside, RelativePath::new(PROJECT_CHRONICLE)?] {
             match self.chronicle.append(&chronicle, event.clone()).await {
@@ -122,8 +123,12 @@ impl FakeValve {
                 let path = folder.join(&name)?;
                 if metadata.is_dir() && !IGNORED.contains(&name.as_str()) {
                     folders.push(path);
-                } else if metadata.is_file() && !name.ends_with(".sage") {
+                } else if metadata.is_file() {
                     let bytes = std::fs::read(entry.path()).map_err(|error| internal(&error))?;
+                    // In some layouts chronicles are beside the files that they are about.
+                    if has_chronicle_name(&path) && is_chronicle_content(&bytes) {
+                        continue;
+                    }
                     let written = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
                     files.insert(path, (canonical::sha256_hex(&bytes), written));
                 }

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tgp_contract::{
-    ChatOptions, Chronicle, ChronicleEvent, Code, Graph, GraphQuestion, ModelProvider, RelativePath,
-    ToolCaller, ToolError,
+    ChatOptions, Chronicle, ChronicleEvent, ChronicleLayout, Code, Graph, GraphQuestion, ModelProvider,
+    RelativePath, ToolCaller, ToolError,
 };
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::{Semaphore, mpsc};
@@ -202,7 +202,9 @@ async fn make(options: &ServeOptions, directory: &Path) -> Result<(Arc<Served>, 
             return Ok((Arc::new(Served::Tools(kernel.caller())), Held::Kernel(kernel)));
         }
         PartKind::Tools => Served::Tools(reals::fake_tools(directory)?),
-        PartKind::Chronicle if is_real => Served::Chronicle(reals::file_chronicle(directory)?),
+        PartKind::Chronicle if is_real => {
+            Served::Chronicle(reals::file_chronicle(directory, ChronicleLayout::default())?)
+        }
         PartKind::Chronicle => Served::Chronicle(Arc::new(tgp_relay_fakes::MemoryChronicle::new())),
         PartKind::Graph if is_real => {
             let folder = tempfile::tempdir().map_err(|error| {

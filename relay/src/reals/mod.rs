@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tgp_chronicle::{ChronicleOptions, FileChronicle};
-use tgp_contract::{Chronicle, Code, Graph, ToolCaller, ToolError};
+use tgp_contract::{Chronicle, ChronicleLayout, Code, Graph, ToolCaller, ToolError};
 use tgp_graph::{GraphOptions, GraphStore};
 use tgp_relay_fakes::FakeTools;
 use tgp_vfs::DiskFs;
@@ -18,8 +18,12 @@ pub(crate) use models::{HttpModels, ModelSource, OneModel, ScriptedModels};
 pub(crate) use server::ModelServer;
 
 /// The chronicle of files.
-pub(crate) fn file_chronicle(project: &Path) -> Result<Arc<dyn Chronicle>, ToolError> {
-    Ok(Arc::new(FileChronicle::open(&ChronicleOptions::new(project))?))
+pub(crate) fn file_chronicle(
+    project: &Path,
+    layout: ChronicleLayout,
+) -> Result<Arc<dyn Chronicle>, ToolError> {
+    let options = ChronicleOptions { layout, ..ChronicleOptions::new(project) };
+    Ok(Arc::new(FileChronicle::open(&options)?))
 }
 
 /// The graph in SQLite; `file` is where it is kept.

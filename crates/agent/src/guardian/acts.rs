@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
-use tgp_contract::{Plan, PlanStep, RelativePath};
+use tgp_contract::{ChronicleLayout, Plan, PlanStep, RelativePath};
 
 use super::spelling::nearest;
 
@@ -215,7 +215,8 @@ fn file(field: &str, text: &str) -> Result<RelativePath, String> {
     if path.is_root() {
         return Err(format!("`{field}` names no file"));
     }
-    if path.parts().any(|part| part == ".sage" || part.ends_with(".sage")) {
+    // A file that is only named so is judged by its content when the step is made.
+    if ChronicleLayout::Tree.reserves(&path) {
         return Err(format!("`{path}` belongs to the chronicle and the invariants, which no plan changes"));
     }
     Ok(path)

@@ -45,7 +45,7 @@ pub type WallClock = Arc<dyn Fn() -> String + Send + Sync>;
 /// The chronicle of the Guardian's own events.
 pub const GUARDIAN_CHRONICLE: &str = ".sage/guardian.sage";
 /// The chronicle of files that may have none of their own.
-pub const PROJECT_CHRONICLE: &str = ".sage/project.sage";
+pub use tgp_contract::PROJECT_CHRONICLE;
 
 /// What a Guardian works with.
 #[derive(Clone)]

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::path::Path;
 use std::time::Duration;
 
 use nix::sys::stat::Mode;
@@ -9,7 +10,7 @@ use nix::unistd::mkfifo;
 use tgp_chronicle::{ChronicleOptions, FileChronicle};
 use tgp_contract::{Code, RelativePath};
 
-use crate::support::{Project, assert_code, at, event};
+use crate::support::{Project, assert_code, at, beside, event};
 
 #[test]
 fn no_path_leaves_the_project() {
@@ -84,10 +85,7 @@ fn a_link_in_the_way_of_a_torn_line_is_not_written_through() {
 fn a_lock_that_is_not_given_back_is_an_error_and_not_a_wait() {
     let project = Project::new();
     project.append("src/a.sage", event(0)).unwrap();
-    let options = ChronicleOptions {
-        lock_wait: Duration::from_millis(20),
-        ..ChronicleOptions::new(project.folder.path())
-    };
+    let options = ChronicleOptions { lock_wait: Duration::from_millis(20), ..beside(project.folder.path()) };
     let hasty = FileChronicle::open(&options).unwrap();
     let holder = fs::File::open(project.disk("src/a.sage")).unwrap();
     holder.lock_shared().unwrap();
@@ -107,7 +105,7 @@ fn an_append_that_finds_no_room_leaves_the_file_as_it_was() {
     if let Some(folder) = std::env::var_os(CHILD) {
         use nix::sys::resource::{Resource, setrlimit};
         use nix::sys::signal::{SigSet, Signal};
-        let chronicle = FileChronicle::open(&ChronicleOptions::new(folder)).unwrap();
+        let chronicle = FileChronicle::open(&beside(Path::new(&folder))).unwrap();
         chronicle.append_blocking(&at("src/a.sage"), event(0)).unwrap();
         // Files may not grow beyond this: the second line fits in part, which is how a full disk looks.
         SigSet::from(Signal::SIGXFSZ).thread_block().unwrap();

@@ -5,6 +5,8 @@ mod damage;
 mod fixtures;
 mod hostile;
 mod large;
+mod layout;
+mod migrate;
 mod model;
 mod processes;
 mod scope;

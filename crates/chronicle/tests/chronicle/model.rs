@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use tgp_chronicle::{DEFAULT_TAIL, Durability, Start};
 use tgp_contract::{Chronicle, ChronicleEvent, EventActor};
 
-use crate::support::{Project, at, event, number};
+use crate::support::{Project, at, beside, event, number};
 
 const FILES: [&str; 3] = [".sage/project.sage", "src/a.ts.sage", "src/deep/er/b.rs.sage"];
 
@@ -129,10 +129,8 @@ async fn the_trait_keeps_an_event_once_and_gives_the_last_ones() {
 #[test]
 fn every_durability_keeps_the_same_file() {
     let batched = Project::new();
-    let options = tgp_chronicle::ChronicleOptions {
-        durability: Durability::Event,
-        ..tgp_chronicle::ChronicleOptions::new(batched.folder.path())
-    };
+    let options =
+        tgp_chronicle::ChronicleOptions { durability: Durability::Event, ..beside(batched.folder.path()) };
     let synced = tgp_chronicle::FileChronicle::open(&options).unwrap();
     for number in 0..200 {
         batched.append("src/batched.sage", event(number)).unwrap();

@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use tgp_chronicle::{ChronicleOptions, Durability, FileChronicle};
 use tgp_contract::ChronicleEvent;
 
-use crate::support::{Project, at, child, event_with};
+use crate::support::{Project, at, beside, child, event_with};
 
 const FILE: &str = "src/a.ts.sage";
 const FOLDER: &str = "TGP_CHRONICLE_FOLDER";
@@ -20,7 +21,7 @@ const KILLS: u64 = 40;
 
 fn opened(durability: Durability) -> Option<(FileChronicle, String)> {
     let folder = std::env::var_os(FOLDER)?;
-    let options = ChronicleOptions { durability, ..ChronicleOptions::new(folder) };
+    let options = ChronicleOptions { durability, ..beside(Path::new(&folder)) };
     Some((FileChronicle::open(&options).unwrap(), std::env::var(NAME).unwrap()))
 }
 

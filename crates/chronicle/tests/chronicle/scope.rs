@@ -3,7 +3,7 @@
 use tgp_chronicle::{ChronicleOptions, FileChronicle, Start};
 use tgp_contract::Code;
 
-use crate::support::{Project, assert_code, at, event};
+use crate::support::{Project, assert_code, at, beside, event};
 
 #[test]
 fn outside_the_scope_nothing_is_written_or_read() {
@@ -50,7 +50,7 @@ fn the_scope_can_be_widened_and_a_wrong_one_is_refused() {
     let project = Project::new();
     let with = |globs: &[&str]| {
         let scope = globs.iter().map(|glob| (*glob).to_owned()).collect();
-        FileChronicle::open(&ChronicleOptions { scope, ..ChronicleOptions::new(project.folder.path()) })
+        FileChronicle::open(&ChronicleOptions { scope, ..beside(project.folder.path()) })
     };
     let wide = with(&["**/*.sage", "crates/*/src/**/*.sage"]).unwrap();
     for path in ["a.sage", "crates/x/src/lib.rs.sage"] {
@@ -66,8 +66,5 @@ fn the_scope_can_be_widened_and_a_wrong_one_is_refused() {
         assert_code(with(&[wrong]).map(|_| ()), Code::Config);
     }
     assert_code(with(&["*.sage"; 65]).map(|_| ()), Code::Config);
-    assert_code(
-        FileChronicle::open(&ChronicleOptions::new(project.disk("none"))).map(|_| ()),
-        Code::NotFound,
-    );
+    assert_code(FileChronicle::open(&beside(&project.disk("none"))).map(|_| ()), Code::NotFound);
 }

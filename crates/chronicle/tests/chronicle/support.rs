@@ -1,12 +1,12 @@
 //! A project in a temporary folder, and events for it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 use tgp_chronicle::{ChronicleOptions, FileChronicle, Start};
-use tgp_contract::{ChronicleEvent, Code, EventActor, RelativePath, ToolError};
+use tgp_contract::{ChronicleEvent, ChronicleLayout, Code, EventActor, RelativePath, ToolError};
 
 pub struct Project {
     pub folder: TempDir,
@@ -16,13 +16,13 @@ pub struct Project {
 impl Project {
     pub fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let chronicle = FileChronicle::open(&ChronicleOptions::new(folder.path())).unwrap();
+        let chronicle = FileChronicle::open(&beside(folder.path())).unwrap();
         Self { folder, chronicle }
     }
 
     /// A second one on the same files, which knows nothing of what the first has seen.
     pub fn again(&self) -> FileChronicle {
-        FileChronicle::open(&ChronicleOptions::new(self.folder.path())).unwrap()
+        FileChronicle::open(&beside(self.folder.path())).unwrap()
     }
 
     pub fn disk(&self, path: &str) -> PathBuf {
@@ -58,6 +58,12 @@ impl Project {
         }
         project.bytes("src/a.sage").split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect()
     }
+}
+
+/// Chronicles beside the sources: what a file holds does not depend on where it is, and a name is its path there. What
+/// depends on it is in `layout` and `migrate`.
+pub fn beside(folder: &Path) -> ChronicleOptions {
+    ChronicleOptions { layout: ChronicleLayout::Beside, ..ChronicleOptions::new(folder) }
 }
 
 pub fn at(path: &str) -> RelativePath {

@@ -1,12 +1,12 @@
-//! `tgp chronicle`: append, read and verify events.
+//! `tgp chronicle`: append, read, verify and migrate events.
 
 use std::io::Read;
 
 use clap::{Args, Subcommand};
 use console::Style;
 use serde_json::{Value, json};
-use tgp::Kernel;
 use tgp::contract::{Code, ToolError};
+use tgp::{Kernel, Migration};
 
 use super::{done, parse_json, text_of};
 use crate::arguments::Global;
@@ -57,6 +57,15 @@ enum ChronicleCommand {
         /// The file it is about, or the chronicle itself.
         path: Option<String>,
     },
+    /// Move chronicles that an earlier version left beside the sources to where the configuration has them.
+    ///
+    /// Until then they are not read. Each is checked line by line; one that is not intact stays where it is. Look at
+    /// what --dry-run prints first: after the move the events in them are believed.
+    Migrate {
+        /// Say what would be moved and what refused, and change nothing.
+        #[arg(long)]
+        dry_run: bool,
+    },
 }
 
 pub async fn run(arguments: ChronicleArgs, global: &Global, printer: &Printer) -> Result<(), Failure> {
@@ -68,6 +77,7 @@ pub async fn run(arguments: ChronicleArgs, global: &Global, printer: &Printer) -
         ChronicleCommand::Read { path } => read(&kernel, &path, printer),
         ChronicleCommand::Tail { path, number } => tail(&kernel, &path, number, printer).await,
         ChronicleCommand::Verify { path } => verify(&kernel, path.as_deref(), printer),
+        ChronicleCommand::Migrate { dry_run } => migrate(&kernel, dry_run, printer).await,
     };
     kernel.shutdown().await;
     outcome
@@ -95,7 +105,45 @@ async fn append(
         Some(false) => format!("{path} has this event already, so nothing was added"),
         None => format!("would be appended to {path} (dry run)"),
     });
+    warn_of_unmigrated(kernel, &path, printer);
     Ok(())
+}
+
+/// Says that a chronicle has earlier events that are not read.
+fn warn_of_unmigrated(kernel: &Kernel, path: &str, printer: &Printer) {
+    if let Some(file) = kernel.knowledge().unmigrated_chronicle(path) {
+        printer.warn(&format!(
+            "{file} has earlier events, which are not read; `tgp chronicle migrate` moves them"
+        ));
+    }
+}
+
+async fn migrate(kernel: &Kernel, dry_run: bool, printer: &Printer) -> Result<(), Failure> {
+    let extent = if dry_run { Migration::DryRun } else { Migration::Apply };
+    let report = kernel.migrate_chronicles(extent).await?;
+    if printer.json() {
+        printer.document(&done(json!({
+            "dryRun": dry_run,
+            "moved": report.moved,
+            "refused": report.refused,
+        })));
+    } else {
+        for moved in &report.moved {
+            let events = count(usize::try_from(moved.events).unwrap_or(usize::MAX), "event");
+            let merged = if moved.merged { ", before those that are there" } else { "" };
+            printer.line(&single_line(&format!("{} -> {} ({events}{merged})", moved.from, moved.to)));
+        }
+        for refused in &report.refused {
+            printer.warn(&single_line(&format!("{} stays where it is: {}", refused.path, refused.reason)));
+        }
+        let moved = count(report.moved.len(), "chronicle");
+        let verb = if dry_run { "would be moved (dry run)" } else { "moved" };
+        printer.note(&match report.refused.len() {
+            0 => format!("{moved} {verb}"),
+            refused => format!("{moved} {verb}, {refused} refused"),
+        });
+    }
+    if report.refused.is_empty() { Ok(()) } else { Err(Failure::Silent(Code::Integrity)) }
 }
 
 fn standard_input() -> Result<String, Failure> {
@@ -124,6 +172,7 @@ async fn tail(kernel: &Kernel, path: &str, number: u64, printer: &Printer) -> Re
     if events.is_empty() {
         printer.note(&format!("{} has no events yet", text_of(&data, "path")));
     }
+    warn_of_unmigrated(kernel, path, printer);
     Ok(())
 }
 
@@ -166,12 +215,17 @@ fn verify(kernel: &Kernel, path: Option<&str>, printer: &Printer) -> Result<(), 
     let reports = kernel.knowledge().verify_chronicles(path)?;
     let intact = reports.iter().all(tgp::ChronicleReport::is_intact);
     let torn = reports.iter().filter(|report| report.torn.is_some()).count();
+    let unmigrated = match path {
+        None => kernel.knowledge().unmigrated_chronicles()?,
+        Some(path) => kernel.knowledge().unmigrated_chronicle(path).into_iter().collect(),
+    };
     if printer.json() {
-        printer.document(&done(json!({ "intact": intact, "chronicles": reports })));
+        let document = json!({ "intact": intact, "chronicles": reports, "unmigrated": unmigrated });
+        printer.document(&done(document));
     } else {
         for report in &reports {
             for problem in &report.problems {
-                let shown = format!("{}:{}: {}", report.file, problem.line, problem.problem);
+                let shown = format!("{}:{}: {}", report.stored, problem.line, problem.problem);
                 printer.line(&single_line(&shown));
             }
             if let Some(torn) = &report.torn {
@@ -193,6 +247,16 @@ fn verify(kernel: &Kernel, path: Option<&str>, printer: &Printer) -> Result<(), 
         if repeated > 0 {
             let repeated = count(usize::try_from(repeated).unwrap_or(usize::MAX), "line");
             printer.note(&format!("{repeated} say again what one before says, as merges leave them"));
+        }
+        if let Some(first) = unmigrated.first() {
+            let subject = match unmigrated.len() {
+                1 => format!("{first} is"),
+                all => format!("{first} and {} more are", all - 1),
+            };
+            let next = "look at what `tgp chronicle migrate --dry-run` prints";
+            printer.warn(&format!(
+                "{subject} not read, as left by an earlier version or another layout; {next}"
+            ));
         }
     }
     if intact { Ok(()) } else { Err(Failure::Silent(Code::Integrity)) }

@@ -159,7 +159,7 @@ fn an_effect_is_asked_for_and_an_agent_has_the_tools_of_its_step_only() {
     assert!(!project.file("src/a.txt").exists());
     let (ran, _) = run(&project, &["w.aql", "--yes"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert!(project.read("src/a.txt.sage").contains("\"EDIT\""));
+    assert!(project.read(".sage/files/src/a.txt.sage").contains("\"EDIT\""));
     let made = project.run(&["audit", "tail", "-n", "20", "--tool", "fs_write"]).expect_code(0);
     assert!(made.stdout.contains("by aql:W.a"), "{}", made.stdout);
     // The token of the step lets the agent read, whatever it tries and whoever agrees.

@@ -169,11 +169,11 @@ fn events_are_kept_once_and_every_change_of_them_is_found() {
     assert_eq!(first.stdout, again.stdout);
     assert!(again.stderr.contains("already"), "{again:?}");
     let id = first.stdout.trim();
-    assert_eq!(project.read("src/price.ts.sage").lines().count(), 1);
+    assert_eq!(project.read(".sage/files/src/price.ts.sage").lines().count(), 1);
     let tail = project.run(&["chronicle", "tail", "src/price.ts.sage"]).expect_code(0).stdout;
     assert!(tail.contains("DECISION person:ann") && tail.contains("why=prices are in cents"), "{tail}");
     let read = project.run(&["chronicle", "read", "src/price.ts"]).expect_code(0).stdout;
-    assert_eq!(read, project.read("src/price.ts.sage"));
+    assert_eq!(read, project.read(".sage/files/src/price.ts.sage"));
     assert!(read.contains(id), "{read}");
     project.run(&["chronicle", "verify"]).expect_code(0);
     let outside = project.run(&["--json", "chronicle", "append", "lib/a.ts", event]);
@@ -182,16 +182,16 @@ fn events_are_kept_once_and_every_change_of_them_is_found() {
     assert_eq!((wrong.code, error_code(&wrong).as_str()), (Some(2), "EVALIDATION"), "{wrong:?}");
     // Nobody writes it by another door.
     for call in [
-        json!({ "path": "src/price.ts.sage", "content": "" }),
+        json!({ "path": ".sage/files/src/price.ts.sage", "content": "" }),
         json!({ "path": ".sage/invariants.yml", "content": "" }),
     ] {
         let written = project.run(&["call", "fs_write", &call.to_string(), "--yes"]);
         assert_eq!((written.code, error_code(&written).as_str()), (Some(3), "EPOLICY"), "{written:?}");
     }
-    let edited = project.read("src/price.ts.sage").replace("cents", "euros");
-    project.write("src/price.ts.sage", &edited);
+    let edited = project.read(".sage/files/src/price.ts.sage").replace("cents", "euros");
+    project.write(".sage/files/src/price.ts.sage", &edited);
     let broken = project.run(&["chronicle", "verify"]).expect_code(4);
-    assert!(broken.stdout.contains("src/price.ts.sage:1:"), "{broken:?}");
+    assert!(broken.stdout.contains(".sage/files/src/price.ts.sage:1:"), "{broken:?}");
 }
 
 #[test]
@@ -315,7 +315,7 @@ fn a_contradiction_halts_all_work_until_it_is_reconciled() {
     let reconcile = ["guardian", "reconcile", "src/ghost.ts", "--reason", "it was never there"];
     project.run(&reconcile).expect_code(0);
     project.run(&reconcile).expect_code(0);
-    let events = project.read("src/ghost.ts.sage");
+    let events = project.read(".sage/files/src/ghost.ts.sage");
     assert_eq!(events.matches("\"RECONCILIATION\"").count(), 1, "{events}");
     project.run(&["guardian", "assert"]).expect_code(0);
     project.run(&["call", "fs_write", &write, "--yes"]).expect_code(0);
@@ -329,7 +329,7 @@ fn an_inquiry_says_what_does_not_fit_and_what_to_do() {
     assert!(fine.stderr.contains("everything fits together"), "{fine:?}");
     project.write("src/late.ts", "export const late = 1;\n");
     commit(&project, "Late");
-    project.write("src/late.ts.sage", "not an event\n");
+    project.write(".sage/files/src/late.ts.sage", "not an event\n");
     let found = project.run(&["guardian", "inquire"]).expect_code(0);
     assert!(found.stdout.contains("tgp graph ingest"), "the index is behind: {found:?}");
     assert!(found.stdout.contains("src/late.ts.sage"), "the chronicle is broken: {found:?}");
@@ -372,7 +372,7 @@ fn an_agent_writes_no_event_of_the_kernel_and_none_as_somebody_else() {
     ] {
         assert_eq!(append(kind, agent), (Some(3), "EPERMISSION".to_owned()), "{kind} {agent}");
     }
-    assert!(!project.file("src/app.ts.sage").exists());
+    assert!(!project.file(".sage/files/src/app.ts.sage").exists());
     let note = json!({ "type": "NOTE", "timestamp": "2026-11-15T12:00:00Z", "actor": { "agent": "agent", "id": "x" } });
     let call = json!({ "path": "src/app.ts", "event": note }).to_string();
     project.run(&["call", "chronicle_append", &call, "--yes"]).expect_code(0);
@@ -383,20 +383,22 @@ fn commands_move_and_remove_folders_with_chronicles_which_stay_as_they_are() {
     let project = shop();
     let write = json!({ "path": "src/feat/a.md", "content": "a" }).to_string();
     project.run(&["call", "fs_write", &write, "--yes"]).expect_code(0);
-    let events = project.read("src/feat/a.md.sage");
+    let chronicle = ".sage/files/src/feat/a.md.sage";
+    let events = project.read(chronicle);
     for command in [
-        "echo '{}' >> src/feat/a.md.sage",
-        "rm src/feat/a.md.sage",
-        "cp -r src/feat src/copy",
+        "echo '{}' >> .sage/files/src/feat/a.md.sage",
+        "rm .sage/files/src/feat/a.md.sage",
+        "rm -rf .sage/files",
+        "cp -r src/feat src/copy; cp .sage/files/src/feat/a.md.sage src/copy/",
         "rm -rf src/feat",
     ] {
         let call = json!({ "command": command }).to_string();
         let ran = project.run(&["call", "shell_exec", &call, "--yes"]).expect_code(0);
         assert_eq!(ran.document()["data"]["exitCode"], json!(0), "{command}: {ran:?}");
-        assert!(project.read("src/feat/a.md.sage").starts_with(&events), "{command}");
+        assert!(project.read(chronicle).starts_with(&events), "{command}");
     }
     assert!(!project.file("src/feat/a.md").exists() && project.file("src/copy/a.md").exists());
-    assert!(!project.file("src/copy/a.md.sage").exists() || project.read("src/copy/a.md.sage") != events);
+    assert!(!project.file("src/copy/a.md.sage").exists(), "a copy could be taken for a chronicle");
     project.run(&["chronicle", "verify"]).expect_code(0);
     let forbidden =
         json!({ "command": "mkdir -p .sage; echo version: 1 > .sage/invariants.yml" }).to_string();

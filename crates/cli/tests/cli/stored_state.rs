@@ -133,14 +133,64 @@ fn stored_tools_rows_rules_and_configuration_still_work() {
     });
 }
 
+/// The chronicles of version 0.1.0 are beside the sources: this version says what to do, and works on them afterwards.
 #[test]
-fn a_stored_chronicle_graph_and_valve_journal_are_read_and_continued() {
+fn a_stored_chronicle_is_migrated_by_a_person_and_then_read_and_continued() {
     each(|project| {
-        let ran = project.run(&["chronicle", "verify"]).expect_code(0);
-        assert!(ran.stdout.contains("3 events in 2 chronicles"), "{}", ran.stdout);
+        let before = project.run(&["chronicle", "verify", "--json"]).expect_code(0).document();
+        assert_eq!(before["data"]["unmigrated"], serde_json::json!(["src/price.ts.sage"]), "{before}");
+        let told = project.run(&["chronicle", "verify"]).expect_code(0);
+        assert!(told.stderr.contains("tgp chronicle migrate"), "{}", told.stderr);
+        for arguments in [["chronicle", "read", "src/price.ts"], ["chronicle", "verify", "src/price.ts"]] {
+            let refused = project.run(&arguments).expect_code(1);
+            assert!(refused.stderr.contains("tgp chronicle migrate"), "{}", refused.stderr);
+        }
+        let old = project.read("src/price.ts.sage");
+        let denied =
+            project.run(&["call", "fs_delete", r#"{"path": "src/price.ts.sage"}"#, "--yes"]).expect_code(3);
+        assert!(denied.stdout.contains("builtin/chronicle"), "{}", denied.stdout);
+        let tried = project.run(&["chronicle", "migrate", "--dry-run", "--json"]).expect_code(0).document();
+        assert_eq!(project.read("src/price.ts.sage"), old);
+        let moved = project.run(&["chronicle", "migrate", "--json"]).expect_code(0).document();
+        assert_eq!(moved["data"]["moved"], tried["data"]["moved"]);
+        assert_eq!(project.read(".sage/files/src/price.ts.sage"), old);
+        let again = project.run(&["chronicle", "migrate", "--json"]).expect_code(0).document();
+        assert_eq!(again["data"]["moved"], serde_json::json!([]));
         let events = json_lines(&project.run(&["chronicle", "read", "src/price.ts"]).expect_code(0).stdout);
         let types: Vec<&str> = events.iter().map(|event| event["type"].as_str().unwrap()).collect();
         assert_eq!(types, ["DECISION", "VALVE_PERSONA_TRIGGER"]);
+        let ran = project.run(&["chronicle", "verify"]).expect_code(0);
+        assert!(ran.stdout.contains("3 events in 2 chronicles"), "{}", ran.stdout);
+        // The valve that had told of it goes on, and does not tell of the move.
+        project.write("src/price.ts", "export const price = 5;\n");
+        let scanned = project.run(&["valve", "scan"]).expect_code(0);
+        let printed = format!("{}{}", scanned.stdout, scanned.stderr);
+        assert!(printed.contains("guard changed src/price.ts") && !printed.contains(".sage"), "{printed}");
+        let ran = project.run(&["chronicle", "verify"]).expect_code(0);
+        assert!(ran.stdout.contains("4 events in 2 chronicles"), "{}", ran.stdout);
+    });
+}
+
+#[test]
+fn a_stored_chronicle_beside_its_source_is_read_where_the_configuration_says_so() {
+    each(|project| {
+        let config = project.read("tgp.config.ts");
+        let changed =
+            config.replacen("defineTGPConfig({", "defineTGPConfig({\n  chronicle: { layout: 'beside' },", 1);
+        assert_ne!(changed, config, "{config}");
+        project.write("tgp.config.ts", &changed);
+        let ran = project.run(&["chronicle", "verify"]).expect_code(0);
+        assert!(ran.stdout.contains("3 events in 2 chronicles"), "{}", ran.stdout);
+        assert_eq!(
+            json_lines(&project.run(&["chronicle", "read", "src/price.ts"]).expect_code(0).stdout).len(),
+            2
+        );
+    });
+}
+
+#[test]
+fn a_stored_graph_and_valve_journal_are_read_and_continued() {
+    each(|project| {
         project.run(&["graph", "ingest"]).expect_code(0);
         let query = "MATCH (f:File)-[:IMPORTS]->(:File {path: 'src/price.ts'}) RETURN f.path";
         let ran = project.run(&["graph", "query", query]).expect_code(0);

@@ -81,13 +81,16 @@ fn t6_a_change_becomes_an_event_while_watching_and_after_an_outage() {
     let second = project.run(&["--json", "valve", "scan"]);
     assert_eq!(second.document()["error"]["code"], "ECONFLICT", "{second:?}");
     watch.kill();
-    let before = project.read("src/core/secrets.txt.sage");
+    let before = project.read(".sage/files/src/core/secrets.txt.sage");
     project.write("src/core/secrets.txt", "KEY=2\n");
     project.write("src/old.txt", "new\n");
     std::fs::rename(project.file("src/old.txt"), project.file("src/renamed.txt")).unwrap();
     let report = project.run(&["--json", "valve", "scan"]).expect_code(0).document();
     assert_eq!(report["data"]["triggered"], 2, "{report}");
-    assert!(project.read("src/core/secrets.txt.sage").starts_with(&before), "the past stays as it is");
+    assert!(
+        project.read(".sage/files/src/core/secrets.txt.sage").starts_with(&before),
+        "the past stays as it is"
+    );
     assert_eq!(changes(&chronicle(&project, "src/core/secrets.txt.sage")), ["created", "changed"]);
     let renamed = chronicle(&project, "src/renamed.txt.sage");
     assert_eq!((changes(&renamed), &renamed[0]["from"]), (vec!["renamed"], &json!("src/old.txt")));

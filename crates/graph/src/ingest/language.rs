@@ -1,6 +1,14 @@
-//! Which reader a file gets, by its name alone.
+//! Which reader a file gets, by its name alone, and which files are chronicles.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use tgp_contract::{
+    CHRONICLE_DIRECTORY, MAX_CHRONICLE_LINE_BYTES, RelativePath, ends_as_chronicle, has_chronicle_name,
+    is_chronicle_content, is_in_chronicle_tree,
+};
 
 /// How a blob is read. The number stands in the store: new ones are added at the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -137,9 +145,27 @@ pub(crate) fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// Chronicles tell of the code and are no part of it.
-pub(crate) fn is_chronicle(path: &str) -> bool {
-    path.ends_with(".sage")
+/// Whether a path is in the directory of chronicles and is one of them, or what belongs to one.
+pub(crate) fn is_in_chronicles(path: &str) -> bool {
+    let is_own = |path: &RelativePath| {
+        is_in_chronicle_tree(path)
+            || has_chronicle_name(path) && path.parts().any(|part| part == CHRONICLE_DIRECTORY)
+    };
+    RelativePath::new(path).is_ok_and(|path| is_own(&path))
+}
+
+/// Chronicles tell of the code and are no part of it. One beside its source is known by its content, which is asked for
+/// only where the name could be that of a chronicle.
+pub(crate) fn is_chronicle(path: &str, has_content: impl FnOnce() -> bool) -> bool {
+    ends_as_chronicle(file_name(path)) && has_content() || is_in_chronicles(path)
+}
+
+/// Whether the file at this place begins as a chronicle does.
+pub(crate) fn has_chronicle_content(place: &Path) -> bool {
+    let mut beginning = Vec::new();
+    let read = File::open(place)
+        .and_then(|file| file.take(MAX_CHRONICLE_LINE_BYTES as u64).read_to_end(&mut beginning));
+    read.is_ok() && is_chronicle_content(&beginning)
 }
 
 /// What follows the last dot of a name; empty where there is none, and for a name that begins with its only dot.

@@ -7,7 +7,7 @@ use git2::{
     Delta, Diff, DiffFindOptions, DiffOptions, FileMode, IndexEntryExtendedFlag, ObjectType, Oid, Repository,
     Sort, Tree,
 };
-use tgp_contract::{Code, ToolError};
+use tgp_contract::{Code, ToolError, is_chronicle_content};
 
 use super::blobs::Content;
 use super::language::{is_chronicle, join};
@@ -242,8 +242,8 @@ impl Repo {
         let mut changed = Vec::new();
         for delta in diff.deltas() {
             let (old, new) = (delta.old_file(), delta.new_file());
-            let was = is_file(old.mode()).then(|| path_of(&old)).flatten();
-            let is = is_file(new.mode()).then(|| path_of(&new)).flatten();
+            let was = is_file(old.mode()).then(|| self.path_of(&old)).flatten();
+            let is = is_file(new.mode()).then(|| self.path_of(&new)).flatten();
             if let Some(path) = is {
                 changed.push(Changed { path, blob: Some(blob_of(new.id())) });
             } else if let Some(path) = was {
@@ -268,7 +268,7 @@ impl Repo {
         let below = if self.prefix.is_empty() { String::new() } else { format!("{}/", self.prefix) };
         for entry in self.index()?.iter().filter(|entry| is_file_mode(entry.mode)) {
             let path = std::str::from_utf8(&entry.path).ok().and_then(|path| path.strip_prefix(&below));
-            tracked.extend(path.filter(|path| !is_chronicle(path)).map(str::to_owned));
+            tracked.extend(path.filter(|path| !self.is_chronicle(path, entry.id)).map(str::to_owned));
         }
         Ok(tracked)
     }
@@ -280,7 +280,7 @@ impl Repo {
         for entry in self.index()?.iter().filter(|entry| is_file_mode(entry.mode)) {
             let flags = IndexEntryExtendedFlag::from_bits_truncate(entry.flags_extended);
             let path = std::str::from_utf8(&entry.path).ok().and_then(|path| path.strip_prefix(&below));
-            let path = path.filter(|path| flags.is_skip_worktree() && !is_chronicle(path));
+            let path = path.filter(|path| flags.is_skip_worktree() && !self.is_chronicle(path, entry.id));
             absent.extend(path.map(|path| (path.to_owned(), blob_of(entry.id))));
         }
         Ok(absent)
@@ -347,19 +347,48 @@ impl Repo {
             let old = parents.first().map(|parent| self.tree(*parent)).transpose()?.flatten();
             let mut diff = self.diff(old.as_ref(), tree.as_ref())?;
             find_renames(&self.git, &mut diff)?;
-            return Ok(diff.deltas().filter_map(|delta| touched(&delta)).collect());
+            return Ok(diff.deltas().filter_map(|delta| self.touched_by(&delta)).collect());
         }
         let mut common: Option<Vec<Touched>> = None;
         for parent in parents {
             let old = self.tree(parent)?;
             let diff = self.diff(old.as_ref(), tree.as_ref())?;
-            let here: Vec<Touched> = diff.deltas().filter_map(|delta| touched(&delta)).collect();
+            let here: Vec<Touched> = diff.deltas().filter_map(|delta| self.touched_by(&delta)).collect();
             common = Some(match common {
                 None => here,
                 Some(common) => in_both(common, &here),
             });
         }
         Ok(common.unwrap_or_default())
+    }
+
+    /// A path that is no UTF-8 is nothing, and a chronicle is no part of the code.
+    fn path_of(&self, file: &git2::DiffFile<'_>) -> Option<String> {
+        let path = std::str::from_utf8(file.path_bytes()?).ok()?;
+        (!self.is_chronicle(path, file.id())).then(|| path.to_owned())
+    }
+
+    fn is_chronicle(&self, path: &str, blob: Oid) -> bool {
+        is_chronicle(path, || match self.content(blob_of(blob)) {
+            Ok(Content::Bytes(bytes)) => is_chronicle_content(&bytes),
+            // No source is that large.
+            Ok(Content::TooLarge(_)) => true,
+            Err(_) => false,
+        })
+    }
+
+    fn touched_by(&self, delta: &git2::DiffDelta<'_>) -> Option<Touched> {
+        let (old, new) = (delta.old_file(), delta.new_file());
+        let was = is_file(old.mode()).then(|| self.path_of(&old)).flatten();
+        let is = is_file(new.mode()).then(|| self.path_of(&new)).flatten();
+        let touched = |path, change, from| Some(Touched { path, change, from });
+        match (delta.status(), was, is) {
+            (Delta::Renamed, Some(was), Some(is)) => touched(is, "renamed", Some(was)),
+            (_, None, Some(is)) => touched(is, "added", None),
+            (_, Some(was), None) => touched(was, "deleted", None),
+            (_, Some(_), Some(is)) => touched(is, "modified", None),
+            _ => None,
+        }
     }
 
     /// The bytes of a blob, or its size where it is too large to be read.
@@ -395,12 +424,6 @@ fn is_file(mode: FileMode) -> bool {
 /// The same for the mode of an entry of the index.
 fn is_file_mode(mode: u32) -> bool {
     mode & 0o170_000 == 0o100_000
-}
-
-/// A path that is no UTF-8 is nothing, and a chronicle is no part of the code.
-fn path_of(file: &git2::DiffFile<'_>) -> Option<String> {
-    let path = std::str::from_utf8(file.path_bytes()?).ok()?;
-    (!is_chronicle(path)).then(|| path.to_owned())
 }
 
 pub(crate) fn blob_of(id: Oid) -> Blob {
@@ -444,20 +467,6 @@ fn has_large_file(git: &Repository, diff: &Diff<'_>) -> Result<bool, GraphError>
         }
     }
     Ok(false)
-}
-
-fn touched(delta: &git2::DiffDelta<'_>) -> Option<Touched> {
-    let (old, new) = (delta.old_file(), delta.new_file());
-    let was = is_file(old.mode()).then(|| path_of(&old)).flatten();
-    let is = is_file(new.mode()).then(|| path_of(&new)).flatten();
-    let touched = |path, change, from| Some(Touched { path, change, from });
-    match (delta.status(), was, is) {
-        (Delta::Renamed, Some(was), Some(is)) => touched(is, "renamed", Some(was)),
-        (_, None, Some(is)) => touched(is, "added", None),
-        (_, Some(was), None) => touched(was, "deleted", None),
-        (_, Some(_), Some(is)) => touched(is, "modified", None),
-        _ => None,
-    }
 }
 
 /// Paths that both have; what they do not agree on is a modification.

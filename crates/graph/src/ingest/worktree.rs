@@ -12,7 +12,7 @@ use tgp_contract::{Code, ToolError};
 
 use super::blobs::{Content, Parses};
 use super::ignores::Ignores;
-use super::language::{Language, file_name, is_chronicle, join, parent};
+use super::language::{Language, file_name, has_chronicle_content, is_chronicle, join, parent};
 use super::parse::MAX_BLOB_BYTES;
 use super::repository::{Changed, blob_of};
 use super::state::{Blob, State};
@@ -116,7 +116,10 @@ impl WorkTree<'_> {
                     if !self.ignores.leaves_out_directory(&path, &is_tracked) {
                         directories.push(path);
                     }
-                } else if kind.is_file() && !is_chronicle(&path) && !self.ignores.leaves_out_file(&path) {
+                } else if kind.is_file()
+                    && !self.ignores.leaves_out_file(&path)
+                    && !is_chronicle(&path, || has_chronicle_content(&entry.path()))
+                {
                     let Ok(metadata) = entry.metadata() else { continue };
                     met.insert(path.clone(), Met { path, place: entry.path(), metadata });
                 }

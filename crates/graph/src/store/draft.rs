@@ -8,7 +8,9 @@ use globset::GlobSet;
 use rusqlite::hooks::{AuthContext, Authorization};
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, params};
-use tgp_contract::{Change, Code, GraphAnswer, GraphQuestion, Ingested, RelativePath, ToolError};
+use tgp_contract::{
+    Change, Code, GraphAnswer, GraphQuestion, Ingested, RelativePath, ToolError, is_chronicle_content,
+};
 
 use super::connect::{meta, set_meta};
 use super::face::Inner;
@@ -24,7 +26,7 @@ use crate::ingest::blobs::{Content, Parses};
 use crate::ingest::commits;
 use crate::ingest::history;
 use crate::ingest::ignores::{IGNORE_FILE, Ignores, is_at_or_below};
-use crate::ingest::language::{Language, file_name, is_chronicle};
+use crate::ingest::language::{Language, file_name, is_chronicle, is_in_chronicles};
 use crate::ingest::repository::{Changed, Repo};
 use crate::ingest::state::{Blob, State};
 use crate::ingest::worktree::{self, Differences, Met, WorkTree};
@@ -197,7 +199,10 @@ impl Place<'_> {
         let mut wanted = Vec::new();
         let mut files: BTreeMap<String, Option<Blob>> = BTreeMap::new();
         let (ignores, rules_change) = self.proposed_ignores(state, changes);
-        for change in changes.iter().filter(|change| !is_chronicle(change.path().as_str())) {
+        let is_chronicle = |change: &Change| {
+            is_chronicle(change.path().as_str(), || change.content().is_some_and(is_chronicle_content))
+        };
+        for change in changes.iter().filter(|change| !is_chronicle(change)) {
             let path = change.path().as_str().to_owned();
             match change {
                 Change::Write { content, .. } => {
@@ -333,7 +338,7 @@ impl Place<'_> {
 /// What is no code of the project, whatever a rule says: git's own files, the kernel's, chronicles, and installed
 /// packages, which imports name as packages.
 fn is_never_code(path: &str) -> bool {
-    is_chronicle(path)
+    is_in_chronicles(path)
         || path == ".tgp"
         || path.starts_with(".tgp/")
         || path.split('/').any(|part| part == ".git" || part == "node_modules")

@@ -302,11 +302,20 @@ fn an_import_is_seen_however_it_is_spelled() {
     assert_eq!(arrows(&store, "WORKTREE", "IMPORTS"), computed);
 }
 
+/// One event, as a chronicle has it.
+const CHRONICLE: &str = concat!(
+    r#"{"actor":{"agent":"person","id":"ann"},"eventId":"ac47547926d66f45acb086f66243b9e7b6adbfa26ef1876d4a35aadfb7ec8769","#,
+    r#""timestamp":"2026-11-15T12:00:00Z","type":"NOTE"}"#,
+    "\n"
+);
+
 #[test]
 fn chronicles_are_not_in_the_graph() {
     let mut project = layered();
-    project.write("src/web/page.ts.sage", "{}\n");
+    project.write("src/web/page.ts.sage", CHRONICLE);
     project.write(".sage/project.sage", "{}\n");
+    project.write(".sage/files/src/web/page.ts.sage", "{}\n");
+    project.write(".sage/files/src/web/page.ts.sage.torn-0123abcd", "{");
     project.write(".sage/invariants.yml", "[]\n");
     project.commit("first");
     let store = project.open();
@@ -314,15 +323,35 @@ fn chronicles_are_not_in_the_graph() {
     let expected = [".sage/invariants.yml", "src/web/page.ts"];
     assert_eq!(files(&store, "HEAD"), expected);
     assert_eq!(arrows(&store, "HEAD", "CHANGED_IN").len(), 2);
-    project.write("src/web/other.sage", "{}\n");
+    project.write("src/web/other.sage", CHRONICLE);
     ingest(&store, "WORKTREE");
     assert_eq!(files(&store, "WORKTREE"), expected);
-    let changes = [write("a.ts.sage", "{}\n"), write("a.ts", "")];
+    let changes = [write("a.ts.sage", CHRONICLE), write("a.ts", "")];
     assert_eq!(proposed(&store, &changes, PATHS).1.len(), 3);
     project.rename("src/web/page.ts.sage", "src/web/page2.ts.sage");
     project.commit("second");
     ingest(&store, "HEAD");
     assert_eq!(files(&store, "HEAD"), expected);
+}
+
+#[test]
+fn a_source_of_sagemath_is_a_file_of_the_graph_at_every_commit() {
+    let mut project = layered();
+    project.write("src/curve.sage", "R.<x> = QQ[]\n");
+    project.write("src/kept.sage", "R.<y> = QQ[]\n");
+    project.commit("first");
+    let store = project.open();
+    ingest(&store, "HEAD");
+    assert_eq!(files(&store, "HEAD"), ["src/curve.sage", "src/kept.sage", "src/web/page.ts"]);
+    // One that becomes a chronicle is gone, and the other way round it comes.
+    project.write("src/curve.sage", CHRONICLE);
+    project.write("src/new.sage", "R.<z> = QQ[]\n");
+    ingest(&store, "WORKTREE");
+    project.commit("second");
+    ingest(&store, "HEAD");
+    assert_eq!(files(&store, "HEAD"), ["src/kept.sage", "src/new.sage", "src/web/page.ts"]);
+    let changes = [write("src/other.sage", "R.<w> = QQ[]\n")];
+    assert_eq!(proposed(&store, &changes, PATHS).1.len(), 4);
 }
 
 #[test]

@@ -11,6 +11,7 @@ use tgp_tdd::{Store, Tdd, TddOptions};
 use tgp_tools::{Forge, PolicyGate, RuleFiles, StateGate, TddView, Tee, TokenGate, Tokens, Tool, Workspace};
 
 use super::{BootOptions, Ground};
+use crate::knowledge::chronicle_probe;
 use crate::records::{Past, audit_anchor, audit_options};
 use crate::settings::state_directory;
 use crate::trust::{self, confirmed_rules};
@@ -59,7 +60,11 @@ impl Recorder for SharedRecord {
 /// Where test-driven work stands.
 pub(super) fn state(ground: &Ground, options: &BootOptions) -> Result<Arc<StateGate>, ToolError> {
     let config = &ground.config.tdd;
-    let mut wanted = TddOptions { mode: options.tdd_mode.unwrap_or(config.mode), ..TddOptions::default() };
+    let mut wanted = TddOptions {
+        mode: options.tdd_mode.unwrap_or(config.mode),
+        layout: ground.config.chronicle.layout,
+        ..TddOptions::default()
+    };
     if let Some(tests) = &config.tests {
         wanted.test_patterns.clone_from(tests);
     }
@@ -119,6 +124,7 @@ pub(super) async fn arm(
         Arc::clone(&policy) as _,
     ];
     gates.extend(options.gates.iter().cloned());
+    state.keep_hidden(gates.get(1..).unwrap_or_default());
     Ok(Armed { policy, tokens, gates })
 }
 
@@ -144,6 +150,8 @@ pub(crate) fn policy_settings(
             .map(|path| (Root::Project, path))
             .collect(),
         free_reads: ground.config.db.free_reads,
+        layout: ground.config.chronicle.layout,
+        probe: Some(chronicle_probe(&ground.project)),
     }
 }
 

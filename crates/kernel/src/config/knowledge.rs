@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use tgp_contract::ChronicleLayout;
+
 use super::fields::Fields;
 
 /// When an event counts as kept.
@@ -18,6 +20,8 @@ pub enum ChronicleDurability {
 pub struct ChronicleConfig {
     /// Globs of the files that events may be written to, instead of the usual ones.
     pub scope: Option<Vec<String>>,
+    /// Where the files of chronicles are.
+    pub layout: ChronicleLayout,
     pub durability: ChronicleDurability,
     /// Whether every change of a project file that the kernel makes becomes an event.
     pub edits: bool,
@@ -25,7 +29,12 @@ pub struct ChronicleConfig {
 
 impl Default for ChronicleConfig {
     fn default() -> Self {
-        Self { scope: None, durability: ChronicleDurability::default(), edits: true }
+        Self {
+            scope: None,
+            layout: ChronicleLayout::default(),
+            durability: ChronicleDurability::default(),
+            edits: true,
+        }
     }
 }
 
@@ -74,8 +83,10 @@ impl Default for GuardianConfig {
 pub(super) fn read_chronicle(mut chronicle: Fields<'_>) -> ChronicleConfig {
     let defaults = ChronicleConfig::default();
     let durabilities = [("batched", ChronicleDurability::Batched), ("event", ChronicleDurability::Event)];
+    let layouts = [("tree", ChronicleLayout::Tree), ("beside", ChronicleLayout::Beside)];
     let config = ChronicleConfig {
         scope: chronicle.texts("scope"),
+        layout: chronicle.choice("layout", &layouts).unwrap_or(defaults.layout),
         durability: chronicle.choice("durability", &durabilities).unwrap_or(defaults.durability),
         edits: chronicle.flag("edits").unwrap_or(defaults.edits),
     };

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tgp_agent::{Assertion, Delegator, Finding, PlanReport, Review};
-use tgp_contract::{CallContext, Plan, ToolCall, ToolError, Visibility, canonical};
+use tgp_chronicle::{Migration, MigrationReport};
+use tgp_contract::{CallContext, Code, Plan, ToolCall, ToolError, Visibility, canonical};
 
 use super::inspect;
 use crate::Kernel;
@@ -61,6 +62,28 @@ impl Kernel {
         let told = checked.clone().map(|()| Value::Null);
         self.record_act("guardian_assert", json!({ "assertions": queries }), told.into()).await?;
         checked
+    }
+
+    /// Moves the chronicles of the other layout to where the configuration has them. Only a person has this done: it is
+    /// no tool, because whoever could write such a file beside a source could have its events believed by it.
+    ///
+    /// # Errors
+    /// When the project cannot be read or written; what is wrong with one file is in the report.
+    pub async fn migrate_chronicles(&self, extent: Migration) -> Result<MigrationReport, ToolError> {
+        let chronicle = Arc::clone(&self.knowledge().chronicle);
+        let migrated = tokio::task::spawn_blocking(move || chronicle.migrate(extent)).await;
+        let migrated = migrated.unwrap_or_else(|error| {
+            Err(ToolError::new(Code::Internal, format!("the migration was interrupted: {error}"))
+                .help("run `tgp chronicle migrate` again; it goes on where it was"))
+        });
+        if extent == Migration::Apply {
+            let told = match &migrated {
+                Ok(report) => Ok(json!({ "moved": report.moved.len(), "refused": report.refused.len() })),
+                Err(error) => Err(error.clone()),
+            };
+            self.record_act("chronicle_migrate", json!({}), told.into()).await?;
+        }
+        migrated
     }
 
     /// Compares graph, chronicle, registry, audit and work tree with each other.

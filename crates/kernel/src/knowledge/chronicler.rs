@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use tgp_agent::{AUDIT_FIELD, PROJECT_CHRONICLE};
 use tgp_contract::{
     Actor, CallRecord, Chronicle, ChronicleEvent, Code, EventActor, FileEffect, Recorder, RelativePath, Root,
-    ToolError, canonical,
+    ToolError, canonical, chronicle_of,
 };
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
@@ -82,16 +82,16 @@ impl Chronicler {
         Ok(())
     }
 
-    /// Beside the file where that is in scope, else in the project's own chronicle.
+    /// In the file's own chronicle where that is in scope, else in the project's own chronicle.
     async fn append(&self, path: &RelativePath, event: ChronicleEvent) -> Result<String, ToolError> {
-        let beside = RelativePath::new(&format!("{path}.sage"))?;
-        let appended = match self.chronicle.append(&beside, event.clone()).await {
-            Err(error) if error.code == Code::Permission => {
-                self.chronicle.append(&project_chronicle()?, event).await?
+        // A name that leaves no room for the ending has no chronicle.
+        if let Ok(own) = chronicle_of(path) {
+            match self.chronicle.append(&own, event.clone()).await {
+                Err(error) if error.code == Code::Permission => {}
+                other => return Ok(other?.event_id),
             }
-            other => other?,
-        };
-        Ok(appended.event_id)
+        }
+        Ok(self.chronicle.append(&project_chronicle()?, event).await?.event_id)
     }
 }
 

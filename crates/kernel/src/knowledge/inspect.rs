@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tgp_agent::{AuditIndex, Finding, Gravity, InquirySources, Inspect, PROJECT_CHRONICLE};
 use tgp_audit::{Audit, AuditReader, Filter, MAX_TAIL};
 use tgp_chronicle::FileChronicle;
-use tgp_contract::{Code, RelativePath, ToolError, ToolMetadata};
+use tgp_contract::{Code, RelativePath, ToolError, ToolMetadata, chronicle_of};
 use tgp_tools::Library;
 
 use crate::records::{audit_anchor, audit_file};
@@ -18,6 +18,8 @@ use crate::records::{audit_anchor, audit_file};
 const MAX_LOST: usize = 20;
 /// Events of a chronicle that are compared with the audit, the newest ones.
 const MAX_EVENTS: usize = 20_000;
+/// What helps where events are missing.
+const LOST: &str = "bring the chronicle back from git, or from whoever has taken lines out of it";
 /// Tools that are compared one by one.
 const MAX_TOOLS: usize = 100_000;
 
@@ -108,7 +110,7 @@ impl Records {
 impl Records {
     /// Events that the newest entries of the audit name, and that no chronicle has any more.
     fn lost_events(&self, entries: &[Value]) -> Vec<Finding> {
-        let mut known: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        let mut known: BTreeMap<RelativePath, BTreeSet<String>> = BTreeMap::new();
         let mut lost = Vec::new();
         for file in entries.iter().filter_map(|entry| entry.pointer("/outcome/files")?.as_array()).flatten() {
             let (Some(path), Some(event)) =
@@ -116,18 +118,22 @@ impl Records {
             else {
                 continue;
             };
-            let chronicles = [format!("{path}.sage"), PROJECT_CHRONICLE.to_owned()];
+            let own = RelativePath::new(path).and_then(|path| chronicle_of(&path)).ok();
+            let project = RelativePath::new(PROJECT_CHRONICLE).ok();
+            let chronicles: Vec<RelativePath> = own.iter().chain(&project).cloned().collect();
             let has = chronicles.iter().any(|chronicle| {
                 known.entry(chronicle.clone()).or_insert_with(|| self.events(chronicle)).contains(event)
             });
             if !has && lost.len() < MAX_LOST {
+                let unmigrated = own.and_then(|own| self.chronicle.unmigrated_file_of(&own));
                 let message = format!("the audit names an event about {path} that no chronicle has");
                 lost.push(
                     Finding::new("chronicle", Gravity::Error, message)
                         .evidence(json!({ "path": path, "eventId": event }))
-                        .remedy(
-                            "bring the chronicle back from git, or from whoever has taken lines out of it",
-                        ),
+                        .remedy(match unmigrated {
+                            Some(file) => format!("{file} is not read; `tgp chronicle migrate` moves it"),
+                            None => LOST.to_owned(),
+                        }),
                 );
             }
         }
@@ -135,9 +141,8 @@ impl Records {
     }
 
     /// The ids of a chronicle's newest events; none where it cannot be read, which is told elsewhere.
-    fn events(&self, chronicle: &str) -> BTreeSet<String> {
-        let path = RelativePath::new(chronicle).ok();
-        let events = path.and_then(|path| self.chronicle.tail_blocking(&path, MAX_EVENTS).ok());
+    fn events(&self, chronicle: &RelativePath) -> BTreeSet<String> {
+        let events = self.chronicle.tail_blocking(chronicle, MAX_EVENTS);
         events.unwrap_or_default().into_iter().filter_map(|event| event.event_id).collect()
     }
 }

@@ -12,8 +12,11 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use tgp_agent::{Guardian, GuardianGate, GuardianParts, Invariants, Vigilance};
-use tgp_chronicle::{ChronicleOptions, Durability, FileChronicle, Report, Start};
-use tgp_contract::{Chronicle, Code, FileSystem, Gate, Graph, Recorder, ToolError};
+use tgp_chronicle::{ChronicleOptions, Durability, FileChronicle, Report, Start, is_chronicle_file};
+use tgp_contract::{
+    Chronicle, ChronicleLayout, ChronicleProbe, Code, FileSystem, Gate, Graph, Recorder, RelativePath, Root,
+    ToolError,
+};
 use tgp_graph::{BoltOptions, Export, GraphOptions, Stats};
 use tgp_tools::{Tool, chronicle_path, knowledge_tools};
 use tgp_vfs::DiskFs;
@@ -34,6 +37,7 @@ const GRAPH_FILE: &str = "graph.sqlite";
 /// The chronicle, the graph and the Guardian of one kernel.
 pub struct Knowledge {
     chronicle: Arc<FileChronicle>,
+    layout: ChronicleLayout,
     /// Whether changes of project files become events.
     tells_edits: bool,
     graph: Arc<LazyGraph>,
@@ -53,6 +57,7 @@ impl Knowledge {
         if let Some(scope) = &config.chronicle.scope {
             options.scope.clone_from(scope);
         }
+        options.layout = config.chronicle.layout;
         options.durability = match config.chronicle.durability {
             ChronicleDurability::Batched => Durability::Batch,
             ChronicleDurability::Event => Durability::Event,
@@ -77,6 +82,7 @@ impl Knowledge {
         });
         Ok(Self {
             chronicle,
+            layout: options.layout,
             tells_edits: config.chronicle.edits,
             graph,
             guardian: Arc::new(guardian),
@@ -93,6 +99,11 @@ impl Knowledge {
     /// The code graph.
     pub(crate) fn graph(&self) -> Arc<dyn Graph> {
         Arc::clone(&self.graph) as Arc<dyn Graph>
+    }
+
+    /// Where the files of chronicles are.
+    pub(crate) fn layout(&self) -> ChronicleLayout {
+        self.layout
     }
 
     /// The chronicle.
@@ -135,6 +146,9 @@ impl Knowledge {
             found = true;
         }
         if !found {
+            if let Some(error) = self.unmigrated(&path) {
+                return Err(error);
+            }
             let message = format!("there is no chronicle `{path}` yet");
             return Err(ToolError::new(Code::NotFound, message).help(
                 "`tgp chronicle append` makes it; `tgp chronicle verify --json` lists those there are",
@@ -149,9 +163,43 @@ impl Knowledge {
     /// When one cannot be read at all; what is wrong in one that can stands in its report.
     pub fn verify_chronicles(&self, path: Option<&str>) -> Result<Vec<Report>, ToolError> {
         match path {
-            Some(path) => Ok(vec![self.chronicle.verify(&chronicle_path(path)?)?]),
+            Some(path) => {
+                let path = chronicle_path(path)?;
+                match self.chronicle.verify(&path) {
+                    Err(error) if error.code == Code::NotFound => {
+                        Err(self.unmigrated(&path).unwrap_or(error))
+                    }
+                    other => Ok(vec![other?]),
+                }
+            }
             None => self.chronicle.verify_all(),
         }
+    }
+
+    /// Says that a chronicle is where the other layout has it, if it is.
+    fn unmigrated(&self, path: &RelativePath) -> Option<ToolError> {
+        let file = self.chronicle.unmigrated_file_of(path)?;
+        let message = format!("`{file}` is a chronicle of an earlier version, and is not read");
+        let error = ToolError::new(Code::NotFound, message).detail("unmigrated", file.as_str());
+        Some(
+            error.help(
+                "look at what `tgp chronicle migrate --dry-run` prints, then run it without `--dry-run`",
+            ),
+        )
+    }
+
+    /// Files that would be chronicles after a migration, and are not read until then.
+    ///
+    /// # Errors
+    /// When the project cannot be read.
+    pub fn unmigrated_chronicles(&self) -> Result<Vec<RelativePath>, ToolError> {
+        self.chronicle.unmigrated()
+    }
+
+    /// The same for the chronicle that `path` names.
+    #[must_use]
+    pub fn unmigrated_chronicle(&self, path: &str) -> Option<RelativePath> {
+        self.chronicle.unmigrated_file_of(&chronicle_path(path).ok()?)
     }
 
     /// Counts of nodes and relationships at a commit, and how large the store is.
@@ -169,6 +217,13 @@ impl Knowledge {
     pub async fn graph_export(&self, commit: Option<&str>) -> Result<Export, ToolError> {
         self.graph.store().await?.export(commit, MAX_EXPORT).await
     }
+}
+
+/// Tells chronicles of the project from other files by their content. Elsewhere the name decides: what has one there may be
+/// another project's.
+pub(crate) fn chronicle_probe(project: &Path) -> ChronicleProbe {
+    let project = project.to_owned();
+    ChronicleProbe::new(move |root, path| root != Root::Project || is_chronicle_file(&project, path))
 }
 
 fn graph_options(config: &Config, project: &Path, root: &Path) -> GraphOptions {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tgp_agent::{Edit, Guardian, planned_files};
 use tgp_contract::{
     Access, Code, Effect, ExecutionPath, Plan, RelativePath, Root, Target, ToolDefinition, ToolError,
-    ToolName,
+    ToolName, chronicle_of,
 };
 use tgp_tools::{Invocation, Outcome, Tool, refuse_hidden};
 
@@ -140,7 +140,7 @@ impl Tool for Reconcile {
 
     fn targets(&self, arguments: &Value) -> Result<Vec<Target>, ToolError> {
         let text = arguments.get("path").and_then(Value::as_str).unwrap_or_default();
-        let path = RelativePath::new(&format!("{}.sage", RelativePath::new(text)?))?;
+        let path = chronicle_of(&RelativePath::new(text)?)?;
         Ok(vec![Target::File { root: Root::Project, path, access: Access::Append }])
     }
 

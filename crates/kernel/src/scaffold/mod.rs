@@ -145,8 +145,10 @@ impl Work<'_> {
 
     /// Chronicles of two branches are merged line by line, and no line's end is ever changed.
     fn gitattributes(&mut self) -> Result<(), ScaffoldError> {
-        let is_there = |line: &str| line.split_whitespace().next() == Some("*.sage");
-        self.lines(".gitattributes", is_there, "*.sage merge=union -text\n")
+        // Earlier versions named every `*.sage`, which is for chronicles beside the sources.
+        let is_there =
+            |line: &str| matches!(line.split_whitespace().next(), Some("/.sage/**/*.sage" | "*.sage"));
+        self.lines(".gitattributes", is_there, "/.sage/**/*.sage merge=union -text\n")
     }
 
     /// Adds lines to a file of the project, unless it has one that says the same.

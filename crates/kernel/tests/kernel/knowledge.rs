@@ -122,7 +122,7 @@ async fn t3_stretch_a_reconciliation_is_one_event_however_often_it_is_applied() 
         appended += usize::from(data(&answer)["appended"] == json!(true));
     }
     assert_eq!(appended, 1);
-    let events = project.text("src/app.ts.sage").unwrap();
+    let events = project.text(".sage/files/src/app.ts.sage").unwrap();
     assert_eq!(events.matches("\"RECONCILIATION\"").count(), 1, "{events}");
     assert!(events.contains("\"diffRef\":\"abc123\""), "{events}");
 }

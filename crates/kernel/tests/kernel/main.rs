@@ -6,6 +6,7 @@
 mod approval;
 mod attacks;
 mod bridge;
+mod chronicle_layout;
 mod clients;
 mod commands;
 mod config;

@@ -252,3 +252,92 @@ async fn bug_data_of_forged_tools_needs_no_test() {
     assert_eq!(code(&fs_write(&kernel, "src/tmp/report.csv", "a,b\n").await), "ESTATE");
     kernel.shutdown().await;
 }
+
+/// A project whose tests pass, with code that has a chronicle of its own.
+fn passing(layout: &str) -> Project {
+    let project = Project::new();
+    let config = json!({
+        "tdd": { "command": "sh tests/all.sh", "exempt": ["**/*.md", "generated/**"] },
+        "chronicle": { "layout": layout },
+        "sandbox": { "cpuMs": 5_000 },
+    });
+    project.put("tgp.config.json", &config.to_string()).put("tests/all.sh", "true\n");
+    project.put("src/answer.ts", "export const answer = 0;\n").put("src/other.ts", "export {};\n");
+    project.put("generated/list.ts", "export {};\n");
+    project
+}
+
+async fn edit(kernel: &Kernel, from: &str, to: &str) -> tgp::contract::ToolResult {
+    let arguments = json!({ "path": "src/answer.ts", "search": from, "replace": to });
+    kernel.call("fs_edit", arguments).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bug_a_chronicle_that_has_grown_makes_no_run_stale() {
+    if !tgp::process_support().complete() {
+        println!("commands cannot run here, skipped");
+        return;
+    }
+    for layout in ["tree", "beside"] {
+        let project = passing(layout);
+        let kernel = strict(&project).await;
+        let mut at = 0;
+        for _ in 0..2 {
+            let run = test_run(&kernel).await;
+            assert_eq!(state(&kernel, "project"), TddState::Green, "{layout}: {run}");
+            for _ in 0..2 {
+                let edited =
+                    edit(&kernel, &format!("answer = {at};"), &format!("answer = {};", at + 1)).await;
+                assert!(edited.is_ok(), "{layout}, edit {at}: {edited:?}");
+                at += 1;
+            }
+        }
+        // The kernel's own files and exempt ones may change by anybody's hand.
+        project.put(".sage/valve.yml", "personas: []\n").put("generated/list.ts", "export const x = 1;\n");
+        project.put("README.md", "words\n");
+        assert!(edit(&kernel, &format!("answer = {at};"), "answer = 42;").await.is_ok(), "{layout}");
+        kernel.shutdown().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stale_run_names_the_file_that_changed() {
+    if !tgp::process_support().complete() {
+        println!("commands cannot run here, skipped");
+        return;
+    }
+    let project = passing("tree");
+    let kernel = strict(&project).await;
+    test_run(&kernel).await;
+    project.put("src/other.ts", "export const other = 1;\n");
+    let stale = edit(&kernel, "answer = 0", "answer = 1").await;
+    assert_eq!(code(&stale), "ESTATE");
+    let message = &error(&stale).message;
+    assert!(message.contains("since the run that passed: `src/other.ts` (mode"), "{message}");
+    assert_eq!(error(&stale).details["changed"], "src/other.ts");
+    project.put("src/answer.ts", "export const answer = 0; //\n").put("tests/all.sh", "true; true\n");
+    let message = error(&edit(&kernel, "answer = 0", "answer = 1").await).message.clone();
+    assert!(message.contains("`src/answer.ts` and 2 more files"), "{message}");
+    kernel.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stale_run_does_not_name_a_file_that_the_caller_may_not_read() {
+    if !tgp::process_support().complete() {
+        println!("commands cannot run here, skipped");
+        return;
+    }
+    let project = passing("tree");
+    project.put("src/hidden-plan.ts", "export {};\n").put(
+        "tgp.policy.yaml",
+        "version: 1\nrules:\n  - {id: hide, effect: deny, where: {path: 'src/hidden-*'}, reason: hidden}\n",
+    );
+    let kernel = strict(&project).await;
+    test_run(&kernel).await;
+    project.put("src/hidden-plan.ts", "export const x = 1;\n");
+    let stale = edit(&kernel, "answer = 0", "answer = 1").await;
+    assert_eq!(code(&stale), "ESTATE", "{stale:?}");
+    let shown = format!("{stale:?}");
+    assert!(!shown.contains("hidden-plan") && shown.contains("may not read"), "{shown}");
+    kernel.shutdown().await;
+}

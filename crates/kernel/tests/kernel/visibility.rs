@@ -102,10 +102,13 @@ const HIDDEN: &[&str] = &[
     ".tgp/.state/sessions/s-other/transcript.ndjson",
     "src/secret/k.ts",
     "src/secret/k.ts.sage",
+    ".sage/files/src/secret/k.ts.sage",
     "server.pem",
     "server.pem.sage",
+    ".sage/files/server.pem.sage",
     "vault/v.ts",
     "vault/v.ts.sage",
+    ".sage/files/vault/v.ts.sage",
     "tools/hush/t.ts",
     ".state/note.txt",
 ];
@@ -199,7 +202,9 @@ fn hide(project: &Project, word: &str, times: usize) {
         let mut event = event;
         event["eventId"] = json!(id);
         let line = tgp::contract::canonical::to_string(&event).unwrap();
+        // Where the layout has it, and where an earlier version has left it.
         project.put(&format!("{file}.sage"), &format!("{line}\n"));
+        project.put(&format!(".sage/files/{file}.sage"), &format!("{line}\n"));
     }
     git(project, &["config", "remote.origin.url", &format!("https://{mark}@example.org/x.git")]);
 }

@@ -1,6 +1,6 @@
 //! What no file can loosen.
 
-use tgp_contract::{Access, Effect, Root};
+use tgp_contract::{Access, ChronicleLayout, ChronicleProbe, Effect, Root};
 use tgp_policy::{Policy, PolicySettings, Protections, protected};
 
 use crate::support::{call, file, judged, path, source};
@@ -161,6 +161,34 @@ fn the_strictest_protection_speaks_whatever_the_order_of_files() {
     assert_eq!(judged(&policy, &call("x", Effect::Write, targets.clone())), "deny builtin/git");
     targets.reverse();
     assert_eq!(judged(&policy, &call("x", Effect::Write, targets)), "deny builtin/git");
+}
+
+#[test]
+fn a_file_that_is_only_named_as_a_chronicle_is_told_by_its_content() {
+    let probe = || Some(ChronicleProbe::new(|_, file| file.as_str().contains("old")));
+    let of = |layout, probe, name: &str| {
+        let table = Protections::new(&PolicySettings { layout, probe, ..PolicySettings::default() });
+        table.of(Root::Project, &path(name)).map(|protection| protection.rule)
+    };
+    let chronicle = Some("builtin/chronicle");
+    for (name, in_tree, beside) in [
+        ("src/old.ts.sage", chronicle, chronicle),
+        ("src/curve.sage", None, chronicle),
+        ("src/curve.SAGE", None, chronicle),
+        ("src/a.sage/b.ts", None, chronicle),
+        ("src/old.txt", None, None),
+        (".sage/files/src/curve.sage", chronicle, chronicle),
+        (".Sage/Files/x", chronicle, chronicle),
+        (".\u{17f}age/files/x", chronicle, chronicle),
+        (".sage", chronicle, chronicle),
+        ("sub/.sage/valve.yml", chronicle, chronicle),
+        ("src/server.key.sage/../../.env", Some("builtin/credentials"), Some("builtin/credentials")),
+    ] {
+        assert_eq!(of(ChronicleLayout::Tree, probe(), name), in_tree, "{name}");
+        assert_eq!(of(ChronicleLayout::Beside, probe(), name), beside, "{name}");
+    }
+    // Where nobody can look, the name decides.
+    assert_eq!(of(ChronicleLayout::Tree, None, "src/curve.sage"), chronicle);
 }
 
 /// An event is the one thing that is added to a chronicle, and to nothing else that is protected.

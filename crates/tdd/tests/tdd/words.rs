@@ -1,6 +1,6 @@
 //! Every refusal says what, why, and what to do next; every run says what it meant.
 
-use tgp_contract::{Code, TddMode, TddState, ToolError, Verdict};
+use tgp_contract::{ChronicleLayout, Code, TddMode, TddState, ToolError, Verdict};
 use tgp_tdd::{Scope, Store, Tdd, TddOptions, WriteKind};
 
 use crate::support::{NEW_TEST, OLD_CODE, World};
@@ -50,6 +50,58 @@ fn stale_results_are_called_stale() {
     let error = refusal(&world, WriteKind::Modify, OLD_CODE);
     assert!(error.message.contains("files have changed since the run that passed"), "{error}");
     assert_eq!(error.help_of(), Some("run `test_run` again; when all tests pass, change the code"));
+}
+
+#[test]
+fn a_stale_result_names_the_first_file_and_counts_the_others() {
+    let world = World::new(TddMode::Strict);
+    for file in ["src/m.ts", "src/n.ts"] {
+        world.outside(file, Some("1"));
+    }
+    world.passes();
+    world.outside("src/n.ts", None);
+    let error = refusal(&world, WriteKind::Modify, OLD_CODE);
+    assert!(error.message.contains("since the run that passed: `src/n.ts` (mode strict"), "{error}");
+    world.outside("src/m.ts", Some("2"));
+    let error = refusal(&world, WriteKind::Modify, OLD_CODE);
+    assert!(error.message.contains("since the run that passed: `src/m.ts` and 1 more file (mode"), "{error}");
+    assert_eq!(error.details["changed"], "src/m.ts");
+    let error = world.tdd.set(&world.scope, TddState::Done, &world.disk).unwrap_err();
+    assert!(error.message.contains("`src/m.ts` and 1 more file"), "{error}");
+}
+
+#[test]
+fn the_kernels_own_files_and_exempt_ones_make_no_result_stale() {
+    for (layout, chronicle) in
+        [(ChronicleLayout::Tree, ".sage/files/src/a.ts.sage"), (ChronicleLayout::Beside, "src/a.ts.sage")]
+    {
+        let options = TddOptions { layout, ..TddOptions::default() };
+        let world = World::with(Tdd::open(Store::open_in_memory().unwrap(), &options).unwrap());
+        let own = [chronicle, ".sage/project.sage", ".sage/valve.yml", "README.md"];
+        own.iter().for_each(|file| world.outside(file, Some("1")));
+        world.passes();
+        own.iter().for_each(|file| world.outside(file, Some("2")));
+        world.outside(chronicle, None);
+        assert!(matches!(world.judge(WriteKind::Modify, OLD_CODE), Verdict::Allow { .. }), "{layout:?}");
+    }
+    // In the tree a name alone makes no chronicle.
+    let world = World::new(TddMode::Strict);
+    world.outside("src/curve.sage", Some("1"));
+    world.passes();
+    world.outside("src/curve.sage", Some("2"));
+    let error = refusal(&world, WriteKind::Modify, OLD_CODE);
+    assert!(error.message.contains("`src/curve.sage`"), "{error}");
+}
+
+/// Earlier versions counted chronicles beside the sources as code.
+#[test]
+fn a_chronicle_that_was_migrated_makes_no_result_of_an_earlier_version_stale() {
+    let world = World::new(TddMode::Strict);
+    let chronicle = format!("{OLD_CODE}.sage");
+    world.outside(&chronicle, Some("1"));
+    world.passes();
+    world.outside(&chronicle, None);
+    assert!(matches!(world.judge(WriteKind::Modify, OLD_CODE), Verdict::Allow { .. }));
 }
 
 #[test]

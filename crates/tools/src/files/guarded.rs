@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tgp_contract::{Change, Entry, FileSystem, FsError, LastWord, RelativePath, Root, chronicled};
 
-use super::is_protected;
+use super::{check_chronicle, is_protected};
 
 /// Names that no call may read or write at any depth. Compared without case, because some disks do.
 const HIDDEN: [&str; 2] = [".git", ".state"];
@@ -68,7 +68,10 @@ impl FileSystem for Guarded {
     }
 
     fn apply_if(&self, changes: &[Change], last_word: Option<LastWord<'_>>) -> Result<bool, FsError> {
-        changes.iter().try_for_each(|change| self.check(change.path()))?;
+        for change in changes {
+            self.check(change.path())?;
+            check_chronicle(change.path(), || self.inner.read(change.path()).ok(), change.content())?;
+        }
         self.inner.apply_if(changes, last_word)
     }
 }

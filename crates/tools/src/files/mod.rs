@@ -32,7 +32,7 @@ pub use guarded::Guarded;
 pub(crate) use mounts::Mounts;
 pub(crate) use patch::{Replacement, patch};
 pub(crate) use project::{Changed, Ground, ProjectFiles};
-pub(crate) use protected::{is_protected, is_write_protected};
+pub(crate) use protected::{check_chronicle, is_protected, is_write_protected};
 pub(crate) use seen::Seen;
 pub(crate) use walk::{Coverage, Flow, Ignored, Walk};
 

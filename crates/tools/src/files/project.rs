@@ -9,7 +9,7 @@ use tgp_contract::{
 
 use super::directories::{Directories, TEMPORARY_PREFIX};
 use super::guarded::is_at_or_below;
-use super::{is_protected, is_write_protected};
+use super::{check_chronicle, is_protected, is_write_protected};
 
 /// What stands under every view of the files.
 pub(crate) struct Ground {
@@ -187,7 +187,8 @@ impl ProjectFiles {
             Err(FsError::NotFound(_)) => None,
             Err(error) => return Err(error.into()),
         };
-        let after = decide(before.as_deref())?.map(Arc::from);
+        let after: Option<Arc<[u8]>> = decide(before.as_deref())?.map(Arc::from);
+        check_chronicle(path, || before.clone(), after.as_deref())?;
         Ok(Changed { before, after })
     }
 

@@ -5,13 +5,14 @@ use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use async_trait::async_trait;
 use serde_json::Value;
 use tgp_contract::{
-    Access, CallRecord, Code, Gate, GateRequest, RelativePath, Root, Stage, Target, TddMode, TddState,
-    ToolError, ToolResult, Verdict, canonical,
+    Access, CallRecord, Code, FileFilter, Gate, GateRequest, MAX_CHRONICLE_LINE_BYTES, RelativePath, Root,
+    Stage, Target, TddMode, TddState, ToolError, ToolResult, Verdict, canonical, has_chronicle_name,
+    is_chronicle_content,
 };
 use tgp_tdd::{
     Current, FileKind, Noted, Request, Scope, Selection, Snapshot, Tdd, TestRun, Write, WriteKind,
@@ -34,13 +35,40 @@ const MAX_HASHED_BYTES: u64 = 16 << 20;
 pub struct StateGate {
     tdd: Tdd,
     disk: DiskHashes,
+    /// Those that say which files a caller may not see. They know this gate too, so none keeps the other alive.
+    others: OnceLock<Vec<Weak<dyn Gate>>>,
 }
 
 impl StateGate {
     /// `project` and `tool_root` are the directories on disk.
     #[must_use]
     pub fn new(tdd: Tdd, project: PathBuf, tool_root: PathBuf) -> Self {
-        Self { tdd, disk: DiskHashes { project, tool_root, known: Mutex::default() } }
+        let disk = DiskHashes { project, tool_root, known: Mutex::default() };
+        Self { tdd, disk, others: OnceLock::new() }
+    }
+
+    /// Names in refusals only files that these gates let the caller read.
+    pub fn keep_hidden(&self, gates: &[Arc<dyn Gate>]) {
+        let _ = self.others.set(gates.iter().map(Arc::downgrade).collect());
+    }
+
+    /// The verdict, once more where it names files of which some may be hidden from the caller.
+    async fn without_hidden(
+        &self,
+        request: GateRequest<'_>,
+        judge: impl Fn(&dyn Current) -> Verdict,
+    ) -> Verdict {
+        let verdict = judge(&self.disk);
+        let is_stale =
+            matches!(&verdict, Verdict::Deny { error, .. } if error.details.get("changed").is_some());
+        if !is_stale {
+            return verdict;
+        }
+        let mut filters = Vec::new();
+        for gate in self.others.get().into_iter().flatten().filter_map(Weak::upgrade) {
+            filters.extend(gate.file_filter(request).await);
+        }
+        if filters.is_empty() { verdict } else { judge(&Shown { disk: &self.disk, filters }) }
     }
 
     #[must_use]
@@ -86,6 +114,10 @@ impl StateGate {
         let coverage = walk.each(&RelativePath::root(), &mut |entry| {
             let file = self.tdd.classify(Root::Project, &entry.path);
             if entry.kind != tgp_contract::EntryKind::File || !wanted(file.kind) {
+                return Flow::On;
+            }
+            // One that an earlier version has left beside its source.
+            if has_chronicle_name(&entry.path) && self.disk.is_chronicle(&entry.path) {
                 return Flow::On;
             }
             let Some(hash) = self.disk.hash(Root::Project, &entry.path) else { return Flow::On };
@@ -181,7 +213,7 @@ impl Gate for StateGate {
             tool: request.definition.name.as_str(),
             targets: request.targets,
         };
-        self.tdd.judge(asked, &self.disk)
+        self.without_hidden(request, |current| self.tdd.judge(asked, current)).await
     }
 
     async fn judge_changes(&self, request: GateRequest<'_>) -> Verdict {
@@ -200,7 +232,8 @@ impl Gate for StateGate {
             })
             .collect();
         let tool = request.definition.name.as_str();
-        self.tdd.judge_writes(&request.context.actor, tool, &writes, &self.disk)
+        let actor = &request.context.actor;
+        self.without_hidden(request, |current| self.tdd.judge_writes(actor, tool, &writes, current)).await
     }
 
     fn settled(&self, record: &CallRecord) {
@@ -237,6 +270,31 @@ struct DiskHashes {
 }
 
 type Stamp = (u64, u64, i64, i64);
+
+impl DiskHashes {
+    fn is_chronicle(&self, path: &RelativePath) -> bool {
+        let mut beginning = Vec::new();
+        let file = open(&self.project.join(path.as_str()));
+        let read = file.map(|file| file.take(MAX_CHRONICLE_LINE_BYTES as u64).read_to_end(&mut beginning));
+        matches!(read, Some(Ok(_))) && is_chronicle_content(&beginning)
+    }
+}
+
+/// The disk for a caller who may not see all of it.
+struct Shown<'a> {
+    disk: &'a DiskHashes,
+    filters: Vec<FileFilter>,
+}
+
+impl Current for Shown<'_> {
+    fn hash(&self, root: Root, path: &RelativePath) -> Option<String> {
+        self.disk.hash(root, path)
+    }
+
+    fn shows(&self, root: Root, path: &RelativePath) -> bool {
+        self.filters.iter().all(|filter| filter(root, path, Access::Read))
+    }
+}
 
 impl Current for DiskHashes {
     fn hash(&self, root: Root, path: &RelativePath) -> Option<String> {

@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use tgp_contract::{
-    Access, Chronicle, ChronicleEvent, Code, Graph, RelativePath, Root, Target, ToolError, Visibility,
+    Access, CHRONICLE_SUFFIX, Chronicle, ChronicleEvent, ChronicleLayout, Code, Graph, RelativePath, Root,
+    Target, ToolError, Visibility, chronicle_of, is_in_chronicle_tree,
 };
 
 use crate::router::Tool;
@@ -36,16 +37,21 @@ fn chronicle_file(arguments: &Value, access: Access) -> Result<Vec<Target>, Tool
     Ok(vec![Target::File { root: Root::Project, path: chronicle_path(text)?, access }])
 }
 
-/// `src/a.ts.sage`, for itself and for `src/a.ts`.
+/// `src/a.ts.sage`, for itself, for `src/a.ts` and for its file in the tree.
 ///
 /// # Errors
 /// When it is no path below the project.
 pub fn chronicle_path(text: &str) -> Result<RelativePath, ToolError> {
     let path = RelativePath::new(text)?;
-    if path.as_str().ends_with(".sage") {
+    // A name that ends so is always that of a chronicle, whatever files there are: otherwise a file that somebody makes
+    // would decide what is read and written. The chronicle of `curve.sage` is `curve.sage.sage`.
+    if is_in_chronicle_tree(&path) {
+        return Ok(ChronicleLayout::Tree.name_of(&path).unwrap_or(path));
+    }
+    if path.as_str().ends_with(CHRONICLE_SUFFIX) {
         return Ok(path);
     }
-    Ok(RelativePath::new(&format!("{path}.sage"))?)
+    Ok(chronicle_of(&path)?)
 }
 
 /// Refuses work on the chronicle of a file that the caller may not see. The answer depends on the path alone: whether

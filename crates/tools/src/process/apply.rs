@@ -8,7 +8,8 @@ use std::time::SystemTime;
 
 use serde_json::{Value, json};
 use tgp_contract::{
-    Access, CallContext, Change, Code, FileEffect, FsError, RelativePath, Root, Target, ToolError, canonical,
+    Access, CallContext, Change, Code, FileEffect, FsError, MAX_CHRONICLE_LINE_BYTES, RelativePath, Root,
+    Target, ToolError, canonical, has_chronicle_name, is_chronicle_content,
 };
 use tgp_jail::{ChangeKind, Layer, LayerChange};
 
@@ -69,14 +70,7 @@ impl Changes {
         files: &ProjectFiles,
     ) -> Result<u64, ToolError> {
         let path = name(&change.path)?;
-        // Chronicles only grow, by events: copies, moves and removals of them do not count.
-        let is_chronicle = path.name().is_some_and(|name| name.ends_with(".sage"))
-            && yard
-                .options
-                .protections
-                .of(Root::Project, &path)
-                .is_some_and(|found| found.rule == CHRONICLE_RULE);
-        if is_chronicle {
+        if is_chronicle(&path, &change.kind, yard)? {
             self.left_out.push(path);
             return Ok(bytes);
         }
@@ -103,9 +97,7 @@ impl Changes {
                 // the disk, and all of its length in memory.
                 sum = fits(sum, new, &path)?;
                 sum = fits(sum, length(files, &path)?, &path)?;
-                let content = read_within(&content, new).map_err(|error| {
-                    ToolError::new(Code::Internal, format!("`{path}` of the layer cannot be read: {error}"))
-                })?;
+                let content = read_within(&content, new).map_err(|error| unreadable(&path, &error))?;
                 let before = before(files, &path)?;
                 let was = before.is_some() && is_executable(&yard.options.project, &path);
                 let executable = (executable != was).then_some(executable);
@@ -290,6 +282,25 @@ impl FileChange {
         effect.executable = self.executable;
         effect
     }
+}
+
+/// Whether a change is one of a chronicle, or makes a file that would be taken for one. Chronicles only grow, by events:
+/// copies, moves and removals of them do not count.
+fn is_chronicle(path: &RelativePath, change: &ChangeKind, yard: &Yard) -> Result<bool, ToolError> {
+    if !has_chronicle_name(path) {
+        return Ok(false);
+    }
+    let protection = yard.options.protections.of(Root::Project, path);
+    if protection.is_some_and(|found| found.rule == CHRONICLE_RULE) {
+        return Ok(true);
+    }
+    let ChangeKind::Write { content, bytes, .. } = change else { return Ok(false) };
+    let beginning = read_within(content, (*bytes).min(MAX_CHRONICLE_LINE_BYTES as u64));
+    Ok(is_chronicle_content(&beginning.map_err(|error| unreadable(path, &error))?))
+}
+
+fn unreadable(path: &RelativePath, error: &std::io::Error) -> ToolError {
+    ToolError::new(Code::Internal, format!("`{path}` of the layer cannot be read: {error}"))
 }
 
 /// Whether a file of so many bytes still has room beside the others. Answers their sum.

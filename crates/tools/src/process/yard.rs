@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tgp_contract::{Code, FileFilter, RelativePath, Root, ToolError};
+use tgp_contract::{ChronicleLayout, Code, FileFilter, RelativePath, Root, ToolError};
 use tgp_jail::{Finished, JailError, Killer, NetworkAccess, ProcessOrder, Template};
 use tokio::sync::Semaphore;
 
@@ -77,7 +77,11 @@ impl Yard {
             let Some(directory) = path.to_str().and_then(|text| RelativePath::new(text).ok()) else {
                 continue;
             };
-            if invocation.router.may_restrict_below(invocation, Root::Project, &directory).await {
+            // Nothing that holds chronicles is written unjudged.
+            let holds_chronicles = directory.is_root() || ChronicleLayout::Tree.reserves(&directory);
+            if holds_chronicles
+                || invocation.router.may_restrict_below(invocation, Root::Project, &directory).await
+            {
                 continue;
             }
             if make {

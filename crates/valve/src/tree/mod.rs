@@ -5,11 +5,11 @@ mod rules;
 mod walk;
 
 pub(crate) use content::{ContentError, Hashing, Stamp};
-pub(crate) use rules::{RULE_FILES, Rules, is_always_ignored, is_chronicle};
+pub(crate) use rules::{RULE_FILES, Rules, is_always_ignored, is_chronicle_name};
 pub(crate) use walk::{Blind, Scope, Seen, Walk, WalkError};
 
 use std::fs::{File, Metadata};
-use std::io;
+use std::io::{self, Read};
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,9 @@ use nix::errno::Errno;
 use nix::fcntl::{OFlag, openat};
 use nix::sys::stat::Mode;
 use nix::unistd::{AccessFlags, access};
-use tgp_contract::RelativePath;
+use tgp_contract::{
+    ChronicleLayout, MAX_CHRONICLE_LINE_BYTES, RelativePath, has_chronicle_name, is_chronicle_content,
+};
 
 /// Where git keeps rules that are nobody's file.
 pub(crate) const EXCLUDE: &str = ".git/info/exclude";
@@ -30,10 +32,12 @@ pub(crate) struct Tree {
     handle: File,
     /// Device and inode of the files that this process prints to. Telling of them would print, and so on without end.
     printed: Vec<(u64, u64)>,
+    /// Where chronicles are.
+    layout: ChronicleLayout,
 }
 
 impl Tree {
-    pub(crate) fn open(project: &Path) -> io::Result<Self> {
+    pub(crate) fn open(project: &Path, layout: ChronicleLayout) -> io::Result<Self> {
         let root = project.canonicalize()?;
         let handle = File::open(&root)?;
         if !handle.metadata()?.is_dir() {
@@ -47,7 +51,27 @@ impl Tree {
             .filter(Metadata::is_file)
             .map(|data| (data.dev(), data.ino()))
             .collect();
-        Ok(Self { root, handle, printed })
+        Ok(Self { root, handle, printed, layout })
+    }
+
+    pub(crate) fn layout(&self) -> ChronicleLayout {
+        self.layout
+    }
+
+    /// Whether a file is a chronicle by its content: one that an earlier version has left beside its source.
+    pub(crate) fn is_old_chronicle(&self, path: &RelativePath) -> bool {
+        if !has_chronicle_name(path) {
+            return false;
+        }
+        let mut beginning = Vec::new();
+        let read = self.open_file(path).and_then(|file| {
+            // A fifo would be waited for.
+            if !file.metadata()?.is_file() {
+                return Ok(0);
+            }
+            file.take(MAX_CHRONICLE_LINE_BYTES as u64).read_to_end(&mut beginning)
+        });
+        read.is_ok() && is_chronicle_content(&beginning)
     }
 
     /// Whether the folder at the root's path is still the one that was opened.
@@ -60,13 +84,17 @@ impl Tree {
         self.printed.contains(&(stamp.device, stamp.inode))
     }
 
-    /// Whether the system does not let this user write a file that is there, or make one in its folder.
+    /// Whether the system does not let this user write a file that is there, or make one, and the folders on the way to it.
     pub(crate) fn is_locked(&self, path: &RelativePath) -> bool {
         let denied = |path: &RelativePath| {
             let asked = access(&self.at(path), AccessFlags::W_OK);
             matches!(asked, Err(Errno::EACCES | Errno::EPERM | Errno::EROFS))
         };
-        if self.at(path).exists() { denied(path) } else { denied(&path.parent()) }
+        let mut nearest = path.clone();
+        while !nearest.is_root() && !self.at(&nearest).exists() {
+            nearest = nearest.parent();
+        }
+        denied(&nearest)
     }
 
     /// Without links, so that what the system tells can be compared with it.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
-use tgp_contract::RelativePath;
+use tgp_contract::{CHRONICLE_DIRECTORY, CHRONICLE_SUFFIX, ChronicleLayout, RelativePath, is_torn_name};
 
 use super::EXCLUDE;
 
@@ -12,41 +12,41 @@ use super::EXCLUDE;
 pub(crate) const RULE_FILES: [&str; 2] = [".ignore", ".gitignore"];
 
 /// Folders that belong to git, to the kernel and to the chronicle.
-const OWN_FOLDERS: [&str; 3] = [".git", ".tgp", ".sage"];
-/// What the names of chronicles end in, and what stands in the names of torn lines.
-const CHRONICLE: &str = ".sage";
-const TORN: &str = ".sage.torn-";
+const OWN_FOLDERS: [&str; 3] = [".git", ".tgp", CHRONICLE_DIRECTORY];
 
 /// Whether a path is ignored whatever the rules say, and whatever it is.
 pub(crate) fn is_always_ignored(path: &RelativePath) -> bool {
     path.parts().any(|name| OWN_FOLDERS.contains(&name))
 }
 
-/// Whether a file of this name is a chronicle, or a torn line that was set aside. A folder never is.
-pub(crate) fn is_chronicle(name: &str) -> bool {
-    let is_torn = || {
-        let hash = name.rsplit_once(TORN).map(|(_, hash)| hash);
-        hash.is_some_and(|hash| !hash.is_empty() && hash.chars().all(|letter| letter.is_ascii_hexdigit()))
-    };
-    name.ends_with(CHRONICLE) || is_torn()
+/// Whether a file of this name, outside of those folders, is a chronicle, or a torn line that was set aside. A folder
+/// never is. In the tree no name makes a file a chronicle; those that an earlier version left are told by their content.
+pub(crate) fn is_chronicle_name(name: &str, layout: ChronicleLayout) -> bool {
+    is_torn_name(name) || layout == ChronicleLayout::Beside && name.ends_with(CHRONICLE_SUFFIX)
 }
 
-pub(super) fn is_own_name(name: &str, is_directory: bool) -> bool {
-    OWN_FOLDERS.contains(&name) || (!is_directory && is_chronicle(name))
+pub(super) fn is_own_name(name: &str, is_directory: bool, layout: ChronicleLayout) -> bool {
+    OWN_FOLDERS.contains(&name) || (!is_directory && is_chronicle_name(name, layout))
 }
 
 /// The rules of the directories that were looked at, as git and ripgrep understand them: the nearest directory has the
 /// word, `.ignore` before `.gitignore`, and what is below an ignored directory cannot be had back.
 #[derive(Debug, Default)]
 pub(crate) struct Rules {
+    /// Which names are those of chronicles.
+    layout: ChronicleLayout,
     matchers: HashMap<RelativePath, Gitignore>,
     /// The text of every rule file, by its path.
     pub(crate) texts: BTreeMap<RelativePath, String>,
 }
 
 impl Rules {
-    pub(crate) fn from_texts(texts: BTreeMap<RelativePath, String>) -> Self {
-        let mut rules = Self::default();
+    pub(crate) fn new(layout: ChronicleLayout) -> Self {
+        Self { layout, ..Self::default() }
+    }
+
+    pub(crate) fn from_texts(texts: BTreeMap<RelativePath, String>, layout: ChronicleLayout) -> Self {
+        let mut rules = Self::new(layout);
         for (path, text) in texts {
             rules.add(path, text);
         }
@@ -71,7 +71,7 @@ impl Rules {
 
     /// Whether one name is ignored, of which the directory is not.
     pub(crate) fn ignores(&self, path: &RelativePath, is_directory: bool) -> bool {
-        if path.name().is_some_and(|name| is_own_name(name, is_directory)) {
+        if path.name().is_some_and(|name| is_own_name(name, is_directory, self.layout)) {
             return true;
         }
         for file in RULE_FILES {

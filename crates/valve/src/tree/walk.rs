@@ -68,7 +68,7 @@ impl Walk<'_> {
         if !self.tree.is_in_place().map_err(WalkError::Root)? {
             return Err(WalkError::Root(io::Error::other("another folder was put in its place")));
         }
-        let mut seen = Seen::default();
+        let mut seen = Seen { rules: Rules::new(self.tree.layout()), ..Seen::default() };
         if let Ok(exclude) = RelativePath::new(EXCLUDE) {
             self.read_rules(&exclude, &mut seen);
         }
@@ -124,7 +124,8 @@ impl Walk<'_> {
                 }
             }
             Ok(data) if data.is_file() => {
-                if !seen.rules.ignores(path, false) && !self.tree.is_printed(&Stamp::of(&data)) {
+                let is_ignored = seen.rules.ignores(path, false) || self.tree.is_old_chronicle(path);
+                if !is_ignored && !self.tree.is_printed(&Stamp::of(&data)) {
                     add(seen, path.clone(), Stamp::of(&data))?;
                 }
                 Ok(())
@@ -208,7 +209,7 @@ impl Walk<'_> {
         let name = entry.file_name();
         let Ok(kind) = entry.file_type() else { return Ok(()) };
         let path = match name.to_str() {
-            Some(name) if is_own_name(name, kind.is_dir()) => return Ok(()),
+            Some(name) if is_own_name(name, kind.is_dir(), self.tree.layout()) => return Ok(()),
             Some(name) => directory.join(name).ok().filter(|path| path.name() == Some(name)),
             None => None,
         };
@@ -230,7 +231,8 @@ impl Walk<'_> {
         match entry.metadata() {
             Ok(data) if data.is_file() => {
                 let stamp = Stamp::of(&data);
-                if self.tree.is_printed(&stamp) { Ok(()) } else { add(seen, path, stamp) }
+                let is_skipped = self.tree.is_printed(&stamp) || self.tree.is_old_chronicle(&path);
+                if is_skipped { Ok(()) } else { add(seen, path, stamp) }
             }
             Ok(_) => Ok(()),
             Err(error) => {

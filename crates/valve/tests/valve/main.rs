@@ -6,6 +6,7 @@ mod cooldown;
 mod hostile;
 mod ignored;
 mod large;
+mod layout;
 mod memory;
 mod model;
 mod personas;

@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use tempfile::TempDir;
 use tgp_chronicle::{ChronicleOptions, FileChronicle};
-use tgp_contract::{Cancellation, Chronicle, ChronicleEvent, Code, RelativePath, ToolError, canonical};
+use tgp_contract::{
+    Cancellation, Chronicle, ChronicleEvent, ChronicleLayout, Code, RelativePath, ToolError, canonical,
+};
 use tgp_valve::{
     Action, ActionReport, Actions, Look, ScanReport, Status, TRIGGER_EVENT, Trigger, Valve, ValveEvent,
     ValveOptions,
@@ -64,13 +66,19 @@ pub struct World {
     pub clock: Arc<AtomicU64>,
     pub all: bool,
     pub look: Look,
+    pub layout: ChronicleLayout,
+}
+
+/// Chronicles beside the sources, where they are in the way of most files; `layout` is about the tree.
+pub fn beside(folder: &Path) -> ChronicleOptions {
+    ChronicleOptions { layout: ChronicleLayout::Beside, ..ChronicleOptions::new(folder) }
 }
 
 impl World {
     /// With real chronicles, which may stand anywhere.
     pub fn new(personas: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let mut options = ChronicleOptions::new(folder.path());
+        let mut options = beside(folder.path());
         options.scope = vec!["**/*.sage".to_owned()];
         let chronicle = Arc::new(FileChronicle::open(&options).unwrap());
         Self::with(folder, chronicle, personas)
@@ -79,8 +87,17 @@ impl World {
     /// With real chronicles in their usual scope.
     pub fn scoped(personas: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let chronicle = Arc::new(FileChronicle::open(&ChronicleOptions::new(folder.path())).unwrap());
+        let chronicle = Arc::new(FileChronicle::open(&beside(folder.path())).unwrap());
         Self::with(folder, chronicle, personas)
+    }
+
+    /// With real chronicles in the tree.
+    pub fn in_tree(personas: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let chronicle = Arc::new(FileChronicle::open(&ChronicleOptions::new(folder.path())).unwrap());
+        let mut world = Self::with(folder, chronicle, personas);
+        world.layout = ChronicleLayout::Tree;
+        world
     }
 
     pub fn with(folder: TempDir, chronicle: Arc<dyn Chronicle>, personas: &str) -> Self {
@@ -92,7 +109,8 @@ impl World {
             is_deaf: Mutex::default(),
         });
         let clock = Arc::new(AtomicU64::new(1_800_000_000_000));
-        let world = Self { folder, chronicle, script, clock, all: false, look: Look::WhenTold };
+        let layout = ChronicleLayout::Beside;
+        let world = Self { folder, chronicle, script, clock, all: false, look: Look::WhenTold, layout };
         world.write(PERSONAS, personas);
         world
     }
@@ -136,6 +154,7 @@ impl World {
             journal: self.journal(),
             personas_file: at(PERSONAS),
             chronicle: Arc::clone(&self.chronicle),
+            layout: self.layout,
             actions: Arc::clone(&self.script) as Arc<dyn Actions>,
             clock: Arc::new(move || clock.load(Ordering::Relaxed)),
             all: self.all,

@@ -8,13 +8,13 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
-use tgp_chronicle::{ChronicleOptions, FileChronicle};
+use tgp_chronicle::FileChronicle;
 use tgp_contract::{Chronicle, ChronicleEvent};
 use tgp_valve::{Look, Valve, ValveOptions};
 use tokio::sync::mpsc;
 
 use crate::model::Dice;
-use crate::support::{EVERYTHING, MANY, World, hash, never, wait_until};
+use crate::support::{EVERYTHING, MANY, World, beside, hash, never, wait_until};
 
 const CHILD: &str = "TGP_VALVE_TEST_PROJECT";
 /// The file that the child writes its events to.
@@ -28,7 +28,7 @@ fn watch_until_killed(project: &Path) {
     let options = ValveOptions {
         project: project.to_owned(),
         journal: project.join(".tgp/state/valve.sqlite"),
-        chronicle: Arc::new(FileChronicle::open(&ChronicleOptions::new(project)).unwrap()),
+        chronicle: Arc::new(FileChronicle::open(&beside(project)).unwrap()),
         clock: Arc::new(|| {
             u64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis()).unwrap()
         }),
@@ -223,7 +223,7 @@ fn a_watch_that_is_killed_tells_everything_once_and_in_order() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     for seed in [7, 42] {
         let world = World::scoped(EVERYTHING);
-        let chronicle = FileChronicle::open(&ChronicleOptions::new(world.folder.path())).unwrap();
+        let chronicle = FileChronicle::open(&beside(world.folder.path())).unwrap();
         let mut mess = Mess { dice: Dice::new(seed), count: 0 };
         world.write(".gitignore", "*.log\n");
         for name in ["src/first.txt", "src/deep/second.txt", "work/a/third.txt", "work/b/fourth.txt"] {

@@ -213,6 +213,13 @@ declare module '@tgp/core' {
       exempt?: string[];
       command?: string;
     };
+    chronicle?: {
+      scope?: string[];
+      /** Where the chronicle of src/a.ts is: in .sage/files, or beside it. */
+      layout?: 'tree' | 'beside';
+      durability?: 'batched' | 'event';
+      edits?: boolean;
+    };
     jail?: {
       memoryMb?: number;
       processes?: number;
