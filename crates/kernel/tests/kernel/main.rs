@@ -7,6 +7,7 @@ mod approval;
 mod bridge;
 mod clients;
 mod commands;
+mod concurrency;
 mod config;
 mod escapes;
 mod fetch_bridge;

@@ -5,13 +5,13 @@ use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use serde_json::Value;
 use tgp_contract::{
     Access, CallRecord, Code, Gate, GateRequest, RelativePath, Root, Stage, Target, TddMode, TddState,
-    ToolError, ToolResult, Verdict, canonical,
+    ToolError, ToolResult, Verdict, background, canonical,
 };
 use tgp_tdd::{
     Current, FileKind, Noted, Request, Scope, Selection, Snapshot, Tdd, TestRun, Write, WriteKind,
@@ -32,15 +32,16 @@ const MAX_HASHED_BYTES: u64 = 16 << 20;
 
 /// Holds code to its tests.
 pub struct StateGate {
-    tdd: Tdd,
-    disk: DiskHashes,
+    tdd: Arc<Tdd>,
+    disk: Arc<DiskHashes>,
 }
 
 impl StateGate {
     /// `project` and `tool_root` are the directories on disk.
     #[must_use]
     pub fn new(tdd: Tdd, project: PathBuf, tool_root: PathBuf) -> Self {
-        Self { tdd, disk: DiskHashes { project, tool_root, known: Mutex::default() } }
+        let disk = DiskHashes { project, tool_root, known: Mutex::default() };
+        Self { tdd: Arc::new(tdd), disk: Arc::new(disk) }
     }
 
     #[must_use]
@@ -51,7 +52,7 @@ impl StateGate {
     /// The files as they are now.
     #[must_use]
     pub fn disk(&self) -> &dyn Current {
-        &self.disk
+        self.disk.as_ref()
     }
 
     /// Notes which tests the project has before anybody works on it, so that one that appears later is new.
@@ -108,6 +109,16 @@ impl StateGate {
                 .help("name generated directories in an ignore file, or remove what is not needed"));
         }
         Ok(snapshot)
+    }
+
+    /// Judges on the blocking pool: the store may be busy, and files are hashed. A judgement that panics denies.
+    async fn off_executor(
+        &self,
+        judge: impl FnOnce(&Tdd, &DiskHashes) -> Verdict + Send + 'static,
+    ) -> Verdict {
+        let (tdd, disk) = (Arc::clone(&self.tdd), Arc::clone(&self.disk));
+        let judged = background::run(move || Ok(judge(&tdd, &disk))).await;
+        judged.unwrap_or_else(|error| Verdict::Deny { rule: "tdd".to_owned(), error })
     }
 
     /// Notes a run of the project's tests.
@@ -176,39 +187,43 @@ impl Gate for StateGate {
     }
 
     async fn judge(&self, request: GateRequest<'_>) -> Verdict {
-        let asked = Request {
-            actor: &request.context.actor,
-            tool: request.definition.name.as_str(),
-            targets: request.targets,
-        };
-        self.tdd.judge(asked, &self.disk)
+        let (actor, tool) = (request.context.actor.clone(), request.definition.name.clone());
+        let targets = request.targets.to_vec();
+        self.off_executor(move |tdd, disk| {
+            let asked = Request { actor: &actor, tool: tool.as_str(), targets: &targets };
+            tdd.judge(asked, disk)
+        })
+        .await
     }
 
     async fn judge_changes(&self, request: GateRequest<'_>) -> Verdict {
-        let writes: Vec<Write> = request
-            .targets
-            .iter()
-            .filter_map(Target::file)
-            .map(|(root, path, access)| {
-                let exists = self.disk.hash(root, path).is_some();
-                let kind = match access {
-                    Access::Delete => WriteKind::Delete,
-                    Access::Read | Access::Write | Access::Append if exists => WriteKind::Modify,
-                    Access::Read | Access::Write | Access::Append => WriteKind::Create,
-                };
-                Write { root, path: path.clone(), kind }
-            })
-            .collect();
-        let tool = request.definition.name.as_str();
-        self.tdd.judge_writes(&request.context.actor, tool, &writes, &self.disk)
+        let (actor, tool) = (request.context.actor.clone(), request.definition.name.clone());
+        let targets = request.targets.to_vec();
+        self.off_executor(move |tdd, disk| {
+            let writes: Vec<Write> = targets
+                .iter()
+                .filter_map(Target::file)
+                .map(|(root, path, access)| {
+                    let exists = disk.hash(root, path).is_some();
+                    let kind = match access {
+                        Access::Delete => WriteKind::Delete,
+                        Access::Read | Access::Write | Access::Append if exists => WriteKind::Modify,
+                        Access::Read | Access::Write | Access::Append => WriteKind::Create,
+                    };
+                    Write { root, path: path.clone(), kind }
+                })
+                .collect();
+            tdd.judge_writes(&actor, tool.as_str(), &writes, disk)
+        })
+        .await
     }
 
     fn settled(&self, record: &CallRecord) {
         if !record.files.is_empty() {
-            let _ = self.tdd.note_changes(&record.files);
+            let _ = background::in_place(|| self.tdd.note_changes(&record.files));
         }
         if record.tool.as_deref() == Some(TEST_TOOL) {
-            self.note_tool_runs(record);
+            background::in_place(|| self.note_tool_runs(record));
         }
     }
 }
@@ -238,6 +253,12 @@ struct DiskHashes {
 
 type Stamp = (u64, u64, i64, i64);
 
+impl DiskHashes {
+    fn known(&self) -> MutexGuard<'_, BTreeMap<PathBuf, (Stamp, String)>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 impl Current for DiskHashes {
     fn hash(&self, root: Root, path: &RelativePath) -> Option<String> {
         let place = match root {
@@ -249,8 +270,7 @@ impl Current for DiskHashes {
         let file = open(&place)?;
         let metadata = file.metadata().ok().filter(std::fs::Metadata::is_file)?;
         let stamp = (metadata.ino(), metadata.len(), metadata.ctime(), metadata.ctime_nsec());
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((seen, hash)) = known.get(&place)
+        if let Some((seen, hash)) = self.known().get(&place)
             && *seen == stamp
             && !is_recent(&metadata)
         {
@@ -261,7 +281,9 @@ impl Current for DiskHashes {
         if metadata.len() > MAX_HASHED_BYTES {
             content.extend_from_slice(&metadata.len().to_be_bytes());
         }
+        // Not under the lock: others look up their files meanwhile.
         let hash = canonical::sha256_hex(&content);
+        let mut known = self.known();
         if known.len() >= MAX_HASHES {
             known.clear();
         }
