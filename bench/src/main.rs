@@ -3,6 +3,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a measurement is for the person who runs it")]
 
 mod agent;
+mod callers;
 mod check;
 mod cold;
 mod exec;
@@ -51,6 +52,8 @@ struct Arguments {
 enum Measurement {
     /// exec_tool on a warm pool against a new isolate of isolated-vm
     Exec,
+    /// runs per second through the socket, with 1, 4 and 16 callers
+    Callers,
     /// tgp exec as a process against node and deno run
     Cold,
     /// check_tool on 100 lines
@@ -94,7 +97,7 @@ fn main() -> ExitCode {
 }
 
 fn bench(arguments: &Arguments) -> Result<ExitCode> {
-    // The shipped binary drives its kernel on one thread as well.
+    // The shipped binary makes a single call on one thread as well.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("no runtime")?;
     let wanted =
         |measurement: &Measurement| arguments.sections.is_empty() || arguments.sections.contains(measurement);
@@ -107,6 +110,7 @@ fn bench(arguments: &Arguments) -> Result<ExitCode> {
         let (runs, processes) = (usize::from(arguments.runs), usize::from(arguments.processes));
         match measurement {
             Measurement::Exec => runtime.block_on(exec::measure(&mut section, runs)),
+            Measurement::Callers => callers::measure(&mut section, runs),
             Measurement::Cold => cold::measure(&mut section, processes),
             Measurement::Check => runtime.block_on(check::measure(&mut section, runs, processes)),
             Measurement::Memory => memory::measure(&mut section),

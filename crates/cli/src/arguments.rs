@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands;
+use crate::session::BootedKernels;
 
 #[derive(Debug, Parser)]
 #[command(name = "tgp", version, about = ABOUT, after_help = AFTER_HELP)]
@@ -43,7 +44,7 @@ and runs them in a locked sandbox";
 
 const AFTER_HELP: &str = "\
 Exit codes: 0 done, 1 failed, 2 usage or configuration, 3 refused by a gate,
-4 halted or integrity broken, 130 interrupted.";
+4 halted or integrity broken, 130 interrupted, 143 ended by SIGTERM.";
 
 /// What `tgp` alone says.
 pub const GREETING: &str = "\
@@ -69,6 +70,9 @@ pub struct Global {
     /// Use this file instead of tgp.config.{ts,js,json}.
     #[arg(long, value_name = "FILE", global = true)]
     pub config: Option<PathBuf>,
+    /// The kernels that the command has booted.
+    #[arg(skip)]
+    pub kernels: BootedKernels,
 }
 
 #[derive(Debug, Subcommand)]

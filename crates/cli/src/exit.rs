@@ -1,5 +1,5 @@
 //! Exit codes: 0 done, 1 failed, 2 usage or configuration, 3 refused by a gate, 4 halted or integrity broken,
-//! 130 interrupted.
+//! 130 interrupted, 143 ended by SIGTERM.
 
 use tgp::contract::{Code, ToolError};
 
@@ -8,7 +8,8 @@ pub const FAILED: u8 = 1;
 pub const USAGE: u8 = 2;
 const REFUSED: u8 = 3;
 const HALTED: u8 = 4;
-const INTERRUPTED: u8 = 130;
+pub const INTERRUPTED: u8 = 130;
+pub const TERMINATED: u8 = 143;
 
 /// Why a command did not succeed.
 #[derive(Debug)]

@@ -12,9 +12,11 @@ mod session;
 mod text;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Parser;
 use tgp::contract::{Code, ToolError};
+use tokio::runtime::{self, Runtime};
 
 use arguments::{Cli, Command, GREETING, Global, with_run};
 use conversation::Interrupts;
@@ -31,8 +33,9 @@ fn main() -> ExitCode {
         Err(error) => return answer(&error),
     };
     let printer = Printer::new(cli.global.json);
+    let interrupts = Interrupts::listen();
     let outcome = match cli.command {
-        Some(command) => run(command, &cli.global, &printer),
+        Some(command) => run(command, &cli.global, &printer, &interrupts),
         None if cli.global.json => Err(ToolError::new(Code::Validation, "no command was given")
             .help("`tgp --help` lists them")
             .into()),
@@ -49,29 +52,54 @@ fn main() -> ExitCode {
         }
         (Err(failure), _) => {
             printer.failure(&failure);
-            ExitCode::from(exit_code(&failure))
+            match exit_code(&failure) {
+                exit::INTERRUPTED if interrupts.is_terminated() => ExitCode::from(exit::TERMINATED),
+                code => ExitCode::from(code),
+            }
         }
     }
 }
 
-fn run(command: Command, global: &Global, printer: &Printer) -> Result<(), Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
+/// How long a name lookup or another thread that hangs may hold up the exit.
+const EXIT_GRACE: Duration = Duration::from_millis(100);
+/// The same after a signal, when calls that did not end are recorded meanwhile.
+const RECORD_GRACE: Duration = Duration::from_millis(1500);
+
+fn run(command: Command, global: &Global, printer: &Printer, interrupts: &Interrupts) -> Result<(), Failure> {
+    let runtime = runtime(&command)
         .map_err(|error| ToolError::new(Code::Internal, format!("cannot start: {error}")))?;
-    let interrupts = Interrupts::default();
     let outcome = runtime.block_on(async {
-        // Dropping the command's future ends its kernel, and with it every worker and temporary file. Signals are
-        // looked at first, so that nothing has begun before they are caught.
-        tokio::select! {
+        // Signals are looked at first, so that nothing has begun before they are caught.
+        let outcome = tokio::select! {
             biased;
-            () = interrupts.unheeded() => Err(Failure::Interrupted),
-            outcome = commands::run(command, global, printer, interrupts.clone()) => outcome,
+            () = interrupts.ended() => None,
+            outcome = commands::run(command, global, printer, interrupts.clone()) => Some(outcome),
+        };
+        if outcome.is_none() {
+            // The command's future is dropped, and its calls are cancelled. Those that take effect already, and the
+            // rollbacks of the others, are waited for; what is left then is recorded as unknown when its task is dropped.
+            global.kernels.finished(interrupts.time_left()).await;
         }
+        outcome
     });
-    // A name lookup that hangs must not hold up the exit.
-    runtime.shutdown_timeout(std::time::Duration::from_millis(100));
-    outcome
+    runtime.shutdown_timeout(if outcome.is_some() { EXIT_GRACE } else { RECORD_GRACE });
+    outcome.unwrap_or(Err(Failure::Interrupted))
+}
+
+/// Commands that make calls beside each other have threads for them; one that makes one call starts faster without.
+fn runtime(command: &Command) -> std::io::Result<Runtime> {
+    let mut builder = match command {
+        Command::Run(_)
+        | Command::Sessions(_)
+        | Command::Demo(_)
+        | Command::Guardian(_)
+        | Command::Aql(_)
+        | Command::Valve(_)
+        | Command::Relay(_)
+        | Command::Serve(_) => runtime::Builder::new_multi_thread(),
+        _ => runtime::Builder::new_current_thread(),
+    };
+    builder.thread_name("tgp-runtime").enable_all().build()
 }
 
 /// What the parser says instead of a command: help and version are answers, everything else is a usage error.

@@ -1,16 +1,17 @@
 //! A kernel for one command.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use async_trait::async_trait;
 
 use serde_json::Value;
 use tgp::contract::{Actor, Approver, CallContext, Code, Consent, TddMode, ToolCall, ToolError};
 use tgp::{
-    AuditReader, BootOptions, Confirmations, Environment, Kernel, RefuseAll, Restarted, Runs, SensitiveField,
-    Sessions, Trust, TrustPrompt,
+    AuditReader, BootOptions, Confirmations, Environment, Kernel, OpenWork, RefuseAll, Restarted, Runs,
+    SensitiveField, Sessions, Trust, TrustPrompt,
 };
 
 use crate::approval;
@@ -18,6 +19,27 @@ use crate::arguments::Global;
 use crate::exit::{Failure, ShownError};
 use crate::printer::Printer;
 use crate::text::{single_line, visible};
+
+/// What the kernels of a command still have to do when it ends early. A command boots few of them.
+#[derive(Clone, Debug, Default)]
+pub struct BootedKernels(Arc<Mutex<Vec<OpenWork>>>);
+
+impl BootedKernels {
+    fn add(&self, work: OpenWork) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(work);
+    }
+
+    /// Waits until every call has ended and every transaction is closed, or the time is up.
+    pub async fn finished(&self, patience: Duration) {
+        let kernels = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let finished = async {
+            for kernel in kernels {
+                kernel.finished().await;
+            }
+        };
+        let _ = tokio::time::timeout(patience, finished).await;
+    }
+}
 
 /// Where bytecode is cached: `TGP_CACHE_DIR`, else the user's cache directory.
 const CACHE_VARIABLE: &str = "TGP_CACHE_DIR";
@@ -136,6 +158,7 @@ async fn boot_with(
         Failure::Error(Box::new(ShownError { error, source }))
     });
     if let Ok(kernel) = &booted {
+        global.kernels.add(kernel.open_work());
         kernel.notices().iter().for_each(|notice| printer.warn(notice));
     }
     booted

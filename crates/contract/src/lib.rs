@@ -1,10 +1,12 @@
 //! The words everyone speaks: types, codes, traits and canonical JSON.
 //!
 //! This is the ground floor. It does no input or output; it only says what a call, a result, an error, a file
-//! system, a gate and a record are, so that the organs above need not know each other.
+//! system, a gate and a record are, so that the organs above need not know each other. `background` is where all of them
+//! run blocking work.
 #![forbid(unsafe_code)]
 
 mod allowance;
+pub mod background;
 mod call;
 pub mod canonical;
 mod chronicle;

@@ -105,6 +105,9 @@ pub trait Database: Send + Sync {
     /// # Errors
     /// `ESQL` when there is no connection to be had in time.
     async fn begin(&self, access: SqlAccess) -> Result<Box<dyn SqlTransaction>, ToolError>;
+
+    /// Completes when no transaction is open: those that were dropped are rolled back, and their statements stopped.
+    async fn finished(&self) {}
 }
 
 /// A transaction. Dropped without a commit, it is rolled back.

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use tgp_contract::{Code, ToolError};
+use tgp_contract::{Code, ToolError, background};
 
 /// What went wrong with the repository itself.
 #[derive(Debug, thiserror::Error)]
@@ -61,5 +61,6 @@ impl<T, E: Into<io::Error>> At<T> for Result<T, E> {
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
 ) -> Result<T, ToolError> {
-    tokio::task::spawn_blocking(work).await.map_err(|_| Failure::Thread)?
+    // The repository's lock bounds how much of it there is, and it may wait for the compile worker.
+    background::run_bounded(work).await
 }

@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use nix::fcntl::{Flock, FlockArg};
-use tgp_contract::{Code, ToolError};
+use tgp_contract::{Code, ToolError, background};
 
 /// A longer file could not be read again within the memory of a small machine.
 const MAX_FILE_BYTES: u64 = 256 << 20;
@@ -106,7 +106,7 @@ impl GrowingFile {
         }
         // The file is in append mode: one call writes the whole line behind everything else.
         (&**file).write_all(line.as_bytes()).map_err(at(&self.path))?;
-        if sync { file.sync_data().map_err(at(&self.path)) } else { Ok(()) }
+        if sync { background::in_place(|| file.sync_data()).map_err(at(&self.path)) } else { Ok(()) }
     }
 }
 

@@ -13,7 +13,7 @@ use tgp_contract::{
 use tgp_git::Status as RepositoryStatus;
 use tgp_policy::{Caveats, Explanation, Grant};
 use tgp_tdd::Scope;
-use tgp_tools::{Forge, Library, Opening, PolicyGate, Router, StateGate, Tokens};
+use tgp_tools::{CallsInFlight, Forge, Library, Opening, PolicyGate, Router, StateGate, Tokens};
 
 use crate::boot::Environment;
 use crate::config::Config;
@@ -28,6 +28,26 @@ const DATABASE_PATIENCE: Duration = Duration::from_secs(5);
 /// A running kernel.
 pub struct Kernel {
     parts: Arc<Parts>,
+}
+
+/// The calls and transactions of a kernel, for whoever ends it without [`Kernel::shutdown`]. It keeps no worker alive.
+pub struct OpenWork {
+    calls: CallsInFlight,
+    database: Arc<dyn Database>,
+}
+
+impl std::fmt::Debug for OpenWork {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("OpenWork").field("calls", &self.calls).finish_non_exhaustive()
+    }
+}
+
+impl OpenWork {
+    /// Completes when every call has left its record and every transaction has ended.
+    pub async fn finished(&self) {
+        self.calls.finished().await;
+        self.database.finished().await;
+    }
 }
 
 /// What boot has put together.
@@ -266,6 +286,13 @@ impl Kernel {
     /// When no worker can be had.
     pub async fn lock_report(&self) -> Result<tgp_jail::LockReport, ToolError> {
         Ok(self.parts.forge.lock_report().await?)
+    }
+
+    /// What is left to wait for after this kernel's callers were dropped.
+    #[must_use]
+    pub fn open_work(&self) -> OpenWork {
+        let calls = self.parts.router.calls_in_flight();
+        OpenWork { calls, database: Arc::clone(&self.parts.database) }
     }
 
     /// Waits for calls that are past their point of no return, ends every worker and waits until they are gone.

@@ -35,7 +35,7 @@ pub use config::{
     JailConfig, LlmConfig, LlmPatience, OnDuplicate, PolicyConfig, RegistryConfig, SandboxConfig, TddConfig,
     WriteStrategy,
 };
-pub use kernel::Kernel;
+pub use kernel::{Kernel, OpenWork};
 pub use knowledge::Knowledge;
 pub use queries::{QueryRequest, ResumedQuery, RunInfo, RunState, Runs, choose_query};
 pub use records::{open_records, restart_records};
@@ -58,7 +58,7 @@ pub use tgp_contract as contract;
 pub use tgp_git::Status as RepositoryStatus;
 pub use tgp_jail::{LockReport, ProcessSupport, probe as probe_jail, process_support};
 pub use tgp_policy::{Caveats, Explanation, Finding, Grant, RuleEffect, attenuate as attenuate_token};
-pub use tgp_sandbox::WORKER_ARGUMENT;
+pub use tgp_sandbox::{WORKER_ARGUMENT, release_free_memory};
 pub use tgp_tdd::{Scope, Standing};
 pub use tgp_tools::{ForeignRules, RecentCalls, RefuseAll, StateGate, native_type_checker, unified_diff};
 pub use tgp_valve::{

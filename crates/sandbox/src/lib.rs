@@ -18,6 +18,7 @@ pub use fetch::{
 pub use host::{
     Bridge, CompileFailure, CompiledSource, Limits, LogLine, Program, RunError, RunErrorKind, RunInput,
     RunOptions, RunReport, RunStats, Sandbox, SandboxError, SandboxOptions, WorkerCommand,
+    release_free_memory,
 };
 pub use protocol::{EmitRequest, LogLevel, ModuleCode, ModuleKind};
 pub use worker::{Frontend, FrontendReply, WORKER_ARGUMENT, worker_main};

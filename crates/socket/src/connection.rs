@@ -3,12 +3,13 @@
 use std::future::Future;
 use std::io::{self, Write};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use tgp::{ClientClaim, Kernel};
 use tgp_contract::{
-    CallContext, CapabilityToken, ClientEntry, Code, JsonLimits, ToolCall, ToolError, measure,
+    CallContext, CapabilityToken, ClientEntry, Code, JsonLimits, ToolCall, ToolError, background, measure,
 };
 use tokio::io::AsyncReadExt;
 use tokio::net::UnixStream;
@@ -25,6 +26,8 @@ use crate::server::ServeOptions;
 
 /// The largest first frame: a token and two names. Until it has shown a token, a client gets no more.
 const MAX_HELLO_BYTES: usize = 32 << 10;
+/// After a client that has sent a frame of this size, what its calls have freed is given back to the system.
+const LARGE_FRAME_BYTES: usize = 1 << 20;
 /// Ids of requests come back in answers and stand in records.
 const MAX_ID_BYTES: usize = 256;
 
@@ -39,6 +42,7 @@ struct Client {
     /// What each of its calls carries.
     context: CallContext,
     memory: ClientMemory,
+    sent_large_frame: AtomicBool,
 }
 
 /// An answer on its way to the client, and the memory it takes.
@@ -63,12 +67,24 @@ impl Connection {
         if in_time(self.options.patience, write_frame(&mut writer, &welcome)).await.is_err() {
             return;
         }
+        let client = Arc::new(client);
+        self.serve(&mut reader, writer, &client).await;
+        if client.sent_large_frame.load(Ordering::Relaxed) {
+            let release = || {
+                tgp::release_free_memory();
+                Ok(())
+            };
+            let _ = background::run(release).await;
+        }
+    }
+
+    async fn serve(&self, reader: &mut OwnedReadHalf, writer: OwnedWriteHalf, client: &Arc<Client>) {
         let (answers, waiting) = mpsc::channel(self.options.calls);
         let patience = self.options.patience;
         let mut writing = tokio::spawn(write_answers(writer, waiting, patience));
         // A client that no longer takes answers is gone; its calls end with it.
         tokio::select! {
-            () = self.take_requests(&mut reader, Arc::new(client), answers) => {}
+            () = self.take_requests(reader, Arc::clone(client), answers) => {}
             _ = &mut writing => return,
         }
         let _ = in_time(patience, async { writing.await.map_err(|_| FrameError::Torn) }).await;
@@ -83,7 +99,7 @@ impl Connection {
         let family = self.kernel.check_token(&token)?.family_id().to_owned();
         let claim = ClientClaim { token: Some(token), actor: hello.actor, session: hello.session };
         let context = self.kernel.client_context(ClientEntry::Socket, claim, self.options.consent)?;
-        Ok(Client { context, memory: self.memory.of(&family) })
+        Ok(Client { context, memory: self.memory.of(&family), sent_large_frame: AtomicBool::new(false) })
     }
 
     /// Takes requests one after the other; at most a fixed number of them is under way.
@@ -150,6 +166,7 @@ impl Connection {
             let mut rest = first.as_slice().chain(&mut *reader);
             in_time(patience, read_length(&mut rest, MAX_FRAME_BYTES)).await?.unwrap_or_default()
         };
+        client.sent_large_frame.fetch_or(length >= LARGE_FRAME_BYTES, Ordering::Relaxed);
         let mut held = match client.memory.hold(length, patience).await {
             Ok(held) => held,
             Err(error) => {

@@ -52,6 +52,13 @@ impl<C> Pool<C> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
     }
 
+    /// Completes when no slot is in use.
+    pub async fn finished(&self) {
+        let all = u32::try_from(self.size).unwrap_or(u32::MAX);
+        // The semaphore is never closed.
+        let _ = self.slots.acquire_many(all).await;
+    }
+
     pub fn wait(&self) -> Duration {
         self.wait
     }

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use tgp_contract::{SqlAnswer, SqlClass, SqlStatement, SqlTransaction, ToolError};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::failure::{Failure, Transaction, abandoned, esql, rolled_back, timed_out};
+use crate::failure::{Failure, Transaction, abandoned, esql, rolled_back, timed_out, unknown_outcome};
 
 /// The server's own timeout comes first, since it knows best; ours is for a server that does not answer.
 const SERVER_GRACE: Duration = Duration::from_millis(500);
@@ -162,7 +162,15 @@ impl SqlTransaction for Handle {
     }
 
     async fn commit(self: Box<Self>) -> Result<(), ToolError> {
-        self.ask(Order::Commit).await.unwrap_or_else(|| Err(worker_lost()))
+        let (answer, answered) = oneshot::channel();
+        let mut guard = Guard { abandoned: &self.abandoned, answered: false };
+        let result = match self.orders.send(Order::Commit(answer)).await {
+            // A worker that ends after it has the order, with the runtime, may have sent its COMMIT.
+            Ok(()) => answered.await.unwrap_or_else(|_| Err(unknown_outcome("the kernel ended"))),
+            Err(_) => Err(worker_lost()),
+        };
+        guard.answered = true;
+        result
     }
 
     async fn rollback(self: Box<Self>) {
@@ -306,8 +314,7 @@ impl<S: Session> Worker<'_, S> {
         if result.is_none() {
             self.ending = Ending::Broken;
         }
-        let result =
-            result.unwrap_or_else(|| Err(Failure::gone(crate::failure::unknown_outcome("no answer"))));
+        let result = result.unwrap_or_else(|| Err(Failure::gone(unknown_outcome("no answer"))));
         self.settle(result)
     }
 

@@ -31,6 +31,6 @@ pub use memory::{Library, OnDuplicate, Opening, STATE_DIRECTORY};
 pub use process::{ProcessCaps, ProcessOptions, process_tools};
 pub use project::{project_tools, testing};
 pub use router::{
-    FoundFile, Invocation, Outcome, PointOfNoReturn, Preview, RecentCalls, RefuseAll, Router, RouterError,
-    Tee, Tool,
+    CallsInFlight, FoundFile, Invocation, Outcome, PointOfNoReturn, Preview, RecentCalls, RefuseAll, Router,
+    RouterError, Tee, Tool,
 };

@@ -27,9 +27,9 @@ use crate::batch::{Batch, not_a_plain_file, refuse_reserved};
 pub struct DiskFs {
     root: OwnedFd,
     options: DiskOptions,
-    /// One batch at a time plans and stages.
+    /// One batch at a time, until its last word is said: a batch is applied on a thread that may wait.
     writer: Mutex<()>,
-    /// Held for writing only while the staged files take their places.
+    /// Held for writing only while the staged files take their places, or are taken back; never while a database answers.
     visible: RwLock<()>,
 }
 

@@ -1,6 +1,6 @@
 //! Changes that are held back: a run writes here, and its writes reach the base together or not at all.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -67,16 +67,16 @@ impl OverlayFs {
     /// # Errors
     /// As [`FileSystem::apply_if`] of the base.
     pub fn commit_if(&self, last_word: Option<LastWord<'_>>) -> Result<bool, FsError> {
-        // The lock is held over the base's work, so that no write slips in between and is forgotten.
-        let mut pending = self.pending_mut();
-        let changes = pending.changes();
+        // The lock is not held over the base's work, which may wait for a database: whoever looks at this overlay
+        // meanwhile need not. What is written meanwhile is no part of this commit and stays here.
+        let changes = self.pending().changes();
         let stands = if changes.is_empty() {
             last_word.is_none_or(|agree| agree())
         } else {
             self.base.apply_if(&changes, last_word)?
         };
         if stands {
-            *pending = Pending::default();
+            self.pending_mut().forget(&changes);
         }
         Ok(stands)
     }
@@ -173,16 +173,23 @@ impl FileSystem for OverlayFs {
             };
             merged.push((path, node));
         }
-        if !last_word.is_none_or(|agree| agree()) {
-            return Ok(false);
-        }
+        let mut replaced = Vec::with_capacity(merged.len());
         for (path, node) in merged {
-            match node {
-                Some(node) => pending.nodes.insert(path, node),
+            let put = node.as_ref().and_then(Node::content);
+            let before = match node {
+                Some(node) => pending.nodes.insert(path.clone(), node),
                 None => pending.nodes.remove(&path),
             };
+            replaced.push(Replaced { path, put, before });
         }
         pending.bytes = bytes;
+        drop(pending);
+        // As on the disk, the changes are in place and can still be taken back: the last word may take a while, and no
+        // lock is held meanwhile.
+        if !last_word.is_none_or(|agree| agree()) {
+            self.pending_mut().restore(replaced);
+            return Ok(false);
+        }
         Ok(true)
     }
 }
@@ -197,7 +204,64 @@ impl fmt::Debug for OverlayFs {
     }
 }
 
+/// What a batch has put at a path, and what was there before.
+struct Replaced {
+    path: RelativePath,
+    put: Option<Arc<[u8]>>,
+    before: Option<Node>,
+}
+
 impl Pending {
+    /// Forgets changes that have reached the base, unless the path was changed again since.
+    fn forget(&mut self, changes: &[Change]) {
+        let contents: BTreeMap<&RelativePath, &Arc<[u8]>> = changes
+            .iter()
+            .filter_map(|change| match change {
+                Change::Write { path, content } => Some((path, content)),
+                Change::Remove { .. } => None,
+            })
+            .collect();
+        let removed: BTreeSet<&RelativePath> = changes
+            .iter()
+            .filter_map(|change| match change {
+                Change::Remove { path } => Some(path),
+                Change::Write { .. } => None,
+            })
+            .collect();
+        self.nodes.retain(|path, node| match node {
+            Node::File(content) => {
+                !contents.get(path).is_some_and(|committed| Arc::ptr_eq(committed, content))
+            }
+            Node::Removed => !removed.contains(path),
+            // The base has it now, or it was empty and does not reach the base.
+            Node::Directory { .. } => false,
+        });
+        self.count();
+    }
+
+    /// Takes a batch back, except where its paths were changed again since.
+    fn restore(&mut self, replaced: Vec<Replaced>) {
+        for Replaced { path, put, before } in replaced.into_iter().rev() {
+            let found = self.nodes.get(&path).and_then(Node::content);
+            let is_own = match (&put, &found) {
+                (Some(put), Some(found)) => Arc::ptr_eq(put, found),
+                (None, None) => true,
+                _ => false,
+            };
+            if is_own {
+                match before {
+                    Some(before) => self.nodes.insert(path, before),
+                    None => self.nodes.remove(&path),
+                };
+            }
+        }
+        self.count();
+    }
+
+    fn count(&mut self) {
+        self.bytes = self.nodes.values().map(Node::size).sum();
+    }
+
     fn changes(&self) -> Vec<Change> {
         // Removals come first: a file may have to make way for a directory of the same name.
         let removals = self.nodes.iter().filter_map(|(path, node)| match node {
@@ -220,6 +284,13 @@ impl Node {
             Self::File(_) => Some(EntryKind::File),
             Self::Directory { .. } => Some(EntryKind::Directory),
             Self::Removed => None,
+        }
+    }
+
+    fn content(&self) -> Option<Arc<[u8]>> {
+        match self {
+            Self::File(content) => Some(Arc::clone(content)),
+            Self::Directory { .. } | Self::Removed => None,
         }
     }
 

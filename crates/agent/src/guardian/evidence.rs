@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tgp_contract::{ChronicleEvent, Code, EntryKind, RelativePath, ToolError, canonical};
+use tgp_contract::{ChronicleEvent, EntryKind, RelativePath, background, canonical};
 
 use super::Guardian;
 use super::claims::{MAX_SHARED_EVENTS, Memory};
@@ -59,10 +59,12 @@ impl Guardian {
             }
             (others, large)
         };
-        let Ok((others, large)) = tokio::task::spawn_blocking(compare).await else {
-            let error = ToolError::new(Code::Internal, "the reading of files was broken off");
-            findings.push(Finding::of_error("worktree", "the files cannot be compared", &error));
-            return;
+        let (others, large) = match background::run(move || Ok(compare())).await {
+            Ok(compared) => compared,
+            Err(error) => {
+                findings.push(Finding::of_error("worktree", "the files cannot be compared", &error));
+                return;
+            }
         };
         skipped += large;
         if skipped > 0 {

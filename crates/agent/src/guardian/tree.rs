@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tgp_contract::{
-    Change, Code, EntryKind, FileSystem, FsError, RelativePath, Root, ToolError, Visibility, canonical,
+    Change, Code, EntryKind, FileSystem, FsError, RelativePath, Root, ToolError, Visibility, background,
+    canonical,
 };
 
 use super::acts::{Act, Replacement};
@@ -72,9 +73,7 @@ impl Tree {
             }
             Ok(first)
         };
-        let first = tokio::task::spawn_blocking(read)
-            .await
-            .unwrap_or_else(|_| Err(ToolError::new(Code::Internal, "the reading of files was broken off")))?;
+        let first = background::run(read).await?;
         Ok(Self { now: first.clone(), first, removed: BTreeMap::new() })
     }
 

@@ -1,14 +1,15 @@
-//! Signals: an ordinary command ends with the first, a session is asked to stop, then stopped, then left.
+//! Signals: an ordinary command ends with the first, a session is asked to stop, then stopped, then left. A process that
+//! was asked to end is gone five seconds later, or at the next signal, whatever hangs.
 
 use std::future::Future;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use tgp::{StopHandle, StopWish};
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::{oneshot, watch};
+use tokio::sync::watch;
 
-use crate::exit::{Failure, exit_code};
+use crate::exit;
 
 /// What the signals of a session have come to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -56,111 +57,157 @@ impl Heard {
     }
 }
 
+/// How long a session may take to stop after SIGTERM or SIGHUP; then it is dropped as any command is.
+const SESSION_GRACE: Duration = Duration::from_millis(1500);
+/// Since the signal: calls that take effect are waited for until then. What is not done is recorded as unknown.
+const CALL_GRACE: Duration = Duration::from_millis(2500);
+/// Since the signal: then the process ends, whatever hangs.
+const HARD_LIMIT: Duration = Duration::from_secs(5);
+
 /// The signals of this process; every clone means the same ones.
 #[derive(Clone, Debug, Default)]
-pub struct Interrupts {
-    /// True while a session takes them.
-    heeded: Arc<AtomicBool>,
-    heard: Arc<watch::Sender<Heard>>,
+pub struct Interrupts(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    /// The session that takes the signals now.
+    session: Mutex<Option<StopHandle>>,
+    heard: watch::Sender<Heard>,
+    /// The signal that ends the process, and when it came.
+    ended: watch::Sender<Option<(Asked, Instant)>>,
+}
+
+impl Shared {
+    fn session(&self) -> MutexGuard<'_, Option<StopHandle>> {
+        self.session.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Interrupts {
-    /// Completes when the process is asked to end and no session takes the signals: the command's future is dropped
-    /// then, and with it its kernel, every worker and every temporary file.
-    pub async fn unheeded(&self) {
-        // Without handlers the default actions stand: the process ends, and its workers with it.
-        let Ok(mut signals) = Signals::new() else { return std::future::pending().await };
-        loop {
-            signals.next().await;
-            if !self.heeded.load(Ordering::Acquire) {
-                return;
+    /// Catches the signals of this process from now on, in a thread of its own: so the last one ends the process even when
+    /// every other thread hangs. Where there can be no such thread the default actions stand: the process ends, and its
+    /// workers with it.
+    #[must_use]
+    pub fn listen() -> Self {
+        let interrupts = Self::default();
+        let shared = Arc::clone(&interrupts.0);
+        let (ready, begun) = std::sync::mpsc::sync_channel(1);
+        let listener = std::thread::Builder::new().name("tgp-signals".to_owned());
+        let listener = listener.spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            if let Ok(runtime) = runtime {
+                runtime.block_on(listen(&shared, &ready));
             }
+        });
+        if listener.is_ok() {
+            // The thread says so when it listens, and drops its end when it cannot.
+            let _ = begun.recv();
         }
+        interrupts
+    }
+
+    /// Completes when the command has to end: its future is dropped then, and with it its calls. A session that takes the
+    /// signals has a moment to stop by itself.
+    pub async fn ended(&self) {
+        let mut ended = self.0.ended.subscribe();
+        if ended.wait_for(Option::is_some).await.is_err() {
+            std::future::pending::<()>().await;
+        }
+        if self.0.session().is_some() {
+            tokio::time::sleep(SESSION_GRACE).await;
+        }
+    }
+
+    /// How long what the command has begun may still be waited for.
+    #[must_use]
+    pub fn time_left(&self) -> Duration {
+        let since = self.0.ended.borrow().map(|(_, since)| since.elapsed());
+        CALL_GRACE.saturating_sub(since.unwrap_or_default())
+    }
+
+    /// Whether the process was asked to end by SIGTERM.
+    #[must_use]
+    pub fn is_terminated(&self) -> bool {
+        matches!(*self.0.ended.borrow(), Some((Asked::Terminate, _)))
     }
 
     /// What a session has heard so far, and what it will hear.
     pub fn heard(&self) -> watch::Receiver<Heard> {
-        self.heard.subscribe()
+        self.0.heard.subscribe()
     }
 
     /// While the session runs signals are wishes: Ctrl-C stops it after the current call, a second one now, a third
-    /// ends the process at once; SIGTERM and SIGHUP stop it now.
-    ///
-    /// They are caught by a thread of their own, so that the third ends the process even when everything else hangs.
-    /// Where there can be no such thread, a signal ends the session as it ends any command.
+    /// ends the process at once; SIGTERM and SIGHUP stop it now, and a second one of them ends the process at once.
     pub async fn during<F: Future>(&self, stop: StopHandle, session: F) -> F::Output {
-        let heeding = self.heed(stop).await;
+        *self.0.session() = Some(stop);
+        let handling = SessionGuard(Arc::clone(&self.0));
         let output = session.await;
-        drop(heeding);
+        drop(handling);
         output
-    }
-
-    async fn heed(&self, stop: StopHandle) -> Option<Heeding> {
-        let (stay, gone) = oneshot::channel();
-        let (ready, begun) = oneshot::channel();
-        let heard = Arc::clone(&self.heard);
-        let listener = std::thread::Builder::new().name("tgp-signals".to_owned());
-        let listener = listener.spawn(move || {
-            if let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_io().build() {
-                runtime.block_on(listen(&stop, &heard, gone, ready));
-            }
-        });
-        listener.ok()?;
-        // The thread says so when it listens, and drops its end when it cannot.
-        begun.await.ok()?;
-        self.heeded.store(true, Ordering::Release);
-        Some(Heeding { heeded: Arc::clone(&self.heeded), _stay: stay })
     }
 }
 
 /// A session that takes the signals until this is dropped.
 #[derive(Debug)]
-struct Heeding {
-    heeded: Arc<AtomicBool>,
-    /// Its end tells the thread to go.
-    _stay: oneshot::Sender<()>,
-}
+struct SessionGuard(Arc<Shared>);
 
-impl Drop for Heeding {
+impl Drop for SessionGuard {
     fn drop(&mut self) {
-        self.heeded.store(false, Ordering::Release);
+        *self.0.session() = None;
     }
 }
 
-/// Turns signals into wishes until the session has gone.
-async fn listen(
-    stop: &StopHandle,
-    say: &watch::Sender<Heard>,
-    mut gone: oneshot::Receiver<()>,
-    ready: oneshot::Sender<()>,
-) {
+/// Turns signals into wishes and ends, until the process has gone.
+async fn listen(shared: &Shared, ready: &std::sync::mpsc::SyncSender<()>) {
     let Ok(mut signals) = Signals::new() else { return };
     if ready.send(()).is_err() {
         return;
     }
     let mut heard = Heard::Nothing;
+    let mut ending: Option<(Asked, Instant)> = None;
     loop {
-        let signal = tokio::select! {
-            // A signal that comes after the session is no longer its own.
-            biased;
-            _ = &mut gone => return,
-            signal = signals.next() => signal,
+        let asked = match ending {
+            None => signals.next().await,
+            Some((first, since)) => {
+                let left = HARD_LIMIT.saturating_sub(since.elapsed());
+                match tokio::time::timeout(left, signals.next()).await {
+                    // It was asked to end before.
+                    Ok(asked) => leave(asked),
+                    Err(_) => leave(first),
+                }
+            }
         };
-        heard = match (signal, heard.interrupted()) {
+        let session = shared.session();
+        let ends = match (session.as_ref(), asked) {
+            (None, _) | (Some(_), Asked::Terminate | Asked::HangUp) => true,
+            (Some(_), Asked::Interrupt) => false,
+        };
+        heard = match (asked, heard.interrupted()) {
             (Asked::Terminate, _) => Heard::Terminated,
             (Asked::HangUp, _) => Heard::HungUp,
+            (Asked::Interrupt, _) if ends => heard,
             (Asked::Interrupt, Some(next)) => next,
-            (Asked::Interrupt, None) => leave(),
+            (Asked::Interrupt, None) => leave(asked),
         };
         // Whoever hears the wish can read what it came from.
-        say.send_replace(heard);
-        stop.wish(heard.wish());
+        shared.heard.send_replace(heard);
+        if let Some(stop) = session.as_ref() {
+            stop.wish(heard.wish());
+        }
+        drop(session);
+        if ends {
+            ending = Some((asked, Instant::now()));
+            shared.ended.send_replace(ending);
+        }
     }
 }
 
-#[expect(clippy::exit, reason = "the third Ctrl-C ends the process even when its runtime hangs")]
-fn leave() -> ! {
-    std::process::exit(i32::from(exit_code(&Failure::Interrupted)))
+#[expect(clippy::exit, reason = "the last signal ends the process even when its runtime hangs")]
+fn leave(asked: Asked) -> ! {
+    std::process::exit(i32::from(match asked {
+        Asked::Terminate => exit::TERMINATED,
+        Asked::Interrupt | Asked::HangUp => exit::INTERRUPTED,
+    }))
 }
 
 /// Which signal it was.

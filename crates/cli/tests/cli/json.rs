@@ -93,6 +93,6 @@ fn an_interrupted_command_prints_no_half_document() {
     std::thread::sleep(std::time::Duration::from_millis(300));
     crate::processes::send(child.id(), libc::SIGTERM);
     let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(130), "{output:?}");
+    assert_eq!(output.status.code(), Some(143), "{output:?}");
     assert!(output.stdout.is_empty(), "{output:?}");
 }

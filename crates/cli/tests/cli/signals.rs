@@ -4,8 +4,10 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::process::{Child, Stdio};
 
+use crate::crowd::{Crowd, POSTGRES, finish, start};
 use crate::processes::{Process, assert_gone, descendants, send, start_session};
 use crate::project::Project;
+use crate::proxy::{CommitProxy, server_of};
 use crate::pty::Terminal;
 
 /// A project whose tool `waits` reports to a server of the test.
@@ -70,6 +72,10 @@ fn workers_of(child: u32) -> Vec<Process> {
     workers
 }
 
+fn code_of(signal: i32) -> i32 {
+    if signal == libc::SIGTERM { 143 } else { 130 }
+}
+
 fn end_with(signal: i32) {
     let waiting = Waiting::new();
     let child = waiting.start();
@@ -79,7 +85,7 @@ fn end_with(signal: i32) {
     if signal == libc::SIGKILL {
         assert_eq!(output.status.code(), None);
     } else {
-        assert_eq!(output.status.code(), Some(130), "{output:?}");
+        assert_eq!(output.status.code(), Some(code_of(signal)), "{output:?}");
         assert_eq!(String::from_utf8_lossy(&output.stderr), "interrupted\n");
     }
     assert!(output.stdout.is_empty(), "{output:?}");
@@ -135,7 +141,7 @@ fn e2e_4_demo_interrupted_midway() {
         send(id, signal);
         story.read_to_string(&mut told).unwrap();
         let output = child.wait_with_output().unwrap();
-        assert_eq!(output.status.code(), Some(130), "{output:?}");
+        assert_eq!(output.status.code(), Some(code_of(signal)), "{output:?}");
         assert!(!told.contains("temporary folder that is gone"), "{told}");
         assert_gone(&workers, id);
         project.assert_clean();
@@ -156,9 +162,132 @@ fn a_signal_at_any_moment_of_a_short_command_leaves_nothing() {
         send(id, libc::SIGTERM);
         let output = child.wait_with_output().unwrap();
         // Before its handlers stand the default action ends it; after its work is done there is nothing to interrupt.
-        assert!(matches!(output.status.code(), Some(0 | 130) | None), "{output:?}");
+        assert!(matches!(output.status.code(), Some(0 | 143) | None), "{output:?}");
         assert_gone(&[], id);
         project.assert_clean();
         assert_eq!(project.contents(), before);
     }
+}
+
+/// A program whose COMMIT is never answered. The project's next programs reach the database without the proxy.
+struct Undecided {
+    crowd: Crowd,
+    child: Child,
+}
+
+impl Undecided {
+    /// None where there is no PostgreSQL.
+    fn start(words: &[&str]) -> Option<Self> {
+        let Ok(url) = std::env::var(POSTGRES) else {
+            println!("skipped: {POSTGRES} is not set");
+            return None;
+        };
+        let crowd = Crowd::new(Some(&url));
+        crowd.project.write("one.aql", "query One {\n  one: exec(\"tools/both.ts\") { n: 1 }\n}\n");
+        let proxy = CommitProxy::start(server_of(&url));
+        crowd.configure(Some(&proxy.url(&url)));
+        let child = start(crowd.project.command(words));
+        proxy.wait_for_commit();
+        crowd.configure(Some(&url));
+        Some(Self { crowd, child })
+    }
+}
+
+const UNDECIDED: [&[&str]; 3] = [
+    &["exec", "tools/both.ts", "--args", r#"{"n": 1}"#],
+    &["call", "exec_tool", r#"{"path": "tools/both.ts", "args": {"n": 1}}"#, "--yes"],
+    &["aql", "run", "one.aql", "--yes"],
+];
+
+#[test]
+fn an_undecided_commit_is_recorded_as_unknown_when_a_signal_ends_the_program() {
+    for (words, signal) in UNDECIDED.into_iter().zip([libc::SIGTERM, libc::SIGINT, libc::SIGTERM]) {
+        let Some(Undecided { crowd, child }) = Undecided::start(words) else { return };
+        let (id, workers) = (child.id(), workers_of(child.id()));
+        send(id, signal);
+        let output = finish(child);
+        assert_eq!(output.status.code(), Some(code_of(signal)), "{words:?} {output:?}");
+        assert_gone(&workers, id);
+        // Where the machine was too slow to tidy up in time, the next kernel does.
+        let next = crowd.project.command(&["list"]).output().unwrap();
+        assert!(next.status.success(), "{next:?}");
+        let records = crowd.records();
+        assert_eq!(records.len(), 1, "{words:?} {records:?}");
+        let message = records[&1][0]["outcome"]["message"].as_str().unwrap();
+        assert!(message.contains("not known"), "{words:?} {message}");
+        // The server has committed, and nobody was told; the file is kept, so that it can be seen.
+        assert!(crowd.rows().contains(&1) && crowd.files().contains(&1), "{words:?}");
+        crowd.close();
+    }
+}
+
+#[test]
+fn the_second_signal_ends_a_program_at_once_whatever_it_waits_for() {
+    for signal in [libc::SIGTERM, libc::SIGINT] {
+        let Some(Undecided { crowd, child }) = Undecided::start(UNDECIDED[0]) else { return };
+        let (id, workers) = (child.id(), workers_of(child.id()));
+        send(id, signal);
+        // Two signals of a kind that come at once are one.
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        send(id, signal);
+        let output = finish(child);
+        assert_eq!(output.status.code(), Some(code_of(signal)), "{output:?}");
+        assert!(output.stderr.is_empty(), "it has waited: {output:?}");
+        assert_gone(&workers, id);
+        // As after `kill -9`, the next kernel tidies up.
+        let next = crowd.project.command(&["list"]).output().unwrap();
+        assert!(next.status.success(), "{next:?}");
+        assert!(crowd.records().is_empty(), "it has waited until the call was recorded");
+        crowd.project.run(&["audit", "verify"]).expect_code(0);
+        crowd.close();
+    }
+}
+
+#[test]
+fn a_signal_stops_a_statement_and_rolls_its_transaction_back() {
+    let Ok(url) = std::env::var(POSTGRES) else {
+        println!("skipped: {POSTGRES} is not set");
+        return;
+    };
+    let crowd = Crowd::new(Some(&url));
+    crowd.project.run(&["sql", &crowd.text("INSERT INTO {t} (n) VALUES (5)")]).expect_code(0);
+    // It holds the row for as long as it runs, and has nothing to say before it is stopped.
+    let slow =
+        crowd.text("UPDATE {t} SET n = 6 FROM generate_series(1, 2000000000) g WHERE {t}.n = 5 AND g < 0");
+    let child = start(crowd.project.command(&["sql", &slow]));
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    send(child.id(), libc::SIGTERM);
+    let output = finish(child);
+    assert!(matches!(output.status.code(), Some(143 | 1)), "{output:?}");
+    assert_eq!(crowd.rows().into_iter().collect::<Vec<_>>(), [5]);
+    crowd.close();
+}
+
+#[test]
+fn the_second_signal_ends_a_program_whose_main_thread_hangs() {
+    let project = Project::initialised();
+    project.write(".tgp/notes/long.txt", &"long ".repeat(200_000));
+    let mut child = start(project.command(&["read", "notes/long.txt"]));
+    let mut output = child.stdout.take().unwrap();
+    // It prints, and nobody reads on: the pipe is full, and the thread that prints waits for ever.
+    output.read_exact(&mut [0]).unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    send(child.id(), libc::SIGTERM);
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    assert!(child.try_wait().unwrap().is_none(), "it does not hang: the test proves nothing");
+    send(child.id(), libc::SIGTERM);
+    assert_eq!(finish(child).status.code(), Some(143));
+    drop(output);
+}
+
+#[test]
+fn one_signal_ends_a_program_whose_main_thread_hangs_after_a_while() {
+    let project = Project::initialised();
+    project.write(".tgp/notes/long.txt", &"long ".repeat(200_000));
+    let mut child = start(project.command(&["read", "notes/long.txt"]));
+    let mut output = child.stdout.take().unwrap();
+    output.read_exact(&mut [0]).unwrap();
+    send(child.id(), libc::SIGINT);
+    assert_eq!(finish(child).status.code(), Some(130));
+    drop(output);
 }

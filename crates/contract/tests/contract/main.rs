@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod allowance;
+mod background;
 mod canonical_json;
 mod clients;
 mod codes;

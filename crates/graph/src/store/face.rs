@@ -7,6 +7,7 @@ use globset::{Glob, GlobSet, GlobSetBuilder};
 use rusqlite::Connection;
 use tgp_contract::{
     Change, Code, Graph, GraphAnswer, GraphQuestion, Ingested, RelativePath, ToolError, Visibility,
+    background,
 };
 
 use super::connect;
@@ -76,10 +77,7 @@ impl GraphStore {
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, GraphError> + Send + 'static,
 ) -> Result<T, ToolError> {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(answer) => answer.map_err(ToolError::from),
-        Err(error) => Err(ToolError::new(Code::Internal, format!("the graph's work was cut off: {error}"))),
-    }
+    background::run_bounded(move || work().map_err(ToolError::from)).await
 }
 
 impl Inner {

@@ -9,7 +9,8 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 use tgp_audit::{Audit, AuditReader, PastCall as RecordedCall};
 use tgp_contract::{
-    Access, Actor, Code, Effect, FileEffect, Target, TddMode, TddState, ToolError, is_command_line,
+    Access, Actor, Code, Effect, FileEffect, Target, TddMode, TddState, ToolError, background,
+    is_command_line,
 };
 use tgp_policy::{Missing, PastCall};
 use tgp_tools::{PastCalls, PastRange};
@@ -96,22 +97,25 @@ impl PastCalls for Past {
             }
             PastRange::OthersAfter(number) => (number, MAX_CAUGHT_UP),
         };
-        let reader = match AuditReader::open(audit_file(&self.root), audit_anchor(&self.root)) {
-            // Nothing was ever recorded.
-            Err(error) if error.code == Code::NotFound => return Ok(after),
-            other => other?,
-        };
-        // Without a token all calls of the command line are one past, which ends with the machine's run.
-        let since_ms = if is_command_line(session) { booted_ms() } else { None };
-        let mut newest = after;
-        let complete = reader.each_call(session, since_ms, after, limit, &mut |number, call| {
-            newest = number;
-            let is_wanted = which == PastRange::All || !self.audit.is_own(number);
-            if call.ran && is_wanted {
-                self.show(session, call, &mut |call, missing| each(number, call, missing));
-            }
-        })?;
-        if complete { Ok(newest) } else { Err(too_long(session)) }
+        // It reads a database that other processes may be writing.
+        background::in_place(|| {
+            let reader = match AuditReader::open(audit_file(&self.root), audit_anchor(&self.root)) {
+                // Nothing was ever recorded.
+                Err(error) if error.code == Code::NotFound => return Ok(after),
+                other => other?,
+            };
+            // Without a token all calls of the command line are one past, which ends with the machine's run.
+            let since_ms = if is_command_line(session) { booted_ms() } else { None };
+            let mut newest = after;
+            let complete = reader.each_call(session, since_ms, after, limit, &mut |number, call| {
+                newest = number;
+                let is_wanted = which == PastRange::All || !self.audit.is_own(number);
+                if call.ran && is_wanted {
+                    self.show(session, call, &mut |call, missing| each(number, call, missing));
+                }
+            })?;
+            if complete { Ok(newest) } else { Err(too_long(session)) }
+        })
     }
 }
 

@@ -11,7 +11,7 @@ use tgp_agent::{AuditRange, Clock, Fate, Recovery, Standing};
 use tgp_audit::{AuditReader, Filter, MAX_TAIL};
 use tgp_contract::{
     Allowance, CallContext, CallRecord, Cancellation, Code, Effect, Root, Target, TddState, ToolCall,
-    ToolCaller, ToolDefinition, ToolError,
+    ToolCaller, ToolDefinition, ToolError, background,
 };
 use tgp_tools::{StateGate, TddView};
 
@@ -113,6 +113,7 @@ impl Standing for SessionTools {
 }
 
 /// The audit as the memory of calls whose process was killed.
+#[derive(Clone)]
 pub(crate) struct AuditRecovery {
     root: PathBuf,
 }
@@ -140,8 +141,15 @@ impl AuditRecovery {
 #[async_trait]
 impl Recovery for AuditRecovery {
     async fn fate(&self, session: &str, call_id: &str) -> Result<Fate, ToolError> {
+        let (recovery, session, call_id) = (self.clone(), session.to_owned(), call_id.to_owned());
+        background::run(move || recovery.read_fate(session, &call_id)).await
+    }
+}
+
+impl AuditRecovery {
+    fn read_fate(&self, session: String, call_id: &str) -> Result<Fate, ToolError> {
         let Some(reader) = self.reader()? else { return Ok(Fate::Unknown) };
-        let filter = Filter { session: Some(session.to_owned()), ..Filter::default() };
+        let filter = Filter { session: Some(session), ..Filter::default() };
         let entries = reader.tail(&filter, MAX_TAIL)?;
         // What a forged tool has called for its part bears the same id one level down.
         let is_it = |body: &Value| {

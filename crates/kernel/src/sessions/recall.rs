@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use tgp_agent::{Line, LineKind};
 use tgp_contract::{
     CallContext, Code, Effect, ExecutionPath, Target, ToolDefinition, ToolError, ToolName, ToolResult,
+    background,
 };
 use tgp_tools::{Invocation, Outcome, Tokens, Tool};
 
@@ -92,8 +93,7 @@ impl Tool for Recall {
         let session = invocation.context.session.clone();
         let sessions = self.sessions.clone();
         let id = arguments.id.clone();
-        let found = tokio::task::spawn_blocking(move || find(&sessions, &session, &id)).await;
-        let result = found.map_err(|_| ToolError::new(Code::Internal, "the transcript was not read"))??;
+        let result = background::run(move || find(&sessions, &session, &id)).await?;
         let text = serde_json::to_string(&result).unwrap_or_default();
         let start = text.floor_char_boundary(arguments.offset.min(text.len()));
         let end = text.floor_char_boundary((start + PAGE_BYTES).min(text.len()));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tgp_agent::{AgentEvent, Clock, Journal, Ports, Summary};
-use tgp_contract::{Allowance, ToolError, ToolResult, canonical};
+use tgp_contract::{Allowance, ToolError, ToolResult, background, canonical};
 use tokio::sync::mpsc;
 
 use super::ports::{AuditRecovery, FrozenClock, SessionTools, SystemClock};
@@ -32,7 +32,8 @@ impl Kernel {
         let sealed = self.seal(id).await;
         let mut summary = run?;
         sealed?;
-        summary.audit = AuditRecovery::new(self.root()).range(id)?;
+        let (recovery, session) = (AuditRecovery::new(self.root()), id.to_owned());
+        summary.audit = background::run(move || recovery.range(&session)).await?;
         let _ = events.send(AgentEvent::End { summary: Box::new(summary.clone()) }).await;
         Ok(summary)
     }

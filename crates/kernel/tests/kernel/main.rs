@@ -9,6 +9,7 @@ mod bridge;
 mod chronicle_layout;
 mod clients;
 mod commands;
+mod concurrency;
 mod config;
 mod escapes;
 mod fetch_bridge;

@@ -1,5 +1,6 @@
 //! The kernel's side: spawn, warm, run, watch, kill, replace.
 
+mod allocator;
 mod compile;
 mod limits;
 mod pool;
@@ -8,6 +9,7 @@ mod run;
 mod sandbox;
 mod watch;
 
+pub use allocator::release_free_memory;
 pub use compile::{CompileFailure, CompiledSource};
 pub use limits::Limits;
 pub use process::WorkerCommand;

@@ -141,6 +141,10 @@ impl Database for MySql {
         started.await.unwrap_or_else(|_| Err(esql("the database's worker has ended")))?;
         Ok(Box::new(handle))
     }
+
+    async fn finished(&self) {
+        self.pool.finished().await;
+    }
 }
 
 impl Work {

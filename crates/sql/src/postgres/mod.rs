@@ -134,6 +134,10 @@ impl Database for Postgres {
         started.await.unwrap_or_else(|_| Err(esql("the database's worker has ended")))?;
         Ok(Box::new(handle))
     }
+
+    async fn finished(&self) {
+        self.pool.finished().await;
+    }
 }
 
 /// How a try to begin on one connection went.

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tgp_contract::{Database, SqlAccess, SqlClass, SqlTransaction, ToolError, UNKNOWN_KIND};
+use tgp_contract::{Database, SqlAccess, SqlClass, SqlTransaction, ToolError, UNKNOWN_KIND, background};
 use tokio::sync::{Semaphore, oneshot};
 
 use crate::SqlOptions;
@@ -62,7 +62,7 @@ impl Database for Sqlite {
         let (inspector, sql) = (Arc::clone(&self.inspector), sql.to_owned());
         // A thread that died has found out nothing.
         let unknown = || SqlClass { kinds: vec![UNKNOWN_KIND.to_owned()], reads: false };
-        let found = tokio::task::spawn_blocking(move || inspector.inspect(&sql)).await;
+        let found = background::run(move || Ok(inspector.inspect(&sql))).await;
         Some(found.unwrap_or_else(|_| unknown()))
     }
 
@@ -109,6 +109,10 @@ impl Database for Sqlite {
         });
         started.await.unwrap_or_else(|_| Err(esql("the database's worker has ended")))?;
         Ok(Box::new(handle))
+    }
+
+    async fn finished(&self) {
+        self.pool.finished().await;
     }
 }
 

@@ -31,7 +31,7 @@ impl ProjectFiles {
                 Change::Remove { .. } => Change::Remove { path },
             });
         }
-        let _turn = self.ground.turn();
+        let _lock = self.base.commit_lock_blocking();
         check()?;
         let asked = changes.first().map(|change| change.path().clone()).unwrap_or_default();
         Ok(self.host.apply(&batch).map_err(|error| self.as_named(error, &asked))?)
@@ -40,13 +40,13 @@ impl ProjectFiles {
     /// Makes a directory, or leaves the one that is there.
     pub(crate) fn make_directory(&self, path: &RelativePath) -> Result<(), FsError> {
         let host = self.within(path)?;
-        self.ground.directories.make(&host).map_err(|error| self.as_named(error, path))
+        self.base.directories.make(&host).map_err(|error| self.as_named(error, path))
     }
 
     /// Lets whoever may read a file execute it as well, or nobody any more.
     pub(crate) fn set_executable(&self, path: &RelativePath, executable: bool) -> Result<(), FsError> {
         let host = self.within(path)?;
-        let set = self.ground.directories.set_executable(&host, executable);
+        let set = self.base.directories.set_executable(&host, executable);
         set.map_err(|error| self.as_named(error, path))
     }
 }

@@ -14,7 +14,7 @@ mod walk;
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use tgp_contract::{
     Access, CallContext, Change, Database, Entry, EntryKind, FileEffect, FileFilter, FileSystem,
@@ -31,7 +31,7 @@ use growth::SessionFiles;
 pub use guarded::Guarded;
 pub(crate) use mounts::Mounts;
 pub(crate) use patch::{Replacement, patch};
-pub(crate) use project::{Changed, Ground, ProjectFiles};
+pub(crate) use project::{Changed, ProjectBase, ProjectFiles};
 pub(crate) use protected::{check_chronicle, is_protected, is_write_protected};
 pub(crate) use seen::Seen;
 pub(crate) use walk::{Coverage, Flow, Ignored, Walk};
@@ -54,7 +54,7 @@ pub struct Workspace {
     pub(crate) sql: Sql,
     /// True for a run's own view, whose writes wait for the run's end.
     pub(crate) overlaid: bool,
-    pub(crate) ground: Arc<Ground>,
+    pub(crate) base: Arc<ProjectBase>,
     /// How many files each session has added.
     sessions: Arc<SessionFiles>,
     /// What the gates let a call see, where they do not let it see everything.
@@ -141,16 +141,16 @@ impl Workspace {
         );
         let tree = Directories::open(&root)
             .map_err(|source| WorkspaceError::Directory { path: root.clone(), source })?;
-        let ground = Arc::new(Ground {
+        let base = Arc::new(ProjectBase {
             disk: Arc::clone(&disk),
             directories: tree,
             sealed,
             hidden,
-            turn: Mutex::default(),
+            commit_lock: Arc::default(),
         });
         let place = below(project)?;
         Ok(Self {
-            reach: within_reach(Arc::clone(&ground), place.clone()),
+            reach: within_reach(Arc::clone(&base), place.clone()),
             tools: Arc::new(Guarded::new(Arc::new(open(tool_root)?), Vec::new())),
             host: Arc::new(Guarded::new(disk, kept)),
             project: place,
@@ -160,7 +160,7 @@ impl Workspace {
             overlaid: false,
             filter: None,
             sessions: Arc::default(),
-            ground,
+            base,
             overlays: Vec::new(),
         })
     }
@@ -233,7 +233,7 @@ impl Workspace {
             .collect();
         ProjectFiles {
             host: Arc::clone(&self.host),
-            ground: Arc::clone(&self.ground),
+            base: Arc::clone(&self.base),
             project: self.project.clone(),
             pending: Arc::new(pending),
             overlaid: self.overlaid,
@@ -265,11 +265,11 @@ impl Workspace {
 }
 
 /// What no call may see, whoever makes it: what is protected, and in the project the tool root besides.
-fn within_reach(ground: Arc<Ground>, project: RelativePath) -> FileFilter {
+fn within_reach(base: Arc<ProjectBase>, project: RelativePath) -> FileFilter {
     Arc::new(move |root, path, _| match root {
         Root::Project => {
             let host = if path.is_root() { Ok(project.clone()) } else { project.join(path.as_str()) };
-            host.is_ok_and(|host| !ground.is_hidden(&host, path))
+            host.is_ok_and(|host| !base.is_hidden(&host, path))
         }
         Root::Tools => !guarded::is_hidden_name(path) && !is_protected(root, path),
         // Which directories of the host may be seen is in the rules' table alone; the names are the same everywhere.

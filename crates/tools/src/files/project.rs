@@ -1,18 +1,19 @@
 //! The project as its tools see it: nothing protected, no link followed, and a run's own writes included.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use tgp_contract::{
     Access, Change, Entry, EntryKind, FileFilter, FileSystem, FsError, RelativePath, Root, chronicled,
 };
+use tokio::sync::{Mutex, MutexGuard, OwnedMutexGuard};
 
 use super::directories::{Directories, TEMPORARY_PREFIX};
 use super::guarded::is_at_or_below;
 use super::{check_chronicle, is_protected, is_write_protected};
 
 /// What stands under every view of the files.
-pub(crate) struct Ground {
+pub(crate) struct ProjectBase {
     /// The disk without the guard that `host` has.
     pub(super) disk: Arc<dyn FileSystem>,
     pub(super) directories: Directories,
@@ -20,14 +21,20 @@ pub(crate) struct Ground {
     pub(super) sealed: Vec<RelativePath>,
     /// The tool root, which has tools of its own.
     pub(super) hidden: Vec<RelativePath>,
-    pub(super) turn: Mutex<()>,
+    pub(super) commit_lock: Arc<Mutex<()>>,
 }
 
-impl Ground {
-    /// Held by whoever changes files that it has read before, and by whoever commits a run's files: so nothing
-    /// changes between the look and the write.
-    pub(crate) fn turn(&self) -> MutexGuard<'_, ()> {
-        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+impl ProjectBase {
+    /// Held by a call that changes files which it has read before, and by the commit of a run: so nothing changes
+    /// between the look and the write. A run holds it until its database has answered, which is bounded there; those who
+    /// wait for it on the runtime leave their thread to others.
+    pub(crate) async fn commit_lock(&self) -> OwnedMutexGuard<()> {
+        Arc::clone(&self.commit_lock).lock_owned().await
+    }
+
+    /// The same on a thread of the blocking pool.
+    pub(super) fn commit_lock_blocking(&self) -> MutexGuard<'_, ()> {
+        self.commit_lock.blocking_lock()
     }
 
     /// Whether no call sees a file: `path` of the project, which stands at `host`.
@@ -43,7 +50,7 @@ impl Ground {
 #[derive(Clone)]
 pub(crate) struct ProjectFiles {
     pub(super) host: Arc<dyn FileSystem>,
-    pub(super) ground: Arc<Ground>,
+    pub(super) base: Arc<ProjectBase>,
     /// Where the project stands in `host`.
     pub(super) project: RelativePath,
     /// What a run has written (its size) or removed (nothing) and not committed, by path in `host`.
@@ -75,16 +82,16 @@ impl ProjectFiles {
     }
 
     fn is_hidden(&self, host: &RelativePath, path: &RelativePath) -> bool {
-        self.ground.is_hidden(host, path)
+        self.base.is_hidden(host, path)
     }
 
     pub(super) fn is_sealed(&self, host: &RelativePath) -> bool {
-        self.ground.sealed.iter().any(|sealed| is_at_or_below(host, sealed))
+        self.base.sealed.iter().any(|sealed| is_at_or_below(host, sealed))
     }
 
     /// The file system that knows `host`. No run writes what is sealed, so the disk has the truth about it.
     fn reader(&self, host: &RelativePath) -> &dyn FileSystem {
-        if self.is_sealed(host) { self.ground.disk.as_ref() } else { self.host.as_ref() }
+        if self.is_sealed(host) { self.base.disk.as_ref() } else { self.host.as_ref() }
     }
 
     /// The exact bytes of a file.
@@ -113,7 +120,7 @@ impl ProjectFiles {
             return Err(FsError::NotFound(directory.clone()));
         }
         let pending = self.pending_in(&host);
-        let on_disk = match self.ground.directories.children(&host) {
+        let on_disk = match self.base.directories.children(&host) {
             // A run has made it, and nobody else has.
             Err(FsError::NotFound(_)) if pending.values().any(Option::is_some) => Vec::new(),
             other => other.map_err(|error| self.as_named(error, directory))?,
@@ -161,7 +168,7 @@ impl ProjectFiles {
         decide: impl FnOnce(Option<&[u8]>) -> Result<Option<Vec<u8>>, E>,
     ) -> Result<Changed, E> {
         let host = self.within(path)?;
-        let _turn = self.ground.turn();
+        let _lock = self.base.commit_lock_blocking();
         let changed = self.decided(path, decide)?;
         let change = match &changed.after {
             Some(content) => Change::Write { path: host, content: Arc::clone(content) },
@@ -215,8 +222,8 @@ impl ProjectFiles {
             let reason = "this directory cannot be removed here";
             return Err(FsError::Security { path: path.to_string(), reason });
         }
-        let _turn = self.ground.turn();
-        self.ground.directories.remove_empty(&host).map_err(|error| self.as_named(error, path))
+        let _lock = self.base.commit_lock_blocking();
+        self.base.directories.remove_empty(&host).map_err(|error| self.as_named(error, path))
     }
 
     /// The error in the words of whoever asked: `host` may stand above the project.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
-use tgp_contract::{Actor, CallContext, Code, RelativePath, ToolCall, ToolError};
+use tgp_contract::{Actor, CallContext, Code, RelativePath, ToolCall, ToolError, background};
 use tgp_sandbox::Bridge;
 use tokio::sync::{Mutex, Semaphore};
 
@@ -75,9 +75,7 @@ impl ToolBridge {
         work: impl FnOnce(&Mounts) -> Result<Value, ToolError> + Send + 'static,
     ) -> Result<Value, ToolError> {
         let mounts = Arc::clone(&self.mounts).lock_owned().await;
-        tokio::task::spawn_blocking(move || work(&mounts))
-            .await
-            .unwrap_or_else(|_| Err(ToolError::new(Code::Internal, "the file work was broken off")))
+        background::run(move || work(&mounts)).await
     }
 
     async fn answer(&self, name: &str, arguments: Vec<Value>) -> Result<Value, ToolError> {

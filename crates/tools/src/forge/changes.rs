@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use tgp_contract::{
-    Access, Change, Code, FileSystem, FsError, RelativePath, Root, Target, ToolError, canonical,
+    Access, Change, FileSystem, FsError, RelativePath, Root, Target, ToolError, background, canonical,
 };
 
-use super::run_end::LastLook;
+use super::run_commit::PreCommitCheck;
 use crate::Workspace;
 use crate::files::{Growth, difference};
 use crate::router::{Agreement, Invocation, Preview, ShownChange};
@@ -50,11 +50,7 @@ pub(super) async fn judge(
             changes.iter().partition(|found| found.runs_later);
         let changes: Vec<Change> = first.iter().chain(&rest).map(|found| found.change.clone()).collect();
         let workspace = invocation.workspace.clone();
-        async move {
-            tokio::task::spawn_blocking(move || shown(&changes, &workspace)).await.unwrap_or_else(|_| {
-                Err(ToolError::new(Code::Internal, "the comparison of the files was broken off"))
-            })
-        }
+        background::run(move || shown(&changes, &workspace))
     };
     let propose = || {
         let named = changes
@@ -96,11 +92,11 @@ fn shown(changes: &[Change], workspace: &Workspace) -> Result<Preview, ToolError
 }
 
 /// Looks, where nobody else writes, whether the files are as they were when somebody agreed to change them.
-pub(super) fn last_look(
+pub(super) fn pre_commit_check(
     agreement: Arc<Agreement>,
     invocation: Invocation<'_>,
     changes: &[RunChange],
-) -> LastLook {
+) -> PreCommitCheck {
     let host = Arc::clone(&invocation.workspace.host);
     let named = |RunChange { change, .. }: &RunChange| {
         (change.path().clone(), invocation.workspace.name_of(change.path()))
@@ -122,7 +118,18 @@ fn content(files: &dyn FileSystem, path: &RelativePath) -> Result<Option<Vec<u8>
 }
 
 /// Looks at what each change would replace.
-pub(super) fn with_past(changes: Vec<Change>, workspace: &Workspace) -> Result<Vec<RunChange>, ToolError> {
+pub(super) async fn with_past(
+    changes: Vec<Change>,
+    workspace: &Workspace,
+) -> Result<Vec<RunChange>, ToolError> {
+    if changes.is_empty() {
+        return Ok(Vec::new());
+    }
+    let workspace = workspace.clone();
+    background::run(move || compared(changes, &workspace)).await
+}
+
+fn compared(changes: Vec<Change>, workspace: &Workspace) -> Result<Vec<RunChange>, ToolError> {
     changes
         .into_iter()
         .map(|change| {

@@ -8,7 +8,7 @@ mod failure;
 mod frontend;
 mod predicate;
 mod program;
-mod run_end;
+mod run_commit;
 mod sources;
 mod testing;
 mod types;
@@ -30,12 +30,12 @@ use crate::database::{SqlNotes, SqlRun};
 use crate::router::Invocation;
 pub use cache::BytecodeCache;
 pub(crate) use changes::RunChange;
-use changes::{grow, judge, last_look, with_past};
+use changes::{grow, judge, pre_commit_check, with_past};
 pub use frontend::ForgeFrontend;
 use frontend::{FrontendAnswer, FrontendRequest};
 pub(crate) use predicate::Predicate;
 use program::{Prepared, prepare};
-use run_end::RunEnd;
+use run_commit::RunCommit;
 use sources::Sources;
 pub(crate) use sources::as_targets;
 pub(crate) use testing::tested_tool;
@@ -286,9 +286,9 @@ impl Forge {
         // An inner run must not wait for a place that its outer run holds.
         let _place = if inner { None } else { self.running.acquire().await.ok() };
         let (workspace, overlay) = invocation.filtered_workspace().await.overlay();
-        let ground = (!inner).then(|| Arc::clone(&workspace.ground));
+        let base = (!inner).then(|| Arc::clone(&workspace.base));
         let point = (!inner).then(|| invocation.point_of_no_return());
-        let end = RunEnd { overlay, sql: workspace.sql.run().cloned(), ground, point };
+        let end = RunCommit { overlay, sql: workspace.sql.run().cloned(), base, point };
         let bridge = bridge::ToolBridge::new(path.clone(), workspace, invocation);
         let input = RunInput { arguments, call_default: true, environment: Vec::new() };
         let report = self.sandbox.run(&prepared.program, input, self.run_options(), &bridge).await;
@@ -314,8 +314,10 @@ impl Forge {
                 // An inner run that nobody waited for may be about to end; what it leaves is judged as well.
                 end.settle().await;
                 // What an inner run writes goes into the outer one's overlay, and is the outer one's to report.
-                let mut changes =
-                    if inner { Vec::new() } else { with_past(end.overlay.changes(), invocation.workspace)? };
+                let mut changes = match inner {
+                    true => Vec::new(),
+                    false => with_past(end.overlay.changes(), invocation.workspace).await?,
+                };
                 let agreement = match judge(invocation, &changes).await {
                     Ok(agreement) => agreement,
                     Err(refused) => {
@@ -325,7 +327,7 @@ impl Forge {
                 };
                 if agreement.is_some() {
                     // Whoever was asked may have taken a while.
-                    changes = with_past(end.overlay.changes(), invocation.workspace)?;
+                    changes = with_past(end.overlay.changes(), invocation.workspace).await?;
                 }
                 let statements = end.sql.as_ref().map(SqlRun::notes).unwrap_or_default();
                 if inner || !invocation.context.dry_run {
@@ -336,8 +338,8 @@ impl Forge {
                             return Err(refused.detail("logs", logs));
                         }
                     };
-                    let last_look = agreement.map(|agreement| last_look(agreement, invocation, &changes));
-                    end.commit(last_look).await?;
+                    let check = agreement.map(|agreement| pre_commit_check(agreement, invocation, &changes));
+                    end.commit(check).await?;
                     growth.keep();
                 } else {
                     end.undo().await;

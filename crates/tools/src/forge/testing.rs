@@ -10,7 +10,7 @@ use tgp_contract::{Code, FileSystem, FsError, Place, RelativePath, ToolError, ca
 use tgp_sandbox::{Limits, LogLine, RunInput, RunOptions};
 
 use super::program::Prepared;
-use super::run_end::RunEnd;
+use super::run_commit::RunCommit;
 use super::sources::Sources;
 use super::{Forge, ForgeError, bridge, failure};
 use crate::router::Invocation;
@@ -165,7 +165,7 @@ impl Forge {
         let _place = if inner { None } else { self.running.acquire().await.ok() };
         // A test reads what its caller may read, as a tool does.
         let (workspace, overlay) = invocation.filtered_workspace().await.overlay();
-        let end = RunEnd { overlay, sql: workspace.sql.run().cloned(), ground: None, point: None };
+        let end = RunCommit { overlay, sql: workspace.sql.run().cloned(), base: None, point: None };
         let bridge = bridge::ToolBridge::new(report.file.clone(), workspace, invocation);
         let input = RunInput { arguments: json!({}), call_default: true, environment: Vec::new() };
         let options = self.run_options();

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tgp_compiler::Unit;
-use tgp_contract::{Code, Entry, EntryKind, FileSystem, Finding, Place, RelativePath, Severity, ToolError};
+use tgp_contract::{
+    Code, Entry, EntryKind, FileSystem, Finding, Place, RelativePath, Severity, ToolError, background,
+};
 use tgp_jail::{FileAccess, PathAccess, Profile, jailed_command};
 use tokio::io::AsyncReadExt;
 
@@ -102,8 +104,7 @@ impl TypeChecker {
             }
             Ok(found)
         };
-        let broken = || ToolError::new(Code::Internal, "internal error: background task panicked");
-        tokio::task::spawn_blocking(list).await.unwrap_or_else(|_| Err(broken()))
+        background::run(list).await
     }
 
     /// Runs the compiler in a jail where it can read the packages and these sources, and change nothing. Of the rest of

@@ -5,14 +5,14 @@ use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use async_trait::async_trait;
 use serde_json::Value;
 use tgp_contract::{
     Access, CallRecord, Code, FileFilter, Gate, GateRequest, MAX_CHRONICLE_LINE_BYTES, RelativePath, Root,
-    Stage, Target, TddMode, TddState, ToolError, ToolResult, Verdict, canonical, has_chronicle_name,
-    is_chronicle_content,
+    Stage, Target, TddMode, TddState, ToolError, ToolResult, Verdict, background, canonical,
+    has_chronicle_name, is_chronicle_content,
 };
 use tgp_tdd::{
     Current, FileKind, Noted, Request, Scope, Selection, Snapshot, Tdd, TestRun, Write, WriteKind,
@@ -33,8 +33,8 @@ const MAX_HASHED_BYTES: u64 = 16 << 20;
 
 /// Holds code to its tests.
 pub struct StateGate {
-    tdd: Tdd,
-    disk: DiskHashes,
+    tdd: Arc<Tdd>,
+    disk: Arc<DiskHashes>,
     /// Those that say which files a caller may not see. They know this gate too, so none keeps the other alive.
     others: OnceLock<Vec<Weak<dyn Gate>>>,
 }
@@ -44,7 +44,7 @@ impl StateGate {
     #[must_use]
     pub fn new(tdd: Tdd, project: PathBuf, tool_root: PathBuf) -> Self {
         let disk = DiskHashes { project, tool_root, known: Mutex::default() };
-        Self { tdd, disk, others: OnceLock::new() }
+        Self { tdd: Arc::new(tdd), disk: Arc::new(disk), others: OnceLock::new() }
     }
 
     /// Names in refusals only files that these gates let the caller read.
@@ -53,12 +53,12 @@ impl StateGate {
     }
 
     /// The verdict, once more where it names files of which some may be hidden from the caller.
-    async fn without_hidden(
-        &self,
-        request: GateRequest<'_>,
-        judge: impl Fn(&dyn Current) -> Verdict,
-    ) -> Verdict {
-        let verdict = judge(&self.disk);
+    async fn without_hidden<J>(&self, request: GateRequest<'_>, judge: J) -> Verdict
+    where
+        J: Fn(&Tdd, &dyn Current) -> Verdict + Clone + Send + 'static,
+    {
+        let first = judge.clone();
+        let verdict = self.off_executor(move |tdd, disk| first(tdd, disk)).await;
         let is_stale =
             matches!(&verdict, Verdict::Deny { error, .. } if error.details.get("changed").is_some());
         if !is_stale {
@@ -68,7 +68,10 @@ impl StateGate {
         for gate in self.others.get().into_iter().flatten().filter_map(Weak::upgrade) {
             filters.extend(gate.file_filter(request).await);
         }
-        if filters.is_empty() { verdict } else { judge(&Shown { disk: &self.disk, filters }) }
+        if filters.is_empty() {
+            return verdict;
+        }
+        self.off_executor(move |tdd, disk| judge(tdd, &Shown { disk, filters })).await
     }
 
     #[must_use]
@@ -79,7 +82,7 @@ impl StateGate {
     /// The files as they are now.
     #[must_use]
     pub fn disk(&self) -> &dyn Current {
-        &self.disk
+        self.disk.as_ref()
     }
 
     /// Notes which tests the project has before anybody works on it, so that one that appears later is new.
@@ -140,6 +143,16 @@ impl StateGate {
                 .help("name generated directories in an ignore file, or remove what is not needed"));
         }
         Ok(snapshot)
+    }
+
+    /// Judges on the blocking pool: the store may be busy, and files are hashed. A judgement that panics denies.
+    async fn off_executor(
+        &self,
+        judge: impl FnOnce(&Tdd, &DiskHashes) -> Verdict + Send + 'static,
+    ) -> Verdict {
+        let (tdd, disk) = (Arc::clone(&self.tdd), Arc::clone(&self.disk));
+        let judged = background::run(move || Ok(judge(&tdd, &disk))).await;
+        judged.unwrap_or_else(|error| Verdict::Deny { rule: "tdd".to_owned(), error })
     }
 
     /// Notes a run of the project's tests.
@@ -208,40 +221,43 @@ impl Gate for StateGate {
     }
 
     async fn judge(&self, request: GateRequest<'_>) -> Verdict {
-        let asked = Request {
-            actor: &request.context.actor,
-            tool: request.definition.name.as_str(),
-            targets: request.targets,
-        };
-        self.without_hidden(request, |current| self.tdd.judge(asked, current)).await
+        let (actor, tool) = (request.context.actor.clone(), request.definition.name.clone());
+        let targets = request.targets.to_vec();
+        self.without_hidden(request, move |tdd, current| {
+            let asked = Request { actor: &actor, tool: tool.as_str(), targets: &targets };
+            tdd.judge(asked, current)
+        })
+        .await
     }
 
     async fn judge_changes(&self, request: GateRequest<'_>) -> Verdict {
-        let writes: Vec<Write> = request
-            .targets
-            .iter()
-            .filter_map(Target::file)
-            .map(|(root, path, access)| {
-                let exists = self.disk.hash(root, path).is_some();
-                let kind = match access {
-                    Access::Delete => WriteKind::Delete,
-                    Access::Read | Access::Write | Access::Append if exists => WriteKind::Modify,
-                    Access::Read | Access::Write | Access::Append => WriteKind::Create,
-                };
-                Write { root, path: path.clone(), kind }
-            })
-            .collect();
-        let tool = request.definition.name.as_str();
-        let actor = &request.context.actor;
-        self.without_hidden(request, |current| self.tdd.judge_writes(actor, tool, &writes, current)).await
+        let (actor, tool) = (request.context.actor.clone(), request.definition.name.clone());
+        let targets = request.targets.to_vec();
+        self.without_hidden(request, move |tdd, current| {
+            let writes: Vec<Write> = targets
+                .iter()
+                .filter_map(Target::file)
+                .map(|(root, path, access)| {
+                    let exists = current.hash(root, path).is_some();
+                    let kind = match access {
+                        Access::Delete => WriteKind::Delete,
+                        Access::Read | Access::Write | Access::Append if exists => WriteKind::Modify,
+                        Access::Read | Access::Write | Access::Append => WriteKind::Create,
+                    };
+                    Write { root, path: path.clone(), kind }
+                })
+                .collect();
+            tdd.judge_writes(&actor, tool.as_str(), &writes, current)
+        })
+        .await
     }
 
     fn settled(&self, record: &CallRecord) {
         if !record.files.is_empty() {
-            let _ = self.tdd.note_changes(&record.files);
+            let _ = background::in_place(|| self.tdd.note_changes(&record.files));
         }
         if record.tool.as_deref() == Some(TEST_TOOL) {
-            self.note_tool_runs(record);
+            background::in_place(|| self.note_tool_runs(record));
         }
     }
 }
@@ -272,6 +288,10 @@ struct DiskHashes {
 type Stamp = (u64, u64, i64, i64);
 
 impl DiskHashes {
+    fn known(&self) -> MutexGuard<'_, BTreeMap<PathBuf, (Stamp, String)>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn is_chronicle(&self, path: &RelativePath) -> bool {
         let mut beginning = Vec::new();
         let file = open(&self.project.join(path.as_str()));
@@ -307,8 +327,7 @@ impl Current for DiskHashes {
         let file = open(&place)?;
         let metadata = file.metadata().ok().filter(std::fs::Metadata::is_file)?;
         let stamp = (metadata.ino(), metadata.len(), metadata.ctime(), metadata.ctime_nsec());
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((seen, hash)) = known.get(&place)
+        if let Some((seen, hash)) = self.known().get(&place)
             && *seen == stamp
             && !is_recent(&metadata)
         {
@@ -319,7 +338,9 @@ impl Current for DiskHashes {
         if metadata.len() > MAX_HASHED_BYTES {
             content.extend_from_slice(&metadata.len().to_be_bytes());
         }
+        // Not under the lock: others look up their files meanwhile.
         let hash = canonical::sha256_hex(&content);
+        let mut known = self.known();
         if known.len() >= MAX_HASHES {
             known.clear();
         }

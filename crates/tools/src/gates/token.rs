@@ -6,13 +6,13 @@ use std::fs::OpenOptions;
 use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
 use tgp_contract::{
     CallRecord, CapabilityToken, Code, Effect, FileFilter, Gate, GateRequest, RelativePath, Root, Stage,
-    Target, ToolError, Verdict,
+    Target, ToolError, Verdict, background,
 };
 use tgp_policy::{Caveats, Grant, Reservation, TokenKey, TokenLedger};
 
@@ -116,14 +116,14 @@ fn make_key(path: &Path, failed: impl Fn(std::io::Error) -> ToolError) -> Result
 pub struct TokenGate {
     tokens: Arc<Tokens>,
     tdd: Arc<dyn TddView>,
-    /// Calls that were counted and have not ended.
-    spent: Mutex<BTreeMap<u64, Reservation>>,
+    /// Calls that were counted and have not ended; without a reservation while the ledger counts them.
+    spent: Arc<Mutex<BTreeMap<u64, Option<Reservation>>>>,
 }
 
 impl TokenGate {
     #[must_use]
     pub fn new(tokens: Arc<Tokens>, tdd: Arc<dyn TddView>) -> Self {
-        Self { tokens, tdd, spent: Mutex::default() }
+        Self { tokens, tdd, spent: Arc::default() }
     }
 
     fn check(&self, request: &GateRequest<'_>, token: &CapabilityToken) -> Result<Grant, ToolError> {
@@ -135,10 +135,34 @@ impl TokenGate {
         Ok(grant)
     }
 
-    fn spend(&self, request: &GateRequest<'_>, grant: &Grant) -> Result<(), ToolError> {
+    /// Counts a call. The ledger is a database that several processes share, and may be busy.
+    async fn spend(&self, serial: u64, grant: &Grant) -> Result<(), ToolError> {
         if grant.is_counted() {
-            let reservation = self.tokens.opened()?.ledger.spend(grant, now_ms())?;
-            self.spent.lock().unwrap_or_else(PoisonError::into_inner).insert(request.serial, reservation);
+            let (tokens, spent, grant) = (Arc::clone(&self.tokens), Arc::clone(&self.spent), grant.clone());
+            locked(&spent).insert(serial, None);
+            background::run(move || {
+                let counted = tokens.opened().and_then(|opened| {
+                    let reservation = opened.ledger.spend(&grant, now_ms())?;
+                    Ok((opened, reservation))
+                });
+                let mut spent = locked(&spent);
+                match (counted, spent.contains_key(&serial)) {
+                    (Ok((_, reservation)), true) => {
+                        spent.insert(serial, Some(reservation));
+                        Ok(())
+                    }
+                    // The caller has gone away meanwhile, and its call is settled.
+                    (Ok((opened, reservation)), false) => {
+                        drop(spent);
+                        opened.ledger.refund(reservation)
+                    }
+                    (Err(error), _) => {
+                        spent.remove(&serial);
+                        Err(error)
+                    }
+                }
+            })
+            .await?;
         }
         Ok(())
     }
@@ -156,10 +180,10 @@ impl Gate for TokenGate {
 
     async fn judge(&self, request: GateRequest<'_>) -> Verdict {
         let Some(token) = &request.context.token else { return Verdict::Allow { rule: "none".to_owned() } };
-        let checked = self.check(&request, token).and_then(|grant| {
-            self.spend(&request, &grant)?;
-            Ok(grant)
-        });
+        let checked = match self.check(&request, token) {
+            Ok(grant) => self.spend(request.serial, &grant).await.map(|()| grant),
+            Err(error) => Err(error),
+        };
         match checked {
             Ok(grant) => Verdict::Allow { rule: format!("token/{}", grant.id()) },
             Err(error) => Verdict::Deny { rule: "token".to_owned(), error },
@@ -213,15 +237,19 @@ impl Gate for TokenGate {
     }
 
     fn settled(&self, record: &CallRecord) {
-        let reservation = self.spent.lock().unwrap_or_else(PoisonError::into_inner).remove(&record.serial);
+        let reservation = locked(&self.spent).remove(&record.serial).flatten();
         if let Some(reservation) = reservation
             && !record.execution.has_started()
             && let Ok(opened) = self.tokens.opened()
         {
             // A call that cannot be given back stays spent, which is the strict side.
-            let _ = opened.ledger.refund(reservation);
+            let _ = background::in_place(|| opened.ledger.refund(reservation));
         }
     }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What the caller has chosen. The host of a write is the remote of the tools, which the configuration has chosen; a

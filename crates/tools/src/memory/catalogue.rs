@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tgp_contract::{Change, FileSystem, FsError, RelativePath, ToolError, ToolMetadata, canonical};
+use tgp_contract::{
+    Change, FileSystem, FsError, RelativePath, ToolError, ToolMetadata, background, canonical,
+};
 use tgp_git::{DerivedFile, Snapshot};
 use tgp_registry::{Index, is_tool};
 use tgp_vfs::DiskFs;
@@ -116,9 +118,7 @@ impl Catalogue {
         care: IndexCare,
     ) -> Result<Survey, ToolError> {
         let reader = Arc::clone(files);
-        let sources = tokio::task::spawn_blocking(move || read_tools(reader.as_ref()))
-            .await
-            .unwrap_or_else(|error| Err(ToolError::new(tgp_contract::Code::Internal, error.to_string())))?;
+        let sources = background::run(move || read_tools(reader.as_ref())).await?;
         let tools = self.describe(sources).await?;
         if care == IndexCare::Leave {
             return Ok(Survey { tools, warnings: Vec::new() });

@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use serde_json::{Value, json};
 use tgp_contract::{
     Access, CallContext, Change, Code, FileEffect, FsError, MAX_CHRONICLE_LINE_BYTES, RelativePath, Root,
-    Target, ToolError, canonical, has_chronicle_name, is_chronicle_content,
+    Target, ToolError, background, canonical, has_chronicle_name, is_chronicle_content,
 };
 use tgp_jail::{ChangeKind, Layer, LayerChange};
 
@@ -140,12 +140,7 @@ impl Changes {
             let (mut files, rest): (Vec<FileChange>, Vec<FileChange>) =
                 self.files.iter().cloned().partition(|file| file.runs_later);
             files.extend(rest);
-            async move {
-                let compare = move || Preview::of_changes(files.iter().map(|file| Ok(file.shown())));
-                tokio::task::spawn_blocking(compare).await.unwrap_or_else(|_| {
-                    Err(ToolError::new(Code::Internal, "the comparison of the files was broken off"))
-                })
-            }
+            background::run(move || Preview::of_changes(files.iter().map(|file| Ok(file.shown()))))
         };
         let propose = || self.files.iter().map(|file| file.change.clone()).collect();
         let (all, later) = (self.targets(|_| true), self.targets(|file| file.runs_later));
@@ -179,7 +174,8 @@ impl Changes {
         let project = yard.options.project.clone();
         let point = invocation.point_of_no_return();
         let (workspace, context) = (invocation.workspace.clone(), invocation.context.clone());
-        let applied = tokio::task::spawn_blocking(move || {
+        // It waits for the commit lock, so it takes no place of the work that ends by itself; commands are few at a time.
+        background::run_bounded(move || {
             let mut growth = None;
             let batch: Vec<Change> = self.files.iter().map(|file| file.change.clone()).collect();
             files.apply_all(&batch, || {
@@ -198,8 +194,8 @@ impl Changes {
             }
             self.finish(&files);
             Ok(self.files.iter().map(FileChange::effect).collect())
-        });
-        applied.await.unwrap_or_else(|_| Err(ToolError::new(Code::Internal, "applying was broken off")))
+        })
+        .await
     }
 
     /// Modes and empty directories, which no batch carries. They come after the files, and what fails here loses

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tgp_contract::{
-    Access, Code, Effect, ExecutionPath, RelativePath, Root, Target, ToolDefinition, ToolError,
+    Access, Code, Effect, ExecutionPath, RelativePath, Root, Target, ToolDefinition, ToolError, background,
 };
 use tgp_jail::{Captured, Exit, Finished, Template};
 
@@ -124,12 +124,11 @@ impl Tool for ShellExec {
             || (arguments.keep_on_failure && matches!(finished.exit, Exit::Code(_)));
         let (yard, files) = (Arc::clone(&self.yard), invocation.workspace.project_files());
         // Reading a layer of many files takes a while, and must not hold up others.
-        let read = tokio::task::spawn_blocking(move || {
+        let (changes, finished) = background::run(move || {
             let changes = Changes::read(&finished.layer, &yard, &files);
-            (changes, finished)
-        });
-        let (changes, finished) =
-            read.await.map_err(|_| ToolError::new(Code::Internal, "the layer was not read"))?;
+            Ok((changes, finished))
+        })
+        .await?;
         // A command that failed may have left anything; it is not applied, so it need not be readable.
         let changes = match changes {
             Err(_) if !counts => None,

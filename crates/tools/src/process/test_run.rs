@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tgp_contract::{
     Access, Code, Effect, EntryKind, ExecutionPath, RelativePath, Root, Target, ToolDefinition, ToolError,
-    canonical,
+    background, canonical,
 };
 use tgp_jail::{Finished, Template};
 use tgp_tdd::{Noted, Outcome as RunOutcome, Scope, Selection, Snapshot, TestRun};
@@ -83,9 +83,7 @@ impl TestRunTool {
     /// The sources of the project, off the threads that serve others.
     async fn sources(&self, workspace: &Workspace) -> Result<Snapshot, ToolError> {
         let (state, workspace) = (Arc::clone(&self.state), workspace.clone());
-        tokio::task::spawn_blocking(move || state.sources(&workspace))
-            .await
-            .unwrap_or_else(|_| Err(ToolError::new(Code::Internal, "reading the sources was broken off")))
+        background::run(move || state.sources(&workspace)).await
     }
 }
 

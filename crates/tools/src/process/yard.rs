@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tgp_contract::{ChronicleLayout, Code, FileFilter, RelativePath, Root, ToolError};
+use tgp_contract::{ChronicleLayout, Code, FileFilter, RelativePath, Root, ToolError, background};
 use tgp_jail::{Finished, JailError, Killer, NetworkAccess, ProcessOrder, Template};
 use tokio::sync::Semaphore;
 
@@ -48,20 +48,17 @@ impl Yard {
 
     /// Runs a command to its end. Dropping the future ends every process of it.
     pub(super) async fn run(self: &Arc<Self>, wanted: Wanted) -> Result<Finished, ToolError> {
-        let broken = || ToolError::new(Code::Internal, "the command was broken off");
-        let place = Arc::clone(&self.places).acquire_owned().await.map_err(|_| broken())?;
+        let closed = |_| ToolError::new(Code::Internal, "this kernel starts no commands any more");
+        let place = Arc::clone(&self.places).acquire_owned().await.map_err(closed)?;
         let yard = Arc::clone(self);
-        let process = tokio::task::spawn_blocking(move || {
-            tgp_jail::start(&yard.order(wanted)?).map_err(|error| refused(&error))
+        let start = move || tgp_jail::start(&yard.order(wanted)?).map_err(|error| refused(&error));
+        let process = background::run(start).await?;
+        let _guard = EndWithCaller(process.killer());
+        background::run_bounded(move || {
+            let _place = place;
+            process.wait().map_err(|error| refused(&error))
         })
         .await
-        .map_err(|_| broken())??;
-        let _guard = EndWithCaller(process.killer());
-        let finished = tokio::task::spawn_blocking(move || {
-            let _place = place;
-            process.wait()
-        });
-        finished.await.map_err(|_| broken())?.map_err(|error| refused(&error))
     }
 
     /// Directories for build output that a command may write straight to, `made` ones and those of the configuration. A

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use tgp_contract::{Access, Code, RelativePath, Root, Target, ToolError};
+use tgp_contract::{Access, Code, RelativePath, Root, Target, ToolError, background};
 use tokio::sync::Semaphore;
 
 use crate::router::Tool;
@@ -59,13 +59,13 @@ impl Desk {
         &self,
         work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
     ) -> Result<T, ToolError> {
-        let broken = || ToolError::new(Code::Internal, "the file work was broken off");
-        let place = Arc::clone(&self.places).acquire_owned().await.map_err(|_| broken())?;
-        let done = tokio::task::spawn_blocking(move || {
+        let closed = |_| ToolError::new(Code::Internal, "this kernel works on no files any more");
+        let place = Arc::clone(&self.places).acquire_owned().await.map_err(closed)?;
+        background::run_bounded(move || {
             let _place = place;
             work()
-        });
-        done.await.unwrap_or_else(|_| Err(broken()))
+        })
+        .await
     }
 
     /// Does work on many files, which ends soon after its [`Stop`] says so.

@@ -36,7 +36,8 @@ use open_call::{OpenCall, Trail};
 pub(crate) use preview::{Agreement, ShownChange};
 pub use preview::{FoundFile, Preview};
 pub use recent::RecentCalls;
-use running::{Orphans, Running};
+pub use running::CallsInFlight;
+use running::Running;
 use schema::Schema;
 pub use tee::Tee;
 pub use tool::{Invocation, Outcome, Tool};
@@ -92,7 +93,8 @@ pub struct Router {
     workspace: Workspace,
     /// How many calls there were.
     calls: AtomicU64,
-    orphans: Orphans,
+    in_flight: CallsInFlight,
+    orphans: CallsInFlight,
 }
 
 /// Why a set of tools cannot be registered.
@@ -140,8 +142,17 @@ impl Router {
             return Err(RouterError::Duplicate(shadowed.clone()));
         }
         gates.sort_by_key(|gate| gate.stage());
-        let (calls, orphans) = (AtomicU64::new(0), Orphans::default());
-        Ok(Self { tools: by_name, aliases, gates, approver, recorder, workspace, calls, orphans })
+        Ok(Self {
+            tools: by_name,
+            aliases,
+            gates,
+            approver,
+            recorder,
+            workspace,
+            calls: AtomicU64::new(0),
+            in_flight: CallsInFlight::default(),
+            orphans: CallsInFlight::default(),
+        })
     }
 
     /// Every tool's definition, sorted by name.
@@ -184,6 +195,12 @@ impl Router {
         self.orphans.wait(patience).await
     }
 
+    /// All calls that have not left their record, those inside others included.
+    #[must_use]
+    pub fn calls_in_flight(&self) -> CallsInFlight {
+        self.in_flight.clone()
+    }
+
     /// Runs one call that a running one makes, on its view of the files: a tool's own call sees what its run has written
     /// so far.
     pub(crate) async fn call_within(
@@ -205,7 +222,7 @@ impl Router {
     ) -> Running {
         let course = Arc::new(course);
         let whole = Arc::clone(self).whole(call, context, workspace.clone(), Arc::clone(&course));
-        Running::new(whole, course, self.orphans.clone())
+        Running::new(whole, course, &self.in_flight, self.orphans.clone())
     }
 
     /// A call from its entry to its record. It owns what it works on, so that it can outlive its caller.

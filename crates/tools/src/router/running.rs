@@ -19,7 +19,9 @@ type Whole = Pin<Box<dyn Future<Output = CallRecord> + Send>>;
 pub(super) struct Running {
     whole: Option<Whole>,
     course: Arc<Course>,
-    orphans: Orphans,
+    orphans: CallsInFlight,
+    /// Counts it until it has left its record.
+    place: Option<Place>,
     /// Whoever drops it need not be on a runtime.
     runtime: Option<Handle>,
 }
@@ -28,9 +30,11 @@ impl Running {
     pub(super) fn new(
         whole: impl Future<Output = CallRecord> + Send + 'static,
         course: Arc<Course>,
-        orphans: Orphans,
+        calls: &CallsInFlight,
+        orphans: CallsInFlight,
     ) -> Self {
-        Self { whole: Some(Box::pin(whole)), course, orphans, runtime: Handle::try_current().ok() }
+        let (place, runtime) = (Some(calls.place()), Handle::try_current().ok());
+        Self { whole: Some(Box::pin(whole)), course, orphans, place, runtime }
     }
 
     /// Takes the call back, if it has not taken effect. It still has to be waited for.
@@ -46,6 +50,7 @@ impl Future for Running {
         let Some(whole) = self.whole.as_mut() else { return Poll::Pending };
         let record = std::task::ready!(whole.as_mut().poll(context));
         self.whole = None;
+        self.place = None;
         Poll::Ready(record)
     }
 }
@@ -57,20 +62,27 @@ impl Drop for Running {
             return;
         }
         if let Some(runtime) = &self.runtime {
-            let place = self.orphans.place();
+            let places = (self.orphans.place(), self.place.take());
             runtime.spawn(async move {
-                let _place = place;
+                let _places = places;
                 whole.await;
             });
         }
     }
 }
 
-/// Calls whose callers have gone away while they took effect. There are never more than there were callers.
+/// Calls that have not left their record: all of a router, or those whose callers have gone away while they took effect.
+/// There are never more than there were callers.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Orphans(watch::Sender<usize>);
+pub struct CallsInFlight(watch::Sender<usize>);
 
-impl Orphans {
+impl CallsInFlight {
+    /// Completes when there are none.
+    pub async fn finished(&self) {
+        // The sender is held here, so the count does not end.
+        let _ = self.0.subscribe().wait_for(|count| *count == 0).await;
+    }
+
     fn place(&self) -> Place {
         self.0.send_modify(|count| *count += 1);
         Place(self.0.clone())
@@ -78,9 +90,7 @@ impl Orphans {
 
     /// Waits until there are none; answers whether that came to be in time.
     pub(super) async fn wait(&self, patience: Duration) -> bool {
-        let mut count = self.0.subscribe();
-        let none = count.wait_for(|count| *count == 0);
-        tokio::time::timeout(patience, none).await.is_ok()
+        tokio::time::timeout(patience, self.finished()).await.is_ok()
     }
 }
 

@@ -26,7 +26,10 @@ const NEW_DIRECTORY: Mode = Mode::from_bits_truncate(0o755);
 const PRIVATE: Mode = Mode::from_bits_truncate(0o600);
 const PERMISSIONS: Mode = Mode::from_bits_truncate(0o777);
 
-/// Brings `batch` to disk; `visible` is locked while the files take their places and until the last word is said.
+/// Brings `batch` to disk; `visible` is locked while the files take their places, and while they are taken back.
+///
+/// It is not locked until the last word is said, which may be a database's: a thread that reads a file meanwhile may be
+/// the one that brings its answer. Who reads then sees the new files, as every other program does.
 pub(super) fn run(
     root: &OwnedFd,
     batch: &Batch<'_>,
@@ -41,15 +44,20 @@ pub(super) fn run(
     for (path, content) in batch.files() {
         staged.insert(path, transaction.stage(path, content)?);
     }
-    let _hidden = visible.write().unwrap_or_else(PoisonError::into_inner);
-    let outcome = transaction
-        .place_all(batch, &staged)
-        .and_then(|()| transaction.sync())
-        .map(|()| last_word.is_none_or(|agree| agree()));
-    if !matches!(outcome, Ok(true)) {
+    let hidden = || visible.write().unwrap_or_else(PoisonError::into_inner);
+    let placing = hidden();
+    let placed = transaction.place_all(batch, &staged).and_then(|()| transaction.sync());
+    if let Err(error) = placed {
+        transaction.undo();
+        return Err(error);
+    }
+    drop(placing);
+    let stands = last_word.is_none_or(|agree| agree());
+    if !stands {
+        let _undoing = hidden();
         transaction.undo();
     }
-    outcome
+    Ok(stands)
 }
 
 #[derive(Debug)]

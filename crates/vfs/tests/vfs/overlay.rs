@@ -195,3 +195,54 @@ fn a_commit_that_the_last_word_refuses_leaves_the_base_as_it_was() {
         assert!(matches!(base.read(&path("drop")), Err(FsError::NotFound(_))));
     }
 }
+
+/// A thread that reads a file while a database decides may be the one that brings the database's answer.
+#[test]
+fn files_can_be_read_while_the_last_word_is_said() {
+    let world = World::new();
+    let disk: Arc<dyn FileSystem> = Arc::new(DiskFs::open(&world.root()).unwrap());
+    disk.apply(&[write("edit", "old"), write("other", "other")]).unwrap();
+    let outer = Arc::new(OverlayFs::new(Arc::clone(&disk)));
+    outer.write(&path("outer"), b"outer").unwrap();
+    for (base, stands) in
+        [(outer.clone() as Arc<dyn FileSystem>, true), (outer.clone(), false), (disk, false)]
+    {
+        let overlay = OverlayFs::new(Arc::clone(&base));
+        overlay.apply(&[write("edit", "new"), write("made", "made")]).unwrap();
+        let before = listed(base.as_ref());
+        let mut looks = || {
+            for files in [&overlay as &dyn FileSystem, base.as_ref()] {
+                assert_eq!(files.read(&path("other")).unwrap(), b"other");
+                assert_eq!(files.read(&path("edit")).unwrap(), b"new");
+                assert!(files.entry(&path("made")).unwrap().is_some());
+            }
+            stands
+        };
+        assert_eq!(overlay.commit_if(Some(&mut looks)).unwrap(), stands);
+        assert_eq!(overlay.changes().is_empty(), stands);
+        if !stands {
+            assert_eq!(listed(base.as_ref()), before);
+        }
+    }
+    assert_eq!(outer.read(&path("edit")).unwrap(), b"new");
+    assert_eq!(outer.changes().len(), 3, "{:?}", outer.changes());
+}
+
+#[test]
+fn what_is_written_while_the_last_word_is_said_is_no_part_of_the_commit() {
+    let base = base();
+    let outer = OverlayFs::new(base.clone());
+    let inner = OverlayFs::new(Arc::new(OverlayFs::new(base.clone())));
+    for overlay in [&outer, &inner] {
+        overlay.apply(&[write("edit", "new"), write("made", "made")]).unwrap();
+    }
+    let mut writes = || {
+        inner.apply(&[write("edit", "newer"), write("late", "late")]).unwrap();
+        true
+    };
+    assert!(inner.commit_if(Some(&mut writes)).unwrap());
+    let left: Vec<String> = inner.changes().iter().map(|change| change.path().to_string()).collect();
+    assert_eq!(left, ["edit", "late"]);
+    assert_eq!(inner.read(&path("edit")).unwrap(), b"newer");
+    assert_eq!(inner.read(&path("made")).unwrap(), b"made");
+}

@@ -17,9 +17,16 @@ const FOR_EVER: Duration = Duration::from_secs(600);
 
 /// A session that says what it hears.
 fn child(last: &str) {
+    let interrupts = Interrupts::listen();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    if last == "command" {
+        println!("listening");
+        runtime.block_on(interrupts.ended());
+        println!("ended");
+        // Nothing of the runtime is polled any more.
+        std::thread::sleep(FOR_EVER);
+    }
     runtime.block_on(async {
-        let interrupts = Interrupts::default();
         let (handle, mut stop) = StopSignal::new();
         let heard = interrupts.heard();
         let session = async {
@@ -35,13 +42,12 @@ fn child(last: &str) {
         };
         tokio::select! {
             biased;
-            () = interrupts.unheeded() => println!("unheeded"),
+            () = interrupts.ended() => println!("dropped"),
             () = interrupts.during(handle, session) => println!("ended"),
         }
         if last == "ordinary" {
             println!("alone");
-            interrupts.unheeded().await;
-            println!("unheeded");
+            std::thread::sleep(FOR_EVER);
         }
     });
 }
@@ -122,8 +128,7 @@ fn sighup_is_heard_as_sigterm_is() {
     started.wait_for("ended");
     started.wait_for("alone");
     started.send(Signal::SIGHUP);
-    started.wait_for("unheeded");
-    assert_eq!(started.end().code(), Some(0));
+    assert_eq!(started.end().code(), Some(130));
 }
 
 #[test]
@@ -140,16 +145,45 @@ fn a_process_that_shall_outlive_its_terminal_does() {
     started.wait_for("Terminated");
     started.wait_for("ended");
     started.wait_for("alone");
+    started.send(Signal::SIGHUP);
     started.send(Signal::SIGTERM);
-    assert_eq!(started.end().code(), Some(0));
+    assert_eq!(started.end().code(), Some(143));
 }
 
 #[test]
-fn sigterm_stops_a_session_now_and_ends_an_ordinary_command() {
+fn an_ordinary_command_ends_with_the_first_signal_and_a_hanging_one_with_the_second() {
     if let Ok(last) = std::env::var(CHILD) {
         return child(&last);
     }
-    let mut started = Started::new("sigterm_stops_a_session_now_and_ends_an_ordinary_command", "ordinary");
+    for (signal, code) in [(Signal::SIGINT, 130), (Signal::SIGTERM, 143)] {
+        let test = "an_ordinary_command_ends_with_the_first_signal_and_a_hanging_one_with_the_second";
+        let mut started = Started::new(test, "command");
+        started.wait_for("listening");
+        started.send(signal);
+        started.wait_for("ended");
+        started.send(signal);
+        assert_eq!(started.end().code(), Some(code));
+    }
+}
+
+#[test]
+fn a_process_that_hangs_after_one_signal_is_ended_after_a_while() {
+    if let Ok(last) = std::env::var(CHILD) {
+        return child(&last);
+    }
+    let mut started = Started::new("a_process_that_hangs_after_one_signal_is_ended_after_a_while", "command");
+    started.wait_for("listening");
+    started.send(Signal::SIGTERM);
+    assert_eq!(started.end().code(), Some(143));
+}
+
+#[test]
+fn sigterm_stops_a_session_now_and_a_second_signal_ends_the_process() {
+    if let Ok(last) = std::env::var(CHILD) {
+        return child(&last);
+    }
+    let test = "sigterm_stops_a_session_now_and_a_second_signal_ends_the_process";
+    let mut started = Started::new(test, "ordinary");
     started.wait_for("listening");
     started.send(Signal::SIGTERM);
     // Both wishes are the strongest one.
@@ -158,6 +192,5 @@ fn sigterm_stops_a_session_now_and_ends_an_ordinary_command() {
     started.wait_for("ended");
     started.wait_for("alone");
     started.send(Signal::SIGINT);
-    started.wait_for("unheeded");
-    assert_eq!(started.end().code(), Some(0));
+    assert_eq!(started.end().code(), Some(130));
 }
