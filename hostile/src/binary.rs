@@ -32,7 +32,7 @@ pub fn find() -> Result<PathBuf> {
     }
     if !binary.is_file() {
         bail!(
-            "there is no {}; build it with `cargo build -p tgp-cli`, or name one with {VARIABLE}",
+            "there is no {}; build it with `cargo build --workspace --bin tgp`, or name one with {VARIABLE}",
             binary.display()
         );
     }
@@ -68,7 +68,7 @@ fn build(folder: &Path) -> Result<()> {
     let profile = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let target = folder.parent().context("the build folder has no parent")?;
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.args(["build", "--quiet", "--package", "tgp-cli", "--target-dir"]).arg(target);
+    command.args(["build", "--quiet", "--workspace", "--bin", "tgp", "--target-dir"]).arg(target);
     match profile.as_str() {
         "debug" => {}
         other => {
@@ -77,7 +77,7 @@ fn build(folder: &Path) -> Result<()> {
     }
     let status = command.current_dir(workspace()).status().context("cargo cannot be started")?;
     if !status.success() {
-        bail!("`cargo build -p tgp-cli` failed");
+        bail!("`cargo build --workspace --bin tgp` failed");
     }
     Ok(())
 }

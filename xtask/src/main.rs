@@ -83,11 +83,11 @@ fn bench(root: &std::path::Path, arguments: &[String]) -> Result<()> {
 
 fn hostile(root: &std::path::Path, arguments: &[String]) -> Result<()> {
     let mut environment = fixtures::prepare(root)?;
-    run::cargo(root, &["build", "--package", "tgp-cli"], &[])?;
+    // With the features of the whole workspace, as the tests build it: the dependencies are compiled once.
+    run::cargo(root, &["build", "--workspace", "--bin", "tgp", "--bin", "tgp-hostile"], &[])?;
     // Held until the attacks are over, then stopped.
     let databases = databases::start(&fixtures::target(root));
     environment.extend_from_slice(databases.environment());
-    let mut command = vec!["run", "--quiet", "--package", "tgp-hostile", "--"];
-    command.extend(arguments.iter().map(String::as_str));
-    run::cargo(root, &command, &environment)
+    let program = fixtures::target(root).join("debug/tgp-hostile");
+    run::program(&program.to_string_lossy(), arguments, &environment)
 }
