@@ -212,3 +212,39 @@ async fn bug_a_secret_with_a_strange_name_was_read_by_a_command() {
     assert_eq!(listed.len(), 1, "{listed:?}");
     kernel.shutdown().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bug_a_rule_that_named_a_file_tool_by_an_alias_did_not_reach_files_that_were_come_across() {
+    for tools in ["Read", "fs.read", "fs.*", "R*", "fs_read"] {
+        let project = with_vault();
+        let rules = format!(
+            "version: 1\nrules:\n  - {{id: private, effect: deny, tools: ['{tools}'], where: {{path: 'vault/**'}}}}\n"
+        );
+        project.put("tgp.policy.yaml", &rules);
+        let kernel = project.boot().await.unwrap();
+        for (tool, arguments) in [
+            ("search_grep", json!({ "pattern": "topsecret" })),
+            ("search_glob", json!({ "pattern": "**/*.txt" })),
+            ("fs_list", json!({ "depth": 5 })),
+        ] {
+            let answer = kernel.call(tool, arguments).await;
+            assert!(!data(&answer).to_string().contains("secret.txt"), "{tools}: {tool}: {answer:?}");
+        }
+        kernel.shutdown().await;
+    }
+    if !commands_run() {
+        return;
+    }
+    let project = with_vault();
+    let rules = "version: 1\nrules:\n  - {id: private, effect: deny, tools: [Read], where: {path: 'vault/**'}}\n  - {id: kept, effect: deny, tools: ['W*'], where: {path: 'kept/**'}}\n  - {id: stays, effect: deny, tools: ['fs.delete'], where: {path: 'open.txt'}}\n";
+    project.put("tgp.policy.yaml", rules);
+    let kernel = project.boot().await.unwrap();
+    let shell = async |command: &str| kernel.call("shell_exec", json!({ "command": command })).await;
+    let told = format!("{:?}", shell("cat vault/secret.txt").await);
+    assert!(!told.contains("topsecret"), "{told}");
+    for command in ["mkdir kept; echo x > kept/file", "rm open.txt"] {
+        assert_eq!(code(&shell(command).await), "EPOLICY", "{command}");
+    }
+    assert!(!project.file("kept").exists() && project.file("open.txt").exists());
+    kernel.shutdown().await;
+}
