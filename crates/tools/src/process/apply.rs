@@ -16,7 +16,7 @@ use super::protected_paths::CHRONICLE_RULE;
 use super::yard::Yard;
 use crate::Workspace;
 use crate::files::{Difference, Growth, MAX_HOST_FILE_BYTES, ProjectFiles, difference_with_mode};
-use crate::router::{Agreement, Invocation, Preview, ShownChange};
+use crate::router::{Agreement, FoundFile, Invocation, Preview, ShownChange};
 
 /// Changes of one command. One that touches more has written build output, which belongs into `jail.direct`.
 const MAX_CHANGES: usize = 10_000;
@@ -157,7 +157,18 @@ impl Changes {
         };
         let propose = || self.files.iter().map(|file| file.change.clone()).collect();
         let (all, later) = (self.targets(|_| true), self.targets(|file| file.runs_later));
-        invocation.router.judge_changes(invocation, &all, &later, propose, show).await
+        let agreed = invocation.router.judge_changes(invocation, &all, &later, propose, show).await?;
+        Ok(agreed.or_else(|| Agreement::on_judged(self.manifests())))
+    }
+
+    /// The files that were judged by what was there before: of a manifest only some fields run later.
+    fn manifests(&self) -> impl Iterator<Item = FoundFile> + '_ {
+        let manifests = self.files.iter().filter(|file| tgp_policy::may_run_later(file.change.path()));
+        manifests.map(|file| FoundFile {
+            root: Root::Project,
+            path: file.change.path().clone(),
+            sha256: file.before.as_deref().map(canonical::sha256_hex),
+        })
     }
 
     /// Counts what the changes add to the project and take from it.

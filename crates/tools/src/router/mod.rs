@@ -3,6 +3,7 @@
 mod approval;
 mod approver;
 mod consent;
+mod contents;
 mod course;
 mod exhibit;
 mod open_call;
@@ -42,6 +43,7 @@ pub use tee::Tee;
 pub use tool::{Invocation, Outcome, Tool};
 
 /// A gate asks for approval.
+#[derive(Clone)]
 struct Wish {
     reason: ApprovalReason,
     /// Files that run later, which only an answer to this very question lets change.
@@ -269,14 +271,8 @@ impl Router {
         trail.targets.extend(self.found_targets(Passed { registered, request, setting }).await);
         let targets = trail.targets.clone();
         let request = GateRequest { targets: &targets, ..request };
-        let mut wishes = self.pass_gates(request, Question::Call, &mut trail.verdicts).await?;
-        let passed = Passed { registered, request, setting };
-        let veiled = self.is_veiled(passed, &wishes).await;
-        if !veiled {
-            self.judge_contents(passed, &[], trail).await?;
-        }
-        wishes.extend(self.named_files_run_later(passed, veiled, trail).await?);
-        let outcome = self.run_agreed(passed, wishes, trail).await?;
+        let wishes = self.pass_gates(request, Question::Call, &mut trail.verdicts).await?;
+        let outcome = self.run_judged(Passed { registered, request, setting }, wishes, trail).await?;
         if !context.dry_run {
             trail.files = outcome.files;
         }
