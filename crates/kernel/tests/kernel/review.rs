@@ -248,3 +248,29 @@ async fn bug_a_rule_that_named_a_file_tool_by_an_alias_did_not_reach_files_that_
     assert!(!project.file("kept").exists() && project.file("open.txt").exists());
     kernel.shutdown().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bug_sequence_rules_with_a_path_did_not_hold_for_files_that_were_come_across() {
+    let project = with_vault();
+    let rules = "version: 1\nsequences:\n  - {id: closed, after: {tool: fs_exists}, deny: {tool: Read, where: {path: 'vault/**'}}}\n  - {id: few, at_most: 1, of: {tools: [fs_read], where: {path: 'open.txt'}}}\n";
+    project.put("tgp.policy.yaml", rules);
+    let kernel = project.boot().await.unwrap();
+    let finds = async |name: &str| {
+        let found = kernel.call("search_grep", json!({ "pattern": "topsecret" })).await;
+        data(&found).to_string().contains(name)
+    };
+    assert!(finds("secret.txt").await && finds("open.txt").await, "nothing has happened yet");
+    // The last call that a limit leaves sees its file.
+    data(&kernel.call("fs_read", json!({ "path": "open.txt" })).await);
+    assert_eq!(code(&kernel.call("fs_read", json!({ "path": "open.txt" })).await), "EPOLICY");
+    assert!(!finds("open.txt").await, "a limit that is used up holds for a search, too");
+    assert!(finds("secret.txt").await, "the other rule still waits for its step");
+    data(&kernel.call("fs_exists", json!({ "path": "open.txt" })).await);
+    assert_eq!(code(&kernel.call("fs_read", json!({ "path": "vault/secret.txt" })).await), "EPOLICY");
+    assert!(!finds("secret.txt").await);
+    if commands_run() {
+        let told = format!("{:?}", kernel.call("shell_exec", json!({ "command": "cat vault/*" })).await);
+        assert!(!told.contains("topsecret"), "{told}");
+    }
+    kernel.shutdown().await;
+}

@@ -203,6 +203,24 @@ impl PolicyGate {
         Ok(if by_default { Decision { effect: RuleEffect::Allow, ..decision } } else { decision })
     }
 
+    /// What the session had done before this call, as it is now: the call does not count for the files it comes across,
+    /// because it was judged without itself, too.
+    async fn past_before(
+        &self,
+        rules: &Arc<Rules>,
+        request: &GateRequest<'_>,
+    ) -> Result<SessionHistory, ToolError> {
+        let session = counted(request.context);
+        self.histories.load(rules, session).await?;
+        let mut history = self.histories.with(rules, session, |history| history.clone())?;
+        if let Some(open) = self.open_calls().get(&request.serial) {
+            for OpenCall { ticket, call } in open {
+                history.settle(&rules.policy, *ticket, &call.as_question(), Outcome::DidNotRun);
+            }
+        }
+        Ok(history)
+    }
+
     fn open_calls(&self) -> MutexGuard<'_, BTreeMap<u64, Vec<OpenCall>>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -268,6 +286,10 @@ impl Gate for PolicyGate {
         let Ok(rules) = self.rules.current().await else { return Some(Arc::new(|_, _, _| false)) };
         // The built-in rules are kept by the file systems themselves.
         rules.policy.rules().next()?;
+        // What the session has done decides about a file as it decides about a call that names the file.
+        let Ok(history) = self.past_before(&rules, &request).await else {
+            return Some(Arc::new(|_, _, _| false));
+        };
         let (context, mode) = (request.context.clone(), self.tdd.mode());
         let state = self.tdd.state(&[]);
         let granted = request.targets.iter().filter_map(Target::file);
@@ -278,7 +300,7 @@ impl Gate for PolicyGate {
             let target = Target::File { root, path: path.clone(), access };
             let decide = |file_call: FileCall<'_>| {
                 let call = question_by(&context, std::slice::from_ref(&target), mode, state);
-                rules.policy.preview(&file_call.question(call), &SessionHistory::new(&rules.policy))
+                rules.policy.preview(&file_call.question(call), &history)
             };
             let decision = decide(file_tools.call_for(&target));
             // Nobody can be asked about each of a thousand files, but what the call names was asked about.

@@ -142,7 +142,8 @@ impl Router {
             return Err(RouterError::Duplicate(shadowed.clone()));
         }
         gates.sort_by_key(|gate| gate.stage());
-        let (calls, orphans) = (AtomicU64::new(0), Orphans::default());
+        // Zero is the number of no call: of a question about one that is not made.
+        let (calls, orphans) = (AtomicU64::new(1), Orphans::default());
         Ok(Self { tools: by_name, aliases, gates, approver, recorder, workspace, calls, orphans })
     }
 
