@@ -7,7 +7,7 @@ use tgp::contract::{CallContext, Consent, ToolResult};
 use tgp::{BootOptions, Kernel};
 
 use crate::router::{call, context};
-use crate::support::{Project, code, data};
+use crate::support::{Project, code, data, error};
 
 const PRIVATE: &str = "version: 1\nrules:\n  - {id: private, effect: deny, where: {path: {glob: 'vault/**', access: read}}, reason: not yours}\n";
 
@@ -272,5 +272,38 @@ async fn bug_sequence_rules_with_a_path_did_not_hold_for_files_that_were_come_ac
         let told = format!("{:?}", kernel.call("shell_exec", json!({ "command": "cat vault/*" })).await);
         assert!(!told.contains("topsecret"), "{told}");
     }
+    kernel.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bug_an_import_told_whether_a_hidden_source_exists() {
+    let project = Project::new();
+    project
+        .tool("hid/yes.ts", "export default () => 'canary';")
+        .tool("hid/data.txt", "canary")
+        .tool("hid/a.test.ts", "canary")
+        .tool("plain.ts", "import x from './nowhere';\nexport default () => x;")
+        .put("tgp.config.json", "{}");
+    let names = ["yes", "no", "yes.ts", "no.ts", "data.txt", "none.txt", "a.test.ts", "b.test.ts"];
+    for (place, name) in names.iter().enumerate() {
+        let source = format!("import x from './hid/{name}';\nexport default () => x;");
+        project.tool(&format!("import{place}.ts"), &source);
+    }
+    let rules = "version: 1\nrules:\n  - {id: hidden, effect: deny, where: {path: 'tools/hid/**'}}\n";
+    project.put("tgp.policy.yaml", rules);
+    let kernel = project.boot().await.unwrap();
+    for tool in ["check_tool", "exec_tool"] {
+        let mut told = Vec::new();
+        for (place, name) in names.iter().enumerate() {
+            let path = format!("tools/import{place}.ts");
+            let answer = kernel.call(tool, json!({ "path": path })).await;
+            assert_eq!(code(&answer), "EPOLICY", "{tool} {name}: {answer:?}");
+            let said = error(&answer);
+            told.push(format!("{} {:?}", said.message, said.details));
+        }
+        assert!(told.iter().all(|said| *said == told[0]), "{tool}: {told:#?}");
+    }
+    let plain = kernel.call("exec_tool", json!({ "path": "tools/plain.ts" })).await;
+    assert_eq!(code(&plain), "ENOTFOUND", "what no rule hides is still explained: {plain:?}");
     kernel.shutdown().await;
 }
