@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json};
 use tgp::contract::{CallContext, Consent, ToolResult};
-use tgp::{BootOptions, Kernel};
+use tgp::{BootOptions, Caveats, Kernel};
 
 use crate::router::{call, context};
 use crate::support::{Project, code, data, error};
@@ -272,6 +272,35 @@ async fn bug_sequence_rules_with_a_path_did_not_hold_for_files_that_were_come_ac
         let told = format!("{:?}", kernel.call("shell_exec", json!({ "command": "cat vault/*" })).await);
         assert!(!told.contains("topsecret"), "{told}");
     }
+    kernel.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bug_directories_that_a_command_made_or_removed_were_not_judged() {
+    if !commands_run() {
+        return;
+    }
+    let project = Project::new();
+    project.put("src/a.txt", "a\n").put("tgp.config.json", "{}");
+    std::fs::create_dir_all(project.file("src/gone-old")).unwrap();
+    let rules = "version: 1\nrules:\n  - {id: no-evil, effect: deny, where: {path: '**/evil*'}, reason: none}\n  - {id: stays, effect: deny, tools: [fs_delete], where: {path: 'src/gone*'}}\n";
+    project.put("tgp.policy.yaml", rules);
+    let kernel = project.boot().await.unwrap();
+    let shell = async |command: &str, token| {
+        let context = CallContext { token, ..context(Consent::Given) };
+        kernel.call_with(call("shell_exec", json!({ "command": command })), context).await
+    };
+    for command in ["mkdir -p src/evildir", "mkdir -p src/evildir/inner", "rmdir src/gone-old"] {
+        assert_eq!(code(&shell(command, None).await), "EPOLICY", "{command}");
+        assert!(!project.file("src/evildir").exists() && project.file("src/gone-old").exists(), "{command}");
+    }
+    data(&shell("mkdir -p src/good/inner; mkdir src/more; echo x > src/more/file", None).await);
+    assert!(project.file("src/good/inner").exists() && project.file("src/more/file").exists());
+    let caveats = Caveats { paths: Some(vec!["src/**".to_owned()]), ..Caveats::default() };
+    let token = kernel.mint_token(&caveats).await.unwrap();
+    let answer = shell("mkdir outside", Some(token)).await;
+    assert_eq!(code(&answer), "EPOLICY", "{answer:?}");
+    assert!(!project.file("outside").exists());
     kernel.shutdown().await;
 }
 

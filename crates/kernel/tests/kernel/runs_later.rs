@@ -295,7 +295,10 @@ async fn bug_a_write_between_the_judgement_and_the_write_let_an_unseen_script_th
     assert_eq!(error(&refused).details["rule"], "default/runs-later");
     assert_eq!(project.text("package.json").as_deref(), Some(PREPARED));
     let [shown] = &approver.take()[..] else { panic!("asked once, about what would be written") };
-    assert!(shown.preview()["diff"].as_str().unwrap().contains("+{\"description\":\"\",\"scripts\""), "{shown:?}");
+    assert!(
+        shown.preview()["diff"].as_str().unwrap().contains("+{\"description\":\"\",\"scripts\""),
+        "{shown:?}"
+    );
     kernel.shutdown().await;
 }
 

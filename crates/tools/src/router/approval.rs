@@ -17,7 +17,7 @@ use super::open_call::Trail;
 use super::preview::{Agreement, Preview};
 use super::runs_later;
 use super::tool::Findings;
-use super::{Invocation, Outcome, Registered, Router, Setting, Wish};
+use super::{Invocation, Outcome, Question, Registered, Router, Setting, Wish};
 
 /// How often somebody is asked about one call that changes while they think. Whoever agrees to a fourth version reads
 /// none of them.
@@ -29,6 +29,14 @@ const PREVIEW_PATIENCE: Duration = Duration::from_secs(30);
 /// Why nothing is shown of a statement that only the embedded database could try.
 const WOULD_HAVE_TO_RUN: &str =
     "the statement would have to run, and a database server does not undo all that a statement can do";
+
+/// Which approvals whoever let a running call through has given already for what it goes on to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Covered {
+    Nothing,
+    /// Those that the defaults ask for.
+    Defaults,
+}
 
 /// A call that has passed the gates and is about to run.
 #[derive(Clone, Copy)]
@@ -348,7 +356,7 @@ impl Router {
         S: Fn() -> F + Send + Sync,
         F: Future<Output = Result<Preview, ToolError>> + Send,
     {
-        let mut wishes = self.pass_gates(request, super::Question::Changes, verdicts).await?;
+        let mut wishes = self.pass_gates(request, Question::Changes, verdicts).await?;
         wishes.extend(self.judge_runs_later(request, later, verdicts).await?);
         if !must_ask(request, Subject::Finding, &wishes, verdicts) {
             return Ok(None);
@@ -369,12 +377,42 @@ impl Router {
         targets: &[Target],
         covered: bool,
     ) -> Result<(), ToolError> {
+        let covered = if covered { Covered::Defaults } else { Covered::Nothing };
+        let judged = self.judge_found(invocation, call, targets, Question::Further, covered).await;
+        note(invocation, targets, Vec::new());
+        judged
+    }
+
+    /// Takes directories that a running call makes or removes past the gates that judge by names.
+    ///
+    /// # Errors
+    /// What a gate has against one of them, or `EAPPROVAL`.
+    pub(crate) async fn judge_directories(
+        &self,
+        invocation: Invocation<'_>,
+        directories: &[Target],
+    ) -> Result<(), ToolError> {
+        if directories.is_empty() {
+            return Ok(());
+        }
+        let question = Question::Directories;
+        self.judge_found(invocation, invocation.call, directories, question, Covered::Nothing).await
+    }
+
+    async fn judge_found(
+        &self,
+        invocation: Invocation<'_>,
+        call: &ToolCall,
+        targets: &[Target],
+        question: Question,
+        covered: Covered,
+    ) -> Result<(), ToolError> {
         let Invocation { serial, definition, context, course, .. } = invocation;
         let request = GateRequest { serial, call, definition, context, targets, proposed: None };
         let mut verdicts = Vec::new();
         let judged = async {
-            let mut wishes = self.pass_gates(request, super::Question::Further, &mut verdicts).await?;
-            if covered {
+            let mut wishes = self.pass_gates(request, question, &mut verdicts).await?;
+            if covered == Covered::Defaults {
                 wishes.retain(Wish::is_rule);
             }
             if must_ask(request, Subject::Finding, &wishes, &mut verdicts) {
@@ -384,7 +422,7 @@ impl Router {
             Ok(())
         };
         let judged = judged.await;
-        note(invocation, targets, verdicts);
+        note(invocation, &[], verdicts);
         judged
     }
 

@@ -23,8 +23,8 @@ use std::time::Duration;
 
 use tgp_contract::{
     ApprovalReason, Approver, CallContext, CallRecord, Cancellation, Code, FileFilter, Gate, GateDecision,
-    GateRequest, GateVerdict, Recorder, RelativePath, Root, Target, ToolCall, ToolDefinition, ToolError,
-    ToolResult, Verdict, Visibility, Witness, chronicled,
+    GateRequest, GateVerdict, Recorder, RelativePath, Root, Stage, Target, ToolCall, ToolDefinition,
+    ToolError, ToolResult, Verdict, Visibility, Witness, chronicled,
 };
 
 use crate::Workspace;
@@ -63,6 +63,9 @@ enum Question {
     Call,
     /// Whether a call that runs may change these files.
     Changes,
+    /// Whether a call that runs may make or remove these directories. They have no contents, so only gates that judge by
+    /// names are asked.
+    Directories,
     /// Whether a call that runs may go on to these targets.
     Further,
     /// Whether a write, which was tried, may leave these contents. Only gates that judge contents are asked.
@@ -409,9 +412,10 @@ impl Router {
             let verdict = match question {
                 Question::Call => gate.judge(request).await,
                 Question::Changes => gate.judge_changes(request).await,
+                Question::Directories if gate.stage() == Stage::Policy => gate.judge_changes(request).await,
                 Question::Further => gate.judge_further(request).await,
                 Question::Contents if gate.wants_contents(request).await => gate.judge_changes(request).await,
-                Question::Contents => continue,
+                Question::Contents | Question::Directories => continue,
             };
             let (decision, rule, denial) = match verdict {
                 Verdict::Allow { rule } => (GateDecision::Allow, rule, None),
