@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use tgp::contract::{CallContext, Consent, ToolResult};
 use tgp::{BootOptions, Caveats, Kernel};
 
+use crate::approval::{Asked, boot};
 use crate::router::{call, context};
 use crate::support::{Project, code, data, error};
 
@@ -334,5 +335,44 @@ async fn bug_an_import_told_whether_a_hidden_source_exists() {
     }
     let plain = kernel.call("exec_tool", json!({ "path": "tools/plain.ts" })).await;
     assert_eq!(code(&plain), "ENOTFOUND", "what no rule hides is still explained: {plain:?}");
+    kernel.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bug_a_rule_with_a_path_for_a_command_had_no_effect_on_what_the_command_wrote() {
+    if !commands_run() {
+        return;
+    }
+    for tools in ["shell_exec", "Bash", "effect:execute"] {
+        let project = Project::new();
+        project.put("notes/a.md", "a\n").put("tgp.config.json", "{}");
+        let rules = format!(
+            "version: 1\nrules:\n  - {{id: no-notes, effect: deny, tools: ['{tools}'], where: {{path: 'notes/**'}}}}\n"
+        );
+        project.put("tgp.policy.yaml", &rules);
+        let kernel = project.boot().await.unwrap();
+        let shell = async |command: &str| {
+            kernel.call_with(call("shell_exec", json!({ "command": command })), context(Consent::Given)).await
+        };
+        assert_eq!(code(&shell("echo x > notes/a.md").await), "EPOLICY", "{tools}");
+        assert_eq!(code(&shell("rm notes/a.md").await), "EPOLICY", "{tools}");
+        assert_eq!(project.text("notes/a.md").as_deref(), Some("a\n"));
+        data(&shell("cat notes/a.md > other.md").await);
+        assert_eq!(project.text("other.md").as_deref(), Some("a\n"), "reading is not denied: {tools}");
+        data(&kernel.call("fs_write", json!({ "path": "notes/a.md", "content": "b" })).await);
+        kernel.shutdown().await;
+    }
+    // An `ask` for every command is asked once, for the command; one with a path for the file as well.
+    let project = Project::new();
+    project.put("tgp.config.json", "{}");
+    let rules = "version: 1\nrules:\n  - {id: all, effect: ask, tools: [shell_exec]}\n  - {id: notes, effect: ask, tools: [shell_exec], where: {path: 'notes/**'}}\n";
+    project.put("tgp.policy.yaml", rules);
+    let approver = Asked::new(|_, _| true);
+    let kernel = boot(&project, json!({}), &approver).await;
+    for (command, questions) in [("echo x > plain.md", 1), ("mkdir notes; echo x > notes/a.md", 2)] {
+        let command = call("shell_exec", json!({ "command": command }));
+        data(&kernel.call_with(command, context(Consent::Ask)).await);
+        assert_eq!(approver.take().len(), questions);
+    }
     kernel.shutdown().await;
 }

@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use serde::Serialize;
 use serde_json::Value;
 use tgp_contract::{
-    Access, CallContext, CallRecord, Code, Effect, FileFilter, Gate, GateRequest, Place, RelativePath, Root, Stage,
-    Target, TddMode, TddState, ToolError, Verdict,
+    Access, CallContext, CallRecord, Code, Effect, FileFilter, Gate, GateRequest, Place, RelativePath, Root,
+    Stage, Target, TddMode, TddState, ToolError, Verdict,
 };
 use tgp_policy::{
     Decision, Explanation, Outcome, PastCall, Question, RuleEffect, RuleSummary, SessionHistory, Ticket,
@@ -181,26 +181,51 @@ impl PolicyGate {
         decision
     }
 
-    /// One changed file, as if a tool for files had been called. What sequence rules count is reserved for the call.
-    async fn decide_change(&self, request: &GateRequest<'_>, target: &Target) -> Result<Decision, ToolError> {
+    /// The strictest of what is said of the changed files.
+    async fn decide_changes(&self, request: &GateRequest<'_>) -> Result<Option<Decision>, ToolError> {
         let rules = self.rules.current().await?;
+        let before = self.past_before(&rules, request).await?;
+        let mut strictest: Option<Decision> = None;
+        for target in request.targets {
+            let decision = self.decide_change(&rules, &before, request, target).await?;
+            let decision = named(decision, target);
+            strictest = Some(match strictest {
+                Some(before) => before.stricter(decision),
+                None => decision,
+            });
+        }
+        Ok(strictest)
+    }
+
+    /// One changed file, as if a tool for files had been called. What sequence rules count is reserved for the call.
+    /// A rule may also name the tool that is called, and the file: `before` is what the session had done before the call.
+    async fn decide_change(
+        &self,
+        rules: &Arc<Rules>,
+        before: &SessionHistory,
+        request: &GateRequest<'_>,
+        target: &Target,
+    ) -> Result<Decision, ToolError> {
         let one = GateRequest { targets: std::slice::from_ref(target), ..*request };
         let judged = Judged::new(self.tdd.as_ref(), &one);
         let file_call = self.file_tools.call_for(target);
         let question = file_call.question(judged.question(&one));
         let session = counted(request.context);
         // What others have done was looked at when the call itself was judged; a call may change thousands of files.
-        self.histories.load(&rules, session).await?;
-        let ruling =
-            self.histories.with(&rules, session, |history| rules.policy.judge(&question, history))?;
+        self.histories.load(rules, session).await?;
+        let ruling = self.histories.with(rules, session, |history| rules.policy.judge(&question, history))?;
         if let Some(ticket) = ruling.ticket.filter(|_| rules.look_back) {
             let call = file_call.past_call(judged.past_call(&one));
             self.open_calls().entry(request.serial).or_default().push(OpenCall { ticket, call });
         }
-        let decision = self.ask_extensions(&rules, &question, ruling.decision).await;
+        let decision = self.ask_extensions(rules, &question, ruling.decision).await;
         // Whoever agreed to the command agreed to what nobody has made a rule of.
         let by_default = decision.effect == RuleEffect::Ask && decision.is_default;
-        Ok(if by_default { Decision { effect: RuleEffect::Allow, ..decision } } else { decision })
+        let decision = if by_default { Decision { effect: RuleEffect::Allow, ..decision } } else { decision };
+        Ok(match rules.policy.restriction_by_path(&judged.question(&one), before) {
+            Some(of_caller) => decision.stricter(of_caller),
+            None => decision,
+        })
     }
 
     /// What the session had done before this call, as it is now: the call does not count for the files it comes across,
@@ -241,20 +266,9 @@ impl Gate for PolicyGate {
     }
 
     async fn judge_changes(&self, request: GateRequest<'_>) -> Verdict {
-        let mut strictest: Option<Decision> = None;
-        for target in request.targets {
-            match self.decide_change(&request, target).await {
-                Ok(decision) => {
-                    let decision = named(decision, target);
-                    strictest = Some(match strictest {
-                        Some(before) => before.stricter(decision),
-                        None => decision,
-                    });
-                }
-                Err(error) => return unreadable(error),
-            }
-        }
-        strictest.map_or_else(|| Verdict::Allow { rule: "none".to_owned() }, Decision::into_verdict)
+        self.decide_changes(&request).await.map_or_else(unreadable, |decision| {
+            decision.map_or_else(|| Verdict::Allow { rule: "none".to_owned() }, Decision::into_verdict)
+        })
     }
 
     async fn judge_runs_later(&self, request: GateRequest<'_>) -> Verdict {
@@ -296,6 +310,9 @@ impl Gate for PolicyGate {
         let granted: BTreeSet<_> = granted.map(|(root, path, _)| (root, path.clone())).collect();
         let offers = OFFERING_TOOLS.contains(&request.definition.name.as_str());
         let file_tools = Arc::clone(&self.file_tools);
+        // A rule may deny a file to the searching tool alone.
+        let own = (request.definition.effect == Effect::Read)
+            .then(|| (request.definition.clone(), request.call.arguments.clone()));
         Some(Arc::new(move |root, path, access| {
             let target = Target::File { root, path: path.clone(), access };
             let decide = |file_call: FileCall<'_>| {
@@ -310,8 +327,17 @@ impl Gate for PolicyGate {
                 let is_tool = offers && root == Root::Tools;
                 !is_tool || decide(file_tools.run_of(&target)).effect != RuleEffect::Deny
             };
+            let is_denied = || {
+                own.as_ref().is_some_and(|(definition, arguments)| {
+                    let call = question_by(&context, std::slice::from_ref(&target), mode, state);
+                    let (tool, aliases) = (definition.name.as_str(), &definition.aliases);
+                    let question = Question { tool, aliases, arguments, ..call };
+                    let found = rules.policy.restriction_by_path(&question, &history);
+                    found.is_some_and(|decision| decision.effect == RuleEffect::Deny)
+                })
+            };
             let is_shown = decision.effect == RuleEffect::Allow || decision.is_default;
-            (is_shown || is_granted()) && is_offered()
+            (is_shown || is_granted()) && !is_denied() && is_offered()
         }))
     }
 
@@ -322,17 +348,30 @@ impl Gate for PolicyGate {
         directory: &RelativePath,
     ) -> bool {
         let Ok(rules) = self.rules.current().await else { return true };
-        // Nobody can tell what an extension says of a file that is not there yet.
-        if !rules.extensions.is_empty() {
+        // The targets say when it is about reading. What an extension says of a file that is written, nobody can tell.
+        let reads = request.targets.iter().filter_map(Target::file).any(|file| file.2 == Access::Read);
+        if !reads && !rules.extensions.is_empty() {
             return true;
         }
         let (mode, state) = (self.tdd.mode(), self.tdd.state(request.targets));
-        [Access::Write, Access::Delete].into_iter().any(|access| {
-            let target = Target::File { root, path: directory.clone(), access };
+        let accesses: &[Access] = if reads { &[Access::Read] } else { &[Access::Write, Access::Delete] };
+        accesses.iter().any(|access| {
+            let target = Target::File { root, path: directory.clone(), access: *access };
             let call = question_by(request.context, std::slice::from_ref(&target), mode, state);
             let file_call = self.file_tools.call_for(&target);
-            let question = file_call.question(call);
-            rules.policy.may_restrict_below(&question, root, directory)
+            let of_file = file_call.question(call);
+            if reads {
+                return rules.policy.may_restrict_by_path_below(&of_file, root, directory);
+            }
+            let of_caller = Question {
+                tool: request.definition.name.as_str(),
+                aliases: &request.definition.aliases,
+                effect: request.definition.effect,
+                arguments: &request.call.arguments,
+                ..call
+            };
+            rules.policy.may_restrict_below(&of_file, root, directory)
+                || rules.policy.may_restrict_by_path_below(&of_caller, root, directory)
         })
     }
 
