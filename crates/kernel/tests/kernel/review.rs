@@ -339,6 +339,51 @@ async fn bug_an_import_told_whether_a_hidden_source_exists() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bug_a_write_told_whether_a_hidden_thing_exists() {
+    let project = Project::new();
+    project
+        .put("wo/a.txt", "a\n")
+        .put("wo/drawer1/x", "x\n")
+        .put("mixed/k.secret", "s\n")
+        .put("tgp.config.json", "{}");
+    project.tool("wo/t.ts", "export default () => 1;");
+    std::fs::create_dir_all(project.file("mixed2")).unwrap();
+    let rules = "version: 1\nrules:\n  - {id: wo, effect: deny, tools: [fs_read], where: {path: ['wo/**', '**/*.secret']}}\n  - {id: tool, effect: deny, tools: [read_file], where: {path: 'tools/wo/**'}}\n";
+    project.put("tgp.policy.yaml", rules);
+    let kernel = project.boot().await.unwrap();
+    let told = async |tool: &str, arguments: Value, name: &str| {
+        let answer = kernel.call(tool, arguments).await;
+        format!("{answer:?}").replace(name, "NAME")
+    };
+    let write = |path: &str| json!({ "path": path, "content": "x" });
+    let path = |path: &str| json!({ "path": path });
+    for (tool, there, missing) in [
+        ("fs_write", write("wo/a.txt/x"), write("wo/b.txt/x")),
+        ("fs_delete", path("wo/drawer1"), path("wo/drawer2")),
+        ("fs_delete", path("wo/a.txt/x"), path("wo/b.txt/x")),
+        ("fs_delete", path("mixed"), path("mixed2")),
+    ] {
+        let name = |arguments: &Value| {
+            let path = arguments["path"].as_str().unwrap().trim_end_matches("/x").to_owned();
+            path.rsplit('/').next().unwrap().to_owned()
+        };
+        let (one, other) = (name(&there), name(&missing));
+        let (one, other) = (told(tool, there.clone(), &one).await, told(tool, missing, &other).await);
+        assert_eq!(one, other, "{tool} {there}");
+    }
+    // A directory in which nothing can be hidden is still deleted.
+    std::fs::create_dir_all(project.file("free")).unwrap();
+    project.put("tgp.policy.yaml", &rules.replace(", '**/*.secret'", ""));
+    data(&kernel.call("fs_delete", json!({ "path": "free" })).await);
+    let source = |name: &str| json!({ "path": format!("tools/wo/{name}.ts"), "content": format!("export default () => '{name}';") });
+    for name in ["t", "u"] {
+        let answer = kernel.call("write_file", source(name)).await;
+        assert_eq!(data(&answer)["created"], true, "{name}: {answer:?}");
+    }
+    kernel.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn bug_a_rule_with_a_path_for_a_command_had_no_effect_on_what_the_command_wrote() {
     if !commands_run() {
         return;

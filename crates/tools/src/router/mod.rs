@@ -22,9 +22,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tgp_contract::{
-    ApprovalReason, Approver, CallContext, CallRecord, Cancellation, Code, FileFilter, Gate, GateDecision,
-    GateRequest, GateVerdict, Recorder, RelativePath, Root, Stage, Target, ToolCall, ToolDefinition,
-    ToolError, ToolResult, Verdict, Visibility, Witness, chronicled,
+    Access, ApprovalReason, Approver, CallContext, CallRecord, Cancellation, Code, FileFilter, Gate,
+    GateDecision, GateRequest, GateVerdict, Recorder, RelativePath, Root, Stage, Target, ToolCall,
+    ToolDefinition, ToolError, ToolResult, Verdict, Visibility, Witness, chronicled,
 };
 
 use crate::Workspace;
@@ -71,6 +71,9 @@ enum Question {
     /// Whether a write, which was tried, may leave these contents. Only gates that judge contents are asked.
     Contents,
 }
+
+/// A name that stands for every name which no rule means by itself.
+const PROBE: &str = "any-name-4f1c9e7a";
 
 /// How deep tools may call tools.
 const MAX_DEPTH: u32 = 8;
@@ -375,8 +378,39 @@ impl Router {
         root: Root,
         directory: &RelativePath,
     ) -> bool {
+        self.restricts_below(invocation, &[], root, directory).await
+    }
+
+    /// Whether a gate may hide a file below a directory from a call, whatever the file is called.
+    pub(crate) async fn may_hide_below(
+        &self,
+        invocation: Invocation<'_>,
+        root: Root,
+        directory: &RelativePath,
+    ) -> bool {
+        // What holds for every name holds for this one; the gates know of patterns that mean some names alone.
+        let probes = [PROBE.to_owned(), format!("{PROBE}/{PROBE}")];
+        let filter = self.file_filter(invocation).await;
+        let is_hidden = |name: &String| {
+            let path = directory.join(name);
+            path.is_ok_and(|path| filter.as_ref().is_some_and(|filter| !filter(root, &path, Access::Read)))
+        };
+        if probes.iter().any(is_hidden) {
+            return true;
+        }
+        let read = Target::File { root, path: directory.clone(), access: Access::Read };
+        self.restricts_below(invocation, std::slice::from_ref(&read), root, directory).await
+    }
+
+    async fn restricts_below(
+        &self,
+        invocation: Invocation<'_>,
+        targets: &[Target],
+        root: Root,
+        directory: &RelativePath,
+    ) -> bool {
         let Invocation { serial, call, definition, context, .. } = invocation;
-        let request = GateRequest { serial, call, definition, context, targets: &[], proposed: None };
+        let request = GateRequest { serial, call, definition, context, targets, proposed: None };
         for gate in &self.gates {
             if gate.may_restrict_below(request, root, directory).await {
                 return true;
