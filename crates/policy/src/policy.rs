@@ -11,7 +11,7 @@ use crate::parse::{self, Parsed};
 use crate::protect::{self, Protection, Protections};
 use crate::rule::{Head, Rule, Sequence};
 use crate::runs_later::{always_runs_later, may_run_later};
-use crate::selector::{Prepared, Test};
+use crate::selector::{Prepared, Selector, Test};
 use crate::{Decision, PolicyError, Problem, Question, RuleEffect};
 
 /// A policy file: its name for messages, and its text.
@@ -248,24 +248,45 @@ impl Policy {
             let reason = "the session's history belongs to other rules";
             return Decision::new(RuleEffect::Deny, "builtin/history", reason);
         }
+        self.strictest(call, history, |_| true).unwrap_or_else(|| self.default_decision(call.question))
+    }
+
+    /// The strictest of the rules with a `path` that asks about or denies a call; nothing where none does. For a file that a
+    /// running call turns out to touch: other rules have judged the call itself.
+    #[must_use]
+    pub fn restriction_by_path(&self, question: &Question<'_>, history: &SessionHistory) -> Option<Decision> {
+        let by_path = |selector: &Selector| !selector.paths.is_empty();
+        let found = self.strictest(&Prepared::new(question), history, by_path);
+        found.filter(|decision| decision.effect > RuleEffect::Allow)
+    }
+
+    /// What the strictest of the wanted rules says. The history belongs to these rules.
+    fn strictest(
+        &self,
+        call: &Prepared<'_>,
+        history: &SessionHistory,
+        wanted: impl Fn(&Selector) -> bool,
+    ) -> Option<Decision> {
         let mut strictest: Option<(RuleEffect, &Head)> = None;
-        let rules = self.rules.iter().filter_map(|rule| match rule.selector.test(call, rule.leaning()) {
-            Test::Match { .. } => Some((rule.head.effect, &rule.head, false)),
-            // What cannot be looked at is not allowed by this rule, and is denied by one that would restrict it.
-            Test::Opaque => rule.leaning().restricts().then_some((RuleEffect::Deny, &rule.head, true)),
-            Test::Miss(_) => None,
+        let rules = self.rules.iter().filter(|rule| wanted(&rule.selector)).filter_map(|rule| {
+            match rule.selector.test(call, rule.leaning()) {
+                Test::Match { .. } => Some((rule.head.effect, &rule.head, false)),
+                // What cannot be looked at is not allowed by this rule, and is denied by one that would restrict it.
+                Test::Opaque => rule.leaning().restricts().then_some((RuleEffect::Deny, &rule.head, true)),
+                Test::Miss(_) => None,
+            }
         });
-        let sequences =
-            self.sequences.iter().zip(history.tracks()).filter_map(|(sequence, track)| {
-                match track.speaks(&sequence.automaton, call) {
-                    Ok(Spoken::Matched) => Some((sequence.head.effect, &sequence.head, false)),
-                    Ok(Spoken::Opaque) => Some((RuleEffect::Deny, &sequence.head, true)),
-                    Err(_) => None,
-                }
-            });
+        let sequences = self.sequences.iter().zip(history.tracks());
+        let sequences = sequences.filter(|(sequence, _)| wanted(sequence.automaton.judged())).filter_map(
+            |(sequence, track)| match track.speaks(&sequence.automaton, call) {
+                Ok(Spoken::Matched) => Some((sequence.head.effect, &sequence.head, false)),
+                Ok(Spoken::Opaque) => Some((RuleEffect::Deny, &sequence.head, true)),
+                Err(_) => None,
+            },
+        );
         for (effect, head, opaque) in rules.chain(sequences) {
             if opaque {
-                return from_head(effect, head, OPAQUE);
+                return Some(from_head(effect, head, OPAQUE));
             }
             if strictest.is_none_or(|(found, _)| effect > found) {
                 strictest = Some((effect, head));
@@ -274,10 +295,7 @@ impl Policy {
                 break;
             }
         }
-        match strictest {
-            Some((effect, head)) => from_head(effect, head, &head.reason),
-            None => self.default_decision(call.question),
-        }
+        strictest.map(|(effect, head)| from_head(effect, head, &head.reason))
     }
 
     /// What holds for files that run later, which are the targets of the question: a person has to see the change, unless
@@ -326,9 +344,25 @@ impl Policy {
     /// directory itself. In doubt one may; a sequence rule may whatever has happened so far.
     #[must_use]
     pub fn may_restrict_below(&self, call: &Question<'_>, root: Root, directory: &RelativePath) -> bool {
+        self.restricting().any(|selector| selector.may_mean_below(call, root, directory))
+    }
+
+    /// The same for rules with a `path` alone, as [`Policy::restriction_by_path`] asks them.
+    #[must_use]
+    pub fn may_restrict_by_path_below(
+        &self,
+        call: &Question<'_>,
+        root: Root,
+        directory: &RelativePath,
+    ) -> bool {
+        let mut by_path = self.restricting().filter(|selector| !selector.paths.is_empty());
+        by_path.any(|selector| selector.may_mean_below(call, root, directory))
+    }
+
+    /// The calls that a rule may ask about or deny.
+    fn restricting(&self) -> impl Iterator<Item = &Selector> {
         let of_rules = self.rules.iter().filter(|rule| rule.leaning().restricts()).map(|rule| &rule.selector);
-        let of_sequences = self.sequences.iter().map(|sequence| sequence.automaton.judged());
-        of_rules.chain(of_sequences).any(|selector| selector.may_mean_below(call, root, directory))
+        of_rules.chain(self.sequences.iter().map(|sequence| sequence.automaton.judged()))
     }
 
     /// Names these rules: the same text in the same files has the same fingerprint.

@@ -100,6 +100,8 @@ pub struct GraphBuilder {
     modules: BTreeMap<String, Compiled>,
     edges: BTreeMap<String, Vec<Edge>>,
     bytes: usize,
+    /// What the import that failed could have meant.
+    missed: Vec<RelativePath>,
     /// Made when the first package is asked for.
     packages: Option<Packages>,
 }
@@ -150,6 +152,7 @@ impl GraphBuilder {
             modules: BTreeMap::new(),
             edges: BTreeMap::new(),
             bytes: 0,
+            missed: Vec::new(),
             packages: None,
         }
     }
@@ -182,6 +185,13 @@ impl GraphBuilder {
         self.edges.insert(compiled.id.clone(), edges);
         self.modules.insert(compiled.id.clone(), compiled);
         Ok(())
+    }
+
+    /// After an import of a tool has failed: every file below the tool root that it could have meant, whether it is there or
+    /// not. Why it failed depends on which of them are there.
+    #[must_use]
+    pub fn missed(&self) -> &[RelativePath] {
+        &self.missed
     }
 
     /// The files on disk that belong to packages, so that a caller can tell when one of them changed.
@@ -230,12 +240,11 @@ impl GraphBuilder {
                     return Err(refused(request, Refusal::TestInTool));
                 }
                 if tools::is_tool_specifier(specifier) {
-                    let path = tools::locate(self.host.tools.as_ref(), importer, request)?;
-                    // Tests may be written at any time; code may not, and so must not stand in them.
-                    if builtin::is_test_file(path.as_str()) && !builtin::is_test_file(importer.as_str()) {
-                        return Err(refused(request, Refusal::TestFile(&path)));
+                    let added = self.import_tool(importer, request);
+                    if added.is_err() {
+                        self.missed = tools::possible(importer, specifier);
                     }
-                    return self.add_tool(path, request);
+                    return added;
                 }
                 tools::refuse_foreign(&self.host, request)?;
                 let project = self.host.project.clone();
@@ -253,6 +262,15 @@ impl GraphBuilder {
             self.add(unit, Origin::Builtin, None)?;
         }
         Ok(id.to_owned())
+    }
+
+    fn import_tool(&mut self, importer: &RelativePath, request: &ModuleRequest) -> Result<String, ToolError> {
+        let path = tools::locate(self.host.tools.as_ref(), importer, request)?;
+        // Tests may be written at any time; code may not, and so must not stand in them.
+        if builtin::is_test_file(path.as_str()) && !builtin::is_test_file(importer.as_str()) {
+            return Err(refused(request, Refusal::TestFile(&path)));
+        }
+        self.add_tool(path, request)
     }
 
     fn add_tool(&mut self, path: RelativePath, request: &ModuleRequest) -> Result<String, ToolError> {

@@ -61,21 +61,29 @@ pub(super) fn refuse_foreign(host: &GraphHost, request: &ModuleRequest) -> Resul
     Err(error)
 }
 
+/// The path that a tool's specifier names.
+fn named(importer: &RelativePath, specifier: &str) -> Result<RelativePath, PathError> {
+    match specifier.strip_prefix(MOUNT) {
+        // The rest is resolved alone, so that `/lib/../x` cannot leave the mount.
+        Some(rest) => {
+            RelativePath::new(rest).and_then(|rest| RelativePath::new(MOUNTED)?.join(rest.as_str()))
+        }
+        None => importer.parent().join(specifier),
+    }
+}
+
+/// Every file that a tool's specifier could mean, whether it is there or not.
+pub(super) fn possible(importer: &RelativePath, specifier: &str) -> Vec<RelativePath> {
+    named(importer, specifier).map(|path| candidates(&path)).unwrap_or_default()
+}
+
 /// The file a tool's specifier means.
 pub(super) fn locate(
     files: &dyn FileSystem,
     importer: &RelativePath,
     request: &ModuleRequest,
 ) -> Result<RelativePath, ToolError> {
-    let specifier = request.specifier.as_str();
-    let path = match specifier.strip_prefix(MOUNT) {
-        // The rest is resolved alone, so that `/lib/../x` cannot leave the mount.
-        Some(rest) => {
-            RelativePath::new(rest).and_then(|rest| RelativePath::new(MOUNTED)?.join(rest.as_str()))
-        }
-        None => importer.parent().join(specifier),
-    };
-    let path = path.map_err(|error| match error {
+    let path = named(importer, request.specifier.as_str()).map_err(|error| match error {
         PathError::TooLong(_) => ToolError::from(error).place(&request.place),
         _ => refused(request, Refusal::Outside),
     })?;

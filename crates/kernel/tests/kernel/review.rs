@@ -4,10 +4,11 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json};
 use tgp::contract::{CallContext, Consent, ToolResult};
-use tgp::{BootOptions, Kernel};
+use tgp::{BootOptions, Caveats, Kernel};
 
+use crate::approval::{Asked, boot};
 use crate::router::{call, context};
-use crate::support::{Project, code, data};
+use crate::support::{Project, code, data, error};
 
 const PRIVATE: &str = "version: 1\nrules:\n  - {id: private, effect: deny, where: {path: {glob: 'vault/**', access: read}}, reason: not yours}\n";
 
@@ -210,5 +211,213 @@ async fn bug_a_secret_with_a_strange_name_was_read_by_a_command() {
     );
     let listed: Vec<&Value> = data(&answer)["changes"].as_array().unwrap().iter().collect();
     assert_eq!(listed.len(), 1, "{listed:?}");
+    kernel.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bug_a_rule_that_named_a_file_tool_by_an_alias_did_not_reach_files_that_were_come_across() {
+    for tools in ["Read", "fs.read", "fs.*", "R*", "fs_read"] {
+        let project = with_vault();
+        let rules = format!(
+            "version: 1\nrules:\n  - {{id: private, effect: deny, tools: ['{tools}'], where: {{path: 'vault/**'}}}}\n"
+        );
+        project.put("tgp.policy.yaml", &rules);
+        let kernel = project.boot().await.unwrap();
+        for (tool, arguments) in [
+            ("search_grep", json!({ "pattern": "topsecret" })),
+            ("search_glob", json!({ "pattern": "**/*.txt" })),
+            ("fs_list", json!({ "depth": 5 })),
+        ] {
+            let answer = kernel.call(tool, arguments).await;
+            assert!(!data(&answer).to_string().contains("secret.txt"), "{tools}: {tool}: {answer:?}");
+        }
+        kernel.shutdown().await;
+    }
+    if !commands_run() {
+        return;
+    }
+    let project = with_vault();
+    let rules = "version: 1\nrules:\n  - {id: private, effect: deny, tools: [Read], where: {path: 'vault/**'}}\n  - {id: kept, effect: deny, tools: ['W*'], where: {path: 'kept/**'}}\n  - {id: stays, effect: deny, tools: ['fs.delete'], where: {path: 'open.txt'}}\n";
+    project.put("tgp.policy.yaml", rules);
+    let kernel = project.boot().await.unwrap();
+    let shell = async |command: &str| kernel.call("shell_exec", json!({ "command": command })).await;
+    let told = format!("{:?}", shell("cat vault/secret.txt").await);
+    assert!(!told.contains("topsecret"), "{told}");
+    for command in ["mkdir kept; echo x > kept/file", "rm open.txt"] {
+        assert_eq!(code(&shell(command).await), "EPOLICY", "{command}");
+    }
+    assert!(!project.file("kept").exists() && project.file("open.txt").exists());
+    kernel.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bug_sequence_rules_with_a_path_did_not_hold_for_files_that_were_come_across() {
+    let project = with_vault();
+    let rules = "version: 1\nsequences:\n  - {id: closed, after: {tool: fs_exists}, deny: {tool: Read, where: {path: 'vault/**'}}}\n  - {id: few, at_most: 1, of: {tools: [fs_read], where: {path: 'open.txt'}}}\n";
+    project.put("tgp.policy.yaml", rules);
+    let kernel = project.boot().await.unwrap();
+    let finds = async |name: &str| {
+        let found = kernel.call("search_grep", json!({ "pattern": "topsecret" })).await;
+        data(&found).to_string().contains(name)
+    };
+    assert!(finds("secret.txt").await && finds("open.txt").await, "nothing has happened yet");
+    // The last call that a limit leaves sees its file.
+    data(&kernel.call("fs_read", json!({ "path": "open.txt" })).await);
+    assert_eq!(code(&kernel.call("fs_read", json!({ "path": "open.txt" })).await), "EPOLICY");
+    assert!(!finds("open.txt").await, "a limit that is used up holds for a search, too");
+    assert!(finds("secret.txt").await, "the other rule still waits for its step");
+    data(&kernel.call("fs_exists", json!({ "path": "open.txt" })).await);
+    assert_eq!(code(&kernel.call("fs_read", json!({ "path": "vault/secret.txt" })).await), "EPOLICY");
+    assert!(!finds("secret.txt").await);
+    if commands_run() {
+        let told = format!("{:?}", kernel.call("shell_exec", json!({ "command": "cat vault/*" })).await);
+        assert!(!told.contains("topsecret"), "{told}");
+    }
+    kernel.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bug_directories_that_a_command_made_or_removed_were_not_judged() {
+    if !commands_run() {
+        return;
+    }
+    let project = Project::new();
+    project.put("src/a.txt", "a\n").put("tgp.config.json", "{}");
+    std::fs::create_dir_all(project.file("src/gone-old")).unwrap();
+    let rules = "version: 1\nrules:\n  - {id: no-evil, effect: deny, where: {path: '**/evil*'}, reason: none}\n  - {id: stays, effect: deny, tools: [fs_delete], where: {path: 'src/gone*'}}\n";
+    project.put("tgp.policy.yaml", rules);
+    let kernel = project.boot().await.unwrap();
+    let shell = async |command: &str, token| {
+        let context = CallContext { token, ..context(Consent::Given) };
+        kernel.call_with(call("shell_exec", json!({ "command": command })), context).await
+    };
+    for command in ["mkdir -p src/evildir", "mkdir -p src/evildir/inner", "rmdir src/gone-old"] {
+        assert_eq!(code(&shell(command, None).await), "EPOLICY", "{command}");
+        assert!(!project.file("src/evildir").exists() && project.file("src/gone-old").exists(), "{command}");
+    }
+    data(&shell("mkdir -p src/good/inner; mkdir src/more; echo x > src/more/file", None).await);
+    assert!(project.file("src/good/inner").exists() && project.file("src/more/file").exists());
+    let caveats = Caveats { paths: Some(vec!["src/**".to_owned()]), ..Caveats::default() };
+    let token = kernel.mint_token(&caveats).await.unwrap();
+    let answer = shell("mkdir outside", Some(token)).await;
+    assert_eq!(code(&answer), "EPOLICY", "{answer:?}");
+    assert!(!project.file("outside").exists());
+    kernel.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bug_an_import_told_whether_a_hidden_source_exists() {
+    let project = Project::new();
+    project
+        .tool("hid/yes.ts", "export default () => 'canary';")
+        .tool("hid/data.txt", "canary")
+        .tool("hid/a.test.ts", "canary")
+        .tool("plain.ts", "import x from './nowhere';\nexport default () => x;")
+        .put("tgp.config.json", "{}");
+    let names = ["yes", "no", "yes.ts", "no.ts", "data.txt", "none.txt", "a.test.ts", "b.test.ts"];
+    for (place, name) in names.iter().enumerate() {
+        let source = format!("import x from './hid/{name}';\nexport default () => x;");
+        project.tool(&format!("import{place}.ts"), &source);
+    }
+    let rules = "version: 1\nrules:\n  - {id: hidden, effect: deny, where: {path: 'tools/hid/**'}}\n";
+    project.put("tgp.policy.yaml", rules);
+    let kernel = project.boot().await.unwrap();
+    for tool in ["check_tool", "exec_tool"] {
+        let mut told = Vec::new();
+        for (place, name) in names.iter().enumerate() {
+            let path = format!("tools/import{place}.ts");
+            let answer = kernel.call(tool, json!({ "path": path })).await;
+            assert_eq!(code(&answer), "EPOLICY", "{tool} {name}: {answer:?}");
+            let said = error(&answer);
+            told.push(format!("{} {:?}", said.message, said.details));
+        }
+        assert!(told.iter().all(|said| *said == told[0]), "{tool}: {told:#?}");
+    }
+    let plain = kernel.call("exec_tool", json!({ "path": "tools/plain.ts" })).await;
+    assert_eq!(code(&plain), "ENOTFOUND", "what no rule hides is still explained: {plain:?}");
+    kernel.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bug_a_write_told_whether_a_hidden_thing_exists() {
+    let project = Project::new();
+    project
+        .put("wo/a.txt", "a\n")
+        .put("wo/drawer1/x", "x\n")
+        .put("mixed/k.secret", "s\n")
+        .put("tgp.config.json", "{}");
+    project.tool("wo/t.ts", "export default () => 1;");
+    std::fs::create_dir_all(project.file("mixed2")).unwrap();
+    let rules = "version: 1\nrules:\n  - {id: wo, effect: deny, tools: [fs_read], where: {path: ['wo/**', '**/*.secret']}}\n  - {id: tool, effect: deny, tools: [read_file], where: {path: 'tools/wo/**'}}\n";
+    project.put("tgp.policy.yaml", rules);
+    let kernel = project.boot().await.unwrap();
+    let told = async |tool: &str, arguments: Value, name: &str| {
+        let answer = kernel.call(tool, arguments).await;
+        format!("{answer:?}").replace(name, "NAME")
+    };
+    let write = |path: &str| json!({ "path": path, "content": "x" });
+    let path = |path: &str| json!({ "path": path });
+    for (tool, there, missing) in [
+        ("fs_write", write("wo/a.txt/x"), write("wo/b.txt/x")),
+        ("fs_delete", path("wo/drawer1"), path("wo/drawer2")),
+        ("fs_delete", path("wo/a.txt/x"), path("wo/b.txt/x")),
+        ("fs_delete", path("mixed"), path("mixed2")),
+    ] {
+        let name = |arguments: &Value| {
+            let path = arguments["path"].as_str().unwrap().trim_end_matches("/x").to_owned();
+            path.rsplit('/').next().unwrap().to_owned()
+        };
+        let (one, other) = (name(&there), name(&missing));
+        let (one, other) = (told(tool, there.clone(), &one).await, told(tool, missing, &other).await);
+        assert_eq!(one, other, "{tool} {there}");
+    }
+    // A directory in which nothing can be hidden is still deleted.
+    std::fs::create_dir_all(project.file("free")).unwrap();
+    project.put("tgp.policy.yaml", &rules.replace(", '**/*.secret'", ""));
+    data(&kernel.call("fs_delete", json!({ "path": "free" })).await);
+    let source = |name: &str| json!({ "path": format!("tools/wo/{name}.ts"), "content": format!("export default () => '{name}';") });
+    for name in ["t", "u"] {
+        let answer = kernel.call("write_file", source(name)).await;
+        assert_eq!(data(&answer)["created"], true, "{name}: {answer:?}");
+    }
+    kernel.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bug_a_rule_with_a_path_for_a_command_had_no_effect_on_what_the_command_wrote() {
+    if !commands_run() {
+        return;
+    }
+    for tools in ["shell_exec", "Bash", "effect:execute"] {
+        let project = Project::new();
+        project.put("notes/a.md", "a\n").put("tgp.config.json", "{}");
+        let rules = format!(
+            "version: 1\nrules:\n  - {{id: no-notes, effect: deny, tools: ['{tools}'], where: {{path: 'notes/**'}}}}\n"
+        );
+        project.put("tgp.policy.yaml", &rules);
+        let kernel = project.boot().await.unwrap();
+        let shell = async |command: &str| {
+            kernel.call_with(call("shell_exec", json!({ "command": command })), context(Consent::Given)).await
+        };
+        assert_eq!(code(&shell("echo x > notes/a.md").await), "EPOLICY", "{tools}");
+        assert_eq!(code(&shell("rm notes/a.md").await), "EPOLICY", "{tools}");
+        assert_eq!(project.text("notes/a.md").as_deref(), Some("a\n"));
+        data(&shell("cat notes/a.md > other.md").await);
+        assert_eq!(project.text("other.md").as_deref(), Some("a\n"), "reading is not denied: {tools}");
+        data(&kernel.call("fs_write", json!({ "path": "notes/a.md", "content": "b" })).await);
+        kernel.shutdown().await;
+    }
+    // An `ask` for every command is asked once, for the command; one with a path for the file as well.
+    let project = Project::new();
+    project.put("tgp.config.json", "{}");
+    let rules = "version: 1\nrules:\n  - {id: all, effect: ask, tools: [shell_exec]}\n  - {id: notes, effect: ask, tools: [shell_exec], where: {path: 'notes/**'}}\n";
+    project.put("tgp.policy.yaml", rules);
+    let approver = Asked::new(|_, _| true);
+    let kernel = boot(&project, json!({}), &approver).await;
+    for (command, questions) in [("echo x > plain.md", 1), ("mkdir notes; echo x > notes/a.md", 2)] {
+        let command = call("shell_exec", json!({ "command": command }));
+        data(&kernel.call_with(command, context(Consent::Ask)).await);
+        assert_eq!(approver.take().len(), questions);
+    }
     kernel.shutdown().await;
 }

@@ -1,9 +1,13 @@
 //! `default/runs-later`: what runs later is changed when a person has seen the change, or by a rule that names the file.
 
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
 
+use async_trait::async_trait;
 use serde_json::{Value, json};
-use tgp::contract::{Actor, CallContext, Consent, ToolResult};
+use tgp::contract::{
+    Actor, CallContext, Code, Consent, Gate, GateRequest, Stage, ToolError, ToolResult, Verdict,
+};
 use tgp::{BootOptions, Kernel};
 
 use crate::approval::{Asked, boot};
@@ -212,5 +216,127 @@ async fn a_changed_executable_bit_is_shown_approved_and_recorded() {
         assert_ne!(record.files[0].diff, None);
         assert_eq!(mode() != 0, executable);
     }
+    kernel.shutdown().await;
+}
+
+/// Judges contents, and then writes others under the call that it has judged: what another client does at that moment.
+struct Meddler {
+    file: PathBuf,
+    /// What it writes, one text for each judgement.
+    texts: Mutex<Vec<String>>,
+    forbidden: &'static str,
+}
+
+impl Meddler {
+    fn new(project: &Project, forbidden: &'static str, texts: &[&str]) -> Arc<Self> {
+        let texts = texts.iter().rev().map(|text| (*text).to_owned()).collect();
+        Arc::new(Self { file: project.file("package.json"), texts: Mutex::new(texts), forbidden })
+    }
+}
+
+#[async_trait]
+impl Gate for Meddler {
+    fn stage(&self) -> Stage {
+        Stage::Policy
+    }
+
+    fn name(&self) -> &str {
+        "meddler"
+    }
+
+    async fn judge(&self, _request: GateRequest<'_>) -> Verdict {
+        Verdict::Allow { rule: "none".to_owned() }
+    }
+
+    async fn wants_contents(&self, _request: GateRequest<'_>) -> bool {
+        true
+    }
+
+    async fn judge_changes(&self, request: GateRequest<'_>) -> Verdict {
+        let contents = request.proposed.into_iter().flatten().filter_map(|change| change.content());
+        let is_forbidden = |content: &[u8]| String::from_utf8_lossy(content).contains(self.forbidden);
+        if contents.into_iter().any(is_forbidden) {
+            let error = ToolError::new(Code::Policy, "forbidden contents");
+            return Verdict::Deny { rule: "forbidden".to_owned(), error };
+        }
+        if let Some(text) = self.texts.lock().unwrap().pop() {
+            std::fs::write(&self.file, text).unwrap();
+        }
+        Verdict::Allow { rule: "contents".to_owned() }
+    }
+}
+
+/// What `package.json` is before each of the calls.
+const HARMLESS: &str = "{\"description\":\"say x1 here\"}";
+/// Harmless as well, until `x1` becomes `scripts`.
+const PREPARED: &str = "{\"description\":\"\",\"x1\":{\"postinstall\":\"evil\"}}";
+
+async fn meddled(project: &Project, meddler: Arc<Meddler>, approver: &Arc<Asked>) -> Kernel {
+    project.put("package.json", HARMLESS).put("tgp.config.json", "{}");
+    let options = BootOptions {
+        approver: Arc::clone(approver) as _,
+        gates: vec![meddler as Arc<dyn Gate>],
+        ..project.options()
+    };
+    Kernel::boot(options).await.unwrap()
+}
+
+fn edit() -> Value {
+    json!({ "path": "package.json", "search": "x1", "replace": "scripts" })
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bug_a_write_between_the_judgement_and_the_write_let_an_unseen_script_through() {
+    let project = Project::new();
+    let approver = Asked::new(|_, _| false);
+    let kernel = meddled(&project, Meddler::new(&project, "never", &[PREPARED]), &approver).await;
+    let refused = agreed(&kernel, "fs_edit", edit()).await;
+    assert_eq!(code(&refused), "EAPPROVAL", "{refused:?}");
+    assert_eq!(error(&refused).details["rule"], "default/runs-later");
+    assert_eq!(project.text("package.json").as_deref(), Some(PREPARED));
+    let [shown] = &approver.take()[..] else { panic!("asked once, about what would be written") };
+    assert!(
+        shown.preview()["diff"].as_str().unwrap().contains("+{\"description\":\"\",\"scripts\""),
+        "{shown:?}"
+    );
+    kernel.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bug_a_write_between_the_judgement_and_the_write_evaded_a_gate_that_judges_contents() {
+    let project = Project::new();
+    let approver = Asked::new(|_, _| true);
+    let meddler = Meddler::new(&project, "\"scripts\":{", &[PREPARED]);
+    let kernel = meddled(&project, meddler, &approver).await;
+    let refused = agreed(&kernel, "fs_edit", edit()).await;
+    assert_eq!(code(&refused), "EPOLICY", "{refused:?}");
+    assert_eq!(project.text("package.json").as_deref(), Some(PREPARED));
+    // The same where a person is asked: what is shown is what was judged.
+    project.put("package.json", HARMLESS);
+    kernel.shutdown().await;
+    let meddler = Meddler::new(&project, "\"scripts\":{", &[PREPARED]);
+    let kernel = meddled(&project, meddler, &approver).await;
+    let refused = kernel.call_with(call("fs_edit", edit()), context(Consent::Ask)).await;
+    assert_eq!(code(&refused), "EPOLICY", "{refused:?}");
+    assert!(approver.take().is_empty(), "nobody is asked about what was not judged");
+    kernel.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_judged_file_that_changes_once_is_judged_again_and_one_that_keeps_changing_is_given_up() {
+    let project = Project::new();
+    let approver = Asked::new(|_, _| false);
+    let other = "{\"description\":\"x1\"}";
+    let kernel = meddled(&project, Meddler::new(&project, "never", &[other]), &approver).await;
+    data(&agreed(&kernel, "fs_edit", edit()).await);
+    assert_eq!(project.text("package.json").as_deref(), Some("{\"description\":\"scripts\"}"));
+    kernel.shutdown().await;
+    let texts = ["{\"a\":\"x1\"}", "{\"b\":\"x1\"}", "{\"c\":\"x1\"}"];
+    let kernel = meddled(&project, Meddler::new(&project, "never", &texts), &approver).await;
+    let given_up = agreed(&kernel, "fs_edit", edit()).await;
+    assert_eq!(code(&given_up), "ECONFLICT", "{given_up:?}");
+    assert!(error(&given_up).message.contains("keeps changing"), "{given_up:?}");
+    assert_eq!(project.text("package.json").as_deref(), Some(texts[2]));
+    assert!(approver.take().is_empty());
     kernel.shutdown().await;
 }

@@ -542,3 +542,25 @@ fn an_extension_that_asks_is_named_in_place_of_a_default() {
     let decision = policy.preview(&asked.as_question(), &SessionHistory::new(&policy));
     assert_eq!(decision.with_extension("guard", ask()).rule, "r", "of two equals the first");
 }
+
+#[test]
+fn only_rules_with_a_path_restrict_a_file_of_a_running_call() {
+    let policy = rules(
+        "  - {id: all, effect: ask, tools: shell_exec}\n  - {id: notes, effect: ask, tools: shell_exec, where: {path: 'notes/**'}}\n  - {id: logs, effect: deny, tools: 'effect:execute', where: {path: 'logs/**'}}\n  - {id: free, effect: allow, tools: shell_exec, where: {path: 'tmp/**'}}",
+    );
+    let restricted = |tool: &str, name: &str| {
+        let call = call(tool, Effect::Execute, vec![written(name)]);
+        let found = policy.restriction_by_path(&call.as_question(), &SessionHistory::new(&policy));
+        found.map(|decision| crate::support::said(&decision))
+    };
+    assert_eq!(restricted("shell_exec", "src/a"), None, "the call itself was asked about");
+    assert_eq!(restricted("shell_exec", "tmp/a"), None, "nothing is lifted by it");
+    assert_eq!(restricted("shell_exec", "notes/a").as_deref(), Some("ask notes"));
+    assert_eq!(restricted("other", "notes/a"), None);
+    assert_eq!(restricted("other", "logs/a").as_deref(), Some("deny logs"));
+    let below = |name: &str| {
+        let call = call("shell_exec", Effect::Execute, vec![written(name)]);
+        policy.may_restrict_by_path_below(&call.as_question(), Root::Project, &crate::support::path(name))
+    };
+    assert!(below("notes") && below("logs/old") && !below("target"));
+}

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tgp_contract::{Effect, ExecutionPath, RelativePath, Target, ToolDefinition, ToolError};
+use tgp_contract::{Effect, ExecutionPath, RelativePath, Root, Target, ToolDefinition, ToolError};
 
 use super::{Definition, preview, written_file};
 use crate::Library;
@@ -86,6 +86,12 @@ impl Tool for WriteFile {
             let seen = invocation.visible_tools().await;
             return preview(seen.as_ref(), &path, &arguments.content, self.library.remote());
         }
-        self.library.write(files, &path, arguments.content, terms).await
+        let is_seen = terms.visible.shows(Root::Tools, &path);
+        let mut outcome = self.library.write(files, &path, arguments.content, terms).await?;
+        // A tool that the caller may only write is as if it had not been there.
+        if !is_seen && let Some(created) = outcome.data.get_mut("created") {
+            *created = true.into();
+        }
+        Ok(outcome)
     }
 }

@@ -215,6 +215,13 @@ impl ProjectFiles {
         new.len() as u64
     }
 
+    /// Whether nothing is in a directory, of what is out of reach neither.
+    pub(crate) fn is_empty_directory(&self, path: &RelativePath) -> Result<bool, FsError> {
+        let host = self.within(path)?;
+        let on_disk = self.ground.directories.children(&host).map_err(|error| self.as_named(error, path))?;
+        Ok(on_disk.is_empty())
+    }
+
     /// Removes a directory that is empty; answers whether it was.
     pub(crate) fn remove_empty_directory(&self, path: &RelativePath) -> Result<bool, FsError> {
         let host = self.within(path)?;

@@ -9,7 +9,7 @@ use tgp_contract::{
 use super::run_commit::PreCommitCheck;
 use crate::Workspace;
 use crate::files::{Growth, difference};
-use crate::router::{Agreement, Invocation, Preview, ShownChange};
+use crate::router::{Agreement, FoundFile, Invocation, Preview, ShownChange};
 
 /// A file that a run has changed, with what stood there before.
 pub(crate) struct RunChange {
@@ -64,7 +64,13 @@ pub(super) async fn judge(
             })
             .collect()
     };
-    invocation.router.judge_changes(invocation, &targets, &later, propose, show).await
+    let agreed = invocation.router.judge_changes(invocation, &targets, &later, propose, show).await?;
+    // Of a manifest only some fields run later, so it was judged by what was there before.
+    let manifests = changes.iter().filter_map(|RunChange { change, before, .. }| {
+        let (root, path) = invocation.workspace.name_of(change.path());
+        tgp_policy::may_run_later(&path).then(|| FoundFile { root, path, sha256: before.clone() })
+    });
+    Ok(agreed.or_else(|| Agreement::on_judged(manifests)))
 }
 
 /// Counts the files that a run adds and removes for its session.

@@ -111,7 +111,10 @@ pub(super) async fn prepare(
             }
             let module = module(forge, unit).await?;
             bytecode.insert(module.compiled.id.clone(), Arc::clone(&module));
-            builder.supply(Compiled::clone(&module.compiled)).map_err(|error| error.0)?;
+            if let Err(error) = builder.supply(Compiled::clone(&module.compiled)) {
+                sources.miss(builder.missed());
+                return Err(error.0);
+            }
         }
     }
     let packages = builder

@@ -34,6 +34,14 @@ impl Sources<'_> {
         }
     }
 
+    /// The files that an import which failed could have meant. They are judged like sources, so that whether a denied one is
+    /// there does not show.
+    pub(super) fn miss(&mut self, paths: &[RelativePath]) {
+        if let Self::Find(found) = self {
+            found.extend(paths.iter().cloned());
+        }
+    }
+
     /// The same for a program that was compiled before.
     pub(super) fn meet_all(&mut self, prepared: &Prepared) -> Result<(), ToolError> {
         prepared.sources().iter().try_for_each(|(path, _)| self.meet(path))

@@ -1,6 +1,7 @@
 //! The gates of the router: where the work stands, what the rules say, and what a token leaves of it.
 
 mod extension;
+mod file_tools;
 mod histories;
 mod policy;
 mod rules;

@@ -5,29 +5,24 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tgp_contract::{
-    Access, CallRecord, Code, Effect, FileFilter, Gate, GateRequest, Place, RelativePath, Root, Stage,
-    Target, TddMode, TddState, ToolError, Verdict,
+    Access, CallContext, CallRecord, Code, Effect, FileFilter, Gate, GateRequest, Place, RelativePath, Root,
+    Stage, Target, TddMode, TddState, ToolError, Verdict,
 };
 use tgp_policy::{
     Decision, Explanation, Outcome, PastCall, Question, RuleEffect, RuleSummary, SessionHistory, Ticket,
 };
 
 use super::extension;
+use super::file_tools::{FileCall, FileTools};
 use super::histories::{Histories, PastCalls, counted};
 use super::rules::{ForeignRules, RuleFiles, RuleStore, Rules};
 use crate::Forge;
 use crate::router::Tool;
 
-/// Names that agents' work on files has, whichever way a file is really written.
-const READ_TOOL: &str = "fs_read";
-const READ_TOOL_FILE: &str = "read_file";
-const RUN_TOOL: &str = "exec_tool";
 /// Tools whose answers name forged tools for somebody to run them.
 const OFFERING_TOOLS: [&str; 2] = ["search", "write_file"];
-const WRITE_TOOL: &str = "fs_write";
-const DELETE_TOOL: &str = "fs_delete";
 
 /// Where test-driven work stands, for rules that ask.
 pub trait TddView: Send + Sync {
@@ -61,6 +56,7 @@ pub struct ListedRule {
 pub struct PolicyGate {
     rules: RuleStore,
     forge: Arc<Forge>,
+    file_tools: Arc<FileTools>,
     tdd: Arc<dyn TddView>,
     histories: Histories,
     /// By the call's number: itself, and the files it changes.
@@ -85,8 +81,9 @@ impl PolicyGate {
         tdd: Arc<dyn TddView>,
         past: Arc<dyn PastCalls>,
     ) -> Result<Self, ToolError> {
+        let file_tools = Arc::new(FileTools::among(&tools));
         let rules = RuleStore::open(files, Arc::clone(&forge), tools).await?;
-        Ok(Self { rules, forge, tdd, histories: Histories::new(past), open: Mutex::default() })
+        Ok(Self { rules, forge, file_tools, tdd, histories: Histories::new(past), open: Mutex::default() })
     }
 
     /// Why a call would be judged as it would be, rule by rule.
@@ -184,53 +181,73 @@ impl PolicyGate {
         decision
     }
 
-    /// One changed file, as if a tool for files had been called. What sequence rules count is reserved for the call.
-    async fn decide_change(&self, request: &GateRequest<'_>, target: &Target) -> Result<Decision, ToolError> {
+    /// The strictest of what is said of the changed files.
+    async fn decide_changes(&self, request: &GateRequest<'_>) -> Result<Option<Decision>, ToolError> {
         let rules = self.rules.current().await?;
+        let before = self.past_before(&rules, request).await?;
+        let mut strictest: Option<Decision> = None;
+        for target in request.targets {
+            let decision = self.decide_change(&rules, &before, request, target).await?;
+            let decision = named(decision, target);
+            strictest = Some(match strictest {
+                Some(before) => before.stricter(decision),
+                None => decision,
+            });
+        }
+        Ok(strictest)
+    }
+
+    /// One changed file, as if a tool for files had been called. What sequence rules count is reserved for the call.
+    /// A rule may also name the tool that is called, and the file: `before` is what the session had done before the call.
+    async fn decide_change(
+        &self,
+        rules: &Arc<Rules>,
+        before: &SessionHistory,
+        request: &GateRequest<'_>,
+        target: &Target,
+    ) -> Result<Decision, ToolError> {
         let one = GateRequest { targets: std::slice::from_ref(target), ..*request };
         let judged = Judged::new(self.tdd.as_ref(), &one);
-        let (tool, arguments) = as_file_tool(target);
-        let question = Question {
-            tool,
-            aliases: &[],
-            effect: Effect::Write,
-            arguments: &arguments,
-            ..judged.question(&one)
-        };
+        let file_call = self.file_tools.call_for(target);
+        let question = file_call.question(judged.question(&one));
         let session = counted(request.context);
         // What others have done was looked at when the call itself was judged; a call may change thousands of files.
-        self.histories.load(&rules, session).await?;
-        let ruling =
-            self.histories.with(&rules, session, |history| rules.policy.judge(&question, history))?;
+        self.histories.load(rules, session).await?;
+        let ruling = self.histories.with(rules, session, |history| rules.policy.judge(&question, history))?;
         if let Some(ticket) = ruling.ticket.filter(|_| rules.look_back) {
-            let call = PastCall {
-                tool: tool.to_owned(),
-                aliases: Vec::new(),
-                arguments: arguments.clone(),
-                effect: Effect::Write,
-                ..judged.past_call(&one)
-            };
+            let call = file_call.past_call(judged.past_call(&one));
             self.open_calls().entry(request.serial).or_default().push(OpenCall { ticket, call });
         }
-        let decision = self.ask_extensions(&rules, &question, ruling.decision).await;
+        let decision = self.ask_extensions(rules, &question, ruling.decision).await;
         // Whoever agreed to the command agreed to what nobody has made a rule of.
         let by_default = decision.effect == RuleEffect::Ask && decision.is_default;
-        Ok(if by_default { Decision { effect: RuleEffect::Allow, ..decision } } else { decision })
+        let decision = if by_default { Decision { effect: RuleEffect::Allow, ..decision } } else { decision };
+        Ok(match rules.policy.restriction_by_path(&judged.question(&one), before) {
+            Some(of_caller) => decision.stricter(of_caller),
+            None => decision,
+        })
+    }
+
+    /// What the session had done before this call, as it is now: the call does not count for the files it comes across,
+    /// because it was judged without itself, too.
+    async fn past_before(
+        &self,
+        rules: &Arc<Rules>,
+        request: &GateRequest<'_>,
+    ) -> Result<SessionHistory, ToolError> {
+        let session = counted(request.context);
+        self.histories.load(rules, session).await?;
+        let mut history = self.histories.with(rules, session, |history| history.clone())?;
+        if let Some(open) = self.open_calls().get(&request.serial) {
+            for OpenCall { ticket, call } in open {
+                history.settle(&rules.policy, *ticket, &call.as_question(), Outcome::DidNotRun);
+            }
+        }
+        Ok(history)
     }
 
     fn open_calls(&self) -> MutexGuard<'_, BTreeMap<u64, Vec<OpenCall>>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// A file as the tool would name it that agents use for it. The tool repository has tools of its own.
-fn as_file_tool(target: &Target) -> (&'static str, Value) {
-    match target.file() {
-        Some((Root::Tools, path, Access::Read)) => (READ_TOOL_FILE, json!({ "path": path })),
-        Some((_, path, Access::Delete)) => (DELETE_TOOL, json!({ "path": path })),
-        Some((_, path, Access::Read)) => (READ_TOOL, json!({ "path": path })),
-        Some((_, path, Access::Write | Access::Append)) => (WRITE_TOOL, json!({ "path": path })),
-        None => (WRITE_TOOL, Value::Null),
     }
 }
 
@@ -249,20 +266,9 @@ impl Gate for PolicyGate {
     }
 
     async fn judge_changes(&self, request: GateRequest<'_>) -> Verdict {
-        let mut strictest: Option<Decision> = None;
-        for target in request.targets {
-            match self.decide_change(&request, target).await {
-                Ok(decision) => {
-                    let decision = named(decision, target);
-                    strictest = Some(match strictest {
-                        Some(before) => before.stricter(decision),
-                        None => decision,
-                    });
-                }
-                Err(error) => return unreadable(error),
-            }
-        }
-        strictest.map_or_else(|| Verdict::Allow { rule: "none".to_owned() }, Decision::into_verdict)
+        self.decide_changes(&request).await.map_or_else(unreadable, |decision| {
+            decision.map_or_else(|| Verdict::Allow { rule: "none".to_owned() }, Decision::into_verdict)
+        })
     }
 
     async fn judge_runs_later(&self, request: GateRequest<'_>) -> Verdict {
@@ -275,13 +281,11 @@ impl Gate for PolicyGate {
         for target in request.targets {
             let one = GateRequest { targets: std::slice::from_ref(target), ..request };
             let question = judged.question(&one);
-            let (tool, arguments) = as_file_tool(target);
-            let as_file =
-                Question { tool, aliases: &[], effect: Effect::Write, arguments: &arguments, ..question };
+            let file_call = self.file_tools.call_for(target);
             // A rule may name the tool that is called, or mean the file however it is written.
             let mut decision = rules.policy.judge_runs_later(&question);
             if decision.effect == RuleEffect::Ask {
-                decision = rules.policy.judge_runs_later(&as_file);
+                decision = rules.policy.judge_runs_later(&file_call.question(question));
             }
             strictest = Some(match strictest {
                 Some(before) => before.stricter(decision),
@@ -296,38 +300,44 @@ impl Gate for PolicyGate {
         let Ok(rules) = self.rules.current().await else { return Some(Arc::new(|_, _, _| false)) };
         // The built-in rules are kept by the file systems themselves.
         rules.policy.rules().next()?;
+        // What the session has done decides about a file as it decides about a call that names the file.
+        let Ok(history) = self.past_before(&rules, &request).await else {
+            return Some(Arc::new(|_, _, _| false));
+        };
         let (context, mode) = (request.context.clone(), self.tdd.mode());
         let state = self.tdd.state(&[]);
         let granted = request.targets.iter().filter_map(Target::file);
         let granted: BTreeSet<_> = granted.map(|(root, path, _)| (root, path.clone())).collect();
         let offers = OFFERING_TOOLS.contains(&request.definition.name.as_str());
+        let file_tools = Arc::clone(&self.file_tools);
+        // A rule may deny a file to the searching tool alone.
+        let own = (request.definition.effect == Effect::Read)
+            .then(|| (request.definition.clone(), request.call.arguments.clone()));
         Some(Arc::new(move |root, path, access| {
             let target = Target::File { root, path: path.clone(), access };
-            let (tool, arguments) = as_file_tool(&target);
-            let effect = if access == Access::Read { Effect::Read } else { Effect::Write };
-            let passes = |tool: &str, effect: Effect| {
-                let question = Question {
-                    tool,
-                    aliases: &[],
-                    effect,
-                    arguments: &arguments,
-                    targets: std::slice::from_ref(&target),
-                    actor: &context.actor,
-                    session: &context.session,
-                    mode,
-                    state,
-                };
-                rules.policy.preview(&question, &SessionHistory::new(&rules.policy))
+            let decide = |file_call: FileCall<'_>| {
+                let call = question_by(&context, std::slice::from_ref(&target), mode, state);
+                rules.policy.preview(&file_call.question(call), &history)
             };
-            let decision = passes(tool, effect);
+            let decision = decide(file_tools.call_for(&target));
             // Nobody can be asked about each of a thousand files, but what the call names was asked about.
             let is_granted = || decision.effect == RuleEffect::Ask && granted.contains(&(root, path.clone()));
             // A tool that must not be run is not offered.
             let is_offered = || {
-                !offers || root != Root::Tools || passes(RUN_TOOL, Effect::Execute).effect != RuleEffect::Deny
+                let is_tool = offers && root == Root::Tools;
+                !is_tool || decide(file_tools.run_of(&target)).effect != RuleEffect::Deny
+            };
+            let is_denied = || {
+                own.as_ref().is_some_and(|(definition, arguments)| {
+                    let call = question_by(&context, std::slice::from_ref(&target), mode, state);
+                    let (tool, aliases) = (definition.name.as_str(), &definition.aliases);
+                    let question = Question { tool, aliases, arguments, ..call };
+                    let found = rules.policy.restriction_by_path(&question, &history);
+                    found.is_some_and(|decision| decision.effect == RuleEffect::Deny)
+                })
             };
             let is_shown = decision.effect == RuleEffect::Allow || decision.is_default;
-            (is_shown || is_granted()) && is_offered()
+            (is_shown || is_granted()) && !is_denied() && is_offered()
         }))
     }
 
@@ -338,26 +348,30 @@ impl Gate for PolicyGate {
         directory: &RelativePath,
     ) -> bool {
         let Ok(rules) = self.rules.current().await else { return true };
-        // Nobody can tell what an extension says of a file that is not there yet.
-        if !rules.extensions.is_empty() {
+        // The targets say when it is about reading. What an extension says of a file that is written, nobody can tell.
+        let reads = request.targets.iter().filter_map(Target::file).any(|file| file.2 == Access::Read);
+        if !reads && !rules.extensions.is_empty() {
             return true;
         }
         let (mode, state) = (self.tdd.mode(), self.tdd.state(request.targets));
-        [Access::Write, Access::Delete].into_iter().any(|access| {
-            let target = Target::File { root, path: directory.clone(), access };
-            let (tool, arguments) = as_file_tool(&target);
-            let question = Question {
-                tool,
-                aliases: &[],
-                effect: Effect::Write,
-                arguments: &arguments,
-                targets: std::slice::from_ref(&target),
-                actor: &request.context.actor,
-                session: &request.context.session,
-                mode,
-                state,
+        let accesses: &[Access] = if reads { &[Access::Read] } else { &[Access::Write, Access::Delete] };
+        accesses.iter().any(|access| {
+            let target = Target::File { root, path: directory.clone(), access: *access };
+            let call = question_by(request.context, std::slice::from_ref(&target), mode, state);
+            let file_call = self.file_tools.call_for(&target);
+            let of_file = file_call.question(call);
+            if reads {
+                return rules.policy.may_restrict_by_path_below(&of_file, root, directory);
+            }
+            let of_caller = Question {
+                tool: request.definition.name.as_str(),
+                aliases: &request.definition.aliases,
+                effect: request.definition.effect,
+                arguments: &request.call.arguments,
+                ..call
             };
-            rules.policy.may_restrict_below(&question, root, directory)
+            rules.policy.may_restrict_below(&of_file, root, directory)
+                || rules.policy.may_restrict_by_path_below(&of_caller, root, directory)
         })
     }
 
@@ -373,6 +387,26 @@ impl Gate for PolicyGate {
             (ticket, call, if counts { Outcome::Ran } else { Outcome::DidNotRun })
         });
         self.histories.settle(counted(&record.context), ended);
+    }
+}
+
+/// What a question about a file says besides the tool that stands for the access.
+fn question_by<'a>(
+    context: &'a CallContext,
+    targets: &'a [Target],
+    mode: TddMode,
+    state: TddState,
+) -> Question<'a> {
+    Question {
+        tool: "",
+        aliases: &[],
+        effect: Effect::Read,
+        arguments: &Value::Null,
+        targets,
+        actor: &context.actor,
+        session: &context.session,
+        mode,
+        state,
     }
 }
 

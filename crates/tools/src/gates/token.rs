@@ -233,7 +233,9 @@ impl Gate for TokenGate {
         _directory: &RelativePath,
     ) -> bool {
         let Some(token) = &request.context.token else { return false };
-        self.tokens.verify(token).map_or(true, |grant| grant.limits_paths())
+        // Reading, which is asked for with targets, is the file filter's alone: a token has no exceptions below a directory.
+        let is_filtered = !request.targets.is_empty();
+        self.tokens.verify(token).map_or(true, |grant| grant.limits_paths() && !is_filtered)
     }
 
     fn settled(&self, record: &CallRecord) {

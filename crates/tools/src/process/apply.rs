@@ -1,5 +1,6 @@
 //! What a command changed: read from its layer, judged like any write, and applied all or nothing.
 
+use std::collections::BTreeSet;
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -17,7 +18,7 @@ use super::protected_paths::CHRONICLE_RULE;
 use super::yard::Yard;
 use crate::Workspace;
 use crate::files::{Difference, Growth, MAX_HOST_FILE_BYTES, ProjectFiles, difference_with_mode};
-use crate::router::{Agreement, Invocation, Preview, ShownChange};
+use crate::router::{Agreement, FoundFile, Invocation, Preview, ShownChange};
 
 /// Changes of one command. One that touches more has written build output, which belongs into `jail.direct`.
 const MAX_CHANGES: usize = 10_000;
@@ -130,6 +131,26 @@ impl Changes {
         self.files.iter().filter(|file| wanted(file)).map(target).collect()
     }
 
+    /// The directories that are removed, and those that are made for no file. A directory that a new file needs comes with
+    /// the file, as it does with `fs_write`.
+    fn directories(&self) -> Vec<Target> {
+        let mut needed = BTreeSet::new();
+        for file in self.files.iter().filter(|file| file.after().is_some()) {
+            let mut path = file.change.path().parent();
+            while !path.is_root() && needed.insert(path.clone()) {
+                path = path.parent();
+            }
+        }
+        let target = |path: &RelativePath, access: Access| Target::File {
+            root: Root::Project,
+            path: path.clone(),
+            access,
+        };
+        let made = self.made.iter().filter(|path| !needed.contains(*path));
+        let made = made.map(|path| target(path, Access::Write));
+        made.chain(self.removed.iter().map(|path| target(path, Access::Delete))).collect()
+    }
+
     /// Has every change judged. Whoever is asked sees what the command made of the files it saw.
     pub(super) async fn judge(
         &self,
@@ -144,7 +165,19 @@ impl Changes {
         };
         let propose = || self.files.iter().map(|file| file.change.clone()).collect();
         let (all, later) = (self.targets(|_| true), self.targets(|file| file.runs_later));
-        invocation.router.judge_changes(invocation, &all, &later, propose, show).await
+        invocation.router.judge_directories(invocation, &self.directories()).await?;
+        let agreed = invocation.router.judge_changes(invocation, &all, &later, propose, show).await?;
+        Ok(agreed.or_else(|| Agreement::on_judged(self.manifests())))
+    }
+
+    /// The files that were judged by what was there before: of a manifest only some fields run later.
+    fn manifests(&self) -> impl Iterator<Item = FoundFile> + '_ {
+        let manifests = self.files.iter().filter(|file| tgp_policy::may_run_later(file.change.path()));
+        manifests.map(|file| FoundFile {
+            root: Root::Project,
+            path: file.change.path().clone(),
+            sha256: file.before.as_deref().map(canonical::sha256_hex),
+        })
     }
 
     /// Counts what the changes add to the project and take from it.

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tgp_contract::{Change, Code, FileEffect, RelativePath, Root, ToolError, canonical};
+use tgp_contract::{
+    Change, Code, EntryKind, FileEffect, FsError, RelativePath, Root, ToolError, Visibility, canonical,
+};
 
 use super::Desk;
-use crate::files::{Changed, difference};
+use crate::files::{Changed, ProjectFiles, difference};
 use crate::router::{Invocation, Outcome};
 
 /// The content that a caller has seen, by its hash.
@@ -60,13 +62,21 @@ pub(super) async fn change(
     path: &RelativePath,
     decide: impl FnOnce(Option<&[u8]>) -> Result<Option<Vec<u8>>, ToolError> + Send + 'static,
 ) -> Result<Made, ToolError> {
-    let shown = invocation.visibility().await.shows(Root::Project, path);
+    let visible = invocation.visibility().await;
+    let shown = visible.shows(Root::Project, path);
+    // What is always out of reach is refused in its own words.
+    refuse_hidden_way(&visible.varying_part(), path)?;
     let files = invocation.workspace.project_files();
     let (path, dry_run) = (path.clone(), invocation.context.dry_run);
     let (meant, agreement) = (path.clone(), invocation.agreement());
     let point = invocation.point_of_no_return();
     let (workspace, context) = (invocation.workspace.clone(), invocation.context.clone());
     let work = move || {
+        // A directory that the caller may not see is no file that it could change, like one that is not there.
+        if !shown && is_directory(&files, &path)? {
+            decide(None)?;
+            return Err(FsError::IsDirectory(path).into());
+        }
         let mut growth = None;
         let decide = |before: Option<&[u8]>| -> Result<Option<Vec<u8>>, ToolError> {
             // Here nobody else of this kernel writes, so what was approved is what is changed.
@@ -86,6 +96,32 @@ pub(super) async fn change(
         Ok(changed)
     };
     Ok(Made { changed: desk.work(work).await?, shown })
+}
+
+/// Refuses a path that leads through what the caller may not see, below a directory that it may not see: whether there is a
+/// file on the way, the write would tell.
+fn refuse_hidden_way(visible: &Visibility, path: &RelativePath) -> Result<(), ToolError> {
+    let parents = std::iter::successors(Some(path.parent()), |path| Some(path.parent()));
+    let hidden = parents
+        .take_while(|path| !path.is_root())
+        .filter(|parent| !visible.shows(Root::Project, parent))
+        .take(2)
+        .count();
+    if hidden < 2 {
+        return Ok(());
+    }
+    let message = format!("a directory above `{path}` may not be seen");
+    Err(ToolError::new(Code::Policy, message)
+        .detail("path", path.as_str())
+        .help("write directly into the directory that a rule hides, or ask a person to change the rule"))
+}
+
+fn is_directory(files: &ProjectFiles, path: &RelativePath) -> Result<bool, ToolError> {
+    match files.entry(path) {
+        Ok(entry) => Ok(entry.is_some_and(|entry| entry.kind == EntryKind::Directory)),
+        Err(FsError::NotFound(_) | FsError::NotDirectory(_)) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// What a change answers: the same in a dry run, which adds the difference and changes no file.

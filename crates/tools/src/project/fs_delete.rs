@@ -6,7 +6,8 @@ use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tgp_contract::{
-    Access, Code, Effect, EntryKind, ExecutionPath, FsError, RelativePath, Target, ToolDefinition, ToolError,
+    Access, Code, Effect, EntryKind, ExecutionPath, FsError, RelativePath, Root, Target, ToolDefinition,
+    ToolError,
 };
 
 use super::change::{Expected, answer, change};
@@ -54,11 +55,19 @@ impl FsDelete {
         if let Some(agreement) = invocation.agreement() {
             agreement.check_no_file(path)?;
         }
+        if invocation.router.may_hide_below(invocation, Root::Project, path).await {
+            // Whether it is empty would tell what is hidden in it.
+            let message =
+                format!("a rule may hide files in `{path}`, so it cannot be told whether it is empty");
+            return Err(ToolError::new(Code::Policy, message)
+                .detail("path", path.as_str())
+                .help("leave the directory, or ask a person to delete it"));
+        }
         let point = invocation.point_of_no_return();
         let work = move || {
             // What is out of reach is in there all the same, so the disk has the last word on what is empty.
             let removed = if dry_run {
-                files.children(&meant)?.is_empty()
+                files.is_empty_directory(&meant)?
             } else {
                 point.pass()?;
                 files.remove_empty_directory(&meant)?

@@ -6,21 +6,22 @@ use std::time::Duration;
 use serde_json::Value;
 use tgp_contract::{
     Access, ApprovalAnswer, ApprovalRequest, CallContext, Change, Code, Effect, GateDecision, GateRequest,
-    GateVerdict, RelativePath, Root, Target, ToolCall, ToolError,
+    GateVerdict, RelativePath, Target, ToolCall, ToolError,
 };
 
 use super::consent::{Subject, Trial, must_ask};
+use super::contents::{Attempt, DryRun};
 use super::course::Course;
 use super::exhibit::Exhibit;
 use super::open_call::Trail;
 use super::preview::{Agreement, Preview};
 use super::runs_later;
 use super::tool::Findings;
-use super::{Invocation, Outcome, Registered, Router, Setting, Wish};
+use super::{Invocation, Outcome, Question, Registered, Router, Setting, Wish};
 
 /// How often somebody is asked about one call that changes while they think. Whoever agrees to a fourth version reads
 /// none of them.
-const MAX_ROUNDS: usize = 3;
+pub(super) const MAX_ROUNDS: usize = 3;
 
 /// How long a preview may take; a database may have its own, longer patience. Then it is asked without one.
 const PREVIEW_PATIENCE: Duration = Duration::from_secs(30);
@@ -28,6 +29,14 @@ const PREVIEW_PATIENCE: Duration = Duration::from_secs(30);
 /// Why nothing is shown of a statement that only the embedded database could try.
 const WOULD_HAVE_TO_RUN: &str =
     "the statement would have to run, and a database server does not undo all that a statement can do";
+
+/// Which approvals whoever let a running call through has given already for what it goes on to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Covered {
+    Nothing,
+    /// Those that the defaults ask for.
+    Defaults,
+}
 
 /// A call that has passed the gates and is about to run.
 #[derive(Clone, Copy)]
@@ -38,23 +47,26 @@ pub(super) struct Passed<'a> {
 }
 
 impl Router {
-    /// Runs a call, after somebody has agreed to it where a gate wants that.
+    /// Runs a call, after somebody has agreed to it where a gate wants that. `judged` are the files as the gates saw them,
+    /// where one of them has judged contents.
     pub(super) async fn run_agreed(
         self: &Arc<Self>,
         passed: Passed<'_>,
-        wishes: Vec<Wish>,
+        wishes: &[Wish],
+        judged: Option<&Arc<Agreement>>,
         trail: &mut Trail,
-    ) -> Result<Outcome, ToolError> {
+    ) -> Result<Attempt, ToolError> {
         let subject = Subject::Call(Trial::of(passed.request.targets, passed.setting.workspace));
-        if !must_ask(passed.request, subject, &wishes, &mut trail.verdicts) {
-            return self.run_tool(passed, &wishes, None, trail).await;
+        if !must_ask(passed.request, subject, wishes, &mut trail.verdicts) {
+            let outcome = self.run_tool(passed, wishes, judged, trail).await;
+            return Attempt::to_run(passed, outcome, judged);
         }
         // Large, and seldom needed.
-        Box::pin(self.ask_and_run(passed, &wishes, trail)).await
+        Box::pin(self.ask_and_run(passed, wishes, judged, trail)).await
     }
 
     /// A call that has passed the gates, as its tool sees it.
-    fn invocation<'a>(
+    pub(super) fn invocation<'a>(
         self: &'a Arc<Self>,
         passed: Passed<'a>,
         context: &'a CallContext,
@@ -95,13 +107,32 @@ impl Router {
         agreement: Option<&Arc<Agreement>>,
         trail: &mut Trail,
     ) -> Result<Outcome, ToolError> {
-        let findings = Mutex::default();
         // A dry run is not asked about, and so grants nothing.
         let by_rule = wishes.iter().any(Wish::is_rule);
         let granted = if by_rule { passed.request.targets } else { &[] };
-        if self.is_veiled(passed, wishes).await {
-            self.judge_contents(passed, granted, trail).await?;
+        if !self.is_veiled(passed, wishes).await {
+            return self.run_once(passed, granted, agreement, trail).await;
         }
+        for _ in 0..MAX_ROUNDS {
+            let mut dry_run = DryRun::default();
+            self.judge_contents(passed, granted, &mut dry_run, trail).await?;
+            let judged = dry_run.agreement();
+            let outcome = self.run_once(passed, granted, judged.as_ref().or(agreement), trail).await;
+            if let Attempt::Done(outcome) = Attempt::to_run(passed, outcome, judged.as_ref())? {
+                return Ok(outcome);
+            }
+        }
+        Err(keeps_changing(passed.request, Code::Conflict, &mut trail.verdicts))
+    }
+
+    async fn run_once(
+        self: &Arc<Self>,
+        passed: Passed<'_>,
+        granted: &[Target],
+        agreement: Option<&Arc<Agreement>>,
+        trail: &mut Trail,
+    ) -> Result<Outcome, ToolError> {
+        let findings = Mutex::default();
         let invocation = self.invocation(passed, passed.request.context, &findings, agreement, granted);
         passed.setting.course.start();
         let outcome = passed.registered.tool.run(invocation).await;
@@ -111,31 +142,38 @@ impl Router {
         outcome
     }
 
-    /// Asks until what was agreed to is what would happen now, and then lets it happen.
+    /// Asks until what was agreed to is what would happen now, and then lets it happen. Where a gate has judged contents,
+    /// it ends when they are not those any more: they are judged again before somebody is asked again.
     async fn ask_and_run(
         self: &Arc<Self>,
         passed: Passed<'_>,
         wishes: &[Wish],
+        judged: Option<&Arc<Agreement>>,
         trail: &mut Trail,
-    ) -> Result<Outcome, ToolError> {
+    ) -> Result<Attempt, ToolError> {
         let mut shown = self.exhibit(passed, wishes, trail).await?;
         for _ in 0..MAX_ROUNDS {
+            if judged.is_some_and(|judged| !judged.is_to(&shown.preview)) {
+                return Ok(Attempt::Changed);
+            }
             self.ask(passed.request, passed.setting.course, &shown, wishes, &mut trail.verdicts).await?;
             let now = self.exhibit(passed, wishes, trail).await?;
             if now.hash == shown.hash {
-                let agreement = Agreement::to(&now.preview).map(Arc::new);
+                let agreement = Agreement::to(&now.preview).map(Arc::new).or_else(|| judged.cloned());
                 let outcome = self.run_tool(passed, wishes, agreement.as_ref(), trail).await;
-                if !agreement.is_some_and(|agreement| agreement.is_broken()) {
-                    return outcome;
+                if let Attempt::Done(outcome) = Attempt::to_run(passed, outcome, agreement.as_ref())? {
+                    return Ok(Attempt::Done(outcome));
                 }
-                passed.setting.course.reopen();
                 shown = self.exhibit(passed, wishes, trail).await?;
             } else {
                 shown = now;
             }
             trail.verdicts.push(GateVerdict::approval(GateDecision::Ask, "it changed meanwhile"));
+            if judged.is_some() {
+                return Ok(Attempt::Changed);
+            }
         }
-        Err(keeps_changing(passed.request, &mut trail.verdicts))
+        Err(keeps_changing(passed.request, Code::Approval, &mut trail.verdicts))
     }
 
     /// What a call would do now. One that would fail anyway is not asked for: its error is the answer.
@@ -264,16 +302,6 @@ impl Router {
             .help("nothing was changed; do without it, or say why it is needed and ask again"))
     }
 
-    /// Whether a gate judges the contents that a call would leave.
-    async fn wants_contents(&self, request: GateRequest<'_>) -> bool {
-        for gate in &self.gates {
-            if gate.wants_contents(request).await {
-                return true;
-            }
-        }
-        false
-    }
-
     /// What else the change would reach, as the first gate that knows it says.
     async fn reach(&self, request: GateRequest<'_>) -> Option<Value> {
         let visible =
@@ -284,52 +312,6 @@ impl Router {
             }
         }
         None
-    }
-
-    /// Shows the gates what a write to the project would leave there, where one of them judges that. The write is tried
-    /// without effect, and nobody but the gates sees what comes of it.
-    pub(super) async fn judge_contents(
-        self: &Arc<Self>,
-        passed: Passed<'_>,
-        granted: &[Target],
-        trail: &mut Trail,
-    ) -> Result<(), ToolError> {
-        let request = passed.request;
-        let changes = |target: &Target| {
-            let changes = |access| matches!(access, Access::Write | Access::Delete);
-            target.file().is_some_and(|(root, _, access)| root == Root::Project && changes(access))
-        };
-        let writes = request.definition.effect == Effect::Write && request.definition.dry_run;
-        if !writes || !request.targets.iter().any(changes) || !self.wants_contents(request).await {
-            return Ok(());
-        }
-        let outcome = self.try_without_effect(passed, granted).await?;
-        let request = GateRequest { proposed: Some(&outcome.proposed), ..request };
-        let mut said = Vec::new();
-        let passed = self.pass_gates(request, super::Question::Contents, &mut said).await;
-        // A gate that has judged the contents has judged the call by them. It has one verdict about the call: what is said
-        // a second time is about files that the running call changes.
-        for verdict in said {
-            let same =
-                |before: &&mut GateVerdict| (before.stage, &before.gate) == (verdict.stage, &verdict.gate);
-            match trail.verdicts.iter_mut().find(same) {
-                Some(before) => *before = verdict,
-                None => trail.verdicts.push(verdict),
-            }
-        }
-        passed.map(|_| ())
-    }
-
-    /// Tries a write without effect: what it would leave.
-    pub(super) async fn try_without_effect(
-        self: &Arc<Self>,
-        passed: Passed<'_>,
-        granted: &[Target],
-    ) -> Result<Outcome, ToolError> {
-        let context = CallContext { dry_run: true, ..passed.request.context.clone() };
-        let findings = Mutex::default();
-        let trial = self.invocation(passed, &context, &findings, None, granted);
-        passed.registered.tool.run(trial).await
     }
 
     /// Takes files that a running call is about to change past the gates, and asks where one of them wants it: `show`
@@ -374,7 +356,7 @@ impl Router {
         S: Fn() -> F + Send + Sync,
         F: Future<Output = Result<Preview, ToolError>> + Send,
     {
-        let mut wishes = self.pass_gates(request, super::Question::Changes, verdicts).await?;
+        let mut wishes = self.pass_gates(request, Question::Changes, verdicts).await?;
         wishes.extend(self.judge_runs_later(request, later, verdicts).await?);
         if !must_ask(request, Subject::Finding, &wishes, verdicts) {
             return Ok(None);
@@ -395,12 +377,42 @@ impl Router {
         targets: &[Target],
         covered: bool,
     ) -> Result<(), ToolError> {
+        let covered = if covered { Covered::Defaults } else { Covered::Nothing };
+        let judged = self.judge_found(invocation, call, targets, Question::Further, covered).await;
+        note(invocation, targets, Vec::new());
+        judged
+    }
+
+    /// Takes directories that a running call makes or removes past the gates that judge by names.
+    ///
+    /// # Errors
+    /// What a gate has against one of them, or `EAPPROVAL`.
+    pub(crate) async fn judge_directories(
+        &self,
+        invocation: Invocation<'_>,
+        directories: &[Target],
+    ) -> Result<(), ToolError> {
+        if directories.is_empty() {
+            return Ok(());
+        }
+        let question = Question::Directories;
+        self.judge_found(invocation, invocation.call, directories, question, Covered::Nothing).await
+    }
+
+    async fn judge_found(
+        &self,
+        invocation: Invocation<'_>,
+        call: &ToolCall,
+        targets: &[Target],
+        question: Question,
+        covered: Covered,
+    ) -> Result<(), ToolError> {
         let Invocation { serial, definition, context, course, .. } = invocation;
         let request = GateRequest { serial, call, definition, context, targets, proposed: None };
         let mut verdicts = Vec::new();
         let judged = async {
-            let mut wishes = self.pass_gates(request, super::Question::Further, &mut verdicts).await?;
-            if covered {
+            let mut wishes = self.pass_gates(request, question, &mut verdicts).await?;
+            if covered == Covered::Defaults {
                 wishes.retain(Wish::is_rule);
             }
             if must_ask(request, Subject::Finding, &wishes, &mut verdicts) {
@@ -410,7 +422,7 @@ impl Router {
             Ok(())
         };
         let judged = judged.await;
-        note(invocation, targets, verdicts);
+        note(invocation, &[], verdicts);
         judged
     }
 
@@ -437,7 +449,7 @@ impl Router {
             shown = now;
             verdicts.push(GateVerdict::approval(GateDecision::Ask, "it changed meanwhile"));
         }
-        Err(keeps_changing(request, verdicts))
+        Err(keeps_changing(request, Code::Approval, verdicts))
     }
 }
 
@@ -455,13 +467,19 @@ fn changed_meanwhile(request: GateRequest<'_>) -> ToolError {
     ToolError::new(Code::Conflict, message).help("nothing was changed; repeat the call")
 }
 
-fn keeps_changing(request: GateRequest<'_>, verdicts: &mut Vec<GateVerdict>) -> ToolError {
+/// A call that was different each time it was compared with what was agreed to, or with what the gates had judged.
+pub(super) fn keeps_changing(
+    request: GateRequest<'_>,
+    code: Code,
+    verdicts: &mut Vec<GateVerdict>,
+) -> ToolError {
     verdicts.push(GateVerdict::approval(GateDecision::Refused, "it keeps changing"));
+    let done = if code == Code::Approval { "approved" } else { "judged" };
     let message = format!(
-        "`{}` was approved {MAX_ROUNDS} times, and each time what it would do had changed: it keeps changing",
+        "`{}` was {done} {MAX_ROUNDS} times, and each time what it would do had changed: it keeps changing",
         request.definition.name
     );
-    ToolError::new(Code::Approval, message)
+    ToolError::new(code, message)
         .help("nothing was changed; stop whatever else works on this, and repeat the call")
 }
 

@@ -70,12 +70,20 @@ pub(super) fn must_ask(
     let previews = matches!(request.definition.effect, Effect::Read | Effect::Write)
         && subject != Subject::Call(Trial::Leaves);
     if request.context.dry_run && previews && !wishes.iter().any(Wish::is_rule) {
-        verdicts.push(GateVerdict::approval(GateDecision::Approved, "dry-run"));
+        note(verdicts, "dry-run");
         return false;
     }
     if wishes.iter().all(|wish| settles(request.context.consent, subject, wish)) {
-        verdicts.push(GateVerdict::approval(GateDecision::Approved, "consent-given"));
+        note(verdicts, "consent-given");
         return false;
     }
     true
+}
+
+/// Says by what an approval was settled; once, however often the contents of a call are judged.
+fn note(verdicts: &mut Vec<GateVerdict>, by: &str) {
+    let verdict = GateVerdict::approval(GateDecision::Approved, by);
+    if verdicts.last() != Some(&verdict) {
+        verdicts.push(verdict);
+    }
 }

@@ -3,6 +3,7 @@
 mod approval;
 mod approver;
 mod consent;
+mod contents;
 mod course;
 mod exhibit;
 mod open_call;
@@ -21,9 +22,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tgp_contract::{
-    ApprovalReason, Approver, CallContext, CallRecord, Cancellation, Code, FileFilter, Gate, GateDecision,
-    GateRequest, GateVerdict, Recorder, RelativePath, Root, Target, ToolCall, ToolDefinition, ToolError,
-    ToolResult, Verdict, Visibility, Witness, chronicled,
+    Access, ApprovalReason, Approver, CallContext, CallRecord, Cancellation, Code, FileFilter, Gate,
+    GateDecision, GateRequest, GateVerdict, Recorder, RelativePath, Root, Stage, Target, ToolCall,
+    ToolDefinition, ToolError, ToolResult, Verdict, Visibility, Witness, chronicled,
 };
 
 use crate::Workspace;
@@ -43,6 +44,7 @@ pub use tee::Tee;
 pub use tool::{Invocation, Outcome, Tool};
 
 /// A gate asks for approval.
+#[derive(Clone)]
 struct Wish {
     reason: ApprovalReason,
     /// Files that run later, which only an answer to this very question lets change.
@@ -62,11 +64,17 @@ enum Question {
     Call,
     /// Whether a call that runs may change these files.
     Changes,
+    /// Whether a call that runs may make or remove these directories. They have no contents, so only gates that judge by
+    /// names are asked.
+    Directories,
     /// Whether a call that runs may go on to these targets.
     Further,
     /// Whether a write, which was tried, may leave these contents. Only gates that judge contents are asked.
     Contents,
 }
+
+/// A name that stands for every name which no rule means by itself.
+const PROBE: &str = "any-name-4f1c9e7a";
 
 /// How deep tools may call tools.
 const MAX_DEPTH: u32 = 8;
@@ -149,7 +157,8 @@ impl Router {
             approver,
             recorder,
             workspace,
-            calls: AtomicU64::new(0),
+            // Zero is the number of no call: of a question about one that is not made.
+            calls: AtomicU64::new(1),
             in_flight: CallsInFlight::default(),
             orphans: CallsInFlight::default(),
         })
@@ -286,14 +295,8 @@ impl Router {
         trail.targets.extend(self.found_targets(Passed { registered, request, setting }).await);
         let targets = trail.targets.clone();
         let request = GateRequest { targets: &targets, ..request };
-        let mut wishes = self.pass_gates(request, Question::Call, &mut trail.verdicts).await?;
-        let passed = Passed { registered, request, setting };
-        let veiled = self.is_veiled(passed, &wishes).await;
-        if !veiled {
-            self.judge_contents(passed, &[], trail).await?;
-        }
-        wishes.extend(self.named_files_run_later(passed, veiled, trail).await?);
-        let outcome = self.run_agreed(passed, wishes, trail).await?;
+        let wishes = self.pass_gates(request, Question::Call, &mut trail.verdicts).await?;
+        let outcome = self.run_judged(Passed { registered, request, setting }, wishes, trail).await?;
         if !context.dry_run {
             trail.files = outcome.files;
         }
@@ -392,8 +395,39 @@ impl Router {
         root: Root,
         directory: &RelativePath,
     ) -> bool {
+        self.restricts_below(invocation, &[], root, directory).await
+    }
+
+    /// Whether a gate may hide a file below a directory from a call, whatever the file is called.
+    pub(crate) async fn may_hide_below(
+        &self,
+        invocation: Invocation<'_>,
+        root: Root,
+        directory: &RelativePath,
+    ) -> bool {
+        // What holds for every name holds for this one; the gates know of patterns that mean some names alone.
+        let probes = [PROBE.to_owned(), format!("{PROBE}/{PROBE}")];
+        let filter = self.file_filter(invocation).await;
+        let is_hidden = |name: &String| {
+            let path = directory.join(name);
+            path.is_ok_and(|path| filter.as_ref().is_some_and(|filter| !filter(root, &path, Access::Read)))
+        };
+        if probes.iter().any(is_hidden) {
+            return true;
+        }
+        let read = Target::File { root, path: directory.clone(), access: Access::Read };
+        self.restricts_below(invocation, std::slice::from_ref(&read), root, directory).await
+    }
+
+    async fn restricts_below(
+        &self,
+        invocation: Invocation<'_>,
+        targets: &[Target],
+        root: Root,
+        directory: &RelativePath,
+    ) -> bool {
         let Invocation { serial, call, definition, context, .. } = invocation;
-        let request = GateRequest { serial, call, definition, context, targets: &[], proposed: None };
+        let request = GateRequest { serial, call, definition, context, targets, proposed: None };
         for gate in &self.gates {
             if gate.may_restrict_below(request, root, directory).await {
                 return true;
@@ -429,9 +463,10 @@ impl Router {
             let verdict = match question {
                 Question::Call => gate.judge(request).await,
                 Question::Changes => gate.judge_changes(request).await,
+                Question::Directories if gate.stage() == Stage::Policy => gate.judge_changes(request).await,
                 Question::Further => gate.judge_further(request).await,
                 Question::Contents if gate.wants_contents(request).await => gate.judge_changes(request).await,
-                Question::Contents => continue,
+                Question::Contents | Question::Directories => continue,
             };
             let (decision, rule, denial) = match verdict {
                 Verdict::Allow { rule } => (GateDecision::Allow, rule, None),

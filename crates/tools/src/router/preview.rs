@@ -117,21 +117,46 @@ impl From<Outcome> for Preview {
     }
 }
 
-/// What somebody has agreed to: an effect on files that are as they were shown. Whoever carries the effect out asks
-/// it at the last moment, where nobody can come in between.
+/// What somebody has agreed to, or what the gates have judged: an effect on files that are as they were then. Whoever
+/// carries the effect out asks it at the last moment, where nobody can come in between.
 #[derive(Debug)]
 pub(crate) struct Agreement {
     found: BTreeMap<(Root, RelativePath), Option<String>>,
+    others: Others,
     broken: AtomicBool,
+}
+
+/// What an agreement says of the files that it does not name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Others {
+    /// They are not a part of the effect.
+    Refused,
+    /// They may be as they like.
+    Free,
 }
 
 impl Agreement {
     /// Nothing where no preview could be made: then nobody knows what was there.
     pub(super) fn to(preview: &Preview) -> Option<Self> {
         preview.data.as_ref()?;
-        let found = preview.found.iter().cloned();
-        let found = found.map(|FoundFile { root, path, sha256 }| ((root, path), sha256)).collect();
-        Some(Self { found, broken: AtomicBool::new(false) })
+        Some(Self::new(preview.found.iter().cloned(), Others::Refused))
+    }
+
+    /// For a change of many files that nobody was asked about: some of them were judged by what they were before.
+    /// Nothing where none was.
+    pub(crate) fn on_judged(found: impl IntoIterator<Item = FoundFile>) -> Option<Arc<Self>> {
+        let agreement = Self::new(found, Others::Free);
+        (!agreement.found.is_empty()).then(|| Arc::new(agreement))
+    }
+
+    fn new(found: impl IntoIterator<Item = FoundFile>, others: Others) -> Self {
+        let found = found.into_iter().map(|FoundFile { root, path, sha256 }| ((root, path), sha256));
+        Self { found: found.collect(), others, broken: AtomicBool::new(false) }
+    }
+
+    /// Whether a preview shows the files as they are here. Where nothing is shown there is nothing to compare.
+    pub(super) fn is_to(&self, preview: &Preview) -> bool {
+        Self::to(preview).is_none_or(|shown| shown.found == self.found)
     }
 
     /// Whether a file has the content that was shown.
@@ -151,11 +176,11 @@ impl Agreement {
         path: &RelativePath,
         hash: Option<&str>,
     ) -> Result<(), ToolError> {
-        let shown = self.found.get(&(root, path.clone()));
-        if shown.is_some_and(|shown| shown.as_deref() == hash) {
-            return Ok(());
-        }
-        Err(self.refuse(path))
+        let holds = match self.found.get(&(root, path.clone())) {
+            Some(shown) => shown.as_deref() == hash,
+            None => self.others == Others::Free,
+        };
+        if holds { Ok(()) } else { Err(self.refuse(path)) }
     }
 
     /// Whether the effect that was shown is on no file at all, such as the removal of an empty directory.
@@ -170,7 +195,7 @@ impl Agreement {
 
     fn refuse(&self, path: &RelativePath) -> ToolError {
         self.broken.store(true, Ordering::Release);
-        ToolError::new(Code::Conflict, format!("`{path}` was changed since its change was approved"))
+        ToolError::new(Code::Conflict, format!("`{path}` was changed since its change was judged"))
             .detail("path", path.as_str())
             .help("nothing was changed; look at the file again and repeat the call")
     }

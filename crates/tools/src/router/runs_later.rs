@@ -3,15 +3,16 @@
 use std::sync::Arc;
 
 use tgp_contract::{
-    Access, Actor, ApprovalOrigin, ApprovalReason, CallContext, Change, Code, Consent, Effect, EntryKind,
+    Access, Actor, ApprovalOrigin, ApprovalReason, CallContext, Code, Consent, Effect, EntryKind, FileEffect,
     FsError, GateDecision, GateRequest, GateVerdict, RUNS_LATER, RelativePath, Root, Target, ToolDefinition,
-    ToolError, Verdict,
+    ToolError, Verdict, canonical,
 };
 use tgp_policy::{always_runs_later, may_run_later, runs_later};
 
 use super::approval::Passed;
+use super::contents::DryRun;
 use super::open_call::Trail;
-use super::{Router, Wish};
+use super::{Outcome, Router, Wish};
 use crate::Workspace;
 
 /// How the verdicts are named in the record, apart from what the same gate has said of the call.
@@ -79,6 +80,7 @@ impl Router {
         self: &Arc<Self>,
         passed: Passed<'_>,
         veiled: bool,
+        dry_run: &mut DryRun,
         trail: &mut Trail,
     ) -> Result<Option<Wish>, ToolError> {
         let Passed { request, setting, .. } = passed;
@@ -94,8 +96,8 @@ impl Router {
         // Of a manifest only some fields count, so its contents are looked at, unless the caller may not see them yet.
         let is_tried = !veiled && request.definition.effect == Effect::Write && request.definition.dry_run;
         if is_tried && files.iter().filter_map(changed).any(|path| !always_runs_later(path)) {
-            let outcome = self.try_without_effect(passed, &[]).await?;
-            files.retain(|file| counts(file, &outcome.proposed, setting.workspace));
+            let outcome = self.try_without_effect(passed, &[], dry_run).await?;
+            files.retain(|file| counts(file, outcome, setting.workspace));
         }
         self.judge_runs_later(request, &files, &mut trail.verdicts).await
     }
@@ -117,12 +119,15 @@ fn changed(target: &Target) -> Option<&RelativePath> {
     matches!(access, Access::Write | Access::Delete).then_some(path)
 }
 
-/// Whether a proposed change of a file is one of what runs later. Where the contents are not known, it is.
-fn counts(file: &Target, proposed: &[Change], workspace: &Workspace) -> bool {
+/// Whether a change of a file, as a dry run has made it, is one of what runs later. Where the contents are not known, or
+/// are not any more those that the dry run has found, it is.
+fn counts(file: &Target, tried: &Outcome, workspace: &Workspace) -> bool {
     let Some((root, path, _)) = file.file() else { return false };
-    let change = proposed.iter().find(|change| root == Root::Project && change.path() == path);
+    let change = tried.proposed.iter().find(|change| root == Root::Project && change.path() == path);
     let (Some(change), Ok(before)) = (change, manifest(workspace, path)) else { return true };
-    runs_later(path, before.as_deref(), change.content())
+    let hash = before.as_deref().map(canonical::sha256_hex);
+    let found = |file: &FileEffect| file.root == root && file.path == *path && file.before == hash;
+    !tried.files.iter().any(found) || runs_later(path, before.as_deref(), change.content())
 }
 
 /// A manifest as it is now.

@@ -1,0 +1,133 @@
+//! Writes that are judged by what they would leave: tried without effect, judged, and carried out as they were judged.
+
+use std::sync::{Arc, Mutex};
+
+use tgp_contract::{Access, CallContext, Code, Effect, GateRequest, GateVerdict, Root, Target, ToolError};
+
+use super::approval::{MAX_ROUNDS, Passed, keeps_changing};
+use super::open_call::Trail;
+use super::preview::{Agreement, Preview};
+use super::{Outcome, Question, Router, Wish};
+
+/// A write tried without effect, when that is first needed: one call is tried once, whoever looks at its contents.
+#[derive(Default)]
+pub(super) struct DryRun(Option<Outcome>);
+
+impl DryRun {
+    /// The files as they were when they were judged; nothing where nobody looked at them.
+    pub(super) fn agreement(self) -> Option<Arc<Agreement>> {
+        Agreement::to(&Preview::from(self.0?)).map(Arc::new)
+    }
+}
+
+/// What became of running a call as it was judged.
+pub(super) enum Attempt {
+    Done(Outcome),
+    /// A file was not any more as it was judged, so nothing was done.
+    Changed,
+}
+
+impl Attempt {
+    /// The attempt that ended with `outcome`.
+    pub(super) fn to_run(
+        passed: Passed<'_>,
+        outcome: Result<Outcome, ToolError>,
+        agreement: Option<&Arc<Agreement>>,
+    ) -> Result<Self, ToolError> {
+        if agreement.is_some_and(|agreement| agreement.is_broken()) {
+            passed.setting.course.reopen();
+            return Ok(Self::Changed);
+        }
+        outcome.map(Self::Done)
+    }
+}
+
+impl Router {
+    /// Runs a call that has passed the gates. Where one of them judges what the call would leave, what is written is what
+    /// was judged: a file that changes in between is judged again.
+    pub(super) async fn run_judged(
+        self: &Arc<Self>,
+        passed: Passed<'_>,
+        wishes: Vec<Wish>,
+        trail: &mut Trail,
+    ) -> Result<Outcome, ToolError> {
+        let veiled = self.is_veiled(passed, &wishes).await;
+        for _ in 0..MAX_ROUNDS {
+            let mut dry_run = DryRun::default();
+            if !veiled {
+                self.judge_contents(passed, &[], &mut dry_run, trail).await?;
+            }
+            let later = self.named_files_run_later(passed, veiled, &mut dry_run, trail).await?;
+            let judged = dry_run.agreement();
+            let all: Vec<Wish> = wishes.iter().cloned().chain(later).collect();
+            if let Attempt::Done(outcome) = self.run_agreed(passed, &all, judged.as_ref(), trail).await? {
+                return Ok(outcome);
+            }
+        }
+        Err(keeps_changing(passed.request, Code::Conflict, &mut trail.verdicts))
+    }
+
+    /// Whether a gate judges the contents that a call would leave.
+    pub(super) async fn wants_contents(&self, request: GateRequest<'_>) -> bool {
+        for gate in &self.gates {
+            if gate.wants_contents(request).await {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Shows the gates what a write to the project would leave there, where one of them judges that. The write is tried
+    /// without effect, and nobody but the gates sees what comes of it.
+    pub(super) async fn judge_contents(
+        self: &Arc<Self>,
+        passed: Passed<'_>,
+        granted: &[Target],
+        dry_run: &mut DryRun,
+        trail: &mut Trail,
+    ) -> Result<(), ToolError> {
+        let request = passed.request;
+        let changes = |target: &Target| {
+            let changes = |access| matches!(access, Access::Write | Access::Delete);
+            target.file().is_some_and(|(root, _, access)| root == Root::Project && changes(access))
+        };
+        let writes = request.definition.effect == Effect::Write && request.definition.dry_run;
+        if !writes || !request.targets.iter().any(changes) || !self.wants_contents(request).await {
+            return Ok(());
+        }
+        let outcome = self.try_without_effect(passed, granted, dry_run).await?;
+        let request = GateRequest { proposed: Some(&outcome.proposed), ..request };
+        let mut said = Vec::new();
+        let passed = self.pass_gates(request, Question::Contents, &mut said).await;
+        // A gate that has judged the contents has judged the call by them. It has one verdict about the call: what is said
+        // a second time is about files that the running call changes.
+        for verdict in said {
+            let same =
+                |before: &&mut GateVerdict| (before.stage, &before.gate) == (verdict.stage, &verdict.gate);
+            match trail.verdicts.iter_mut().find(same) {
+                Some(before) => *before = verdict,
+                None => trail.verdicts.push(verdict),
+            }
+        }
+        passed.map(|_| ())
+    }
+
+    /// Tries a write without effect, unless that was done: what it would leave.
+    pub(super) async fn try_without_effect<'d>(
+        self: &Arc<Self>,
+        passed: Passed<'_>,
+        granted: &[Target],
+        dry_run: &'d mut DryRun,
+    ) -> Result<&'d Outcome, ToolError> {
+        let outcome = match dry_run.0.take() {
+            Some(outcome) => outcome,
+            None => {
+                let context = CallContext { dry_run: true, ..passed.request.context.clone() };
+                let findings = Mutex::default();
+                let trial = self.invocation(passed, &context, &findings, None, granted);
+                passed.registered.tool.run(trial).await?
+            }
+        };
+        Ok(dry_run.0.insert(outcome))
+    }
+}
