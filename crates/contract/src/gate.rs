@@ -101,7 +101,8 @@ pub trait Gate: Send + Sync {
     }
 
     /// Whether it may have something against a file that a running call writes or deletes below a directory, whatever the
-    /// file is called. Where no gate has, the files are not judged one by one. In doubt it may.
+    /// file is called. Where no gate has, the files are not judged one by one. In doubt it may. With a target that is read, it
+    /// is asked whether it may hide such a file from the call.
     async fn may_restrict_below(
         &self,
         request: GateRequest<'_>,
