@@ -316,8 +316,13 @@ fn a_decision_becomes_a_verdict() {
     assert_eq!(error.code, Code::Policy);
     assert_eq!(error.message, "rule `never` forbids this call: it hurts");
     assert_eq!(error.details["rulePlace"], "p.yaml:3:5");
-    let ask =
-        Decision { effect: RuleEffect::Ask, rule: "r".to_owned(), reason: "why".to_owned(), source: None };
+    let ask = Decision {
+        effect: RuleEffect::Ask,
+        rule: "r".to_owned(),
+        reason: "why".to_owned(),
+        source: None,
+        is_default: false,
+    };
     assert_eq!(
         ask.clone().into_verdict(),
         Verdict::Ask(ApprovalReason {

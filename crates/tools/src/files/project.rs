@@ -218,7 +218,7 @@ impl ProjectFiles {
     /// Whether nothing is in a directory, of what is out of reach neither.
     pub(crate) fn is_empty_directory(&self, path: &RelativePath) -> Result<bool, FsError> {
         let host = self.within(path)?;
-        let on_disk = self.ground.directories.children(&host).map_err(|error| self.as_named(error, path))?;
+        let on_disk = self.base.directories.children(&host).map_err(|error| self.as_named(error, path))?;
         Ok(on_disk.is_empty())
     }
 
