@@ -173,10 +173,25 @@ pub fn chronicle_of(file: &RelativePath) -> Result<RelativePath, PathError> {
     RelativePath::new(&format!("{file}{CHRONICLE_SUFFIX}"))
 }
 
-/// The file that a chronicle is about, given its name or its file in either layout; `None` for every other path, and for
-/// the chronicles of the project, which are about no single file.
+/// Whether a path is the tree of chronicles or a directory in it. Such directories are there because files of the project
+/// are, or were: their names tell of them.
+#[must_use]
+pub fn is_chronicle_tree_directory(path: &RelativePath) -> bool {
+    is_in_chronicle_tree(path) && !has_chronicle_name(path)
+}
+
+/// The file that a chronicle is about, given its name or its file in either layout, and the directory of the project that a
+/// directory in the tree of chronicles stands for; `None` for every other path, and for the chronicles of the project,
+/// which are about no single file.
 #[must_use]
 pub fn chronicled(path: &RelativePath) -> Option<RelativePath> {
+    if is_chronicle_tree_directory(path) {
+        let bare =
+            |part: &str| part.strip_suffix(DIRECTORY_MARK).filter(|_| needs_mark(part)).map(str::to_owned);
+        let parts: Vec<String> =
+            path.parts().skip(2).map(|part| bare(part).unwrap_or_else(|| part.to_owned())).collect();
+        return RelativePath::new(&parts.join("/")).ok().filter(|directory| !directory.is_root());
+    }
     let name = match tree_name(path) {
         Some(name) => name?,
         None => path.clone(),

@@ -23,7 +23,7 @@ impl std::fmt::Display for Place {
 ///
 /// `details` holds what a program can use: `place` (a [`Place`]), `help` (the next step, a sentence), `field`
 /// (a path into the arguments), `logs`, and whatever else the code's documentation names.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, thiserror::Error)]
+#[derive(Clone, Debug, Serialize, Deserialize, thiserror::Error)]
 #[error("{code}: {message}")]
 pub struct ToolError {
     pub code: Code,
@@ -42,6 +42,13 @@ enum Interruption {
     Cancelled,
     /// It cannot be known whether its effect is in place.
     UnknownOutcome,
+}
+
+/// Two errors are the same when they are on the wire: one that was read from a journal is the one that was written.
+impl PartialEq for ToolError {
+    fn eq(&self, other: &Self) -> bool {
+        (self.code, &self.message, &self.details) == (other.code, &other.message, &other.details)
+    }
 }
 
 impl ToolError {

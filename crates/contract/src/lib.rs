@@ -40,8 +40,8 @@ pub use call::{Actor, CallContext, Consent, ToolCall, ToolResult};
 pub use chronicle::{Appended, Chronicle, ChronicleEvent, EventActor};
 pub use chronicle_files::{
     CHRONICLE_DIRECTORY, CHRONICLE_SUFFIX, ChronicleLayout, ChronicleProbe, PROJECT_CHRONICLE, chronicle_of,
-    chronicled, ends_as_chronicle, has_chronicle_name, is_chronicle_content, is_in_chronicle_tree,
-    is_torn_name,
+    chronicled, ends_as_chronicle, has_chronicle_name, is_chronicle_content, is_chronicle_tree_directory,
+    is_in_chronicle_tree, is_torn_name,
 };
 pub use chronicle_line::{EventFormError, LineError, MAX_CHRONICLE_LINE_BYTES, decode_line};
 pub use client::{ClientEntry, ClientId, client_actor, client_session, counted_session, is_command_line};

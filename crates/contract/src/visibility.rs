@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Access, FileFilter, RelativePath, Root, chronicled};
+use crate::{Access, FileFilter, RelativePath, Root, chronicled, is_chronicle_tree_directory};
 
 /// What a caller may see of the project and of the tool repository. A file that is not shown must be as if it were not
 /// there: neither its name, nor its content, nor its size, nor that it exists may follow from an answer.
@@ -81,7 +81,11 @@ impl Visibility {
             let filters = [&self.fixed, &self.varying];
             filters.into_iter().flatten().all(|filter| filter(root, path, Access::Read))
         };
-        shown(path) && chronicled(path).is_none_or(|file| shown(&file))
+        let is_open = self.fixed.is_none() && self.varying.is_none();
+        // Directories in the tree of chronicles tell of the files that they are about.
+        (is_open || !is_chronicle_tree_directory(path))
+            && shown(path)
+            && chronicled(path).is_none_or(|file| shown(&file))
     }
 
     /// Whether a text names a file of the project that may be seen, or none at all.

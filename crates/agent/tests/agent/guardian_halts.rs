@@ -207,7 +207,7 @@ async fn t3_stretch_the_same_reconciliation_is_one_line_of_a_real_chronicle() {
         appended += usize::from(task.await.unwrap());
     }
     assert_eq!(appended, 1);
-    let lines = std::fs::read_to_string(folder.path().join("src/a.ts.sage")).unwrap();
+    let lines = std::fs::read_to_string(folder.path().join(".sage/files/src/a.ts.sage")).unwrap();
     assert_eq!(lines.lines().count(), 1, "{lines}");
     assert!(lines.contains("\"type\":\"RECONCILIATION\""), "{lines}");
     // What was read from a file again is believed as well.

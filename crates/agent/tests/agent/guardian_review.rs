@@ -174,7 +174,7 @@ async fn every_rule_names_step_fact_and_reason() {
             1,
             "no plan changes",
         ),
-        (json!([{ "type": "DELETE_FILE", "filePath": "src/a.ts.sage" }]), 1, "no plan changes"),
+        (json!([{ "type": "DELETE_FILE", "filePath": ".sage/files/src/a.ts.sage" }]), 1, "no plan changes"),
         (json!([{ "type": "DELETE", "filePath": "src/a.ts" }]), 1, "`DELETE` is no type of step"),
         (json!([{ "type": "CREATE_FIEL", "filePath": "src/a.ts" }]), 1, "did you mean CREATE_FILE?"),
         (json!([{ "type": "RUN_COMMAND" }]), 1, "`command` is missing"),

@@ -151,7 +151,9 @@ pub fn verdict(stage: Stage, gate: &str, verdict: &str, rule: &str) -> GateVerdi
 }
 
 pub fn failed(record: CallRecord, code: Code, message: &str) -> CallRecord {
-    CallRecord { result: ToolResult::Failed(ToolError::new(code, message)), ..record }
+    let before_the_run = matches!(code, Code::Policy | Code::Approval | Code::Validation | Code::NotFound);
+    let execution = if before_the_run { Execution::NotStarted } else { Execution::RolledBack };
+    CallRecord { execution, result: ToolResult::Failed(ToolError::new(code, message)), ..record }
 }
 
 pub fn with_arguments(arguments: Value) -> CallRecord {

@@ -57,7 +57,7 @@ enum ChronicleCommand {
         /// The file it is about, or the chronicle itself.
         path: Option<String>,
     },
-    /// Move chronicles that an earlier version left beside the sources to where the configuration has them.
+    /// Move old chronicles to where the configuration has them.
     ///
     /// Until then they are not read. Each is checked line by line; one that is not intact stays where it is. Look at
     /// what --dry-run prints first: after the move the events in them are believed.

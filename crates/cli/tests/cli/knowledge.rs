@@ -201,7 +201,9 @@ fn a_change_leaves_an_event_that_names_its_call_and_is_named_by_its_record() {
     project.run(&["call", "fs_write", &write, "--yes"]).expect_code(0);
     let write = json!({ "path": "README.md", "content": "two\n" }).to_string();
     project.run(&["call", "fs_write", &write, "--yes"]).expect_code(0);
-    for (path, chronicle) in [("src/notes.md", "src/notes.md.sage"), ("README.md", ".sage/project.sage")] {
+    for (path, chronicle) in
+        [("src/notes.md", ".sage/files/src/notes.md.sage"), ("README.md", ".sage/project.sage")]
+    {
         let event: Value = serde_json::from_str(project.read(chronicle).lines().next().unwrap()).unwrap();
         assert_eq!((&event["type"], &event["change"]), (&json!("EDIT"), &json!("created")), "{event}");
         assert_eq!(event["filePath"], json!(path));
@@ -388,7 +390,6 @@ fn commands_move_and_remove_folders_with_chronicles_which_stay_as_they_are() {
     for command in [
         "echo '{}' >> .sage/files/src/feat/a.md.sage",
         "rm .sage/files/src/feat/a.md.sage",
-        "rm -rf .sage/files",
         "cp -r src/feat src/copy; cp .sage/files/src/feat/a.md.sage src/copy/",
         "rm -rf src/feat",
     ] {
@@ -397,6 +398,11 @@ fn commands_move_and_remove_folders_with_chronicles_which_stay_as_they_are() {
         assert_eq!(ran.document()["data"]["exitCode"], json!(0), "{command}: {ran:?}");
         assert!(project.read(chronicle).starts_with(&events), "{command}");
     }
+    // The tree as a whole is not removed by any command.
+    let call = json!({ "command": "rm -rf .sage/files" }).to_string();
+    let refused = project.run(&["call", "shell_exec", &call, "--yes"]).expect_code(3);
+    assert_eq!(error_code(&refused), "EPOLICY", "{refused:?}");
+    assert!(project.read(chronicle).starts_with(&events));
     assert!(!project.file("src/feat/a.md").exists() && project.file("src/copy/a.md").exists());
     assert!(!project.file("src/copy/a.md.sage").exists(), "a copy could be taken for a chronicle");
     project.run(&["chronicle", "verify"]).expect_code(0);

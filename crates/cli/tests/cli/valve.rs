@@ -58,7 +58,7 @@ impl Watch {
 }
 
 fn chronicle(project: &Project, path: &str) -> Vec<Value> {
-    let text = std::fs::read_to_string(project.file(path)).unwrap_or_default();
+    let text = std::fs::read_to_string(project.file(&format!(".sage/files/{path}"))).unwrap_or_default();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 

@@ -251,9 +251,15 @@ fn one_line(code: &str) -> String {
     let mut quote: Option<char> = None;
     while let Some(character) = characters.next() {
         if let Some(open) = quote {
-            line.push(character);
+            // A template may hold a line break, which is the same as its escape.
+            let mut push = |character: char| match character {
+                '\n' => line.push_str("\\n"),
+                '\r' => line.push_str("\\r"),
+                other => line.push(other),
+            };
+            push(character);
             if character == '\\' {
-                line.extend(characters.next());
+                characters.next().into_iter().for_each(push);
             } else if character == open {
                 quote = None;
             }

@@ -295,3 +295,9 @@ proptest! {
         described(&mutated(&source, &mutations));
     }
 }
+
+#[test]
+fn bug_a_template_with_a_line_break_was_in_a_signature() {
+    let metadata = described("export default function tool(x: `a\nb` | 'c'): number {\n  return 1;\n}\n");
+    assert!(metadata.signature.contains("`a\\nb`"), "{}", metadata.signature);
+}

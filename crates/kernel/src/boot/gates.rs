@@ -1,6 +1,5 @@
 //! The record that every call leaves, and the gates it passes.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -14,7 +13,7 @@ use super::{BootOptions, Ground};
 use crate::knowledge::chronicle_probe;
 use crate::records::{Past, audit_anchor, audit_options};
 use crate::settings::state_directory;
-use crate::trust::{self, confirmed_rules};
+use crate::trust::{confirmed_rules, protected_places};
 
 /// Opens the audit, and verifies what came since it was last verified.
 pub(super) async fn audit(ground: &Ground, options: &BootOptions) -> Result<Arc<Audit>, ToolError> {
@@ -143,32 +142,9 @@ pub(crate) fn policy_settings(
     PolicySettings {
         tool_roots: tools_in_project(ground).map(|path| (Root::Project, path)).into_iter().collect(),
         allowed_host_directories: workspace.directories().to_vec(),
-        protected_files: own
-            .chain(named)
-            .chain(USUAL_FILES.map(str::to_owned))
-            .flat_map(|file| protected_places(&ground.project, &file))
-            .map(|path| (Root::Project, path))
-            .collect(),
+        protected_files: protected_places(&ground.project, own.chain(named)),
         free_reads: ground.config.db.free_reads,
         layout: ground.config.chronicle.layout,
         probe: Some(chronicle_probe(&ground.project)),
     }
-}
-
-/// Files of the project that are protected by their names, and that may be links to others.
-const USUAL_FILES: [&str; 5] =
-    ["tgp.policy.yaml", "tgp.policy.yml", "tgp.config.ts", "tgp.config.js", "tgp.config.json"];
-
-/// A file that only people change, under every name by which it could be replaced: as it is named, the links on its way, and
-/// where it leads. What is outside the project no tool reaches by a path of the project.
-fn protected_places(project: &Path, file: &str) -> Vec<RelativePath> {
-    let named = project.join(file);
-    let mut places = trust::links_and_place(&named);
-    places.push(named);
-    let below = |place: PathBuf| RelativePath::new(place.strip_prefix(project).ok()?.to_str()?).ok();
-    let mut places: Vec<RelativePath> =
-        places.into_iter().filter_map(below).filter(|path| !path.is_root()).collect();
-    places.sort();
-    places.dedup();
-    places
 }

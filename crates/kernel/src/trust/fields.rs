@@ -1,13 +1,14 @@
 //! The fields of a configuration that need a person's confirmation: what executes something, sends a secret or the
 //! project's contents to an address, or reaches beyond the project.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Component, Path};
 
 use serde_json::{Map, Value, json};
 use tgp_contract::{Code, RelativePath, Root, ToolError};
 use tgp_policy::{Protection, may_run_later, protected};
 use tgp_sql::DatabaseUrl;
 
+use super::places::real_place;
 use super::url;
 use crate::config::{Config, FsConfig, JailConfig};
 
@@ -281,52 +282,4 @@ fn unusual(values: &[String], usual: &[String]) -> Option<Value> {
 
 fn keep_usual(values: &mut Vec<String>, usual: &[String]) {
     values.retain(|value| usual.contains(value));
-}
-
-/// Links on the way of one path.
-const MAX_LINKS: usize = 40;
-
-/// Where a path leads, whatever links are on its way, also when its end does not exist yet: a link may lead to nothing. A
-/// path with too many links leads to `/`, which is in no project.
-pub(crate) fn real_place(path: &Path) -> PathBuf {
-    let mut place = PathBuf::from("/");
-    let mut open: Vec<PathBuf> = vec![path.to_owned()];
-    let mut links = 0;
-    while let Some(rest) = open.pop() {
-        let mut parts = rest.components();
-        let Some(part) = parts.next() else { continue };
-        open.push(parts.as_path().to_owned());
-        match part {
-            Component::RootDir | Component::Prefix(_) => place = PathBuf::from("/"),
-            Component::CurDir => {}
-            Component::ParentDir => drop(place.pop()),
-            Component::Normal(name) => {
-                let next = place.join(name);
-                match next.read_link() {
-                    Ok(_) if links == MAX_LINKS => return PathBuf::from("/"),
-                    Ok(target) => {
-                        links += 1;
-                        open.push(target);
-                    }
-                    Err(_) => place = next,
-                }
-            }
-        }
-    }
-    place
-}
-
-/// The links on the way of a path, and where it leads: whoever replaces one of them replaces the file.
-pub(crate) fn links_and_place(path: &Path) -> Vec<PathBuf> {
-    let mut found: Vec<PathBuf> = path
-        .ancestors()
-        .filter(|place| place.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink()))
-        .map(|place| place.parent().map_or_else(|| place.to_owned(), |parent| parent_of_link(parent, place)))
-        .collect();
-    found.push(real_place(path));
-    found
-}
-
-fn parent_of_link(parent: &Path, link: &Path) -> PathBuf {
-    link.file_name().map_or_else(|| link.to_owned(), |name| real_place(parent).join(name))
 }

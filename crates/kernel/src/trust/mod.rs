@@ -2,6 +2,7 @@
 //! in files that a remote or an agent may have changed.
 
 mod fields;
+mod places;
 mod rules;
 mod store;
 mod url;
@@ -16,7 +17,8 @@ use crate::boot::{BootError, BootOptions, Environment, Found};
 use crate::config::Config;
 use crate::settings;
 pub use fields::SensitiveField;
-pub(crate) use fields::{check_root, links_and_place, real_place};
+pub(crate) use fields::check_root;
+pub(crate) use places::{protected_places, real_place};
 pub(crate) use rules::{confirmed_rules, report_changes};
 pub use store::{ConfirmedFields, ConfirmedRules, TrustStore, fields_hash, rules_hash};
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tgp_contract::{Code, Consent, ToolError, canonical};
 use tgp_tools::{ForeignRules, PolicyGate, RuleTrust};
 
-use super::fields::real_place;
+use super::places::real_place;
 use super::{Trust, rules_hash, store};
 use crate::Kernel;
 use crate::growing_file::write_private;

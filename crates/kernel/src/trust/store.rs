@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 use tgp_contract::{Code, ToolError, canonical};
 use tgp_tools::ForeignRules;
 
-use super::fields::{SensitiveField, real_place};
+use super::fields::SensitiveField;
+use super::places::real_place;
 use crate::boot::Environment;
 use crate::growing_file::{at, private_directory, write_private};
 

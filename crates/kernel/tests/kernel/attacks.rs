@@ -201,7 +201,7 @@ async fn bug_unresolved_imports_told_which_hidden_files_exist() {
         let query = "MATCH (f:File)-[:IMPORTS]->(u:Unresolved) RETURN u.specifier ORDER BY u.specifier";
         let arguments = json!({ "query": query, "commit": "WORKTREE" });
         let answer = agreed(&kernel, "graph_query", arguments).await;
-        answers.push(data(&answer)["rows"].clone());
+        answers.push(data(&answer)["results"].clone());
         kernel.shutdown().await;
     }
     assert_eq!(answers[0], answers[1]);

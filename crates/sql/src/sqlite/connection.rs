@@ -224,6 +224,11 @@ fn make_file(file: &Path) -> Result<(), ToolError> {
     };
     if let Some(folder) = file.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(fault)?;
+        // A file is not made behind a link either.
+        if folder.canonicalize().map_err(fault)? != std::path::absolute(folder).map_err(fault)? {
+            return Err(esql("the database file cannot be made: a link is on its way")
+                .help("name the file itself in `db.url`, and remove the link"));
+        }
     }
     OpenOptions::new()
         .create(true)

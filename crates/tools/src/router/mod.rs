@@ -25,6 +25,7 @@ use tgp_contract::{
     Access, ApprovalReason, Approver, CallContext, CallRecord, Cancellation, Code, FileFilter, Gate,
     GateDecision, GateRequest, GateVerdict, Recorder, RelativePath, Root, Stage, Target, ToolCall,
     ToolDefinition, ToolError, ToolResult, Verdict, Visibility, Witness, chronicled,
+    is_chronicle_tree_directory,
 };
 
 use crate::Workspace;
@@ -372,7 +373,9 @@ impl Router {
             Arc::new(move |root, path, access| {
                 let passes = |path: &RelativePath| filters.iter().all(|filter| filter(root, path, access));
                 // A chronicle tells of its file, so whoever may not see the one may not see the other.
-                passes(path) && chronicled(path).is_none_or(|file| passes(&file))
+                !is_chronicle_tree_directory(path)
+                    && passes(path)
+                    && chronicled(path).is_none_or(|file| passes(&file))
             })
         })
     }

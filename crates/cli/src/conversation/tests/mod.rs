@@ -15,7 +15,9 @@ use std::rc::Rc;
 
 use serde_json::{Value, json};
 use tgp::AgentEvent;
-use tgp::contract::{ApprovalOrigin, ApprovalReason, Effect, Target, TddMode, TddState, ToolResult, Usage};
+use tgp::contract::{
+    ApprovalOrigin, ApprovalReason, CallVerdict, Effect, Target, TddMode, TddState, ToolResult, Usage,
+};
 
 use super::board::Charset;
 use super::screen::{Form, Screen};
@@ -132,7 +134,8 @@ fn result(id: &str, tool: &str, result: ToolResult, verdict: &str, duration_ms: 
         tool_name: tool.to_owned(),
         call_id: format!("call_{id}"),
         result,
-        verdict: serde_json::from_value(json!(verdict)).unwrap(),
+        // Any other text cannot reach the screen as a verdict.
+        verdict: serde_json::from_value(json!(verdict)).unwrap_or(CallVerdict::Allowed),
         duration_ms,
         files: Vec::new(),
         state: TddState::Red,
