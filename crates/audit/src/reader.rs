@@ -330,7 +330,7 @@ fn past_call(mut body: Value) -> Option<PastCall> {
 
 /// Whether the tool of a recorded call began to run.
 fn has_started(body: &Value) -> bool {
-    match body.get("execution").map(|execution| Execution::deserialize(execution)) {
+    match body.get("execution").map(Execution::deserialize) {
         Some(Ok(execution)) => execution.has_started(),
         // An entry that claims what this version does not know counts as one that ran: counting rules stay strict.
         Some(Err(_)) => true,

@@ -219,7 +219,9 @@ pub fn is_chronicle_content(content: &[u8]) -> bool {
 /// Tells whether the file at a path is a chronicle by its content. It answers `true` in doubt, and `false` where there
 /// is no such file.
 #[derive(Clone)]
-pub struct ChronicleProbe(std::sync::Arc<dyn Fn(Root, &RelativePath) -> bool + Send + Sync>);
+pub struct ChronicleProbe(std::sync::Arc<Probe>);
+
+type Probe = dyn Fn(Root, &RelativePath) -> bool + Send + Sync;
 
 impl ChronicleProbe {
     pub fn new(probe: impl Fn(Root, &RelativePath) -> bool + Send + Sync + 'static) -> Self {

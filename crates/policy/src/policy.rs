@@ -241,8 +241,17 @@ impl Policy {
     /// The strictest rule that matches; of equals the built-in one, then the one with the first id, then a sequence
     /// rule. Only when none matches, the default.
     fn decide(&self, call: &Prepared<'_>, history: &SessionHistory) -> Decision {
-        if let Some(protection) = self.protection(call.question) {
-            return Decision::new(RuleEffect::Deny, protection.rule, protection.reason);
+        let protection = self.protection(call.question);
+        // Whether a file is a chronicle is told by its content, and a rule may hide that: its own denial comes first.
+        if let Some(protection) = protection {
+            let decision = Decision::new(RuleEffect::Deny, protection.rule, protection.reason);
+            if !protection.is_by_content() || !history.belongs_to(self) {
+                return decision;
+            }
+            return self
+                .strictest(call, history, |_| true)
+                .filter(|rule| rule.effect == RuleEffect::Deny)
+                .unwrap_or(decision);
         }
         if !history.belongs_to(self) {
             let reason = "the session's history belongs to other rules";

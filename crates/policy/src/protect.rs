@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use tgp_contract::{Access, ChronicleLayout, ChronicleProbe, RelativePath, Root, ends_as_chronicle};
+use tgp_contract::{
+    Access, ChronicleLayout, ChronicleProbe, RelativePath, Root, chronicled, ends_as_chronicle,
+};
 
 use crate::PolicySettings;
 
@@ -23,6 +25,13 @@ impl Protection {
     #[must_use]
     pub fn forbids(&self, access: Access) -> bool {
         self.reads || !(access == Access::Read || access == Access::Append && self.rule == CHRONICLE.rule)
+    }
+}
+
+impl Protection {
+    /// Whether it can depend on what is in the file.
+    pub(crate) fn is_by_content(&self) -> bool {
+        self.rule == CHRONICLE.rule
     }
 }
 
@@ -183,6 +192,12 @@ impl Protections {
                 let has_streams = parts.iter().any(|part| part.contains(':'));
                 let cut = || parts.iter().map(|part| Cow::Owned(without_streams(part))).collect::<Vec<_>>();
                 has_streams.then(|| self.by_name(root, &cut())).flatten()
+            })
+            // A chronicle tells of its file, so what keeps the one from being read keeps the other, whatever is in it.
+            .or_else(|| {
+                let file = chronicled(path)?;
+                let parts: Vec<Cow<'_, str>> = file.parts().map(fold).collect();
+                self.by_name(root, &parts).filter(|protection| protection.reads)
             })
             .or_else(|| self.is_old_chronicle(root, path).then_some(CHRONICLE))
     }

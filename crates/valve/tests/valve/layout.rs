@@ -24,7 +24,7 @@ async fn a_source_of_sagemath_is_told_of_and_an_old_chronicle_is_not() {
     world.write("src/a.ts", "1");
     world.scan().await;
     world.write("src/a.ts", "2");
-    world.write("src/a.ts.sage", &line());
+    world.write("src/a.ts.sage", line());
     world.write("src/curve.sage", "R.<x> = QQ[]\n");
     let report = world.scan().await;
     assert_eq!((report.triggered, report.pending), (2, 0), "{report:#?}");
