@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 use tgp_contract::{
-    Access, ChronicleLayout, ChronicleProbe, Effect, Place, RUNS_LATER, RelativePath, Root, Target, canonical,
+    Access, ChronicleLayout, ChronicleProbe, Effect, Place, RUNS_LATER, RelativePath, Root, Target,
+    canonical, has_chronicle_name,
 };
 
 use crate::explain::{Explanation, Finding, RuleReport};
@@ -257,7 +258,29 @@ impl Policy {
             let reason = "the session's history belongs to other rules";
             return Decision::new(RuleEffect::Deny, "builtin/history", reason);
         }
-        self.strictest(call, history, |_| true).unwrap_or_else(|| self.default_decision(call.question))
+        let found = self.strictest(call, history, |_| true);
+        let denied = found.as_ref().is_some_and(|decision| decision.effect == RuleEffect::Deny);
+        if !denied && self.hides_chronicle(call.question, history) {
+            let protection = protect::CHRONICLE;
+            return Decision::new(RuleEffect::Deny, protection.rule, protection.reason);
+        }
+        found.unwrap_or_else(|| self.default_decision(call.question))
+    }
+
+    /// Whether a call changes what is named like a chronicle and may not be read by its caller. Then nothing may depend on
+    /// whether it is one.
+    fn hides_chronicle(&self, question: &Question<'_>, history: &SessionHistory) -> bool {
+        let changed = question.targets.iter().filter_map(Target::file);
+        let mut named =
+            changed.filter(|(_, path, access)| *access != Access::Read && has_chronicle_name(path));
+        named.any(|(root, path, _)| {
+            let targets = [Target::File { root, path: path.clone(), access: Access::Read }];
+            let (tool, aliases) = ("fs_read", ["fs.read".to_owned(), "Read".to_owned()]);
+            let read =
+                Question { tool, aliases: &aliases, effect: Effect::Read, targets: &targets, ..*question };
+            let found = self.strictest(&Prepared::new(&read), history, |_| true);
+            found.is_some_and(|decision| decision.effect > RuleEffect::Allow)
+        })
     }
 
     /// The strictest of the rules with a `path` that asks about or denies a call; nothing where none does. For a file that a

@@ -59,7 +59,7 @@ const POLICY: Protection =
     Protection { rule: "builtin/policy", reason: "policy files are changed by people", reads: false };
 const CONFIG: Protection =
     Protection { rule: "builtin/config", reason: "the configuration is changed by people", reads: false };
-const CHRONICLE: Protection = Protection {
+pub(crate) const CHRONICLE: Protection = Protection {
     rule: "builtin/chronicle",
     reason: "chronicles only grow, by events, and the invariants beside them are changed by people",
     reads: false,
