@@ -270,9 +270,9 @@ impl Policy {
     /// Whether a call changes what is named like a chronicle and may not be read by its caller. Then nothing may depend on
     /// whether it is one.
     fn hides_chronicle(&self, question: &Question<'_>, history: &SessionHistory) -> bool {
+        let replaces = |access: Access| matches!(access, Access::Write | Access::Delete);
         let changed = question.targets.iter().filter_map(Target::file);
-        let mut named =
-            changed.filter(|(_, path, access)| *access != Access::Read && has_chronicle_name(path));
+        let mut named = changed.filter(|(_, path, access)| replaces(*access) && has_chronicle_name(path));
         named.any(|(root, path, _)| {
             let targets = [Target::File { root, path: path.clone(), access: Access::Read }];
             let (tool, aliases) = ("fs_read", ["fs.read".to_owned(), "Read".to_owned()]);
