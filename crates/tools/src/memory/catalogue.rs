@@ -155,12 +155,15 @@ impl Catalogue {
         let mut known = self.known();
         known.tools = tools.iter().map(|tool| (tool.path.clone(), Arc::clone(tool))).collect();
         drop(known);
-        let stored = std::fs::read(self.state.join(&self.cache_name));
-        if stored.is_ok_and(|stored| stored == bytes) || std::fs::create_dir_all(&self.state).is_err() {
+        if std::fs::create_dir_all(&self.state).is_err() {
             return;
         }
-        // It is only a cache: where it cannot be kept, the next process describes the tools again.
+        // It is only a cache: where it cannot be kept, the next process describes the tools again. The directory is opened
+        // even if the cache is current: that removes what a killed process left there.
         if let (Ok(state), Ok(name)) = (DiskFs::open(&self.state), RelativePath::new(&self.cache_name)) {
+            if state.read(&name).is_ok_and(|stored| stored == bytes) {
+                return;
+            }
             let mut changes = vec![Change::Write { path: name.clone(), content: bytes.into() }];
             let others = state.list(&RelativePath::root()).unwrap_or_default().into_iter();
             changes.extend(
