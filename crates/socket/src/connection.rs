@@ -28,6 +28,8 @@ use crate::server::ServeOptions;
 const MAX_HELLO_BYTES: usize = 32 << 10;
 /// After a client that has sent a frame of this size, what its calls have freed is given back to the system.
 const LARGE_FRAME_BYTES: usize = 1 << 20;
+/// How long a client that was refused may go on sending before its connection is closed.
+const LONGEST_LINGER: Duration = Duration::from_secs(1);
 /// Ids of requests come back in answers and stand in records.
 const MAX_ID_BYTES: usize = 256;
 
@@ -59,7 +61,10 @@ impl Connection {
             Ok(client) => client,
             Err(error) => {
                 let refusal = encoded(&refusal(error));
-                let _ = in_time(self.options.patience, write_frame(&mut writer, &refusal)).await;
+                if in_time(self.options.patience, write_frame(&mut writer, &refusal)).await.is_ok() {
+                    drop(writer);
+                    linger(&mut reader, self.options.patience).await;
+                }
                 return;
             }
         };
@@ -87,7 +92,9 @@ impl Connection {
             () = self.take_requests(reader, Arc::clone(client), answers) => {}
             _ = &mut writing => return,
         }
-        let _ = in_time(patience, async { writing.await.map_err(|_| FrameError::Torn) }).await;
+        if in_time(patience, async { writing.await.map_err(|_| FrameError::Torn) }).await.is_ok() {
+            linger(reader, patience).await;
+        }
     }
 
     async fn greet(&self, reader: &mut OwnedReadHalf) -> Result<Client, ToolError> {
@@ -210,6 +217,13 @@ async fn write_answers(mut writer: OwnedWriteHalf, mut waiting: mpsc::Receiver<Q
             return;
         }
     }
+}
+
+/// Takes what a client still sends after its last answer, until it closes.
+///
+/// A socket that is closed with bytes left in it breaks the connection: the client would lose the answer that says why.
+async fn linger(reader: &mut OwnedReadHalf, patience: Duration) {
+    let _ = in_time(patience.min(LONGEST_LINGER), skip(reader, MAX_FRAME_BYTES)).await;
 }
 
 fn refusal(error: ToolError) -> Answer {

@@ -333,6 +333,22 @@ fn the_first_frame_is_small_until_a_token_is_shown() {
     served.stop();
 }
 
+#[test]
+fn bug_a_client_that_is_refused_while_it_sends_still_gets_the_answer() {
+    let served = Served::start(&["--yes"]);
+    let token = served.token(&[]);
+    let greeted = served.client(&token);
+    for mut client in [served.connect(), greeted] {
+        client.0.write_all(&u32::MAX.to_be_bytes()).unwrap();
+        // The server has refused the length by the time the bytes come.
+        std::thread::sleep(Duration::from_millis(100));
+        client.0.write_all(&[b'x'; 4096]).unwrap();
+        assert_eq!(code(&client.receive().unwrap()), "EVALIDATION");
+        assert!(client.receive().is_none());
+    }
+    served.stop();
+}
+
 const SEQUENCES: &str = "version: 1\nsequences:\n  - {id: few, at_most: 2, of: {tools: [fs_exists]}}\n";
 
 #[test]
