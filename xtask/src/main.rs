@@ -51,8 +51,10 @@ fn chore() -> Result<()> {
 
 /// The workspace's root, wherever the command was started.
 fn root() -> Result<PathBuf> {
-    let manifest = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    Ok(manifest.parent().context("xtask stands in the workspace")?.to_owned())
+    // Cargo names it when it starts the program. What was true when it was built may be another clone's folder: builds
+    // are reused between clones.
+    let manifest = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+    Ok(PathBuf::from(manifest).parent().context("xtask is a folder of the workspace")?.to_owned())
 }
 
 fn test(root: &std::path::Path) -> Result<()> {
