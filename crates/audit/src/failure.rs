@@ -32,6 +32,8 @@ pub(crate) enum Failure {
     NoRoom(u64),
     #[error("the audit's writer ended before its work did")]
     Thread,
+    #[error("internal error: the thread that writes the audit panicked; its message is on standard error")]
+    Panicked,
     #[error("the export cannot be written: {0}")]
     Output(io::Error),
     /// An error that has its shape already, such as the anchor's.
@@ -99,7 +101,9 @@ impl From<Failure> for ToolError {
             Failure::Closed => ToolError::new(Code::Internal, message).help("start the kernel again"),
             Failure::NoRoom(_) => ToolError::new(Code::Internal, message)
                 .help("find out what slows the disk, or which process holds the database"),
-            Failure::Thread => ToolError::new(Code::Internal, message).help("start the kernel again"),
+            Failure::Thread | Failure::Panicked => {
+                ToolError::new(Code::Internal, message).help("start the kernel again")
+            }
             Failure::Output(source) => ToolError::new(Code::Internal, message)
                 .detail("brokenPipe", source.kind() == io::ErrorKind::BrokenPipe)
                 .help("see that there is room where it goes"),

@@ -89,6 +89,12 @@ impl Queue {
         self.news.notify_one();
     }
 
+    /// Whether items are still taken.
+    pub(crate) fn is_open(&self) -> bool {
+        let state = self.state();
+        !state.is_closing && !state.is_dead
+    }
+
     /// Says that nobody takes items any more. Dropping them tells those who wait.
     pub(crate) fn die(&self) {
         let mut state = self.state();

@@ -191,6 +191,21 @@ impl Recorder for Audit {
         }
     }
 
+    fn check(&self) -> Result<(), ToolError> {
+        if let Some(error) = self.shared.failure() {
+            return Err(error);
+        }
+        if self.shared.queue.is_open() { Ok(()) } else { Err(Failure::Closed.into()) }
+    }
+
+    async fn ready(&self) -> Result<(), ToolError> {
+        if self.shared.is_failing() && self.shared.final_failure().is_none() {
+            // What could not be written before may be now: the disk has room again, the database is free again.
+            return self.settle().await;
+        }
+        self.check()
+    }
+
     fn record_cancelled(&self, mut record: CallRecord) {
         record.cancelled = true;
         forget_data(&mut record);

@@ -182,6 +182,9 @@ struct Death(Arc<Shared>);
 
 impl Drop for Death {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.set(Some((Failure::Panicked.into(), true)));
+        }
         self.0.queue.die();
     }
 }

@@ -11,6 +11,7 @@ use std::io::{self, ErrorKind, IsTerminal, Write};
 use console::{Style, Term};
 use serde_json::{Value, json};
 use tgp::contract::{ToolError, ToolResult};
+use tgp::results::{LogLevel, LogLine};
 
 use crate::exit::Failure;
 use crate::screen::{self, Look};
@@ -162,7 +163,8 @@ impl Printer {
         match failure {
             Failure::Error(shown) if self.json => self.failed(shown.error.clone()),
             Failure::Error(shown) => {
-                self.logs(shown.error.details.get("logs"));
+                let logs = shown.error.details.get("logs").cloned().unwrap_or_default();
+                self.logs(&serde_json::from_value::<Vec<LogLine>>(logs).unwrap_or_default());
                 self.lines(screen::error(&shown.error, shown.source.as_deref(), self.err.look).trim_end());
             }
             Failure::Silent(_) | Failure::Stopped => {}
@@ -177,18 +179,16 @@ impl Printer {
     }
 
     /// The log lines of a run.
-    pub fn logs(&self, logs: Option<&Value>) {
-        let text =
-            |log: &Value, name: &str| log.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
-        for log in logs.and_then(Value::as_array).into_iter().flatten() {
-            let level = text(log, "level");
-            let style = match level.as_str() {
-                "error" => Style::new().red(),
-                "warn" => Style::new().yellow(),
-                _ => Style::new().dim(),
+    pub fn logs(&self, logs: &[LogLine]) {
+        for log in logs {
+            let (level, style) = match log.level {
+                LogLevel::Error => ("error", Style::new().red()),
+                LogLevel::Warn => ("warn", Style::new().yellow()),
+                LogLevel::Info => ("info", Style::new().dim()),
+                LogLevel::Debug => ("debug", Style::new().dim()),
             };
             let tag = self.paint_err(&style, &format!("[{level}]"));
-            self.lines(&format!("{tag} {}", hang(&visible(&text(log, "text")), level.len() + 3)));
+            self.lines(&format!("{tag} {}", hang(&visible(&log.text), level.len() + 3)));
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Events of the append-only chronicle.
 
 use async_trait::async_trait;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -8,20 +9,24 @@ use crate::canonical::{self, CanonicalError};
 use crate::{RelativePath, ToolError};
 
 /// Who caused an event.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EventActor {
     pub agent: String,
     pub id: String,
 }
 
 /// One event. Fields that a type of event adds are kept in `fields` and stand beside the others on the wire.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ChronicleEvent {
+    /// The SHA-256 of the rest; the chronicle computes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event_id: Option<String>,
+    /// Such as DECISION.
     #[serde(rename = "type")]
+    #[schemars(length(min = 1))]
     pub kind: String,
+    /// RFC 3339, such as 2026-11-15T12:00:00Z.
     pub timestamp: String,
     pub actor: EventActor,
     #[serde(default, skip_serializing_if = "Option::is_none")]

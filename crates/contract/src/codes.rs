@@ -1,7 +1,9 @@
 //! The stable error codes, listed once.
 
+use std::borrow::Cow;
 use std::fmt;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 macro_rules! codes {
@@ -74,6 +76,21 @@ codes! {
     Config = "ECONFIG",
     /// A fault of the kernel itself.
     Internal = "EINTERNAL",
+}
+
+impl JsonSchema for Code {
+    fn schema_name() -> Cow<'static, str> {
+        "Code".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let all: Vec<&str> = Self::ALL.iter().map(|code| code.as_str()).collect();
+        json_schema!({ "enum": all })
+    }
 }
 
 impl fmt::Display for Code {

@@ -1,12 +1,13 @@
 //! The one error shape that crosses every wire.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::Code;
 
 /// A place in a source file. Lines and columns count from 1; a column counts characters, not bytes.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Place {
     pub file: String,
     pub line: u32,
@@ -23,7 +24,7 @@ impl std::fmt::Display for Place {
 ///
 /// `details` holds what a program can use: `place` (a [`Place`]), `help` (the next step, a sentence), `field`
 /// (a path into the arguments), `logs`, and whatever else the code's documentation names.
-#[derive(Clone, Debug, Serialize, Deserialize, thiserror::Error)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[error("{code}: {message}")]
 pub struct ToolError {
     pub code: Code,

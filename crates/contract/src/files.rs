@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 use crate::{Code, PathError, RelativePath, ToolError};
 
 /// What stands at a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum EntryKind {
     File,

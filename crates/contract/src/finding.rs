@@ -1,10 +1,11 @@
 //! What a check of a tool found.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Place;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
     Warning,
@@ -12,7 +13,7 @@ pub enum Severity {
 }
 
 /// One thing a rule has to say about one place.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
     pub place: Place,
     /// Where the offending text ends, on the same terms as `place`; a caret screen underlines up to here.
@@ -29,7 +30,7 @@ pub struct Finding {
 }
 
 /// Whether the types were checked too.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TypeCheck {
     Checked,
@@ -38,7 +39,7 @@ pub enum TypeCheck {
 }
 
 /// The answer of `check_tool`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckReport {
     /// True when no error-level finding stands.
     pub valid: bool,

@@ -1,7 +1,9 @@
 //! Paths that cannot name anything outside their root.
 
+use std::borrow::Cow;
 use std::fmt;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use crate::{Code, ToolError};
@@ -46,6 +48,20 @@ impl From<PathError> for ToolError {
     fn from(error: PathError) -> Self {
         ToolError::new(error.code(), error.to_string())
             .help("name a file below the root, such as `tools/math/fib.ts`")
+    }
+}
+
+impl JsonSchema for RelativePath {
+    fn schema_name() -> Cow<'static, str> {
+        "RelativePath".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string" })
     }
 }
 

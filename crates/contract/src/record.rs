@@ -141,6 +141,22 @@ pub trait Recorder: Send + Sync {
     /// When the record cannot be kept.
     async fn record(&self, record: CallRecord) -> Result<(), ToolError>;
 
+    /// Whether a record could be kept now. A call whose record could not be kept does not take effect.
+    ///
+    /// # Errors
+    /// Why none can be kept.
+    fn check(&self) -> Result<(), ToolError> {
+        Ok(())
+    }
+
+    /// The same before a call begins, where there is time to try again what has failed before.
+    ///
+    /// # Errors
+    /// As [`Recorder::check`].
+    async fn ready(&self) -> Result<(), ToolError> {
+        self.check()
+    }
+
     /// Keeps the record of a call that was cancelled: its future was dropped, so nobody can wait. Must return at once.
     fn record_cancelled(&self, record: CallRecord);
 }

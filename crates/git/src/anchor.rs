@@ -86,7 +86,8 @@ impl RepositoryAnchor {
     }
 
     fn replace(&self, name: &str, content: &str) -> Result<(), ToolError> {
-        let repo = self.open()?;
+        // A repository that was opened by its objects alone takes new ones and keeps none.
+        let repo = open_repository_at(&self.root).doing("cannot open the tool repository")?;
         let former = self.target()?;
         let now = (self.clock)().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let time = Time::new(i64::try_from(now).unwrap_or(i64::MAX), 0);
@@ -101,16 +102,30 @@ impl RepositoryAnchor {
             return Ok(());
         }
         // A reference to an object that a power failure has emptied would look like somebody's work.
-        let mut fresh = vec![loose(&repo, commit)];
+        let mut fresh = vec![self.loose(commit)];
         if former.is_none() {
-            fresh.push(loose(&repo, tree.id()));
+            fresh.push(self.loose(tree.id()));
         }
         sync_each(&fresh)?;
         self.point_to(commit)?;
         if let Some(former) = former {
-            remove_own(&repo, former);
+            self.remove_own(&repo, former);
         }
         Ok(())
+    }
+
+    /// Where an object lies that is in no pack. A repository that was opened by its objects alone does not know its path.
+    fn loose(&self, id: Oid) -> PathBuf {
+        let text = id.to_string();
+        let (folder, name) = text.split_at_checked(2).unwrap_or_default();
+        self.root.join(".git/objects").join(folder).join(name)
+    }
+
+    /// Removes an anchor that was replaced, and nothing that is not one. One that git has packed stays.
+    fn remove_own(&self, repo: &Repository, former: Oid) {
+        if read(repo, former).is_some() {
+            let _ = fs::remove_file(self.loose(former));
+        }
     }
 
     /// Moves the reference by a rename: whoever reads it sees the old or the new one.
@@ -158,6 +173,7 @@ impl RepositoryAnchor {
 
     /// The repository, or only its objects, to be read, where it is damaged otherwise: a broken configuration must neither
     /// hide the anchor nor keep tools from running.
+    /// To read it: what an anchor says counts even where a configuration of git is broken.
     fn open(&self) -> Result<Repository, ToolError> {
         open_repository_at(&self.root)
             .or_else(|error| self.open_objects().map_err(|_| error))
@@ -194,7 +210,7 @@ impl RepositoryAnchor {
     pub(crate) fn for_push(&self, objects: &Path) -> Option<Anchored> {
         let anchored = self.current().ok().flatten()?;
         let repo = self.open().ok()?;
-        let own = loose(&repo, anchored.commit);
+        let own = self.loose(anchored.commit);
         let (folder, name) = (own.parent()?.file_name()?, own.file_name()?);
         fs::create_dir_all(objects.join(folder)).ok()?;
         match fs::copy(&own, objects.join(folder).join(name)) {
@@ -228,18 +244,4 @@ fn read(repo: &Repository, commit: Oid) -> Option<Anchored> {
     let content = content.strip_suffix('\n')?;
     let is_ours = found.parent_count() == 0 && check(name, content).is_ok();
     is_ours.then(|| Anchored { commit, name: name.to_owned(), content: content.to_owned() })
-}
-
-/// Where an object lies that is in no pack.
-fn loose(repo: &Repository, id: Oid) -> PathBuf {
-    let text = id.to_string();
-    let (folder, name) = text.split_at_checked(2).unwrap_or_default();
-    repo.path().join("objects").join(folder).join(name)
-}
-
-/// Removes an anchor that was replaced, and nothing that is not one. One that git has packed stays.
-fn remove_own(repo: &Repository, former: Oid) {
-    if read(repo, former).is_some() {
-        let _ = fs::remove_file(loose(repo, former));
-    }
 }

@@ -1,6 +1,7 @@
 //! What the operations answer.
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use tgp_contract::{Code, RelativePath, ToolError};
 
 /// What hydration did.
@@ -37,7 +38,7 @@ pub enum HydrateOutcome {
 }
 
 /// A path that was changed here and at the remote, in different ways. The remote's version stands in the branch.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Conflict {
     pub path: RelativePath,
     /// The branch that keeps our version.
@@ -88,7 +89,7 @@ pub struct Edited {
 }
 
 /// A pull or merge request.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RequestLink {
     pub url: String,
     pub number: u64,

@@ -142,6 +142,12 @@ impl Kernel {
         self.parts.library.status().await
     }
 
+    /// The JSON Schema of a tool's results; none where there is no such tool, or its results can be anything.
+    #[must_use]
+    pub fn output_schema(&self, tool: &str) -> Option<serde_json::Value> {
+        self.parts.router.output_schema(tool)
+    }
+
     /// Every tool an agent can call.
     pub fn definitions(&self) -> impl Iterator<Item = &ToolDefinition> {
         self.parts.router.definitions()

@@ -45,8 +45,8 @@ pub use sessions::{
 };
 pub use tgp_agent::{
     AgentEvent, Assertion, AuditRange, Budgets, Ending, Gravity, Guardian, Line, LineKind, PlanOutcome,
-    PlanReport, Prices, Replayed, Review, StepStatus, StopHandle, StopSignal, StopWish, Summary, TestCount,
-    TouchedFile,
+    PlanReport, Prices, Reconciled, Replayed, Review, StepStatus, StopHandle, StopSignal, StopWish, Summary,
+    TestCount, TouchedFile,
 };
 pub use tgp_aql::{
     Compiled, Estimate, Explanation as QueryExplanation, Foreseen, How, Plan, PlannedCall, PlannedStep,
@@ -60,7 +60,9 @@ pub use tgp_jail::{LockReport, ProcessSupport, probe as probe_jail, process_supp
 pub use tgp_policy::{Caveats, Explanation, Finding, Grant, RuleEffect, attenuate as attenuate_token};
 pub use tgp_sandbox::{WORKER_ARGUMENT, release_free_memory};
 pub use tgp_tdd::{Scope, Standing};
-pub use tgp_tools::{ForeignRules, RecentCalls, RefuseAll, StateGate, native_type_checker, unified_diff};
+pub use tgp_tools::{
+    ForeignRules, RecentCalls, RefuseAll, StateGate, native_type_checker, results, unified_diff,
+};
 pub use tgp_valve::{
     Look, Persona, PersonaStatus, Personas, ScanReport, Status as ValveStatus, Valve, ValveEvent,
 };

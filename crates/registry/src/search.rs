@@ -24,7 +24,9 @@ const BATCH: usize = 16;
 const MAX_QUERY_CHARACTERS: usize = 2000;
 
 /// What to do with a tool that was found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// Nothing does it: write it.

@@ -12,8 +12,8 @@ mod protocol;
 mod worker;
 
 pub use fetch::{
-    AllowList, AllowListError, EveryHop, FetchClient, FetchLimits, FetchRequest, FetchResponse, Hop,
-    HopJudge, NameResolver, Redirects, SystemResolver, UrlRefusal,
+    AllowList, AllowListError, BodyEncoding, EveryHop, FetchArgs, FetchClient, FetchLimits, FetchRequest,
+    FetchResponse, HeaderArgs, Hop, HopJudge, NameResolver, Redirects, SystemResolver, UrlRefusal,
 };
 pub use host::{
     Bridge, CompileFailure, CompiledSource, Limits, LogLine, Program, RunError, RunErrorKind, RunInput,

@@ -1,5 +1,6 @@
 //! A run of tests as it is reported, and what became of it.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tgp_contract::{RelativePath, TddState};
 
@@ -41,7 +42,7 @@ pub struct TestRun {
 }
 
 /// What a run says of its files.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// Some test ran, and none failed.
@@ -99,7 +100,7 @@ impl TestRun {
 }
 
 /// What the machine made of a run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Noted {
     pub outcome: Outcome,
     pub state_before: TddState,

@@ -31,6 +31,26 @@ pub use memory::{Library, OnDuplicate, Opening, STATE_DIRECTORY};
 pub use process::{ProcessCaps, ProcessOptions, process_tools};
 pub use project::{project_tools, testing};
 pub use router::{
-    CallsInFlight, FoundFile, Invocation, Outcome, PointOfNoReturn, Preview, RecentCalls, RefuseAll, Router,
-    RouterError, Tee, Tool,
+    CallsInFlight, DynTool, FoundFile, Invocation, Outcome, PointOfNoReturn, Preview, RecentCalls, RefuseAll,
+    Router, RouterError, Tee, Tool, ToolInfo, typed,
 };
+
+/// The results of the built-in tools, as every caller gets them.
+pub mod results {
+    pub use crate::builtin::{
+        DryRunChange, ExecToolResult, SearchResult, SimilarTool, SqlResult, SyncResult, TestFile, TestNotRun,
+        TestToolResult, ToolHit, ToolLog, ToolVersion, ToolWrite, ToolWritePreview, ToolWriteResult,
+    };
+    pub use crate::database::{SqlNote, SqlNotes};
+    pub use crate::forge::{TestFailure, TestReport, TestResult};
+    pub use crate::knowledge::{ChronicleAppendResult, ChroniclePage, GraphIngestResult, GraphQueryResult};
+    pub use crate::process::{
+        CommandChange, CommandEnd, CommandOutput, CommandResult, StreamBytes, TestRunResult,
+    };
+    pub use crate::project::{
+        CutLine, ExistsResult, FileChangeResult, FileList, FilePage, GlobResult, GrepMatch, GrepResult,
+        ListedFile, SkippedFiles,
+    };
+    pub use tgp_registry::Verdict as SearchVerdict;
+    pub use tgp_sandbox::{LogLevel, LogLine, RunStats};
+}

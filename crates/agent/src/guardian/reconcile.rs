@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use tgp_contract::{Appended, ChronicleEvent, Code, RelativePath, ToolError};
@@ -32,7 +33,7 @@ pub struct Edit {
 }
 
 /// What a reconciliation came to.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Reconciled {
     /// Always true: what could not be done is an error.
@@ -47,7 +48,7 @@ pub struct Reconciled {
     /// Whether this has lifted a halt.
     pub lifted: bool,
     /// What is still broken.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub still_broken: Option<ToolError>,
 }
 

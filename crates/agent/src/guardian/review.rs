@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tgp_contract::{Change, Code, Decision, Plan, RelativePath, Root, Severity, ToolError, Visibility};
 
@@ -23,12 +24,12 @@ const MAX_NAMED: usize = 20;
 const MAX_ROWS: usize = 50;
 
 /// What is to be said about a step.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct StepFinding {
     /// Counted from 1; none where the plan as a whole is meant.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     /// What is true.
     pub fact: String,
@@ -38,7 +39,7 @@ pub struct StepFinding {
 }
 
 /// What the Guardian says of a plan. The same plan on the same facts has the same review.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Review {
     pub decision: Decision,
     /// By step.

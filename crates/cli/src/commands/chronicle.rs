@@ -5,15 +5,16 @@ use std::io::Read;
 use clap::{Args, Subcommand};
 use console::Style;
 use serde_json::{Value, json};
-use tgp::contract::{Code, ToolError};
+use tgp::contract::{ChronicleEvent, Code, ToolError};
+use tgp::results::{ChronicleAppendResult, ChroniclePage};
 use tgp::{Kernel, Migration};
 
-use super::{done, parse_json, text_of};
+use super::{done, parse_json, result_of};
 use crate::arguments::Global;
 use crate::exit::Failure;
 use crate::printer::Printer;
 use crate::session;
-use crate::text::{count, short_line, single_line};
+use crate::text::{count, short_line, single_line, visible};
 
 /// Bytes of an event on standard input; the chronicle's own cap is below it.
 const MAX_INPUT_BYTES: u64 = 4 << 20;
@@ -98,9 +99,10 @@ async fn append(
         printer.document(&done(data));
         return Ok(());
     }
-    printer.line(&text_of(&data, "eventId"));
-    let path = text_of(&data, "path");
-    printer.note(&match data.get("appended").and_then(Value::as_bool) {
+    let ChronicleAppendResult { path, event_id, appended, .. } = result_of(data)?;
+    printer.line(&visible(&event_id));
+    let path = visible(path.as_str());
+    printer.note(&match appended {
         Some(true) => format!("appended to {path}"),
         Some(false) => format!("{path} has this event already, so nothing was added"),
         None => format!("would be appended to {path} (dry run)"),
@@ -167,29 +169,22 @@ async fn tail(kernel: &Kernel, path: &str, number: u64, printer: &Printer) -> Re
         printer.document(&done(data));
         return Ok(());
     }
-    let events = data.get("events").and_then(Value::as_array).cloned().unwrap_or_default();
-    events.iter().for_each(|event| printer.line(&line(event, printer)));
-    if events.is_empty() {
-        printer.note(&format!("{} has no events yet", text_of(&data, "path")));
+    let page: ChroniclePage = result_of(data)?;
+    page.events.iter().for_each(|event| printer.line(&line(event, printer)));
+    if page.events.is_empty() {
+        printer.note(&format!("{} has no events yet", visible(page.path.as_str())));
     }
     warn_of_unmigrated(kernel, path, printer);
     Ok(())
 }
 
 /// One event in one line: when, what, who, about which file, and the rest.
-fn line(event: &Value, printer: &Printer) -> String {
-    let kind = printer.paint_out(&Style::new().cyan(), &text_of(event, "type"));
-    let actor =
-        event.get("actor").map(|actor| format!("{}:{}", text_of(actor, "agent"), text_of(actor, "id")));
-    let file = text_of(event, "filePath");
-    // What stands before, and what leads to the audit, which `--json` shows.
-    let left_out = ["eventId", "type", "timestamp", "actor", "filePath", "audit"];
-    let mut fields: Vec<(&String, &Value)> = event
-        .as_object()
-        .into_iter()
-        .flatten()
-        .filter(|(name, _)| !left_out.contains(&name.as_str()))
-        .collect();
+fn line(event: &ChronicleEvent, printer: &Printer) -> String {
+    let kind = printer.paint_out(&Style::new().cyan(), &visible(&event.kind));
+    let actor = format!("{}:{}", visible(&event.actor.agent), visible(&event.actor.id));
+    // What leads to the audit is only in `--json`.
+    let mut fields: Vec<(&String, &Value)> =
+        event.fields.iter().filter(|(name, _)| name.as_str() != "audit").collect();
     // What happened comes before its hashes.
     fields.sort_by_key(|(name, _)| name.as_str() != "change");
     let rest: Vec<String> = fields
@@ -201,10 +196,8 @@ fn line(event: &Value, printer: &Printer) -> String {
         })
         .collect();
     let rest = short_line(&rest.join(" "), DETAIL_COLUMNS, "…");
-    let about = if file.is_empty() { String::new() } else { format!(" {file}") };
-    format!("{} {kind} {}{about} {rest}", text_of(event, "timestamp"), actor.unwrap_or_default())
-        .trim_end()
-        .to_owned()
+    let about = event.file_path.as_deref().map(|file| format!(" {}", visible(file))).unwrap_or_default();
+    format!("{} {kind} {actor}{about} {rest}", visible(&event.timestamp)).trim_end().to_owned()
 }
 
 fn is_hash(text: &str) -> bool {

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::json;
+use tgp::results::{ExecToolResult, RunStats};
 
-use super::{done, parse_json};
+use super::{done, parse_json, result_of};
 use crate::approval::TerminalApprover;
 use crate::arguments::Global;
 use crate::exit::Failure;
@@ -38,28 +39,22 @@ pub async fn run(arguments: ExecArgs, global: &Global, printer: &Printer) -> Res
         printer.document(&done(data));
         return Ok(());
     }
-    let text =
-        |value: &Value, name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
-    printer.logs(data.get("logs"));
-    for change in data.get("changes").and_then(Value::as_array).into_iter().flatten() {
-        match text(change, "diff") {
-            _ if change.get("removed").is_some() => {
-                printer.note(&format!("removes {}", text(change, "path")));
-            }
-            diff if diff.is_empty() => printer.note(&format!("leaves {} as it is", text(change, "path"))),
-            diff => printer.lines(visible(&diff).trim_end()),
+    let ran: ExecToolResult = result_of(data)?;
+    printer.logs(&ran.logs);
+    for change in ran.changes.into_iter().flatten() {
+        let path = visible(change.path.as_str());
+        match change.diff {
+            _ if change.removed => printer.note(&format!("removes {path}")),
+            Some(diff) if !diff.is_empty() => printer.lines(visible(&diff).trim_end()),
+            _ => printer.note(&format!("leaves {path} as it is")),
         }
     }
-    printer.value(data.get("result").unwrap_or(&Value::Null));
+    printer.value(&ran.result);
     if arguments.stats {
-        let number =
-            |name: &str| data.pointer(&format!("/stats/{name}")).and_then(Value::as_f64).unwrap_or_default();
-        printer.note(&format!(
-            "cpu {:.2} ms, wall {:.2} ms, heap {:.1} MB",
-            number("cpu_ms"),
-            number("wall_ms"),
-            number("heap_peak_bytes") / f64::from(1 << 20),
-        ));
+        let RunStats { cpu_ms, wall_ms, heap_peak_bytes, .. } = ran.stats;
+        #[expect(clippy::cast_precision_loss, reason = "shown with one digit")]
+        let heap = heap_peak_bytes as f64 / f64::from(1 << 20);
+        printer.note(&format!("cpu {cpu_ms:.2} ms, wall {wall_ms:.2} ms, heap {heap:.1} MB"));
     }
     Ok(())
 }

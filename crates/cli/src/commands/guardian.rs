@@ -7,9 +7,9 @@ use clap::{Args, Subcommand, ValueEnum};
 use console::Style;
 use serde_json::{Value, json};
 use tgp::contract::{Code, Decision, Plan, ToolError};
-use tgp::{Assertion, Gravity, Kernel, PlanOutcome, PlanReport, Review, StepStatus};
+use tgp::{Assertion, Gravity, Kernel, PlanOutcome, PlanReport, Reconciled, Review, StepStatus};
 
-use super::{done, text_of};
+use super::{done, result_of};
 use crate::approval::TerminalApprover;
 use crate::arguments::Global;
 use crate::exit::{Failure, ShownError};
@@ -282,30 +282,31 @@ async fn reconcile(
         let call = session::call(kernel, "reconcile", Value::Object(arguments), session::typed(false));
         answers.push(call.await?);
     }
-    let still_broken = answers.last().and_then(|data| data.get("stillBroken")).cloned().unwrap_or_default();
+    let reconciled: Vec<Reconciled> =
+        answers.iter().cloned().map(result_of).collect::<Result<_, Failure>>()?;
+    let still_broken = reconciled.last().and_then(|last| last.still_broken.as_ref());
     if printer.json() {
         printer.document(&done(match <[Value; 1]>::try_from(answers) {
             Ok([one]) => one,
             Err(many) => json!({ "reconciled": many }),
         }));
     } else {
-        answers.iter().for_each(|data| say_reconciled(data, printer));
+        reconciled.iter().for_each(|one| show_reconciled(one, printer));
         if files.is_empty() {
             printer.note("chronicle and files agree about everything, so nothing was done");
-        } else if still_broken.is_null() {
-            printer.note("work can go on");
+        } else if let Some(error) = still_broken {
+            printer.warn(&format!("work is still halted: {}", visible(&error.message)));
         } else {
-            printer.warn(&format!("work is still halted: {}", text_of(&still_broken, "message")));
+            printer.note("work can go on");
         }
     }
-    if still_broken.is_null() { Ok(()) } else { Err(Failure::Silent(Code::Halt)) }
+    still_broken.map_or(Ok(()), |_| Err(Failure::Silent(Code::Halt)))
 }
 
-fn say_reconciled(data: &Value, printer: &Printer) {
-    let flag = |name: &str| data.get(name).and_then(Value::as_bool).unwrap_or_default();
-    let chronicle = text_of(data, "chronicle");
-    printer.line(&text_of(data, "eventId"));
-    printer.note(&match (flag("appended"), flag("settled")) {
+fn show_reconciled(reconciled: &Reconciled, printer: &Printer) {
+    let chronicle = visible(reconciled.chronicle.as_str());
+    printer.line(&visible(&reconciled.event_id));
+    printer.note(&match (reconciled.appended, reconciled.settled) {
         (true, true) => format!("one RECONCILIATION event in {chronicle}"),
         (true, false) => {
             format!("one RECONCILIATION event in {chronicle}, though there was nothing to settle")

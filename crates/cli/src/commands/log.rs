@@ -2,9 +2,10 @@
 
 use clap::Args;
 use console::Style;
-use serde_json::{Value, json};
+use serde_json::json;
+use tgp::results::ToolLog;
 
-use super::done;
+use super::{done, result_of};
 use crate::arguments::Global;
 use crate::exit::Failure;
 use crate::printer::Printer;
@@ -32,26 +33,21 @@ pub async fn run(arguments: LogArgs, global: &Global, printer: &Printer) -> Resu
         printer.document(&done(data));
         return Ok(());
     }
-    let text =
-        |value: &Value, name: &str| visible(value.get(name).and_then(Value::as_str).unwrap_or_default());
-    let versions = data.get("versions").and_then(Value::as_array).cloned().unwrap_or_default();
+    let ToolLog { versions, complete } = result_of(data)?;
     for version in &versions {
-        let commit: String = text(version, "commit").chars().take(8).collect();
+        let commit: String = visible(&version.commit).chars().take(8).collect();
         let commit = printer.paint_out(&Style::new().yellow(), &commit);
-        let waits = match version.get("pushed").and_then(Value::as_bool) {
+        let waits = match version.pushed {
             Some(false) => printer.paint_out(&Style::new().dim(), "  (not pushed)"),
-            _ => String::new(),
+            Some(true) | None => String::new(),
         };
-        printer.line(&format!(
-            "{commit} {} {}: {}{waits}",
-            text(version, "time"),
-            text(version, "author"),
-            text(version, "subject")
-        ));
+        let time = version.time.as_deref().unwrap_or_default();
+        let (author, subject) = (visible(&version.author), visible(&version.subject));
+        printer.line(&format!("{commit} {time} {author}: {subject}{waits}"));
     }
     if versions.is_empty() {
         printer.note("there are no versions yet");
-    } else if data.get("complete").and_then(Value::as_bool) == Some(false) {
+    } else if !complete {
         printer.note("older versions are at the remote only: this is a shallow clone");
     }
     Ok(())

@@ -34,8 +34,10 @@ pub mod trust;
 pub mod valve;
 pub mod write;
 
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tgp::contract::{Code, JsonLimits, ToolError, ToolResult, measure};
+use tgp::results::ToolWrite;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
@@ -123,24 +125,34 @@ fn done(data: Value) -> Value {
     serde_json::to_value(ToolResult::Done(data)).unwrap_or_default()
 }
 
+/// The result of a tool as its own type.
+fn result_of<T: DeserializeOwned>(data: Value) -> Result<T, Failure> {
+    serde_json::from_value(data).map_err(|error| {
+        ToolError::new(Code::Internal, format!("a result is not of its type: {error}")).into()
+    })
+}
+
 /// What became of a file that was written: its commit, its way to the remote, and tools that do the same.
-fn saved(done: &str, data: &Value, printer: &Printer) {
-    let text =
-        |value: &Value, name: &str| visible(value.get(name).and_then(Value::as_str).unwrap_or_default());
-    let commit: String = text(data, "commit").chars().take(8).collect();
-    let pushed = data.get("pushed").and_then(Value::as_bool).unwrap_or_default();
-    let delivered = if pushed { format!(", pushed to {}", text(data, "branch")) } else { String::new() };
+fn show_write(done: &str, write: &ToolWrite, printer: &Printer) {
+    let write = match write {
+        ToolWrite::DryRun(preview) => return printer.data(&preview.diff),
+        ToolWrite::Done(write) => write,
+    };
+    let commit: String = visible(&write.commit).chars().take(8).collect();
+    let delivered =
+        if write.pushed { format!(", pushed to {}", visible(&write.branch)) } else { String::new() };
     printer.note(&format!("{done}, commit {commit}{delivered}"));
-    if let Some(request) = data.get("request") {
-        printer.note(&format!("request: {}", text(request, "url")));
+    if let Some(request) = &write.request {
+        printer.note(&format!("request: {}", visible(&request.url)));
     }
-    let why = text(data, "why");
-    if !why.is_empty() {
-        printer.warn(&if pushed { why } else { format!("not pushed: {why}; `tgp sync` delivers it later") });
+    if let Some(why) = write.why.as_deref().map(visible) {
+        printer.warn(&match write.pushed {
+            true => why,
+            false => format!("not pushed: {why}; `tgp sync` delivers it later"),
+        });
     }
-    for similar in data.get("similar").and_then(Value::as_array).into_iter().flatten() {
-        let score = similar.get("score").and_then(Value::as_f64).unwrap_or_default();
-        let (path, why) = (text(similar, "path"), text(similar, "why"));
-        printer.warn(&format!("{path} does this already (score {score:.2}: {why})"));
+    for similar in &write.similar {
+        let (path, why) = (visible(similar.path.as_str()), visible(&similar.why));
+        printer.warn(&format!("{path} does this already (score {:.2}: {why})", similar.score));
     }
 }

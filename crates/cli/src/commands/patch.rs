@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::json;
 
-use super::{done, saved};
+use super::{done, result_of, show_write};
 use crate::arguments::Global;
 use crate::exit::Failure;
 use crate::printer::Printer;
@@ -16,7 +16,7 @@ pub struct PatchArgs {
     /// The text to replace; it must occur exactly once.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     search: String,
-    /// What stands there instead.
+    /// The text that takes its place.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     replace: String,
     /// Show the difference and change nothing.
@@ -32,10 +32,8 @@ pub async fn run(arguments: PatchArgs, global: &Global, printer: &Printer) -> Re
     kernel.shutdown().await;
     if printer.json() {
         printer.document(&done(data));
-    } else if let Some(difference) = data.get("diff").and_then(serde_json::Value::as_str) {
-        printer.data(difference);
     } else {
-        saved(&format!("patched {path}"), &data, printer);
+        show_write(&format!("patched {path}"), &result_of(data)?, printer);
     }
     Ok(())
 }

@@ -2,9 +2,10 @@
 
 use clap::Args;
 use console::Style;
-use serde_json::{Value, json};
+use serde_json::json;
+use tgp::results::{SearchResult, SearchVerdict};
 
-use super::done;
+use super::{done, result_of};
 use crate::arguments::Global;
 use crate::exit::Failure;
 use crate::printer::Printer;
@@ -30,34 +31,27 @@ pub async fn run(arguments: SearchArgs, global: &Global, printer: &Printer) -> R
         printer.document(&done(data));
         return Ok(());
     }
-    for warning in data.get("warnings").and_then(Value::as_array).into_iter().flatten() {
-        printer.warn(warning.as_str().unwrap_or_default());
-    }
-    let results = data.get("results").and_then(Value::as_array).cloned().unwrap_or_default();
-    let text =
-        |value: &Value, name: &str| visible(value.get(name).and_then(Value::as_str).unwrap_or_default());
-    for result in &results {
-        let verdict = text(result, "verdict");
-        let style = match verdict.as_str() {
-            "reuse" => Style::new().green().bold(),
-            "review" => Style::new().yellow(),
-            _ => Style::new().dim(),
+    let SearchResult { results, verdict, warnings } = result_of(data)?;
+    warnings.iter().for_each(|warning| printer.warn(warning));
+    for hit in &results {
+        let (word, style) = match hit.verdict {
+            SearchVerdict::Reuse => ("reuse", Style::new().green().bold()),
+            SearchVerdict::Review => ("review", Style::new().yellow()),
+            SearchVerdict::Forge => ("forge", Style::new().dim()),
         };
-        let score = result.get("score").and_then(Value::as_f64).unwrap_or_default();
-        let verdict = printer.paint_out(&style, &format!("{verdict:<6}"));
-        printer.line(&format!("{score:.2} {verdict} {}", text(result, "path")));
-        for name in ["description", "signature", "why"] {
-            let line = text(result, name);
+        let word = printer.paint_out(&style, &format!("{word:<6}"));
+        printer.line(&format!("{:.2} {word} {}", hit.score, visible(hit.path.as_str())));
+        for line in [&hit.description, &hit.signature, &hit.why].map(|line| visible(line)) {
             if !line.is_empty() {
                 printer.line(&format!("            {}", line.replace('\n', " ")));
             }
         }
     }
-    printer.note(match data.get("verdict").and_then(Value::as_str) {
-        Some("reuse") => "the first one does it: use it",
-        Some("review") => "one of them may do it: read it before you forge another",
-        _ if results.is_empty() => "there are no tools yet: forge one with `tgp write`",
-        _ => "none of them does it: forge one",
+    printer.note(match verdict {
+        SearchVerdict::Reuse => "the first one does it: use it",
+        SearchVerdict::Review => "one of them may do it: read it before you forge another",
+        SearchVerdict::Forge if results.is_empty() => "there are no tools yet: forge one with `tgp write`",
+        SearchVerdict::Forge => "none of them does it: forge one",
     });
     Ok(())
 }

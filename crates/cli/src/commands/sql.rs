@@ -3,8 +3,9 @@
 use clap::Args;
 use serde_json::{Value, json};
 use tgp::contract::Place;
+use tgp::results::SqlResult;
 
-use super::{done, parse_json};
+use super::{done, parse_json, result_of};
 use crate::arguments::Global;
 use crate::exit::Failure;
 use crate::printer::Printer;
@@ -35,10 +36,7 @@ pub async fn run(arguments: SqlArgs, global: &Global, printer: &Printer) -> Resu
         printer.document(&done(data));
         return Ok(());
     }
-    let list = |name: &str| data.get(name).and_then(Value::as_array).cloned().unwrap_or_default();
-    let columns: Vec<String> =
-        list("columns").iter().filter_map(|name| name.as_str().map(str::to_owned)).collect();
-    let rows = list("rows");
+    let SqlResult { rows, columns, changed, truncated, .. } = result_of(data)?;
     if !columns.is_empty() {
         let cells: Vec<Vec<String>> = rows
             .iter()
@@ -46,7 +44,6 @@ pub async fn run(arguments: SqlArgs, global: &Global, printer: &Printer) -> Resu
             .collect();
         printer.table(&columns, &cells);
     }
-    let changed = data.get("changed").and_then(Value::as_u64).unwrap_or_default();
     let mut said = Vec::new();
     if !columns.is_empty() {
         said.push(count(rows.len(), "row"));
@@ -58,7 +55,7 @@ pub async fn run(arguments: SqlArgs, global: &Global, printer: &Printer) -> Resu
         said.push("all of it undone (dry run)".to_owned());
     }
     printer.note(&said.join(", "));
-    if data.get("truncated").and_then(Value::as_bool).unwrap_or_default() {
+    if truncated {
         printer.warn(if rows.is_empty() {
             "the first row alone is larger than db.maxBytes; select less of it, or raise db.maxBytes"
         } else {

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use clap::Args;
 use console::Style;
-use serde_json::{Value, json};
-use tgp::contract::Code;
+use serde_json::json;
+use tgp::contract::{Code, Place};
+use tgp::results::{TestFile, TestToolResult};
 
-use super::{done, text_of};
+use super::{done, result_of};
 use crate::approval::TerminalApprover;
 use crate::arguments::Global;
 use crate::exit::Failure;
@@ -27,55 +28,57 @@ pub async fn run(arguments: TestArgs, global: &Global, printer: &Printer) -> Res
     let data = session::call(&kernel, "test_tool", call, session::typed(false)).await;
     kernel.shutdown().await;
     let data = data?;
-    let number = |name: &str| data.get(name).and_then(Value::as_u64).unwrap_or_default();
-    let failed = number("failed");
+    let result: TestToolResult = result_of(data.clone())?;
     if printer.json() {
         printer.document(&done(data));
     } else {
-        let files = data.get("files").and_then(Value::as_array).cloned().unwrap_or_default();
-        files.iter().for_each(|file| show(file, printer));
-        if files.is_empty() {
+        result.files.iter().for_each(|file| show(file, printer));
+        if result.files.is_empty() {
             printer.note("there is no test yet; `tgp write tools/NAME.test.ts` makes one for tools/NAME.ts");
         } else {
-            let passed = usize::try_from(number("passed")).unwrap_or(usize::MAX);
-            printer.note(&format!(
-                "{} passed, {failed} failed in {} ms",
-                count(passed, "test"),
-                data.get("durationMs").map_or_else(String::new, Value::to_string)
-            ));
+            let passed = count(result.passed, "test");
+            printer.note(&format!("{passed} passed, {} failed in {} ms", result.failed, result.duration_ms));
         }
     }
-    if failed == 0 { Ok(()) } else { Err(Failure::Silent(Code::Runtime)) }
+    if result.failed == 0 { Ok(()) } else { Err(Failure::Silent(Code::Runtime)) }
 }
 
-fn show(file: &Value, printer: &Printer) {
-    printer.line(&text_of(file, "path"));
-    for test in file.get("tests").and_then(Value::as_array).into_iter().flatten() {
-        let good = test.get("ok").and_then(Value::as_bool).unwrap_or_default();
-        let (word, style) = if good { ("ok", Style::new().green()) } else { ("failed", Style::new().red()) };
-        printer.line(&format!("  {} {}", printer.paint_out(&style, word), text_of(test, "name")));
-        if let Some(error) = test.get("error") {
-            show_error(error, printer);
+fn show(file: &TestFile, printer: &Printer) {
+    let (path, tests, error) = match file {
+        TestFile::Ran(report) => (&report.file, &report.tests, report.error.as_ref()),
+        TestFile::NotRun(file) => (&file.path, &file.tests, Some(&file.error)),
+    };
+    printer.line(&visible(path.as_str()));
+    for test in tests {
+        let (word, style) =
+            if test.ok { ("ok", Style::new().green()) } else { ("failed", Style::new().red()) };
+        printer.line(&format!("  {} {}", printer.paint_out(&style, word), visible(&test.name)));
+        if let Some(error) = &test.error {
+            show_message(&error.message, printer);
+            for (name, value) in [("expected", &error.expected), ("received", &error.received)] {
+                if let Some(value) = value {
+                    printer.line(&format!("    {name:9} {}", hang(&visible(value), 14)));
+                }
+            }
+            show_place(error.place.as_ref(), printer);
         }
     }
     // The file itself did not come to run.
-    if let Some(error) = file.get("error") {
+    if let Some(error) = error {
         printer.line(&format!("  {}", printer.paint_out(&Style::new().red(), "failed to run")));
-        show_error(error, printer);
+        show_message(&error.message, printer);
     }
-    printer.logs(file.get("logs"));
+    if let TestFile::Ran(report) = file {
+        printer.logs(&report.logs);
+    }
 }
 
-fn show_error(error: &Value, printer: &Printer) {
-    printer.line(&format!("    {}", hang(&text_of(error, "message"), 4)));
-    for name in ["expected", "received"] {
-        if let Some(value) = error.get(name) {
-            let shown = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            printer.line(&format!("    {name:9} {}", hang(&visible(&shown), 14)));
-        }
-    }
-    if let Some(place) = error.get("place") {
-        let number = |name: &str| place.get(name).and_then(Value::as_u64).unwrap_or_default();
-        printer.line(&format!("    at {}:{}:{}", text_of(place, "file"), number("line"), number("column")));
+fn show_message(message: &str, printer: &Printer) {
+    printer.line(&format!("    {}", hang(&visible(message), 4)));
+}
+
+fn show_place(place: Option<&Place>, printer: &Printer) {
+    if let Some(Place { file, line, column }) = place {
+        printer.line(&format!("    at {}:{line}:{column}", visible(file)));
     }
 }

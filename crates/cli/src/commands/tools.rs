@@ -32,12 +32,15 @@ enum Format {
 
 pub async fn run(arguments: &ToolsArgs, global: &Global, printer: &Printer) -> Result<(), Failure> {
     let kernel = session::boot(global, None, printer).await?;
-    let definitions: Vec<ToolDefinition> = kernel.definitions().cloned().collect();
+    let tools: Vec<(ToolDefinition, Option<Value>)> = kernel
+        .definitions()
+        .map(|definition| (definition.clone(), kernel.output_schema(definition.name.as_str())))
+        .collect();
     kernel.shutdown().await;
     let format = arguments.format.or_else(|| printer.json().then_some(Format::Json));
     match format {
         None => {
-            for definition in &definitions {
+            for (definition, _) in &tools {
                 let name = printer.paint_out(&Style::new().bold(), &single_line(definition.name.as_str()));
                 printer.line(&format!("{name} ({})", definition.effect.as_str()));
                 let width = printer.look_out().width.map(|width| width.saturating_sub(INDENT));
@@ -46,17 +49,24 @@ pub async fn run(arguments: &ToolsArgs, global: &Global, printer: &Printer) -> R
             }
         }
         Some(format) => {
-            let list: Value = definitions.iter().map(|definition| shape(definition, format)).collect();
+            let list: Value =
+                tools.iter().map(|(definition, output)| shape(definition, output.as_ref(), format)).collect();
             printer.document(&if printer.json() { done(list) } else { list });
         }
     }
     Ok(())
 }
 
-fn shape(definition: &ToolDefinition, format: Format) -> Value {
+fn shape(definition: &ToolDefinition, output: Option<&Value>, format: Format) -> Value {
     let ToolDefinition { name, description, input_schema, effect, .. } = definition;
     match format {
-        Format::Json => serde_json::to_value(definition).unwrap_or_default(),
+        Format::Json => {
+            let mut whole = json!(definition);
+            if let (Some(fields), Some(output)) = (whole.as_object_mut(), output) {
+                fields.insert("output_schema".to_owned(), output.clone());
+            }
+            whole
+        }
         Format::Openai => json!({
             "type": "function",
             "function": { "name": name, "description": description, "parameters": input_schema },

@@ -7,7 +7,7 @@ use clap::Args;
 use serde_json::json;
 use tgp::contract::{Code, ToolError};
 
-use super::{done, saved};
+use super::{done, result_of, show_write};
 use crate::arguments::Global;
 use crate::exit::Failure;
 use crate::printer::Printer;
@@ -58,11 +58,9 @@ pub async fn run(arguments: WriteArgs, global: &Global, printer: &Printer) -> Re
     kernel.shutdown().await;
     if printer.json() {
         printer.document(&done(data));
-    } else if let Some(difference) = data.get("diff").and_then(serde_json::Value::as_str) {
-        printer.data(difference);
     } else {
         let done = format!("wrote {} ({})", arguments.path, count(content.len(), "byte"));
-        saved(&done, &data, printer);
+        show_write(&done, &result_of(data)?, printer);
     }
     Ok(())
 }

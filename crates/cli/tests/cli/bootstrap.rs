@@ -126,3 +126,17 @@ fn e2e_5_a_folder_that_cannot_be_written_is_told() {
     assert!(refused.stderr.contains(".tgp/tools"), "{refused:#?}");
     assert_eq!(project.read(".tgp"), "in the way");
 }
+
+#[test]
+fn bug_a_broken_git_configuration_ended_the_audits_thread() {
+    let project = Project::initialised();
+    project.run(&["list"]).expect_code(0);
+    std::fs::create_dir_all(project.path("broken")).unwrap();
+    std::fs::write(project.path("broken/.gitconfig"), "[user\n").unwrap();
+    let ran = project.command(&["list"]).env("HOME", project.path("broken")).output().unwrap();
+    let stderr = String::from_utf8_lossy(&ran.stderr);
+    assert!(!stderr.contains("panicked"), "{stderr}");
+    // The chain is whole, and the next start goes on with it.
+    project.run(&["list"]).expect_code(0);
+    project.run(&["audit", "verify"]).expect_code(0);
+}

@@ -26,6 +26,7 @@ mod proxy;
 mod pty;
 mod relay;
 mod scenarios;
+mod schemas;
 mod serve;
 mod signals;
 mod stored_state;

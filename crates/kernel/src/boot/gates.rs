@@ -7,7 +7,9 @@ use tgp_audit::Audit;
 use tgp_contract::{CallRecord, Gate, Recorder, RelativePath, Root, ToolError};
 use tgp_policy::PolicySettings;
 use tgp_tdd::{Store, Tdd, TddOptions};
-use tgp_tools::{Forge, PolicyGate, RuleFiles, StateGate, TddView, Tee, TokenGate, Tokens, Tool, Workspace};
+use tgp_tools::{
+    DynTool, Forge, PolicyGate, RuleFiles, StateGate, TddView, Tee, TokenGate, Tokens, Workspace,
+};
 
 use super::{BootOptions, Ground};
 use crate::knowledge::chronicle_probe;
@@ -51,6 +53,14 @@ impl Recorder for SharedRecord {
         Ok(())
     }
 
+    fn check(&self) -> Result<(), ToolError> {
+        self.audit.check()
+    }
+
+    async fn ready(&self) -> Result<(), ToolError> {
+        self.audit.ready().await
+    }
+
     fn record_cancelled(&self, record: CallRecord) {
         self.audit.record_cancelled(record);
     }
@@ -88,7 +98,7 @@ pub(super) struct Armed {
 /// What the gates work with.
 pub(super) struct GateParts<'a> {
     pub(super) forge: &'a Arc<Forge>,
-    pub(super) tools: Vec<Arc<dyn Tool>>,
+    pub(super) tools: Vec<Arc<dyn DynTool>>,
     pub(super) state: &'a Arc<StateGate>,
     pub(super) audit: &'a Arc<Audit>,
     pub(super) tokens: Arc<Tokens>,
@@ -111,7 +121,7 @@ pub(super) async fn arm(
         trust: confirmed_rules(&options.trust, &ground.project),
     };
     let known =
-        |tool: &Arc<dyn Tool>| (tool.definition().name.to_string(), tool.definition().aliases.clone());
+        |tool: &Arc<dyn DynTool>| (tool.definition().name.to_string(), tool.definition().aliases.clone());
     let aliases = tools.iter().map(known).collect();
     let past = Arc::new(Past::new(audit, &ground.root, aliases));
     let view = Arc::clone(state) as Arc<dyn TddView>;

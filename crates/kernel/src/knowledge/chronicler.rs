@@ -43,6 +43,14 @@ impl Recorder for Chronicler {
         })
     }
 
+    fn check(&self) -> Result<(), ToolError> {
+        self.records.check()
+    }
+
+    async fn ready(&self) -> Result<(), ToolError> {
+        self.records.ready().await
+    }
+
     /// What was taken back has changed nothing.
     fn record_cancelled(&self, record: CallRecord) {
         self.records.record_cancelled(record);

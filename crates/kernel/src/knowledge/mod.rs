@@ -18,7 +18,7 @@ use tgp_contract::{
     ToolError,
 };
 use tgp_graph::{BoltOptions, Export, GraphOptions, Stats};
-use tgp_tools::{Tool, chronicle_path, knowledge_tools};
+use tgp_tools::{DynTool, chronicle_path, knowledge_tools};
 use tgp_vfs::DiskFs;
 
 use crate::config::{ChronicleDurability, Config};
@@ -111,7 +111,7 @@ impl Knowledge {
         Arc::clone(&self.chronicle) as Arc<dyn Chronicle>
     }
 
-    pub(crate) fn tools(&self) -> Result<Vec<Arc<dyn Tool>>, ToolError> {
+    pub(crate) fn tools(&self) -> Result<Vec<Arc<dyn DynTool>>, ToolError> {
         let mut tools = knowledge_tools(&self.graph(), &self.chronicle())?;
         tools.extend(plan_tools::plan_tools(&self.guardian)?);
         Ok(tools)

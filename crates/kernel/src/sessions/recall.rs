@@ -5,14 +5,11 @@ use std::io::{BufRead, BufReader, Read};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use tgp_agent::{Line, LineKind};
-use tgp_contract::{
-    CallContext, Code, Effect, ExecutionPath, Target, ToolDefinition, ToolError, ToolName, ToolResult,
-    background,
-};
-use tgp_tools::{Invocation, Outcome, Tokens, Tool};
+use tgp_contract::{CallContext, Code, Effect, ExecutionPath, Target, ToolError, ToolResult, background};
+use tgp_tools::{DynTool, Invocation, Outcome, Tokens, Tool, ToolInfo, typed};
 
 use super::Sessions;
 use crate::growing_file::at;
@@ -25,31 +22,12 @@ const MAX_LINE_BYTES: u64 = 64 << 20;
 /// The tool, for the sessions of one kernel.
 ///
 /// # Errors
-/// Never, unless its name were none.
-pub(crate) fn recall_tool(sessions: Sessions, tokens: Arc<Tokens>) -> Result<Arc<dyn Tool>, ToolError> {
-    let name = ToolName::new("recall").map_err(|error| ToolError::new(Code::Internal, error.to_string()))?;
-    let definition = ToolDefinition {
-        name,
-        aliases: Vec::new(),
-        description: "Read an earlier result of this session again, by the id that stands where it was shortened. Answers {id, text, totalBytes, nextOffset}.".to_owned(),
-        input_schema: json!({
-            "type": "object",
-            "properties": {
-                "id": { "type": "string", "pattern": "^r[0-9]+\\.[0-9]+$", "description": "Such as `r3.1`." },
-                "offset": { "type": "integer", "minimum": 0, "default": 0, "description": "Where to go on: the nextOffset of the answer before." }
-            },
-            "required": ["id"],
-            "additionalProperties": false
-        }),
-        effect: Effect::Read,
-        path: ExecutionPath::Fast,
-        dry_run: true,
-    };
-    Ok(Arc::new(Recall { definition, sessions, tokens }))
+/// Never in practice: its name is a constant.
+pub(crate) fn recall_tool(sessions: Sessions, tokens: Arc<Tokens>) -> Result<Arc<dyn DynTool>, ToolError> {
+    typed(Recall { sessions, tokens })
 }
 
 struct Recall {
-    definition: ToolDefinition,
     sessions: Sessions,
     tokens: Arc<Tokens>,
 }
@@ -69,40 +47,69 @@ impl Recall {
     }
 }
 
-#[derive(Deserialize)]
-struct Arguments {
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct RecallArgs {
+    /// Such as `r3.1`.
+    #[schemars(regex(pattern = r"^r[0-9]+\.[0-9]+$"))]
     id: String,
+    /// Where to go on: the nextOffset of the answer before.
     #[serde(default)]
     offset: usize,
 }
 
+/// A piece of an earlier result.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct RecalledText {
+    id: String,
+    /// A piece of the result's JSON.
+    text: String,
+    /// Of the whole.
+    total_bytes: usize,
+    /// Where the next piece begins; nothing at the end.
+    next_offset: Option<usize>,
+}
+
 #[async_trait]
 impl Tool for Recall {
-    fn definition(&self) -> &ToolDefinition {
-        &self.definition
-    }
+    type Args = RecallArgs;
+    type Output = RecalledText;
+
+    const INFO: ToolInfo = ToolInfo {
+        name: "recall",
+        aliases: &[],
+        description: "Read an earlier result of this session again, by the id that stands where it was shortened. Answers {id, text, totalBytes, nextOffset}.",
+        effect: Effect::Read,
+        path: ExecutionPath::Fast,
+        dry_run: true,
+    };
 
     /// A session reads its own past only, and that is no file to a gate.
-    fn targets(&self, _arguments: &Value) -> Result<Vec<Target>, ToolError> {
+    fn targets(&self, _args: &RecallArgs) -> Result<Vec<Target>, ToolError> {
         Ok(Vec::new())
     }
 
-    async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
-        let arguments: Arguments = invocation.parse()?;
+    async fn run(
+        &self,
+        args: RecallArgs,
+        invocation: Invocation<'_>,
+    ) -> Result<Outcome<RecalledText>, ToolError> {
         self.check_caller(invocation.context)?;
         let session = invocation.context.session.clone();
         let sessions = self.sessions.clone();
-        let id = arguments.id.clone();
+        let id = args.id.clone();
         let result = background::run(move || find(&sessions, &session, &id)).await?;
-        let text = serde_json::to_string(&result).unwrap_or_default();
-        let start = text.floor_char_boundary(arguments.offset.min(text.len()));
+        let text = serde_json::to_string(&result)
+            .map_err(|error| ToolError::new(Code::Internal, format!("a result has no JSON form: {error}")))?;
+        let start = text.floor_char_boundary(args.offset.min(text.len()));
         let end = text.floor_char_boundary((start + PAGE_BYTES).min(text.len()));
-        Ok(json!({
-            "id": arguments.id,
-            "text": text.get(start..end).unwrap_or_default(),
-            "totalBytes": text.len(),
-            "nextOffset": (end < text.len()).then_some(end),
-        })
+        Ok(RecalledText {
+            id: args.id,
+            text: text.get(start..end).unwrap_or_default().to_owned(),
+            total_bytes: text.len(),
+            next_offset: (end < text.len()).then_some(end),
+        }
         .into())
     }
 }

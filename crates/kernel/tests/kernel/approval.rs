@@ -11,7 +11,7 @@ use tgp::contract::{
     Verdict,
 };
 use tgp::{BootOptions, Caveats, Kernel};
-use tgp_tools::{Invocation, Outcome, Preview, Router, Tool};
+use tgp_tools::{DynTool, Invocation, Outcome, Preview, Router};
 
 use crate::gates::files;
 use crate::router::{arguments, call, context, furnish, tools, went_well};
@@ -142,13 +142,13 @@ impl Gate for AskForAll {
 
 /// A tool whose file somebody changes after the last preview and before the effect.
 struct Meddled {
-    inner: Arc<dyn Tool>,
+    inner: Arc<dyn DynTool>,
     previews: AtomicUsize,
     meddle: Box<dyn Fn() + Send + Sync>,
 }
 
 #[async_trait]
-impl Tool for Meddled {
+impl DynTool for Meddled {
     fn definition(&self) -> &ToolDefinition {
         self.inner.definition()
     }
@@ -542,10 +542,10 @@ async fn an_agent_reuses_or_says_what_does_not_do() {
 }
 
 /// Gates around a call that asks nobody make no preview: a tool that cannot make one runs all the same.
-struct NoPreview(Arc<dyn Tool>);
+struct NoPreview(Arc<dyn DynTool>);
 
 #[async_trait]
-impl Tool for NoPreview {
+impl DynTool for NoPreview {
     fn definition(&self) -> &ToolDefinition {
         self.0.definition()
     }
@@ -572,7 +572,7 @@ async fn nobody_is_asked_and_nothing_is_shown_with_consent_or_in_a_dry_run() {
     let project = Project::new();
     furnish(&project);
     let (known, workspace) = tools(&project).await;
-    let known = known.into_iter().map(|tool| Arc::new(NoPreview(tool)) as Arc<dyn Tool>).collect();
+    let known = known.into_iter().map(|tool| Arc::new(NoPreview(tool)) as Arc<dyn DynTool>).collect();
     let approver = Asked::new(|_, _| false);
     let gates: Vec<Arc<dyn Gate>> = vec![Arc::new(AskForAll)];
     let router = Router::new(known, gates, Arc::clone(&approver) as _, Arc::new(Forgetful), workspace);

@@ -16,7 +16,7 @@ use tgp_registry::{Calibration, Searcher};
 use tgp_sandbox::{AllowList, FetchClient, FetchLimits, Limits, Sandbox, SandboxOptions, WorkerCommand};
 use tgp_sql::{DatabaseUrl, SqlOptions};
 use tgp_tools::{
-    BytecodeCache, Forge, ForgeOptions, Library, OnDuplicate, Router, Tool, Workspace, kernel_tools,
+    BytecodeCache, DynTool, Forge, ForgeOptions, Library, OnDuplicate, Router, Workspace, kernel_tools,
 };
 
 use crate::approval::{Asked, boot};
@@ -172,7 +172,7 @@ impl Approver for Agreeable {
 }
 
 /// The kernel tools on a project, without a kernel around them.
-pub async fn tools(project: &Project) -> (Vec<Arc<dyn Tool>>, Workspace) {
+pub async fn tools(project: &Project) -> (Vec<Arc<dyn DynTool>>, Workspace) {
     let worker = WorkerCommand { program: PathBuf::from(WORKER), arguments: Vec::new() };
     let limits = Limits { cpu: std::time::Duration::from_secs(5), ..Limits::default() };
     let sandbox = Arc::new(Sandbox::new(SandboxOptions { worker, pool_size: 1, limits }).unwrap());

@@ -30,6 +30,6 @@ pub use client::FetchClient;
 pub use entry::AllowListError;
 pub use hops::{EveryHop, Hop, HopJudge};
 pub use limits::FetchLimits;
-pub use request::{FetchRequest, Redirects};
+pub use request::{BodyEncoding, FetchArgs, FetchRequest, HeaderArgs, Redirects};
 pub use resolver::{NameResolver, SystemResolver};
 pub use response::FetchResponse;

@@ -1,23 +1,20 @@
 //! What a tool asks for, and whether it may ask for that.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
 use reqwest::Method;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use tgp_contract::ToolError;
 
 use super::failure::{invalid_request, too_large};
 use super::{FetchLimits, base64};
 
-/// One request of a tool, as the bridge hands it over.
-///
-/// On the wire it is `{url, method?, headers?, body?, bodyEncoding?, redirect?}`: `headers` is a list of pairs or an
-/// object, `body` is a string that `bodyEncoding` (`"utf8"`, the default, or `"base64"`) explains. Fields that are
-/// not known are refused, because an option that is silently ignored is a trap.
-#[derive(Clone, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "WireRequest")]
+/// One request of a tool.
+#[derive(Clone, PartialEq, Eq)]
 pub struct FetchRequest {
     pub url: String,
     pub method: String,
@@ -39,55 +36,82 @@ pub enum Redirects {
     Manual,
 }
 
+impl JsonSchema for Redirects {
+    fn schema_name() -> Cow<'static, str> {
+        "Redirects".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "enum": ["follow", "manual", "error"] })
+    }
+}
+
 /// How a body is written as a JSON string.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum BodyEncoding {
+pub enum BodyEncoding {
     #[default]
     Utf8,
     Base64,
 }
 
-#[derive(Deserialize)]
+/// One request as the bridge hands it over. Fields that are not known are refused, because an option that is silently
+/// ignored is a trap.
+#[derive(Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct WireRequest {
-    url: String,
-    method: Option<String>,
-    headers: Option<WireHeaders>,
-    body: Option<String>,
+pub struct FetchArgs {
+    /// An absolute http or https URL.
+    #[schemars(length(min = 1))]
+    pub url: String,
+    /// GET when it is left out.
+    pub method: Option<String>,
+    /// Names and values, as an object or as pairs.
+    pub headers: Option<HeaderArgs>,
+    pub body: Option<String>,
+    /// How `body` is written.
     #[serde(default)]
-    body_encoding: BodyEncoding,
+    pub body_encoding: BodyEncoding,
     #[serde(default)]
-    redirect: Redirects,
+    #[schemars(default)]
+    pub redirect: Redirects,
 }
 
-#[derive(Deserialize)]
+/// Headers in either of their forms.
+#[derive(Clone, Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "`headers` has to be an object of strings or a list of pairs of strings")]
-enum WireHeaders {
-    Pairs(Vec<(String, String)>),
+pub enum HeaderArgs {
+    Pairs(Vec<[String; 2]>),
     Object(BTreeMap<String, String>),
 }
 
-impl TryFrom<WireRequest> for FetchRequest {
-    type Error = &'static str;
+impl TryFrom<FetchArgs> for FetchRequest {
+    type Error = ToolError;
 
-    fn try_from(wire: WireRequest) -> Result<Self, Self::Error> {
-        let body = match (wire.body, wire.body_encoding) {
+    /// What does not fit is `EFETCH`.
+    fn try_from(args: FetchArgs) -> Result<Self, ToolError> {
+        let body = match (args.body, args.body_encoding) {
             (None, _) => None,
             (Some(text), BodyEncoding::Utf8) => Some(text.into_bytes()),
-            (Some(text), BodyEncoding::Base64) => {
-                Some(base64::decode(&text).ok_or("`body` is not base64 (padded, without blanks)")?)
-            }
+            (Some(text), BodyEncoding::Base64) => Some(base64::decode(&text).ok_or_else(|| {
+                invalid_request("`body` is not base64 (padded, without blanks)").help(HOW_TO_CALL)
+            })?),
         };
-        let headers = match wire.headers {
+        let headers = match args.headers {
             None => Vec::new(),
-            Some(WireHeaders::Pairs(pairs)) => pairs,
-            Some(WireHeaders::Object(object)) => object.into_iter().collect(),
+            Some(HeaderArgs::Pairs(pairs)) => pairs.into_iter().map(|[name, value]| (name, value)).collect(),
+            Some(HeaderArgs::Object(object)) => object.into_iter().collect(),
         };
-        let method = wire.method.unwrap_or_else(|| "GET".to_owned());
-        Ok(Self { url: wire.url, method, headers, body, redirect: wire.redirect })
+        let method = args.method.unwrap_or_else(|| "GET".to_owned());
+        Ok(Self { url: args.url, method, headers, body, redirect: args.redirect })
     }
 }
+
+const HOW_TO_CALL: &str =
+    "call tgp.fetch(url, { method, headers, body }) with a string as URL and strings as headers";
 
 // Written by hand: header values and bodies hold secrets, and debug output ends in logs.
 impl fmt::Debug for FetchRequest {
@@ -122,11 +146,9 @@ impl FetchRequest {
 
     /// Reads the request from the JSON of the bridge; what does not fit is `EFETCH`.
     pub fn from_json(value: serde_json::Value) -> Result<Self, ToolError> {
-        serde_json::from_value(value).map_err(|error| {
-            invalid_request(&error.to_string()).help(
-                "call tgp.fetch(url, { method, headers, body }) with a string as URL and strings as headers",
-            )
-        })
+        serde_json::from_value::<FetchArgs>(value)
+            .map_err(|error| invalid_request(&error.to_string()).help(HOW_TO_CALL))?
+            .try_into()
     }
 
     pub(super) fn prepare(self, limits: &FetchLimits) -> Result<Prepared, ToolError> {

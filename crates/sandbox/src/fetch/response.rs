@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
 
 use super::base64;
@@ -26,7 +27,7 @@ pub struct FetchResponse {
     pub redirected: bool,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct WireResponse<'response> {
     url: &'response str,
@@ -36,6 +37,16 @@ struct WireResponse<'response> {
     body: Cow<'response, str>,
     body_encoding: BodyEncoding,
     redirected: bool,
+}
+
+impl JsonSchema for FetchResponse {
+    fn schema_name() -> Cow<'static, str> {
+        "FetchResponse".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        WireResponse::json_schema(generator)
+    }
 }
 
 impl Serialize for FetchResponse {

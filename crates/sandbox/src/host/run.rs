@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use futures_util::future::{AbortHandle, Abortable};
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tgp_contract::{Code, ToolError};
 use tokio::io::AsyncWriteExt;
@@ -67,13 +68,15 @@ pub trait Bridge: Send + Sync {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+/// A line that a tool wrote with `console`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LogLine {
     pub level: LogLevel,
     pub text: String,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+/// What a run has used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunStats {
     pub cpu_ms: f64,
     pub wall_ms: f64,

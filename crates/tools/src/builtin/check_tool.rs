@@ -3,67 +3,53 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
-use tgp_contract::{Access, Code, Effect, ExecutionPath, RelativePath, Target, ToolDefinition, ToolError};
+use tgp_contract::{Access, CheckReport, Effect, ExecutionPath, RelativePath, Target, ToolError};
 
-use super::{Definition, imported, tool_file};
+use super::{imported, tool_file};
 use crate::Forge;
-use crate::router::{Invocation, Outcome, Tool};
+use crate::router::{Invocation, Outcome, Tool, ToolInfo};
 
-pub(super) struct CheckTool {
-    definition: ToolDefinition,
-    forge: Arc<Forge>,
-}
+pub(super) struct CheckTool(pub(super) Arc<Forge>);
 
-#[derive(Deserialize)]
-struct Arguments {
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CheckToolArgs {
+    /// The tool, such as `tools/math/fib.ts`.
+    #[schemars(length(min = 1))]
     path: String,
-}
-
-impl CheckTool {
-    pub(super) fn new(forge: Arc<Forge>) -> Result<Self, ToolError> {
-        let definition = Definition {
-            name: "check_tool",
-            aliases: &[],
-            description: "Compile a tool and check it: syntax, forbidden globals, imports, the eight standards, and types where the project has TypeScript 7. Answers {valid, errors, findings}.",
-            input_schema: json!({
-                "type": "object",
-                "properties": {
-                    "path": { "type": "string", "minLength": 1, "description": "The tool, such as `tools/math/fib.ts`." }
-                },
-                "required": ["path"],
-                "additionalProperties": false
-            }),
-            effect: Effect::Read,
-            path: ExecutionPath::Sandbox,
-            dry_run: true,
-        };
-        Ok(Self { definition: definition.build()?, forge })
-    }
 }
 
 #[async_trait]
 impl Tool for CheckTool {
-    fn definition(&self) -> &ToolDefinition {
-        &self.definition
-    }
+    type Args = CheckToolArgs;
+    type Output = CheckReport;
 
-    fn targets(&self, arguments: &Value) -> Result<Vec<Target>, ToolError> {
-        tool_file(arguments, "path", Access::Read)
+    const INFO: ToolInfo = ToolInfo {
+        name: "check_tool",
+        aliases: &[],
+        description: "Compile a tool and check it: syntax, forbidden globals, imports, the eight standards, and types where the project has TypeScript 7. Answers {valid, errors, findings}.",
+        effect: Effect::Read,
+        path: ExecutionPath::Sandbox,
+        dry_run: true,
+    };
+
+    fn targets(&self, args: &CheckToolArgs) -> Result<Vec<Target>, ToolError> {
+        tool_file(&args.path, Access::Read)
     }
 
     /// What it imports is compiled too, and a finding may quote it.
-    async fn found_targets(&self, invocation: Invocation<'_>) -> Vec<Target> {
-        imported(&self.forge, invocation).await
+    async fn found_targets(&self, args: &CheckToolArgs, invocation: Invocation<'_>) -> Vec<Target> {
+        imported(&self.0, &args.path, invocation).await
     }
 
-    async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
-        let arguments: Arguments = invocation.parse()?;
-        let path = RelativePath::new(&arguments.path)?;
-        let report = self.forge.check(invocation, &path).await?;
-        let data = serde_json::to_value(report)
-            .map_err(|error| ToolError::new(Code::Internal, error.to_string()))?;
-        Ok(data.into())
+    async fn run(
+        &self,
+        args: CheckToolArgs,
+        invocation: Invocation<'_>,
+    ) -> Result<Outcome<CheckReport>, ToolError> {
+        let path = RelativePath::new(&args.path)?;
+        Ok(self.0.check(invocation, &path).await?.into())
     }
 }

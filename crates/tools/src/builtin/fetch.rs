@@ -4,68 +4,41 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
-use tgp_contract::{Code, Effect, ExecutionPath, Target, ToolDefinition, ToolError};
-use tgp_sandbox::{FetchClient, FetchRequest, Hop, HopJudge};
+use tgp_contract::{Code, Effect, ExecutionPath, Target, ToolError};
+use tgp_sandbox::{FetchArgs, FetchClient, FetchRequest, FetchResponse, Hop, HopJudge};
 
-use super::Definition;
-use crate::router::{Invocation, Outcome, Tool};
+use crate::router::{Invocation, Outcome, Tool, ToolInfo};
 
-pub(super) struct Fetch {
-    definition: ToolDefinition,
-    client: Arc<FetchClient>,
-}
+pub(super) struct Fetch(pub(super) Arc<FetchClient>);
 
 /// Methods that ask and change nothing, as far as a client can know.
 const SAFE_METHODS: [&str; 2] = ["GET", "HEAD"];
 
-impl Fetch {
-    pub(super) fn new(client: Arc<FetchClient>) -> Result<Self, ToolError> {
-        let text = json!({ "type": "string" });
-        let definition = Definition {
-            name: "fetch",
-            aliases: &[],
-            description: "Send one HTTP request to a URL that allowedFetchUrls lists. Answers {status, headers, body, …}.",
-            input_schema: json!({
-                "type": "object",
-                "properties": {
-                    "url": { "type": "string", "minLength": 1, "description": "An absolute http or https URL." },
-                    "method": { "type": "string", "description": "GET when it is left out." },
-                    "headers": {
-                        "description": "Names and values, as an object or as pairs.",
-                        "anyOf": [
-                            { "type": "object", "additionalProperties": text },
-                            { "type": "array", "items": { "type": "array", "items": text, "minItems": 2, "maxItems": 2 } }
-                        ]
-                    },
-                    "body": { "type": "string" },
-                    "bodyEncoding": { "enum": ["utf8", "base64"] },
-                    "redirect": { "enum": ["follow", "manual", "error"] }
-                },
-                "required": ["url"],
-                "additionalProperties": false
-            }),
-            effect: Effect::Network,
-            path: ExecutionPath::Fast,
-            dry_run: true,
-        };
-        Ok(Self { definition: definition.build()?, client })
-    }
-}
-
 #[async_trait]
 impl Tool for Fetch {
-    fn definition(&self) -> &ToolDefinition {
-        &self.definition
-    }
+    type Args = FetchArgs;
+    type Output = FetchResponse;
 
-    fn targets(&self, arguments: &Value) -> Result<Vec<Target>, ToolError> {
-        let url = arguments.get("url").and_then(Value::as_str).unwrap_or_default();
+    const INFO: ToolInfo = ToolInfo {
+        name: "fetch",
+        aliases: &[],
+        description: "Send one HTTP request to a URL that allowedFetchUrls lists. Answers {status, headers, body, …}.",
+        effect: Effect::Network,
+        path: ExecutionPath::Fast,
+        dry_run: true,
+    };
+
+    fn targets(&self, args: &FetchArgs) -> Result<Vec<Target>, ToolError> {
         // A text that is no URL has no host, and is refused by the client.
-        Ok(url::Url::parse(url).ok().and_then(|url| host_of(&url)).into_iter().collect())
+        Ok(url::Url::parse(&args.url).ok().and_then(|url| host_of(&url)).into_iter().collect())
     }
 
-    async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
-        let request = FetchRequest::from_json(invocation.call.arguments.clone())?;
+    async fn run(
+        &self,
+        args: FetchArgs,
+        invocation: Invocation<'_>,
+    ) -> Result<Outcome<FetchResponse>, ToolError> {
+        let request = FetchRequest::try_from(args)?;
         if invocation.context.dry_run && !SAFE_METHODS.contains(&request.method.as_str()) {
             let message = format!("a dry run changes nothing, so it sends no {} request", request.method);
             return Err(ToolError::new(Code::Permission, message).help("run it without dry_run"));
@@ -73,10 +46,7 @@ impl Tool for Fetch {
         if !SAFE_METHODS.contains(&request.method.as_str()) {
             invocation.testify()?;
         }
-        let response = self.client.fetch_judged(request, &Redirected { invocation }).await?;
-        let data = serde_json::to_value(response)
-            .map_err(|error| ToolError::new(Code::Internal, error.to_string()))?;
-        Ok(data.into())
+        Ok(self.0.fetch_judged(request, &Redirected { invocation }).await?.into())
     }
 }
 

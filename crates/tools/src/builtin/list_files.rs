@@ -1,64 +1,55 @@
-//! `list_files`: what is there.
+//! `list_files`: the files of the tool repository.
 
 use async_trait::async_trait;
+use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
-use tgp_contract::{Access, Effect, ExecutionPath, FsError, RelativePath, Target, ToolDefinition, ToolError};
+use tgp_contract::{Access, Effect, ExecutionPath, FsError, RelativePath, Target, ToolError};
 
-use super::{Definition, tool_file};
+use super::tool_file;
 use crate::files::is_listed;
 use crate::memory::TOOLS_DIRECTORY;
-use crate::router::{Invocation, Outcome, Tool};
+use crate::router::{Invocation, Outcome, Tool, ToolInfo};
 
-pub(super) struct ListFiles(ToolDefinition);
+pub(super) struct ListFiles;
 
-#[derive(Deserialize)]
-struct Arguments {
-    #[serde(default)]
-    dir: String,
-}
-
-impl ListFiles {
-    pub(super) fn new() -> Result<Self, ToolError> {
-        let definition = Definition {
-            name: "list_files",
-            aliases: &[],
-            description: "Recursively list the files below a directory of the tool repository, sorted by path.",
-            input_schema: json!({
-                "type": "object",
-                "properties": {
-                    "dir": { "type": "string", "description": "Directory below the root, such as `tools`; empty for all." }
-                },
-                "additionalProperties": false
-            }),
-            effect: Effect::Read,
-            path: ExecutionPath::Fast,
-            dry_run: true,
-        };
-        Ok(Self(definition.build()?))
-    }
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ListFilesArgs {
+    /// Directory below the root, such as `tools`; empty for all.
+    dir: Option<String>,
 }
 
 #[async_trait]
 impl Tool for ListFiles {
-    fn definition(&self) -> &ToolDefinition {
-        &self.0
+    type Args = ListFilesArgs;
+    type Output = Vec<RelativePath>;
+
+    const INFO: ToolInfo = ToolInfo {
+        name: "list_files",
+        aliases: &[],
+        description: "Recursively list the files below a directory of the tool repository, sorted by path.",
+        effect: Effect::Read,
+        path: ExecutionPath::Fast,
+        dry_run: true,
+    };
+
+    fn targets(&self, args: &ListFilesArgs) -> Result<Vec<Target>, ToolError> {
+        args.dir.as_deref().map_or_else(|| Ok(Vec::new()), |dir| tool_file(dir, Access::Read))
     }
 
-    fn targets(&self, arguments: &Value) -> Result<Vec<Target>, ToolError> {
-        tool_file(arguments, "dir", Access::Read)
-    }
-
-    async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
-        let arguments: Arguments = invocation.parse()?;
-        let directory = RelativePath::new(&arguments.dir)?;
+    async fn run(
+        &self,
+        args: ListFilesArgs,
+        invocation: Invocation<'_>,
+    ) -> Result<Outcome<Vec<RelativePath>>, ToolError> {
+        let directory = RelativePath::new(&args.dir.unwrap_or_default())?;
         let entries = match invocation.visible_tools().await.list(&directory) {
             // A repository without tools may not have their directory yet.
             Err(FsError::NotFound(missing)) if missing.as_str() == TOOLS_DIRECTORY => Vec::new(),
             other => other?,
         };
-        let files: Vec<String> =
-            entries.into_iter().filter(is_listed).map(|entry| entry.path.to_string()).collect();
-        Ok(json!(files).into())
+        let files: Vec<RelativePath> =
+            entries.into_iter().filter(is_listed).map(|entry| entry.path).collect();
+        Ok(files.into())
     }
 }

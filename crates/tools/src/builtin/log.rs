@@ -3,26 +3,27 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use serde::Deserialize;
-use serde_json::{Value, json};
-use tgp_contract::{Access, Effect, ExecutionPath, RelativePath, Target, ToolDefinition, ToolError};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tgp_contract::{Access, Effect, ExecutionPath, RelativePath, Target, ToolError};
 
-use super::{Definition, tool_file};
+use super::tool_file;
 use crate::Library;
-use crate::router::{Invocation, Outcome, Tool};
+use crate::router::{Invocation, Outcome, Tool, ToolInfo};
 
 const DEFAULT_LIMIT: usize = 20;
 const MAX_LIMIT: usize = 1000;
 
-pub(super) struct Log {
-    definition: ToolDefinition,
-    library: Arc<Library>,
-}
+pub(super) struct Log(pub(super) Arc<Library>);
 
-#[derive(Deserialize)]
-struct Arguments {
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LogArgs {
+    /// Only the versions of this file.
+    #[schemars(length(min = 1))]
     path: Option<String>,
     #[serde(default = "default_limit")]
+    #[schemars(range(min = 1, max = MAX_LIMIT))]
     limit: usize,
 }
 
@@ -30,42 +31,49 @@ fn default_limit() -> usize {
     DEFAULT_LIMIT
 }
 
-impl Log {
-    pub(super) fn new(library: Arc<Library>) -> Result<Self, ToolError> {
-        let definition = Definition {
-            name: "log",
-            aliases: &["git.log", "git_log"],
-            description: "The versions of the tool repository or of one of its files, newest first. Answers {versions: [{commit, author, time, subject, paths, pushed}], complete}.",
-            input_schema: json!({
-                "type": "object",
-                "properties": {
-                    "path": { "type": "string", "minLength": 1, "description": "Only the versions of this file." },
-                    "limit": { "type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": DEFAULT_LIMIT }
-                },
-                "additionalProperties": false
-            }),
-            effect: Effect::Read,
-            path: ExecutionPath::Fast,
-            dry_run: true,
-        };
-        Ok(Self { definition: definition.build()?, library })
-    }
+/// The versions of the tool repository or of one of its files, newest first.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ToolLog {
+    pub versions: Vec<ToolVersion>,
+    /// False when there are more versions than were asked for.
+    pub complete: bool,
+}
+
+/// One commit of the tool repository.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ToolVersion {
+    pub commit: String,
+    pub author: String,
+    pub email: String,
+    /// RFC 3339; nothing where the commit has no valid time.
+    pub time: Option<String>,
+    pub subject: String,
+    pub paths: Vec<String>,
+    /// Whether the remote has it; nothing without a remote.
+    pub pushed: Option<bool>,
 }
 
 #[async_trait]
 impl Tool for Log {
-    fn definition(&self) -> &ToolDefinition {
-        &self.definition
+    type Args = LogArgs;
+    type Output = ToolLog;
+
+    const INFO: ToolInfo = ToolInfo {
+        name: "log",
+        aliases: &["git.log", "git_log"],
+        description: "The versions of the tool repository or of one of its files, newest first. Answers {versions: [{commit, author, time, subject, paths, pushed}], complete}.",
+        effect: Effect::Read,
+        path: ExecutionPath::Fast,
+        dry_run: true,
+    };
+
+    fn targets(&self, args: &LogArgs) -> Result<Vec<Target>, ToolError> {
+        args.path.as_deref().map_or_else(|| Ok(Vec::new()), |path| tool_file(path, Access::Read))
     }
 
-    fn targets(&self, arguments: &Value) -> Result<Vec<Target>, ToolError> {
-        tool_file(arguments, "path", Access::Read)
-    }
-
-    async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
-        let arguments: Arguments = invocation.parse()?;
-        let path = arguments.path.as_deref().map(RelativePath::new).transpose()?;
+    async fn run(&self, args: LogArgs, invocation: Invocation<'_>) -> Result<Outcome<ToolLog>, ToolError> {
+        let path = args.path.as_deref().map(RelativePath::new).transpose()?;
         let visible = invocation.visibility().await;
-        Ok(self.library.log(path.as_ref(), arguments.limit, &visible).await?.into())
+        Ok(self.0.log(path.as_ref(), args.limit, &visible).await?.into())
     }
 }

@@ -15,18 +15,25 @@ mod write_file;
 
 use std::sync::Arc;
 
-use serde_json::Value;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use tgp_contract::{
-    Access, Code, Effect, ExecutionPath, FileEffect, FileSystem, FsError, RelativePath, Root, Target,
-    ToolDefinition, ToolError, ToolName, canonical,
+    Access, FileEffect, FileSystem, FsError, RelativePath, Root, Target, ToolError, canonical,
 };
-
+use tgp_git::RequestLink;
 use tgp_sandbox::FetchClient;
+
+pub use exec_sql::SqlResult;
+pub use exec_tool::{DryRunChange, ExecToolResult};
+pub use log::{ToolLog, ToolVersion};
+pub use search::{SearchResult, ToolHit};
+pub use sync::SyncResult;
+pub use test_tool::{TestFile, TestNotRun, TestToolResult};
 
 use crate::files::difference;
 use crate::forge::as_targets;
 use crate::memory::RemoteName;
-use crate::router::{Invocation, Outcome, Tool};
+use crate::router::{DynTool, Invocation, Outcome, typed};
 use crate::{Forge, Library};
 
 /// All of them.
@@ -37,69 +44,99 @@ pub fn kernel_tools(
     forge: &Arc<Forge>,
     fetch: &Arc<FetchClient>,
     library: &Arc<Library>,
-) -> Result<Vec<Arc<dyn Tool>>, ToolError> {
+) -> Result<Vec<Arc<dyn DynTool>>, ToolError> {
     Ok(vec![
-        Arc::new(list_files::ListFiles::new()?),
-        Arc::new(read_file::ReadFile::new()?),
-        Arc::new(write_file::WriteFile::new(Arc::clone(library))?),
-        Arc::new(patch_file::PatchFile::new(Arc::clone(library))?),
-        Arc::new(check_tool::CheckTool::new(Arc::clone(forge))?),
-        Arc::new(exec_tool::ExecTool::new(Arc::clone(forge))?),
-        Arc::new(test_tool::TestTool::new(Arc::clone(forge))?),
-        Arc::new(search::Search::new(Arc::clone(library))?),
-        Arc::new(sync::Sync::new(Arc::clone(library))?),
-        Arc::new(log::Log::new(Arc::clone(library))?),
-        Arc::new(exec_sql::ExecSql::new()?),
-        Arc::new(fetch::Fetch::new(Arc::clone(fetch))?),
+        typed(list_files::ListFiles)?,
+        typed(read_file::ReadFile)?,
+        typed(write_file::WriteFile(Arc::clone(library)))?,
+        typed(patch_file::PatchFile(Arc::clone(library)))?,
+        typed(check_tool::CheckTool(Arc::clone(forge)))?,
+        typed(exec_tool::ExecTool(Arc::clone(forge)))?,
+        typed(test_tool::TestTool(Arc::clone(forge)))?,
+        typed(search::Search(Arc::clone(library)))?,
+        typed(sync::Sync(Arc::clone(library)))?,
+        typed(log::Log(Arc::clone(library)))?,
+        typed(exec_sql::ExecSql)?,
+        typed(fetch::Fetch(Arc::clone(fetch)))?,
     ])
 }
 
-/// The parts of a definition that differ from tool to tool.
-pub(crate) struct Definition {
-    pub(crate) name: &'static str,
-    pub(crate) aliases: &'static [&'static str],
-    pub(crate) description: &'static str,
-    pub(crate) input_schema: Value,
-    pub(crate) effect: Effect,
-    pub(crate) path: ExecutionPath,
-    pub(crate) dry_run: bool,
+/// What a write of a file of the tool repository did, or would do in a dry run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum ToolWrite {
+    DryRun(ToolWritePreview),
+    Done(ToolWriteResult),
 }
 
-impl Definition {
-    pub(crate) fn build(self) -> Result<ToolDefinition, ToolError> {
-        let name =
-            ToolName::new(self.name).map_err(|error| ToolError::new(Code::Internal, error.to_string()))?;
-        Ok(ToolDefinition {
-            name,
-            aliases: self.aliases.iter().map(|&alias| alias.to_owned()).collect(),
-            description: self.description.to_owned(),
-            input_schema: self.input_schema,
-            effect: self.effect,
-            path: self.path,
-            dry_run: self.dry_run,
-        })
-    }
+/// A file of the tool repository that was written and committed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ToolWriteResult {
+    pub path: RelativePath,
+    /// Of the whole file.
+    pub bytes: usize,
+    pub created: bool,
+    /// The commit that has it.
+    pub commit: String,
+    pub branch: String,
+    /// Whether the remote has it.
+    pub pushed: bool,
+    /// Why the remote does not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// The pull request that was opened for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<RequestLink>,
+    /// Tools that may do the same as a new one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub similar: Vec<SimilarTool>,
 }
 
-/// The file of the tool repository that an argument names, and what happens to it; none where it is left out.
-fn tool_file(arguments: &Value, name: &str, access: Access) -> Result<Vec<Target>, ToolError> {
-    let Some(text) = arguments.get(name).and_then(Value::as_str) else { return Ok(Vec::new()) };
-    Ok(vec![Target::File { root: Root::Tools, path: RelativePath::new(text)?, access }])
+/// A tool that may do the same as one that was written.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SimilarTool {
+    pub path: RelativePath,
+    /// From 0 to 1.
+    pub score: f64,
+    pub why: String,
+}
+
+/// What a write of a file of the tool repository would do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolWritePreview {
+    /// Always true.
+    #[serde(rename = "dry_run")]
+    pub dry_run: bool,
+    pub path: RelativePath,
+    pub created: bool,
+    /// A unified diff.
+    pub diff: String,
+    /// Where it would be sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remote: Option<String>,
+    /// True when the diff is longer than what is shown.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub diff_truncated: bool,
+}
+
+/// The file of the tool repository that an argument names, and what happens to it.
+fn tool_file(path: &str, access: Access) -> Result<Vec<Target>, ToolError> {
+    Ok(vec![Target::File { root: Root::Tools, path: RelativePath::new(path)?, access }])
 }
 
 /// The sources that the tool of a call imports, from wherever in the tool repository.
-async fn imported(forge: &Forge, invocation: Invocation<'_>) -> Vec<Target> {
-    let path = invocation.call.arguments.get("path").and_then(Value::as_str).map(RelativePath::new);
-    match path {
-        Some(Ok(path)) => as_targets(forge.find_sources(&invocation.workspace.tools, &path).await),
+async fn imported(forge: &Forge, path: &str, invocation: Invocation<'_>) -> Vec<Target> {
+    match RelativePath::new(path) {
+        Ok(path) => as_targets(forge.find_sources(&invocation.workspace.tools, &path).await),
         // It is refused before any gate is asked.
-        Some(Err(_)) | None => Vec::new(),
+        Err(_) => Vec::new(),
     }
 }
 
 /// The file that a write names, and the host that it is sent to afterwards.
-fn written_file(library: &Library, arguments: &Value) -> Result<Vec<Target>, ToolError> {
-    let mut targets = tool_file(arguments, "path", Access::Write)?;
+fn written_file(library: &Library, path: &str) -> Result<Vec<Target>, ToolError> {
+    let mut targets = tool_file(path, Access::Write)?;
     targets.extend(library.remote_target());
     Ok(targets)
 }
@@ -110,32 +147,26 @@ fn preview(
     path: &RelativePath,
     content: &str,
     remote: Option<&RemoteName>,
-) -> Result<Outcome, ToolError> {
+) -> Result<Outcome<ToolWrite>, ToolError> {
     let before = match files.read(path) {
         Ok(bytes) => Some(bytes),
         Err(FsError::NotFound(_)) => None,
         Err(error) => return Err(error.into()),
     };
     let shown = difference(path.as_str(), before.as_deref(), Some(content.as_bytes()));
-    let mut data = serde_json::json!({
-        "dry_run": true,
-        "path": path,
-        "created": before.is_none(),
-        "diff": shown.text,
-    });
-    if let Some(fields) = data.as_object_mut() {
-        if let Some(remote) = remote {
-            fields.insert("remote".to_owned(), remote.url.clone().into());
-        }
-        if !shown.complete {
-            fields.insert("diffTruncated".to_owned(), true.into());
-        }
-    }
+    let preview = ToolWritePreview {
+        dry_run: true,
+        path: path.clone(),
+        created: before.is_none(),
+        diff: shown.text,
+        remote: remote.map(|remote| remote.url.clone()),
+        diff_truncated: !shown.complete,
+    };
     let effect = FileEffect::new(
         Root::Tools,
         path.clone(),
         before.as_deref().map(canonical::sha256_hex),
         Some(canonical::sha256_hex(content.as_bytes())),
     );
-    Ok(Outcome { data, files: vec![effect], ..Outcome::default() })
+    Ok(Outcome { files: vec![effect], ..ToolWrite::DryRun(preview).into() })
 }

@@ -1,63 +1,55 @@
 //! `read_file`: the text of one file.
 
 use async_trait::async_trait;
+use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
-use tgp_contract::{Access, Effect, ExecutionPath, RelativePath, Target, ToolDefinition, ToolError};
+use tgp_contract::{Access, Effect, ExecutionPath, RelativePath, Target, ToolError};
 
-use super::{Definition, tool_file};
+use super::tool_file;
 use crate::memory::{META_FILE, shown_index};
-use crate::router::{Invocation, Outcome, Tool};
+use crate::router::{Invocation, Outcome, Tool, ToolInfo};
 
-pub(super) struct ReadFile(ToolDefinition);
+pub(super) struct ReadFile;
 
-#[derive(Deserialize)]
-struct Arguments {
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ReadFileArgs {
+    /// File below the root, such as `tools/math/fib.ts`.
+    #[schemars(length(min = 1))]
     path: String,
-}
-
-impl ReadFile {
-    pub(super) fn new() -> Result<Self, ToolError> {
-        let definition = Definition {
-            name: "read_file",
-            aliases: &[],
-            description: "Read the whole text of a file of the tool repository.",
-            input_schema: json!({
-                "type": "object",
-                "properties": {
-                    "path": { "type": "string", "minLength": 1, "description": "File below the root, such as `tools/math/fib.ts`." }
-                },
-                "required": ["path"],
-                "additionalProperties": false
-            }),
-            effect: Effect::Read,
-            path: ExecutionPath::Fast,
-            dry_run: true,
-        };
-        Ok(Self(definition.build()?))
-    }
 }
 
 #[async_trait]
 impl Tool for ReadFile {
-    fn definition(&self) -> &ToolDefinition {
-        &self.0
+    type Args = ReadFileArgs;
+    type Output = String;
+
+    const INFO: ToolInfo = ToolInfo {
+        name: "read_file",
+        aliases: &[],
+        description: "Read the whole text of a file of the tool repository.",
+        effect: Effect::Read,
+        path: ExecutionPath::Fast,
+        dry_run: true,
+    };
+
+    fn targets(&self, args: &ReadFileArgs) -> Result<Vec<Target>, ToolError> {
+        tool_file(&args.path, Access::Read)
     }
 
-    fn targets(&self, arguments: &Value) -> Result<Vec<Target>, ToolError> {
-        tool_file(arguments, "path", Access::Read)
-    }
-
-    async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
-        let arguments: Arguments = invocation.parse()?;
-        let path = RelativePath::new(&arguments.path)?;
+    async fn run(
+        &self,
+        args: ReadFileArgs,
+        invocation: Invocation<'_>,
+    ) -> Result<Outcome<String>, ToolError> {
+        let path = RelativePath::new(&args.path)?;
         let tools = invocation.visible_tools().await;
         let text = tools.read_text(&path)?;
         // The index names every tool; a tool that may not be seen is not in it.
         if path.as_str() == META_FILE {
             let visible = invocation.visibility().await;
-            return Ok(json!(shown_index(text, &visible)?).into());
+            return Ok(shown_index(text, &visible)?.into());
         }
-        Ok(json!(text).into())
+        Ok(text.into())
     }
 }

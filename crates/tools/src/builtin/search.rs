@@ -3,27 +3,29 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use serde::Deserialize;
-use serde_json::{Value, json};
-use tgp_contract::{Effect, ExecutionPath, Target, ToolDefinition, ToolError};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tgp_contract::{Effect, ExecutionPath, RelativePath, Target, ToolError};
+use tgp_registry::{Hit, Verdict};
 
-use super::Definition;
 use crate::Library;
 use crate::memory::shown_score;
-use crate::router::{Invocation, Outcome, Tool};
+use crate::router::{Invocation, Outcome, Tool, ToolInfo};
 
 const DEFAULT_LIMIT: usize = 5;
 const MAX_LIMIT: usize = 50;
+const MAX_QUERY: usize = 10_000;
 
-pub(super) struct Search {
-    definition: ToolDefinition,
-    library: Arc<Library>,
-}
+pub(super) struct Search(pub(super) Arc<Library>);
 
-#[derive(Deserialize)]
-struct Arguments {
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SearchArgs {
+    /// What the tool should do, such as `convert a CSV file to JSON`.
+    #[schemars(length(min = 1, max = MAX_QUERY))]
     query: String,
     #[serde(default = "default_limit")]
+    #[schemars(range(min = 1, max = MAX_LIMIT))]
     limit: usize,
 }
 
@@ -31,66 +33,71 @@ fn default_limit() -> usize {
     DEFAULT_LIMIT
 }
 
-impl Search {
-    pub(super) fn new(library: Arc<Library>) -> Result<Self, ToolError> {
-        let definition = Definition {
-            name: "search",
-            aliases: &["registry.search", "registry_search"],
-            description: "Find tools by what they do, in your own words. Do this before you forge one: with the verdict `reuse` (score from 0.85) the tool does it, with `review` (from 0.30) read it first, with `forge` none does. Answers {results: [{path, score, verdict, description, signature, why}], verdict}.",
-            input_schema: json!({
-                "type": "object",
-                "properties": {
-                    "query": { "type": "string", "minLength": 1, "maxLength": 10_000, "description": "What the tool should do, such as `convert a CSV file to JSON`." },
-                    "limit": { "type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": DEFAULT_LIMIT }
-                },
-                "required": ["query"],
-                "additionalProperties": false
-            }),
-            effect: Effect::Read,
-            path: ExecutionPath::Fast,
-            dry_run: true,
-        };
-        Ok(Self { definition: definition.build()?, library })
+/// The tools that fit a description, best first.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SearchResult {
+    pub results: Vec<ToolHit>,
+    /// What to do: use the best of them, read it first, or forge a new tool.
+    pub verdict: Verdict,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+}
+
+/// A tool that was found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ToolHit {
+    pub path: RelativePath,
+    /// From 0 to 1.
+    pub score: f64,
+    pub verdict: Verdict,
+    pub description: String,
+    /// How it is called, as TypeScript.
+    pub signature: String,
+    /// What it was found by.
+    pub why: String,
+}
+
+impl From<&Hit> for ToolHit {
+    fn from(hit: &Hit) -> Self {
+        Self {
+            path: hit.path.clone(),
+            score: shown_score(hit.score),
+            verdict: hit.verdict,
+            description: hit.description.clone(),
+            signature: hit.signature.clone(),
+            why: hit.why.clone(),
+        }
     }
 }
 
 #[async_trait]
 impl Tool for Search {
-    fn definition(&self) -> &ToolDefinition {
-        &self.definition
-    }
+    type Args = SearchArgs;
+    type Output = SearchResult;
+
+    const INFO: ToolInfo = ToolInfo {
+        name: "search",
+        aliases: &["registry.search", "registry_search"],
+        description: "Find tools by what they do, in your own words. Do this before you forge one: with the verdict `reuse` (score from 0.85) the tool does it, with `review` (from 0.30) read it first, with `forge` none does. Answers {results: [{path, score, verdict, description, signature, why}], verdict}.",
+        effect: Effect::Read,
+        path: ExecutionPath::Fast,
+        dry_run: true,
+    };
 
     /// No argument names a tool: only those are compared that the caller may see.
-    fn targets(&self, _arguments: &Value) -> Result<Vec<Target>, ToolError> {
+    fn targets(&self, _args: &SearchArgs) -> Result<Vec<Target>, ToolError> {
         Ok(Vec::new())
     }
 
-    async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
-        let arguments: Arguments = invocation.parse()?;
+    async fn run(
+        &self,
+        args: SearchArgs,
+        invocation: Invocation<'_>,
+    ) -> Result<Outcome<SearchResult>, ToolError> {
         let files = &invocation.workspace.tools;
         let visible = invocation.visibility().await;
-        let (found, warnings) =
-            self.library.search(files, &arguments.query, arguments.limit, &visible).await?;
-        let results: Vec<Value> = found
-            .results
-            .iter()
-            .map(|hit| {
-                json!({
-                    "path": hit.path,
-                    "score": shown_score(hit.score),
-                    "verdict": hit.verdict,
-                    "description": hit.description,
-                    "signature": hit.signature,
-                    "why": hit.why,
-                })
-            })
-            .collect();
-        let mut data = json!({ "results": results, "verdict": found.verdict });
-        if !warnings.is_empty()
-            && let Some(fields) = data.as_object_mut()
-        {
-            fields.insert("warnings".to_owned(), json!(warnings));
-        }
-        Ok(data.into())
+        let (found, warnings) = self.0.search(files, &args.query, args.limit, &visible).await?;
+        let results = found.results.iter().map(ToolHit::from).collect();
+        Ok(SearchResult { results, verdict: found.verdict, warnings }.into())
     }
 }

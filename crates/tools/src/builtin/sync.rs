@@ -3,50 +3,72 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use serde_json::{Value, json};
-use tgp_contract::{Effect, ExecutionPath, Target, ToolDefinition, ToolError};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tgp_contract::{Effect, ExecutionPath, RelativePath, Target, ToolError};
+use tgp_git::{Conflict, RequestLink};
 
-use super::Definition;
 use crate::Library;
-use crate::router::{Invocation, Outcome, Preview, Tool};
+use crate::router::{Invocation, Outcome, Preview, Tool, ToolInfo};
 
-pub(super) struct Sync {
-    definition: ToolDefinition,
-    library: Arc<Library>,
-}
+pub(super) struct Sync(pub(super) Arc<Library>);
 
-impl Sync {
-    pub(super) fn new(library: Arc<Library>) -> Result<Self, ToolError> {
-        let definition = Definition {
-            name: "sync",
-            aliases: &["git.sync", "git_sync"],
-            description: "Commit what lies uncommitted in the tool repository, take what the remote has, and deliver what it lacks. Answers {committed, pulled, pushed, conflicts, why}.",
-            input_schema: json!({ "type": "object", "properties": {}, "additionalProperties": false }),
-            effect: Effect::Network,
-            path: ExecutionPath::Fast,
-            dry_run: false,
-        };
-        Ok(Self { definition: definition.build()?, library })
-    }
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SyncArgs {}
+
+/// What a synchronisation of the tool repository did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SyncResult {
+    /// Files that lay uncommitted in the working tree and are committed now.
+    pub committed: Vec<RelativePath>,
+    /// Files whose removal is committed now.
+    pub removed: Vec<RelativePath>,
+    /// Commits that came from the remote.
+    pub pulled: usize,
+    /// Commits that the remote has got.
+    pub pushed: usize,
+    /// Files that were changed on both sides.
+    pub conflicts: Vec<Conflict>,
+    pub requests: Vec<RequestLink>,
+    pub head: Option<String>,
+    pub branch: String,
+    pub remote: Option<String>,
+    pub warnings: Vec<String>,
+    /// Why something was not delivered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
 }
 
 #[async_trait]
 impl Tool for Sync {
-    fn definition(&self) -> &ToolDefinition {
-        &self.definition
-    }
+    type Args = SyncArgs;
+    type Output = SyncResult;
 
-    fn targets(&self, _arguments: &Value) -> Result<Vec<Target>, ToolError> {
-        Ok(self.library.remote_target().into_iter().collect())
+    const INFO: ToolInfo = ToolInfo {
+        name: "sync",
+        aliases: &["git.sync", "git_sync"],
+        description: "Commit what lies uncommitted in the tool repository, take what the remote has, and deliver what it lacks. Answers {committed, pulled, pushed, conflicts, why}.",
+        effect: Effect::Network,
+        path: ExecutionPath::Fast,
+        dry_run: false,
+    };
+
+    fn targets(&self, _args: &SyncArgs) -> Result<Vec<Target>, ToolError> {
+        Ok(self.0.remote_target().into_iter().collect())
     }
 
     /// What would be sent, as far as it is known without asking the remote.
-    async fn preview(&self, _invocation: Invocation<'_>) -> Result<Preview, ToolError> {
-        Ok(Preview { data: self.library.outgoing().await?, ..Preview::default() })
+    async fn preview(&self, _args: SyncArgs, _invocation: Invocation<'_>) -> Result<Preview, ToolError> {
+        Ok(Preview { data: self.0.outgoing().await?, ..Preview::default() })
     }
 
-    async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
+    async fn run(
+        &self,
+        _args: SyncArgs,
+        invocation: Invocation<'_>,
+    ) -> Result<Outcome<SyncResult>, ToolError> {
         invocation.testify()?;
-        Ok(self.library.sync(&invocation.visibility().await).await?.into())
+        Ok(self.0.sync(&invocation.visibility().await).await?.into())
     }
 }

@@ -5,20 +5,20 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 use tgp_compiler::{is_test_file, test_file};
 use tgp_contract::{
     Access, Code, Effect, EntryKind, ExecutionPath, FileSystem, FsError, RelativePath, Root, Target,
-    ToolDefinition, ToolError, canonical,
+    ToolError, canonical,
 };
 
-use super::Definition;
 use crate::Forge;
 use crate::files::is_listed;
-use crate::forge::{as_targets, tested_tool};
+use crate::forge::{TestReport, TestResult, as_targets, tested_tool};
 use crate::memory::TOOLS_DIRECTORY;
-use crate::router::{FoundFile, Invocation, Outcome, Preview, Tool};
+use crate::router::{FoundFile, Invocation, Outcome, Preview, Tool, ToolInfo};
 
 /// Test files of one call; a larger repository is tested directory by directory.
 const MAX_FILES: usize = 1_000;
@@ -27,57 +27,82 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// Bytes of the answer; the files beyond are counted, and their tests are not shown.
 const MAX_ANSWER_BYTES: usize = 2 * 1024 * 1024;
 
-pub(super) struct TestTool {
-    definition: ToolDefinition,
-    forge: Arc<Forge>,
+pub(super) struct TestTool(pub(super) Arc<Forge>);
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TestToolArgs {
+    /// A test file, a tool, or a directory such as `tools/math`; all tests when it is left out.
+    #[schemars(length(min = 1))]
+    path: Option<String>,
 }
 
-#[derive(Deserialize)]
-struct Arguments {
-    #[serde(default = "all")]
-    path: String,
+impl TestToolArgs {
+    fn path(&self) -> Result<RelativePath, ToolError> {
+        Ok(RelativePath::new(self.path.as_deref().unwrap_or(TOOLS_DIRECTORY))?)
+    }
 }
 
-fn all() -> String {
-    TOOLS_DIRECTORY.to_owned()
+/// What became of the tests of tools.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TestToolResult {
+    pub files: Vec<TestFile>,
+    pub passed: usize,
+    /// Tests that failed, and files whose run failed as a whole.
+    pub failed: usize,
+    pub duration_ms: u64,
 }
 
-impl TestTool {
-    pub(super) fn new(forge: Arc<Forge>) -> Result<Self, ToolError> {
-        let definition = Definition {
-            name: "test_tool",
-            aliases: &[],
-            description: "Run the tests of tools: `tools/x.test.ts` beside `tools/x.ts`, written with `test` and `expect` of `@tgp/test`. What they write is undone. Answers {files: [{path, toolPath, testSha256, toolSha256, tests: [{name, ok, durationMs, error?}], passed, failed, error?, logs, stats}], passed, failed, durationMs}.",
-            input_schema: json!({
-                "type": "object",
-                "properties": {
-                    "path": { "type": "string", "minLength": 1, "description": "A test file, a tool, or a directory such as `tools/math`; all tests when it is left out." }
-                },
-                "additionalProperties": false
-            }),
-            effect: Effect::Execute,
-            path: ExecutionPath::Sandbox,
-            dry_run: true,
-        };
-        Ok(Self { definition: definition.build()?, forge })
+/// What became of one test file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum TestFile {
+    Ran(Box<TestReport>),
+    NotRun(TestNotRun),
+}
+
+/// A test file that was not run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TestNotRun {
+    pub path: RelativePath,
+    /// Always empty.
+    pub tests: Vec<TestResult>,
+    /// Always 0.
+    pub passed: usize,
+    /// Always 1.
+    pub failed: usize,
+    /// Why it was not run.
+    pub error: ToolError,
+}
+
+impl TestNotRun {
+    fn new(path: RelativePath, error: ToolError) -> TestFile {
+        TestFile::NotRun(Self { path, tests: Vec::new(), passed: 0, failed: 1, error })
     }
 }
 
 #[async_trait]
 impl Tool for TestTool {
-    fn definition(&self) -> &ToolDefinition {
-        &self.definition
-    }
+    type Args = TestToolArgs;
+    type Output = TestToolResult;
 
-    fn targets(&self, arguments: &Value) -> Result<Vec<Target>, ToolError> {
-        let path = arguments.get("path").and_then(Value::as_str).unwrap_or(TOOLS_DIRECTORY);
-        Ok(vec![Target::File { root: Root::Tools, path: RelativePath::new(path)?, access: Access::Read }])
+    const INFO: ToolInfo = ToolInfo {
+        name: "test_tool",
+        aliases: &[],
+        description: "Run the tests of tools: `tools/x.test.ts` beside `tools/x.ts`, written with `test` and `expect` of `@tgp/test`. What they write is undone. Answers {files: [{path, toolPath, testSha256, toolSha256, tests: [{name, ok, durationMs, error?}], passed, failed, error?, logs, stats}], passed, failed, durationMs}.",
+        effect: Effect::Execute,
+        path: ExecutionPath::Sandbox,
+        dry_run: true,
+    };
+
+    fn targets(&self, args: &TestToolArgs) -> Result<Vec<Target>, ToolError> {
+        Ok(vec![Target::File { root: Root::Tools, path: args.path()?, access: Access::Read }])
     }
 
     /// The test files that would run, and every source they consist of.
-    async fn found_targets(&self, invocation: Invocation<'_>) -> Vec<Target> {
-        let Ok(arguments) = invocation.parse::<Arguments>() else { return Vec::new() };
-        let Ok(named) = RelativePath::new(&arguments.path) else { return Vec::new() };
+    async fn found_targets(&self, args: &TestToolArgs, invocation: Invocation<'_>) -> Vec<Target> {
+        let Ok(named) = args.path() else { return Vec::new() };
         let mut found = BTreeSet::new();
         for (file, sources) in self.chosen(invocation, &named).await.unwrap_or_default() {
             found.extend(sources.unwrap_or_default());
@@ -88,12 +113,11 @@ impl Tool for TestTool {
     }
 
     /// Which test files would run.
-    async fn preview(&self, invocation: Invocation<'_>) -> Result<Preview, ToolError> {
-        let arguments: Arguments = invocation.parse()?;
+    async fn preview(&self, args: TestToolArgs, invocation: Invocation<'_>) -> Result<Preview, ToolError> {
         let tools = invocation.visible_tools().await;
         let tools = tools.as_ref();
         let mut found = Vec::new();
-        for (path, sources) in self.chosen(invocation, &RelativePath::new(&arguments.path)?).await? {
+        for (path, sources) in self.chosen(invocation, &args.path()?).await? {
             if sources.is_err() {
                 continue;
             }
@@ -104,46 +128,43 @@ impl Tool for TestTool {
         Ok(Preview { data: Some(json!({ "tests": paths })), found, missing: None })
     }
 
-    async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
-        let arguments: Arguments = invocation.parse()?;
+    async fn run(
+        &self,
+        args: TestToolArgs,
+        invocation: Invocation<'_>,
+    ) -> Result<Outcome<TestToolResult>, ToolError> {
         let (started, outer) = (Instant::now(), invocation.as_outer());
         let waited_before = outer.waited();
-        let named = RelativePath::new(&arguments.path)?;
-        let files = self.chosen(invocation, &named).await?;
-        let (mut reports, mut passed, mut failed, mut bytes) = (Vec::new(), 0, 0, 0);
+        let files = self.chosen(invocation, &args.path()?).await?;
+        let mut result = TestToolResult { files: Vec::new(), passed: 0, failed: 0, duration_ms: 0 };
+        let mut bytes = 0;
         for (file, sources) in files {
             let waited = outer.waited().saturating_sub(waited_before);
             if started.elapsed().saturating_sub(waited) > PATIENCE {
                 let seconds = PATIENCE.as_secs();
-                failed += 1;
                 let error =
                     ToolError::new(Code::Budget, format!("not run: the tests took more than {seconds} s"))
                         .help("test a directory or a tool at a time");
-                reports.push(json!({ "path": file, "tests": [], "passed": 0, "failed": 1, "error": error }));
+                result.failed += 1;
+                result.files.push(TestNotRun::new(file, error));
                 continue;
             }
             if let Err(error) = sources {
-                failed += 1;
-                reports.push(json!({ "path": file, "tests": [], "passed": 0, "failed": 1, "error": error }));
+                result.failed += 1;
+                result.files.push(TestNotRun::new(file, error));
                 continue;
             }
-            let mut report = self.forge.test(invocation, &file).await?;
-            passed += report.passed;
-            failed += report.failed;
-            let mut value = json!(&report);
-            bytes += value.to_string().len();
+            let mut report = self.0.test(invocation, &file).await?;
+            result.passed += report.passed;
+            result.failed += report.failed;
+            bytes += serde_json::to_vec(&report).map_or(0, |text| text.len());
             if bytes > MAX_ANSWER_BYTES {
                 report.abridge();
-                value = json!(&report);
-                if let Some(fields) = value.as_object_mut() {
-                    fields.insert("abridged".to_owned(), json!(true));
-                }
             }
-            reports.push(value);
+            result.files.push(TestFile::Ran(Box::new(report)));
         }
-        let duration = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let data = json!({ "files": reports, "passed": passed, "failed": failed, "durationMs": duration });
-        Ok(data.into())
+        result.duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        Ok(result.into())
     }
 }
 
@@ -169,7 +190,7 @@ impl TestTool {
             if is_hidden(&file) {
                 continue;
             }
-            let mut sources = self.forge.find_test_sources(tools, &file).await;
+            let mut sources = self.0.find_test_sources(tools, &file).await;
             sources.extend(tested_tool(tools.as_ref(), &file));
             let sources = match sources.iter().find(|source| is_hidden(source)) {
                 None => Ok(sources),

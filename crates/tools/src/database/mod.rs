@@ -4,11 +4,11 @@ mod run;
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
 use tgp_contract::{Code, Database, SqlAccess, SqlAnswer, SqlClass, SqlStatement, ToolError};
 
 use crate::router::PointOfNoReturn;
-pub(crate) use run::{SqlNotes, SqlRun};
+pub(crate) use run::SqlRun;
+pub use run::{SqlNote, SqlNotes};
 
 /// How the embedded database calls what it speaks.
 const EMBEDDED: &str = "sqlite";
@@ -112,14 +112,4 @@ async fn alone(
             Err(error)
         }
     }
-}
-
-/// What a call of `exec_sql` answers.
-pub(crate) fn answer_value(answer: &SqlAnswer) -> Value {
-    json!({
-        "rows": answer.rows,
-        "columns": answer.columns,
-        "changed": answer.changed,
-        "truncated": answer.truncated,
-    })
 }

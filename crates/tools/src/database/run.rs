@@ -5,7 +5,8 @@
 
 use std::sync::{Arc, Mutex as BlockingMutex, PoisonError};
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use tgp_contract::{Code, Database, SqlAccess, SqlAnswer, SqlClass, SqlStatement, SqlTransaction, ToolError};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
@@ -30,21 +31,24 @@ enum Source {
 }
 
 /// What the statements of a run did.
-#[derive(Clone, Debug, Default, Serialize)]
-pub(crate) struct SqlNotes {
-    pub(crate) statements: Vec<SqlNote>,
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SqlNotes {
+    pub statements: Vec<SqlNote>,
     /// How many statements there were in all.
-    pub(crate) count: u64,
+    pub count: u64,
     /// Rows they changed, all together.
     #[serde(skip)]
     pub(crate) changed: u64,
 }
 
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct SqlNote {
-    pub(crate) sql: String,
-    pub(crate) rows: usize,
-    pub(crate) changed: u64,
+/// One statement of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SqlNote {
+    pub sql: String,
+    /// Rows that it returned.
+    pub rows: usize,
+    /// Rows that it inserted, updated or deleted.
+    pub changed: u64,
 }
 
 #[derive(Default)]

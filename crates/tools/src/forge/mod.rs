@@ -23,7 +23,7 @@ use tgp_contract::{
     CheckReport, Code, FileSystem, Finding, Place, RelativePath, Root, Severity, ToolError, TypeCheck,
     canonical,
 };
-use tgp_sandbox::{CompileFailure, Limits, LogLine, RunInput, RunOptions, Sandbox, SandboxError};
+use tgp_sandbox::{CompileFailure, Limits, LogLine, RunInput, RunOptions, RunStats, Sandbox, SandboxError};
 use tokio::sync::Semaphore;
 
 use crate::database::{SqlNotes, SqlRun};
@@ -272,7 +272,7 @@ impl Forge {
         invocation: Invocation<'_>,
         path: &RelativePath,
         arguments: Value,
-    ) -> Result<Execution, ToolError> {
+    ) -> Result<ToolRun, ToolError> {
         let prepared = self.judged_program(invocation, path).await?;
         prepared.must_be_runnable(path)?;
         if let Some(agreement) = invocation.agreement() {
@@ -304,8 +304,7 @@ impl Forge {
             .into_iter()
             .map(|line| LogLine { text: failure::map_log(&line.text, &prepared.graph), ..line })
             .collect();
-        let logs = serde_json::to_value(logs).unwrap_or_default();
-        let stats = serde_json::to_value(report.stats).unwrap_or_default();
+        let stats = report.stats;
         match report.result {
             Ok(result) => {
                 if prepared.proves_itself() {
@@ -322,7 +321,7 @@ impl Forge {
                     Ok(agreement) => agreement,
                     Err(refused) => {
                         end.undo().await;
-                        return Err(refused.detail("logs", logs));
+                        return Err(refused.detail("logs", json!(logs)));
                     }
                 };
                 if agreement.is_some() {
@@ -335,7 +334,7 @@ impl Forge {
                         Ok(growth) => growth,
                         Err(refused) => {
                             end.undo().await;
-                            return Err(refused.detail("logs", logs));
+                            return Err(refused.detail("logs", json!(logs)));
                         }
                     };
                     let check = agreement.map(|agreement| pre_commit_check(agreement, invocation, &changes));
@@ -344,14 +343,13 @@ impl Forge {
                 } else {
                     end.undo().await;
                 }
-                let data = json!({ "result": result, "logs": logs, "stats": stats });
-                Ok(Execution { data, changes, statements })
+                Ok(ToolRun { result, logs, stats, changes, statements })
             }
             Err(error) => {
                 end.undo().await;
                 Err(failure::explain(&error, &prepared.graph, |code| bridge.has_answered(code))
-                    .detail("logs", logs)
-                    .detail("stats", stats))
+                    .detail("logs", json!(logs))
+                    .detail("stats", json!(stats)))
             }
         }
     }
@@ -409,8 +407,10 @@ impl Forge {
 }
 
 /// A successful run.
-pub(crate) struct Execution {
-    pub(crate) data: Value,
+pub(crate) struct ToolRun {
+    pub(crate) result: Value,
+    pub(crate) logs: Vec<LogLine>,
+    pub(crate) stats: RunStats,
     pub(crate) changes: Vec<RunChange>,
     /// What its SQL did.
     pub(crate) statements: SqlNotes,

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 use tgp_compiler::{GraphBuilder, is_test_file, tested_files};
 use tgp_contract::{Code, FileSystem, FsError, Place, RelativePath, ToolError, canonical};
-use tgp_sandbox::{Limits, LogLine, RunInput, RunOptions};
+use tgp_sandbox::{Limits, LogLine, RunInput, RunOptions, RunStats};
 
 use super::program::Prepared;
 use super::run_commit::RunCommit;
@@ -24,7 +25,7 @@ const MAX_LOG_LINES: usize = 200;
 const MAX_LOG_BYTES: usize = 16 * 1024;
 
 /// What became of one test file.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TestReport {
     #[serde(rename = "path")]
@@ -39,36 +40,40 @@ pub struct TestReport {
     /// Tests that failed; one more when the run failed as a whole.
     pub failed: usize,
     /// Why the run failed as a whole: it does not compile, a module is missing, a cap was reached.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ToolError>,
     /// Whether no test ran, or nobody can read what became of them. The run has failed, and says nothing of the tool.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub inconclusive: bool,
-    pub logs: Value,
-    pub stats: Value,
+    pub logs: Vec<LogLine>,
+    /// Nothing where it did not come to a run.
+    pub stats: Option<RunStats>,
+    /// True when the tests and logs are left out, since the answer has no more room.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub abridged: bool,
 }
 
 /// What became of one test.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TestResult {
     pub name: String,
     pub ok: bool,
     pub duration_ms: f64,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<TestFailure>,
 }
 
 /// Why a test failed.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TestFailure {
     pub message: String,
     /// Where, in the TypeScript.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<Place>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub received: Option<String>,
 }
 
@@ -174,7 +179,7 @@ impl Forge {
         end.undo().await;
         let ran = ran.map_err(ForgeError::from)?;
         report.logs = shown_logs(ran.logs, prepared);
-        report.stats = serde_json::to_value(ran.stats).unwrap_or_default();
+        report.stats = Some(ran.stats);
         match ran.result.map(serde_json::from_value::<RawReport>) {
             Ok(Ok(raw)) if raw.tests.is_empty() => {
                 report.inconclusive = true;
@@ -209,8 +214,9 @@ impl TestReport {
             failed: 0,
             error: None,
             inconclusive: false,
-            logs: json!([]),
-            stats: Value::Null,
+            logs: Vec::new(),
+            stats: None,
+            abridged: false,
         })
     }
 
@@ -238,7 +244,8 @@ impl TestReport {
     /// The same without what is long, for an answer that has no more room.
     pub(crate) fn abridge(&mut self) {
         self.tests.clear();
-        self.logs = json!([]);
+        self.logs.clear();
+        self.abridged = true;
     }
 }
 
@@ -283,16 +290,14 @@ impl RawResult {
     }
 }
 
-fn shown_logs(logs: Vec<LogLine>, prepared: &Prepared) -> Value {
+fn shown_logs(logs: Vec<LogLine>, prepared: &Prepared) -> Vec<LogLine> {
     let mut bytes = 0;
-    let lines: Vec<LogLine> = logs
-        .into_iter()
+    logs.into_iter()
         .map(|line| LogLine { text: failure::map_log(&line.text, &prepared.graph), ..line })
         .take(MAX_LOG_LINES)
         .take_while(|line| {
             bytes += line.text.len();
             bytes <= MAX_LOG_BYTES
         })
-        .collect();
-    serde_json::to_value(lines).unwrap_or_default()
+        .collect()
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tgp_contract::{Access, Effect, Root, Target};
 use tgp_policy::{PastCall, Question};
 
-use crate::router::Tool;
+use crate::router::DynTool;
 
 const READ_TOOL: &str = "fs_read";
 const READ_TOOL_FILE: &str = "read_file";
@@ -32,7 +32,7 @@ pub(super) struct FileCall<'a> {
 
 impl FileTools {
     /// The file tools among all that are registered.
-    pub(super) fn among(tools: &[Arc<dyn Tool>]) -> Self {
+    pub(super) fn among(tools: &[Arc<dyn DynTool>]) -> Self {
         let names = [READ_TOOL, READ_TOOL_FILE, RUN_TOOL, WRITE_TOOL, DELETE_TOOL];
         let aliases = |name: &'static str| {
             let found = tools.iter().map(|tool| tool.definition()).find(|tool| tool.name.as_str() == name);

@@ -19,7 +19,7 @@ use super::file_tools::{FileCall, FileTools};
 use super::histories::{Histories, PastCalls, counted};
 use super::rules::{ForeignRules, RuleFiles, RuleStore, Rules};
 use crate::Forge;
-use crate::router::Tool;
+use crate::router::DynTool;
 
 /// Tools whose answers name forged tools for somebody to run them.
 const OFFERING_TOOLS: [&str; 2] = ["search", "write_file"];
@@ -77,7 +77,7 @@ impl PolicyGate {
     pub async fn open(
         files: RuleFiles,
         forge: Arc<Forge>,
-        tools: Vec<Arc<dyn Tool>>,
+        tools: Vec<Arc<dyn DynTool>>,
         tdd: Arc<dyn TddView>,
         past: Arc<dyn PastCalls>,
     ) -> Result<Self, ToolError> {

@@ -14,7 +14,7 @@ use tokio::sync::Mutex;
 
 use crate::Forge;
 use crate::forge::Predicate;
-use crate::router::Tool;
+use crate::router::DynTool;
 
 /// Below the tool root: rules in YAML, and extension rules in TypeScript.
 const DIRECTORY: &str = "policy";
@@ -82,7 +82,7 @@ struct Seen {
 pub(crate) struct RuleStore {
     files: RuleFiles,
     forge: Arc<Forge>,
-    tools: Vec<Arc<dyn Tool>>,
+    tools: Vec<Arc<dyn DynTool>>,
     loaded: RwLock<Arc<Loaded>>,
     /// One reading at a time.
     reading: Mutex<()>,
@@ -96,7 +96,7 @@ impl RuleStore {
     pub(crate) async fn open(
         files: RuleFiles,
         forge: Arc<Forge>,
-        tools: Vec<Arc<dyn Tool>>,
+        tools: Vec<Arc<dyn DynTool>>,
     ) -> Result<Self, ToolError> {
         let seen = files.look();
         let rules = Arc::new(read(&files, &seen, &forge, &tools, 0).await?);
@@ -201,7 +201,7 @@ async fn read(
     files: &RuleFiles,
     seen: &[Seen],
     forge: &Forge,
-    tools: &[Arc<dyn Tool>],
+    tools: &[Arc<dyn DynTool>],
     generation: u64,
 ) -> Result<Rules, ToolError> {
     let record = files.trust.record();
@@ -292,7 +292,7 @@ async fn compile(
 }
 
 /// What the examples of rules may leave out, the tools themselves know.
-struct Tools<'a>(&'a [Arc<dyn Tool>]);
+struct Tools<'a>(&'a [Arc<dyn DynTool>]);
 
 impl Catalogue for Tools<'_> {
     fn look_up(&self, name: &str, arguments: &serde_json::Value) -> Option<Known> {

@@ -3,89 +3,83 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use tgp_contract::{
-    Access, Actor, Chronicle, ChronicleEvent, Code, Effect, ExecutionPath, Target, ToolDefinition, ToolError,
+    Access, Actor, Appended, Chronicle, ChronicleEvent, Code, Effect, ExecutionPath, RelativePath, Target,
+    ToolError,
 };
 
 use super::{chronicle_file, chronicle_path, refuse_hidden};
-use crate::builtin::Definition;
-use crate::router::{Invocation, Outcome, Tool};
+use crate::router::{Invocation, Outcome, Tool, ToolInfo};
 
-pub(super) struct ChronicleAppend {
-    definition: ToolDefinition,
-    chronicle: Arc<dyn Chronicle>,
-}
+pub(super) struct ChronicleAppend(pub(super) Arc<dyn Chronicle>);
 
-#[derive(Deserialize)]
-struct Arguments {
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ChronicleAppendArgs {
+    /// The file it is about, such as src/a.ts, or a chronicle of the project, such as .sage/decisions.sage.
+    #[schemars(length(min = 1))]
     path: String,
-    event: Value,
+    /// Further fields may be added, such as `why`.
+    event: ChronicleEvent,
 }
 
-impl ChronicleAppend {
-    pub(super) fn new(chronicle: Arc<dyn Chronicle>) -> Result<Self, ToolError> {
-        let definition = Definition {
-            name: "chronicle_append",
-            aliases: &["chronicle.append"],
-            description: "Add an event to a chronicle of the project: why something was decided, what was learnt. Events are never changed or removed; the same event twice is kept once. Answers {eventId, appended, path}.",
-            input_schema: json!({
-                "type": "object",
-                "properties": {
-                    "path": { "type": "string", "minLength": 1, "description": "The file it is about, such as src/a.ts, or a chronicle of the project, such as .sage/decisions.sage." },
-                    "event": {
-                        "type": "object",
-                        "properties": {
-                            "type": { "type": "string", "minLength": 1, "description": "Such as DECISION." },
-                            "timestamp": { "type": "string", "description": "RFC 3339, such as 2026-11-15T12:00:00Z." },
-                            "actor": {
-                                "type": "object",
-                                "properties": { "agent": { "type": "string" }, "id": { "type": "string" } },
-                                "required": ["agent", "id"]
-                            },
-                            "filePath": { "type": "string" }
-                        },
-                        "required": ["type", "timestamp", "actor"]
-                    }
-                },
-                "required": ["path", "event"],
-                "additionalProperties": false
-            }),
-            effect: Effect::Write,
-            path: ExecutionPath::Fast,
-            dry_run: true,
-        };
-        Ok(Self { definition: definition.build()?, chronicle })
-    }
+/// What became of an event that was given to a chronicle.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ChronicleAppendResult {
+    /// True when nothing was written.
+    #[serde(rename = "dry_run", default, skip_serializing_if = "std::ops::Not::not")]
+    pub dry_run: bool,
+    pub path: RelativePath,
+    pub event_id: String,
+    /// False when the chronicle had this very event already; nothing in a dry run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub appended: Option<bool>,
+    /// In a dry run: the event.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub event: Option<ChronicleEvent>,
 }
 
 #[async_trait]
 impl Tool for ChronicleAppend {
-    fn definition(&self) -> &ToolDefinition {
-        &self.definition
+    type Args = ChronicleAppendArgs;
+    type Output = ChronicleAppendResult;
+
+    const INFO: ToolInfo = ToolInfo {
+        name: "chronicle_append",
+        aliases: &["chronicle.append"],
+        description: "Add an event to a chronicle of the project: why something was decided, what was learnt. Events are never changed or removed; the same event twice is kept once. Answers {eventId, appended, path}.",
+        effect: Effect::Write,
+        path: ExecutionPath::Fast,
+        dry_run: true,
+    };
+
+    fn targets(&self, args: &ChronicleAppendArgs) -> Result<Vec<Target>, ToolError> {
+        chronicle_file(&args.path, Access::Append)
     }
 
-    fn targets(&self, arguments: &Value) -> Result<Vec<Target>, ToolError> {
-        chronicle_file(arguments, Access::Append)
-    }
-
-    async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
-        let arguments: Arguments = invocation.parse()?;
-        let path = chronicle_path(&arguments.path)?;
-        let event: ChronicleEvent = serde_json::from_value(arguments.event)
-            .map_err(|error| ToolError::new(Code::Validation, format!("the event: {error}")))?;
+    async fn run(
+        &self,
+        args: ChronicleAppendArgs,
+        invocation: Invocation<'_>,
+    ) -> Result<Outcome<ChronicleAppendResult>, ToolError> {
+        let ChronicleAppendArgs { path, event } = args;
+        let path = chronicle_path(&path)?;
         refuse_impostors(&event, &invocation.context.actor)?;
         refuse_hidden(&invocation.visibility().await, &path)?;
         if invocation.context.dry_run {
-            let id = event
+            let event_id = event
                 .compute_id()
                 .map_err(|error| ToolError::new(Code::Validation, format!("the event: {error}")))?;
-            return Ok(json!({ "dry_run": true, "path": path, "eventId": id, "event": event }).into());
+            let event = Some(event);
+            return Ok(ChronicleAppendResult { dry_run: true, path, event_id, appended: None, event }.into());
         }
         invocation.point_of_no_return().pass()?;
-        let appended = self.chronicle.append(&path, event).await?;
-        Ok(json!({ "path": path, "eventId": appended.event_id, "appended": appended.appended }).into())
+        let Appended { event_id, appended } = self.0.append(&path, event).await?;
+        let appended = Some(appended);
+        Ok(ChronicleAppendResult { dry_run: false, path, event_id, appended, event: None }.into())
     }
 }
 

@@ -3,74 +3,88 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use serde_json::{Map, Value, json};
-use tgp_contract::{
-    Effect, ExecutionPath, Graph, GraphAnswer, GraphQuestion, Target, ToolDefinition, ToolError,
-};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use tgp_contract::{Effect, ExecutionPath, Graph, GraphAnswer, GraphQuestion, Target, ToolError};
 
-use crate::builtin::Definition;
-use crate::router::{Invocation, Outcome, Tool};
+use crate::router::{Invocation, Outcome, Tool, ToolInfo};
 
-pub(super) struct GraphQuery {
-    definition: ToolDefinition,
-    graph: Arc<dyn Graph>,
+pub(super) struct GraphQueryTool(pub(super) Arc<dyn Graph>);
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct GraphQueryArgs {
+    /// Such as MATCH (f:File)-[:IMPORTS]->(:File {path: $path}) RETURN f.path
+    #[schemars(length(min = 1))]
+    query: String,
+    /// Values for $names in the query.
+    #[serde(default)]
+    params: Map<String, Value>,
+    /// Such as HEAD~3, v1.0, a commit id, or WORKTREE.
+    #[schemars(length(min = 1))]
+    commit: Option<String>,
 }
 
-impl GraphQuery {
-    pub(super) fn new(graph: Arc<dyn Graph>) -> Result<Self, ToolError> {
-        let definition = Definition {
-            name: "graph_query",
-            aliases: &["graph.query", "GraphQuery"],
-            description: "Ask the code graph in read-only Cypher. Nodes: File {path, name, language, test, lines}, Symbol {name, qualifiedName, kind, path, line, exported}, Package {name}, Commit {sha, time, author, message}, Tool. Relationships: DEFINES, CONTAINS, IMPORTS, CALLS, CHANGED_IN, PARENT, WAS_RENAMED_FROM. `commit` is any revision, or WORKTREE for the files as they are; the latest ingested commit otherwise. Answers {results, columns, ref, commit, draft, behind, truncated}.",
-            input_schema: json!({
-                "type": "object",
-                "properties": {
-                    "query": { "type": "string", "minLength": 1, "description": "Such as MATCH (f:File)-[:IMPORTS]->(:File {path: $path}) RETURN f.path" },
-                    "params": { "type": "object", "description": "Values for $names in the query." },
-                    "commit": { "type": "string", "minLength": 1, "description": "Such as HEAD~3, v1.0, a commit id, or WORKTREE." }
-                },
-                "required": ["query"],
-                "additionalProperties": false
-            }),
-            effect: Effect::Read,
-            path: ExecutionPath::Fast,
-            dry_run: true,
-        };
-        Ok(Self { definition: definition.build()?, graph })
-    }
+/// Rows of the code graph.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GraphQueryResult {
+    /// One object a row, by the names of the columns.
+    pub results: Vec<Map<String, Value>>,
+    pub columns: Vec<String>,
+    /// The name that was asked for, or the branch whose commit was taken.
+    #[serde(rename = "ref")]
+    pub reference: String,
+    /// The commit that the answer is about; empty where there is no commit yet.
+    pub commit: String,
+    /// Whether the answer is about changed files on top of that commit.
+    pub draft: bool,
+    /// Whether the repository's head has moved on and was not ingested since.
+    pub behind: bool,
+    /// Whether there were more rows than the cap.
+    pub truncated: bool,
 }
 
 #[async_trait]
-impl Tool for GraphQuery {
-    fn definition(&self) -> &ToolDefinition {
-        &self.definition
-    }
+impl Tool for GraphQueryTool {
+    type Args = GraphQueryArgs;
+    type Output = GraphQueryResult;
+
+    const INFO: ToolInfo = ToolInfo {
+        name: "graph_query",
+        aliases: &["graph.query", "GraphQuery"],
+        description: "Ask the code graph in read-only Cypher. Nodes: File {path, name, language, test, lines}, Symbol {name, qualifiedName, kind, path, line, exported}, Package {name}, Commit {sha, time, author, message}, Tool. Relationships: DEFINES, CONTAINS, IMPORTS, CALLS, CHANGED_IN, PARENT, WAS_RENAMED_FROM. `commit` is any revision, or WORKTREE for the files as they are; the latest ingested commit otherwise. Answers {results, columns, ref, commit, draft, behind, truncated}.",
+        effect: Effect::Read,
+        path: ExecutionPath::Fast,
+        dry_run: true,
+    };
 
     /// The graph holds names and places of all files, so no argument names what is read: the question is asked with
     /// what the caller may see.
-    fn targets(&self, _arguments: &Value) -> Result<Vec<Target>, ToolError> {
+    fn targets(&self, _args: &GraphQueryArgs) -> Result<Vec<Target>, ToolError> {
         Ok(Vec::new())
     }
 
-    async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
-        let question: GraphQuestion = invocation.parse()?;
+    async fn run(
+        &self,
+        args: GraphQueryArgs,
+        invocation: Invocation<'_>,
+    ) -> Result<Outcome<GraphQueryResult>, ToolError> {
+        let GraphQueryArgs { query, params, commit } = args;
+        let question = GraphQuestion { params, commit, ..GraphQuestion::new(query) };
         let question = question.seen_by(&invocation.visibility().await);
-        Ok(as_data(self.graph.query(question).await?).into())
+        let GraphAnswer { columns, rows, truncated, standing } = self.0.query(question).await?;
+        let row = |values: Vec<Value>| columns.iter().cloned().zip(values).collect::<Map<_, _>>();
+        let results = rows.into_iter().map(row).collect();
+        Ok(GraphQueryResult {
+            results,
+            columns,
+            reference: standing.reference,
+            commit: standing.commit,
+            draft: standing.draft,
+            behind: standing.behind,
+            truncated,
+        }
+        .into())
     }
-}
-
-/// One object a row, by the names of the columns.
-fn as_data(answer: GraphAnswer) -> Value {
-    let GraphAnswer { columns, rows, truncated, standing } = answer;
-    let row = |values: Vec<Value>| Value::Object(columns.iter().cloned().zip(values).collect::<Map<_, _>>());
-    let results: Vec<Value> = rows.into_iter().map(row).collect();
-    json!({
-        "results": results,
-        "columns": columns,
-        "ref": standing.reference,
-        "commit": standing.commit,
-        "draft": standing.draft,
-        "behind": standing.behind,
-        "truncated": truncated,
-    })
 }

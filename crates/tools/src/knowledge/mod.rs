@@ -13,7 +13,12 @@ use tgp_contract::{
     Target, ToolError, Visibility, chronicle_of, is_in_chronicle_tree,
 };
 
-use crate::router::Tool;
+pub use chronicle_append::ChronicleAppendResult;
+pub use chronicle_read::ChroniclePage;
+pub use graph_ingest::GraphIngestResult;
+pub use graph_query::GraphQueryResult;
+
+use crate::router::{DynTool, typed};
 
 /// The tools on the graph and on the chronicle.
 ///
@@ -22,19 +27,18 @@ use crate::router::Tool;
 pub fn knowledge_tools(
     graph: &Arc<dyn Graph>,
     chronicle: &Arc<dyn Chronicle>,
-) -> Result<Vec<Arc<dyn Tool>>, ToolError> {
+) -> Result<Vec<Arc<dyn DynTool>>, ToolError> {
     Ok(vec![
-        Arc::new(graph_query::GraphQuery::new(Arc::clone(graph))?),
-        Arc::new(graph_ingest::GraphIngest::new(Arc::clone(graph))?),
-        Arc::new(chronicle_append::ChronicleAppend::new(Arc::clone(chronicle))?),
-        Arc::new(chronicle_read::ChronicleRead::new(Arc::clone(chronicle))?),
+        typed(graph_query::GraphQueryTool(Arc::clone(graph)))?,
+        typed(graph_ingest::GraphIngest(Arc::clone(graph)))?,
+        typed(chronicle_append::ChronicleAppend(Arc::clone(chronicle)))?,
+        typed(chronicle_read::ChronicleRead(Arc::clone(chronicle)))?,
     ])
 }
 
-/// The chronicle that the argument `path` names, by its own name or by the file it is about.
-fn chronicle_file(arguments: &Value, access: Access) -> Result<Vec<Target>, ToolError> {
-    let text = arguments.get("path").and_then(Value::as_str).unwrap_or_default();
-    Ok(vec![Target::File { root: Root::Project, path: chronicle_path(text)?, access }])
+/// The chronicle that an argument names, by its own name or by the file it is about.
+fn chronicle_file(path: &str, access: Access) -> Result<Vec<Target>, ToolError> {
+    Ok(vec![Target::File { root: Root::Project, path: chronicle_path(path)?, access }])
 }
 
 /// `src/a.ts.sage`, for itself, for `src/a.ts` and for its file in the tree.

@@ -4,6 +4,8 @@ use serde_json::{Value, json};
 use tgp_contract::{Actor, Code, RelativePath, ToolError};
 use tgp_registry::Hit;
 
+use crate::builtin::SimilarTool;
+
 /// What happens to a new tool whose job an old one does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnDuplicate {
@@ -69,8 +71,8 @@ fn described(hit: &Hit) -> Value {
 }
 
 /// A tool that may do the same, beside one that was written.
-pub(super) fn told(hit: &Hit) -> Value {
-    json!({ "path": hit.path, "score": shown_score(hit.score), "why": hit.why })
+pub(super) fn similar_tool(hit: &Hit) -> SimilarTool {
+    SimilarTool { path: hit.path.clone(), score: shown_score(hit.score), why: hit.why.clone() }
 }
 
 /// Four digits: more would be noise.

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Value, json};
 use tgp_contract::{
     Actor, Code, FileEffect, FileSystem, FsError, RelativePath, Root, ToolError, ToolMetadata, Visibility,
     canonical,
@@ -18,11 +17,12 @@ use tokio::runtime::Handle;
 use tokio::sync::Mutex;
 
 use super::catalogue::{Catalogue, IndexCare};
-use super::duplicates::{OnDuplicate, told};
+use super::duplicates::{OnDuplicate, similar_tool};
 use super::remote::RemoteName;
 use super::{META_FILE, TOOLS_DIRECTORY};
 use crate::Forge;
-use crate::router::{Agreement, Outcome, PointOfNoReturn};
+use crate::builtin::{SyncResult, ToolLog, ToolVersion, ToolWriteResult};
+use crate::router::{Agreement, PointOfNoReturn};
 
 /// Similar tools that a write names at most.
 const MAX_SIMILAR: usize = 5;
@@ -280,7 +280,7 @@ impl Library {
         path: &RelativePath,
         content: String,
         terms: WriteTerms<'_>,
-    ) -> Result<Outcome, ToolError> {
+    ) -> Result<(ToolWriteResult, FileEffect), ToolError> {
         let (stood, similar) = self.admit(files, path, &content, &terms, IndexCare::Mend).await?;
         let (meant, agreement, point) = (path.clone(), terms.agreement, terms.point);
         let edit: Edit = Box::new(move |before| {
@@ -308,7 +308,7 @@ impl Library {
         patch: impl Fn(&str) -> Result<String, ToolError> + Send + 'static,
         agreement: Option<Arc<Agreement>>,
         point: PointOfNoReturn,
-    ) -> Result<Outcome, ToolError> {
+    ) -> Result<(ToolWriteResult, FileEffect), ToolError> {
         // A file that is not there or no text is told by the file system's own error.
         let text = files.read_text(path)?;
         if let Some(agreement) = &agreement {
@@ -329,7 +329,12 @@ impl Library {
     }
 
     /// Whatever fails, the file is as it was before, except where the remote's version has taken its place.
-    async fn edit(&self, path: &RelativePath, edit: Edit, similar: &[Hit]) -> Result<Outcome, ToolError> {
+    async fn edit(
+        &self,
+        path: &RelativePath,
+        edit: Edit,
+        similar: &[Hit],
+    ) -> Result<(ToolWriteResult, FileEffect), ToolError> {
         let edited = match self.git()?.edit(path, edit).await {
             Ok(edited) => edited,
             Err(error) => {
@@ -343,28 +348,21 @@ impl Library {
             edited.before.as_deref().map(canonical::sha256_hex),
             Some(canonical::sha256_hex(&edited.after)),
         );
-        let mut data = json!({
-            "path": path,
-            "bytes": edited.after.len(),
-            "created": edited.before.is_none(),
-            "commit": edited.persisted.commit,
-            "branch": edited.persisted.branch,
-            "pushed": edited.persisted.pushed,
-        });
-        self.learn(path, edited.after).await;
-        if let Some(fields) = data.as_object_mut() {
+        let persisted = edited.persisted;
+        let result = ToolWriteResult {
+            path: path.clone(),
+            bytes: edited.after.len(),
+            created: edited.before.is_none(),
+            commit: persisted.commit,
+            branch: persisted.branch,
+            pushed: persisted.pushed,
             // Without a remote there is nothing to explain.
-            if let Some(why) = edited.persisted.why.filter(|_| self.has_remote) {
-                fields.insert("why".to_owned(), json!(why));
-            }
-            if let Some(request) = edited.persisted.request {
-                fields.insert("request".to_owned(), json!(request));
-            }
-            if !similar.is_empty() {
-                fields.insert("similar".to_owned(), similar.iter().map(told).collect());
-            }
-        }
-        Ok(Outcome { data, files: vec![effect], ..Outcome::default() })
+            why: persisted.why.filter(|_| self.has_remote),
+            request: persisted.request,
+            similar: similar.iter().map(similar_tool).collect(),
+        };
+        self.learn(path, edited.after).await;
+        Ok((result, effect))
     }
 
     /// Tells the searcher of a tool that is there, or is another now; where that fails, all are looked at next time.
@@ -393,7 +391,7 @@ impl Library {
         }
     }
 
-    pub(crate) async fn sync(&self, visible: &Visibility) -> Result<Value, ToolError> {
+    pub(crate) async fn sync(&self, visible: &Visibility) -> Result<SyncResult, ToolError> {
         let mut synced = self.git()?.sync().await?;
         let is_shown = |path: &RelativePath| visible.shows(Root::Tools, path);
         synced.committed.retain(is_shown);
@@ -401,22 +399,19 @@ impl Library {
         synced.conflicts.retain(|conflict| is_shown(&conflict.path));
         let status = self.git()?.status().await?;
         *self.known.lock().await = Known::default();
-        let mut data = json!({
-            "committed": synced.committed,
-            "removed": synced.removed,
-            "pulled": synced.pulled,
-            "pushed": synced.pushed,
-            "conflicts": synced.conflicts,
-            "requests": synced.requests,
-            "head": status.head,
-            "branch": status.branch,
-            "remote": status.remote,
-            "warnings": synced.warnings,
-        });
-        if let (Some(why), Some(fields)) = (synced.why.filter(|_| self.has_remote), data.as_object_mut()) {
-            fields.insert("why".to_owned(), json!(why));
-        }
-        Ok(data)
+        Ok(SyncResult {
+            committed: synced.committed,
+            removed: synced.removed,
+            pulled: synced.pulled,
+            pushed: synced.pushed,
+            conflicts: synced.conflicts,
+            requests: synced.requests,
+            head: status.head,
+            branch: status.branch,
+            remote: status.remote,
+            warnings: synced.warnings,
+            why: synced.why.filter(|_| self.has_remote),
+        })
     }
 
     pub(crate) async fn log(
@@ -424,9 +419,9 @@ impl Library {
         path: Option<&RelativePath>,
         limit: usize,
         visible: &Visibility,
-    ) -> Result<Value, ToolError> {
+    ) -> Result<ToolLog, ToolError> {
         if path.is_some_and(|path| !visible.shows(Root::Tools, path)) {
-            return Ok(json!({ "versions": [], "complete": true }));
+            return Ok(ToolLog { versions: Vec::new(), complete: true });
         }
         let git = self.git()?;
         let mut history = git.history(path, limit).await?;
@@ -441,7 +436,7 @@ impl Library {
             history.complete &= history.versions.len() <= limit;
             history.versions.truncate(limit);
         }
-        let versions: Vec<Value> = history
+        let versions = history
             .versions
             .into_iter()
             .map(|mut version| {
@@ -453,19 +448,18 @@ impl Library {
                     let first = shown.iter().find(|path| path.as_str() != META_FILE);
                     version.subject = format!("{verb}: {}", first.map_or("", String::as_str));
                 }
-                version.paths = shown;
-                json!({
-                    "commit": version.commit,
-                    "author": version.author,
-                    "email": version.email,
-                    "time": moment(version.time_ms),
-                    "subject": version.subject,
-                    "paths": version.paths,
-                    "pushed": version.pushed,
-                })
+                ToolVersion {
+                    commit: version.commit,
+                    author: version.author,
+                    email: version.email,
+                    time: moment(version.time_ms),
+                    subject: version.subject,
+                    paths: shown,
+                    pushed: version.pushed,
+                }
             })
             .collect();
-        Ok(json!({ "versions": versions, "complete": history.complete }))
+        Ok(ToolLog { versions, complete: history.complete })
     }
 }
 

@@ -7,7 +7,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use tgp_contract::{
     Access, CallContext, Change, Code, FileEffect, FsError, MAX_CHRONICLE_LINE_BYTES, RelativePath, Root,
     Target, ToolError, background, canonical, has_chronicle_name, is_chronicle_content,
@@ -248,35 +249,57 @@ impl Changes {
     }
 
     /// What an answer says of them.
-    pub(super) fn summary(&self) -> Vec<Value> {
+    pub(super) fn summary(&self) -> Vec<CommandChange> {
         let word = |file: &FileChange| match (&file.change, &file.before) {
             (Change::Remove { .. }, _) => "deleted",
             (Change::Write { .. }, None) => "created",
             (Change::Write { .. }, Some(_)) => "changed",
         };
-        let files = self.files.iter().map(|file| {
-            let mut said = json!({ "path": file.change.path(), "change": word(file) });
-            if let (Some(executable), Some(fields)) = (file.executable, said.as_object_mut()) {
-                fields.insert("executable".to_owned(), json!(executable));
-            }
-            said
-        });
+        let change = |path: &RelativePath, change: &str, executable| CommandChange {
+            path: path.clone(),
+            change: Some(change.to_owned()),
+            executable,
+            ..CommandChange::default()
+        };
+        let files = self.files.iter().map(|file| change(file.change.path(), word(file), file.executable));
         let made = self.made.iter().map(|path| (path, "directory made"));
         let removed = self.removed.iter().map(|path| (path, "directory removed"));
         let left_out = self.left_out.iter().map(|path| (path, "left as it is: a chronicle"));
         let others = made.chain(removed).chain(left_out);
-        files.chain(others.map(|(path, change)| json!({ "path": path, "change": change }))).collect()
+        files.chain(others.map(|(path, word)| change(path, word, None))).collect()
     }
 
     /// The exact differences.
-    pub(super) fn previews(&self) -> Vec<Value> {
+    pub(super) fn previews(&self) -> Vec<CommandChange> {
         let preview = |file: &FileChange| {
-            let path = file.change.path();
             let shown = file.difference();
-            json!({ "path": path, "diff": shown.text, "truncated": !shown.complete })
+            CommandChange {
+                path: file.change.path().clone(),
+                diff: Some(shown.text),
+                truncated: Some(!shown.complete),
+                ..CommandChange::default()
+            }
         };
         self.files.iter().map(preview).collect()
     }
+}
+
+/// A file or directory that a command has changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CommandChange {
+    pub path: RelativePath,
+    /// What happened to it, in a word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub change: Option<String>,
+    /// Whether it can be executed now, where that changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub executable: Option<bool>,
+    /// In a dry run: a unified diff.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub diff: Option<String>,
+    /// In a dry run: whether the diff is longer than what is shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub truncated: Option<bool>,
 }
 
 impl FileChange {

@@ -14,7 +14,11 @@ use tgp_contract::ToolError;
 use tgp_policy::Protections;
 
 use crate::gates::StateGate;
-use crate::router::Tool;
+pub use apply::CommandChange;
+pub use shell_exec::{CommandEnd, CommandOutput, CommandResult, StreamBytes};
+pub use test_run::TestRunResult;
+
+use crate::router::{DynTool, typed};
 use yard::Yard;
 
 /// What commands get, and what is kept from them.
@@ -60,10 +64,10 @@ pub struct ProcessCaps {
 pub fn process_tools(
     options: ProcessOptions,
     state: &Arc<StateGate>,
-) -> Result<Vec<Arc<dyn Tool>>, ToolError> {
+) -> Result<Vec<Arc<dyn DynTool>>, ToolError> {
     let yard = Arc::new(Yard::new(options));
     Ok(vec![
-        Arc::new(shell_exec::ShellExec::new(Arc::clone(&yard))?),
-        Arc::new(test_run::TestRunTool::new(yard, Arc::clone(state))?),
+        typed(shell_exec::ShellExec(Arc::clone(&yard)))?,
+        typed(test_run::TestRunTool { yard, state: Arc::clone(state) })?,
     ])
 }

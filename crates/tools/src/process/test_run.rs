@@ -4,23 +4,23 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use tgp_contract::{
-    Access, Code, Effect, EntryKind, ExecutionPath, RelativePath, Root, Target, ToolDefinition, ToolError,
-    background, canonical,
+    Access, Code, Effect, EntryKind, ExecutionPath, RelativePath, Root, Target, ToolError, background,
+    canonical,
 };
-use tgp_jail::{Finished, Template};
+use tgp_jail::Template;
 use tgp_tdd::{Noted, Outcome as RunOutcome, Scope, Selection, Snapshot, TestRun};
 
-use super::shell_exec::{exit_code, report};
+use super::shell_exec::{CommandOutput, command_output, exit_code};
 use super::yard::{Network, Wanted, Yard};
 use crate::Workspace;
-use crate::builtin::Definition;
 use crate::files::ProjectFiles;
 use crate::gates::StateGate;
-use crate::project::testing::{Counts, Manifests, Runner, detect, read_counts, scripts};
-use crate::router::{FoundFile, Invocation, Outcome, Preview, Tool};
+use crate::project::testing::{Failing, Manifests, Runner, detect, read_counts, scripts};
+use crate::router::{FoundFile, Invocation, Outcome, Preview, Tool, ToolInfo};
 
 /// Failing tests that an answer names; the rest is counted.
 const MAX_NAMED: usize = 50;
@@ -38,40 +38,41 @@ const NOTHING_COUNTED: &str = "no tests could be counted in the output, and the 
 const SET_THE_COMMAND: &str = "set `tdd.command` in the configuration to the command that runs the tests";
 
 pub(super) struct TestRunTool {
-    definition: ToolDefinition,
-    yard: Arc<Yard>,
-    state: Arc<StateGate>,
+    pub(super) yard: Arc<Yard>,
+    pub(super) state: Arc<StateGate>,
 }
 
-#[derive(Deserialize)]
-struct Arguments {
-    #[serde(default)]
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TestRunArgs {
+    /// A name or file that the runner takes as filter. Such a run can show that a test fails, never that all pass.
+    #[schemars(length(min = 1, max = 1000))]
     only: Option<String>,
-    #[serde(default)]
+    /// Less time than the configuration gives.
+    #[schemars(range(min = 1))]
     timeout_ms: Option<u64>,
 }
 
-impl TestRunTool {
-    pub(super) fn new(yard: Arc<Yard>, state: Arc<StateGate>) -> Result<Self, ToolError> {
-        let definition = Definition {
-            name: "test_run",
-            aliases: &["test.run"],
-            description: "Run the project's tests in a jail: with the configured command, or with cargo, npm/vitest/jest/node, pytest or go as its manifests say. It writes nothing to the project but build output. Answers {command, passed, failed, skipped, failing, exitCode, stdout, stderr, state}.",
-            input_schema: json!({
-                "type": "object",
-                "properties": {
-                    "only": { "type": "string", "minLength": 1, "maxLength": 1000, "description": "A name or file that the runner takes as filter. Such a run can show that a test fails, never that all pass." },
-                    "timeout_ms": { "type": "integer", "minimum": 1, "description": "Less time than the configuration gives." }
-                },
-                "additionalProperties": false
-            }),
-            effect: Effect::Execute,
-            path: ExecutionPath::Sandbox,
-            dry_run: false,
-        };
-        Ok(Self { definition: definition.build()?, yard, state })
-    }
+/// What became of a run of the project's tests.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TestRunResult {
+    #[serde(flatten)]
+    pub output: CommandOutput,
+    /// The command that was run.
+    pub command: String,
+    /// Nothing when the output does not tell.
+    pub passed: Option<u64>,
+    /// Nothing when the output does not tell.
+    pub failed: Option<u64>,
+    /// Nothing when the output does not tell.
+    pub skipped: Option<u64>,
+    /// The first failing tests.
+    pub failing: Vec<Failing>,
+    /// What the run means for the state of the work.
+    pub state: Noted,
+}
 
+impl TestRunTool {
     fn runner(&self, files: &ProjectFiles) -> Result<Runner, ToolError> {
         let found = detect(self.yard.options.test_command.as_deref(), &Project(files));
         found.map(|runner| runner.at(self.yard.options.project.display().to_string())).ok_or_else(|| {
@@ -89,11 +90,19 @@ impl TestRunTool {
 
 #[async_trait]
 impl Tool for TestRunTool {
-    fn definition(&self) -> &ToolDefinition {
-        &self.definition
-    }
+    type Args = TestRunArgs;
+    type Output = TestRunResult;
 
-    fn targets(&self, _arguments: &Value) -> Result<Vec<Target>, ToolError> {
+    const INFO: ToolInfo = ToolInfo {
+        name: "test_run",
+        aliases: &["test.run"],
+        description: "Run the project's tests in a jail: with the configured command, or with cargo, npm/vitest/jest/node, pytest or go as its manifests say. It writes nothing to the project but build output. Answers {command, passed, failed, skipped, failing, exitCode, stdout, stderr, state}.",
+        effect: Effect::Execute,
+        path: ExecutionPath::Sandbox,
+        dry_run: false,
+    };
+
+    fn targets(&self, _args: &TestRunArgs) -> Result<Vec<Target>, ToolError> {
         let command =
             self.yard.options.test_command.clone().unwrap_or_else(|| "the project's tests".to_owned());
         Ok(vec![
@@ -103,13 +112,12 @@ impl Tool for TestRunTool {
     }
 
     /// The command, which the configuration or the manifests of the project decide, and the scripts behind it.
-    async fn preview(&self, invocation: Invocation<'_>) -> Result<Preview, ToolError> {
-        let arguments: Arguments = invocation.parse()?;
-        if let Some(only) = arguments.only.as_deref() {
+    async fn preview(&self, args: TestRunArgs, invocation: Invocation<'_>) -> Result<Preview, ToolError> {
+        if let Some(only) = args.only.as_deref() {
             refuse_options(only)?;
         }
         let files = invocation.workspace.project_files();
-        let command = self.runner(&files)?.command(arguments.only.as_deref());
+        let command = self.runner(&files)?.command(args.only.as_deref());
         let scripts = scripts(&command, &Project(&files));
         let mut data = json!({ "command": command });
         let mut found = Vec::new();
@@ -130,14 +138,17 @@ impl Tool for TestRunTool {
         Ok(Preview { data: Some(data), found, missing: None })
     }
 
-    async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
-        let arguments: Arguments = invocation.parse()?;
-        if let Some(only) = arguments.only.as_deref() {
+    async fn run(
+        &self,
+        args: TestRunArgs,
+        invocation: Invocation<'_>,
+    ) -> Result<Outcome<TestRunResult>, ToolError> {
+        if let Some(only) = args.only.as_deref() {
             refuse_options(only)?;
         }
         let workspace = invocation.workspace;
         let runner = self.runner(&workspace.project_files())?;
-        let command = runner.command(arguments.only.as_deref());
+        let command = runner.command(args.only.as_deref());
         if let Some(agreement) = invocation.agreement()
             && !scripts(&command, &Project(&workspace.project_files())).is_empty()
         {
@@ -155,7 +166,7 @@ impl Tool for TestRunTool {
                 directory: RelativePath::root(),
                 network: Network::OfTemplate,
                 stdin: Vec::new(),
-                deadline_ms: arguments.timeout_ms,
+                deadline_ms: args.timeout_ms,
                 direct,
                 filter: invocation.router.file_filter(invocation).await,
                 environment: runner
@@ -176,7 +187,7 @@ impl Tool for TestRunTool {
         let mut noted = self.state.note_run(&TestRun {
             scope: Scope::Project,
             command: command.clone(),
-            selection: if arguments.only.is_some() { Selection::Part } else { Selection::Whole },
+            selection: if args.only.is_some() { Selection::Part } else { Selection::Whole },
             exit_code: exit_code(&finished),
             passed,
             failed,
@@ -194,8 +205,16 @@ impl Tool for TestRunTool {
         {
             noted.why = format!("{NOTHING_COUNTED}; {SET_THE_COMMAND}");
         }
-        let data = answer(&command, &finished, &counts, &noted);
-        Ok(Outcome { data, exit_code: exit_code(&finished), ..Outcome::default() })
+        let result = TestRunResult {
+            output: command_output(&finished),
+            command,
+            passed: counts.passed,
+            failed: counts.failed,
+            skipped: counts.skipped,
+            failing: counts.failing.into_iter().take(MAX_NAMED).collect(),
+            state: noted,
+        };
+        Ok(Outcome { exit_code: exit_code(&finished), ..result.into() })
     }
 }
 
@@ -234,20 +253,6 @@ impl Manifests for Project<'_> {
         let entries = children.unwrap_or_default();
         entries.iter().filter_map(|entry| entry.path.name().map(str::to_owned)).collect()
     }
-}
-
-fn answer(command: &str, finished: &Finished, counts: &Counts, noted: &Noted) -> Value {
-    let mut data = report(finished);
-    if let Some(fields) = data.as_object_mut() {
-        fields.insert("command".to_owned(), json!(command));
-        fields.insert("passed".to_owned(), json!(counts.passed));
-        fields.insert("failed".to_owned(), json!(counts.failed));
-        fields.insert("skipped".to_owned(), json!(counts.skipped));
-        let named: Vec<&_> = counts.failing.iter().take(MAX_NAMED).collect();
-        fields.insert("failing".to_owned(), json!(named));
-        fields.insert("state".to_owned(), json!(noted));
-    }
-    data
 }
 
 fn now_ms() -> u64 {

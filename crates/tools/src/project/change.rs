@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use tgp_contract::{
     Change, Code, EntryKind, FileEffect, FsError, RelativePath, Root, ToolError, Visibility, canonical,
 };
@@ -12,19 +13,14 @@ use crate::files::{Changed, ProjectFiles, difference};
 use crate::router::{Invocation, Outcome};
 
 /// The content that a caller has seen, by its hash.
-pub(super) struct Expected {
+pub(super) struct ExpectedContent {
     path: RelativePath,
     hash: Option<String>,
 }
 
-impl Expected {
+impl ExpectedContent {
     pub(super) fn new(path: &RelativePath, hash: Option<String>) -> Self {
         Self { path: path.clone(), hash }
-    }
-
-    /// How the argument is described.
-    pub(super) fn schema() -> Value {
-        json!({ "type": "string", "pattern": "^[0-9a-f]{64}$", "description": "Refuse with ECONFLICT unless the file has this SHA-256, as fs_read gave it." })
     }
 
     pub(super) fn check(&self, before: Option<&[u8]>) -> Result<(), ToolError> {
@@ -124,39 +120,77 @@ fn is_directory(files: &ProjectFiles, path: &RelativePath) -> Result<bool, ToolE
     }
 }
 
+/// What a change of a file of the project did, or would do in a dry run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FileChangeResult {
+    /// Of a write: whether there was no such file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created: Option<bool>,
+    /// Of an edit: how many pieces of text were replaced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replacements: Option<usize>,
+    /// Of a deletion: what was deleted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<EntryKind>,
+    pub path: RelativePath,
+    /// Of the whole new content.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<usize>,
+    /// Of the whole new content.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
+    /// True when nothing was changed.
+    #[serde(rename = "dry_run", default, skip_serializing_if = "std::ops::Not::not")]
+    pub dry_run: bool,
+    /// In a dry run: a unified diff.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub diff: Option<String>,
+    /// True when the diff is longer than what is shown.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub diff_truncated: bool,
+}
+
+impl FileChangeResult {
+    /// The result of a change about which nothing else is known yet.
+    pub(super) fn of(path: &RelativePath) -> Self {
+        Self {
+            created: None,
+            replacements: None,
+            kind: None,
+            path: path.clone(),
+            bytes: None,
+            sha256: None,
+            dry_run: false,
+            diff: None,
+            diff_truncated: false,
+        }
+    }
+}
+
 /// What a change answers: the same in a dry run, which adds the difference and changes no file.
 pub(super) fn answer(
     invocation: Invocation<'_>,
-    path: &RelativePath,
     made: &Made,
-    mut data: Value,
-) -> Outcome {
-    let changed = &made.changed;
+    mut result: FileChangeResult,
+) -> Outcome<FileChangeResult> {
+    let (changed, path) = (&made.changed, result.path.clone());
     let hash = |content: Option<&[u8]>| content.map(canonical::sha256_hex);
     let (before, after) = (hash(changed.before.as_deref()), hash(changed.after.as_deref()));
-    if let Some(fields) = data.as_object_mut() {
-        fields.insert("path".to_owned(), json!(path));
-        if let Some(content) = &changed.after {
-            fields.insert("bytes".to_owned(), json!(content.len()));
-            fields.insert("sha256".to_owned(), json!(after));
-        }
-    }
+    result.bytes = changed.after.as_ref().map(|content| content.len());
+    result.sha256.clone_from(&after);
     let mut effect = FileEffect::new(Root::Project, path.clone(), before, after);
     let mut proposed = Vec::new();
     let shown = difference(path.as_str(), made.before(), changed.after.as_deref());
     effect.diff = Some(canonical::sha256_hex(shown.text.as_bytes()));
     if invocation.context.dry_run {
-        if let Some(fields) = data.as_object_mut() {
-            fields.insert("dry_run".to_owned(), json!(true));
-            fields.insert("diff".to_owned(), json!(shown.text));
-            if !shown.complete {
-                fields.insert("diffTruncated".to_owned(), json!(true));
-            }
-        }
+        result.dry_run = true;
+        result.diff_truncated = !shown.complete;
+        result.diff = Some(shown.text);
         proposed.push(match &changed.after {
-            Some(content) => Change::Write { path: path.clone(), content: Arc::clone(content) },
-            None => Change::Remove { path: path.clone() },
+            Some(content) => Change::Write { path, content: Arc::clone(content) },
+            None => Change::Remove { path },
         });
     }
-    Outcome { data, files: vec![effect], proposed, ..Outcome::default() }
+    Outcome { files: vec![effect], proposed, ..result.into() }
 }

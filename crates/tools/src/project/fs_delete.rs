@@ -3,53 +3,36 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
 use tgp_contract::{
-    Access, Code, Effect, EntryKind, ExecutionPath, FsError, RelativePath, Root, Target, ToolDefinition,
-    ToolError,
+    Access, Code, Effect, EntryKind, ExecutionPath, FsError, RelativePath, Root, Target, ToolError,
 };
 
-use super::change::{Expected, answer, change};
+use super::change::{ExpectedContent, FileChangeResult, answer, change};
 use super::{Desk, project_file};
-use crate::builtin::Definition;
-use crate::router::{Invocation, Outcome, Tool};
+use crate::router::{Invocation, Outcome, Tool, ToolInfo};
 
-pub(super) struct FsDelete {
-    definition: ToolDefinition,
-    desk: Arc<Desk>,
-}
+pub(super) struct FsDelete(pub(super) Arc<Desk>);
 
-#[derive(Deserialize)]
-struct Arguments {
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FsDeleteArgs {
+    /// File or empty directory below the project.
+    #[schemars(length(min = 1))]
     path: String,
+    /// Refuse with ECONFLICT unless the file has this SHA-256, as fs_read gave it.
+    #[schemars(regex(pattern = "^[0-9a-f]{64}$"))]
     expected_sha256: Option<String>,
 }
 
 impl FsDelete {
-    pub(super) fn new(desk: Arc<Desk>) -> Result<Self, ToolError> {
-        let definition = Definition {
-            name: "fs_delete",
-            aliases: &["fs.delete"],
-            description: "Delete a file of the project, or a directory that is empty. Answers {path, kind}.",
-            input_schema: json!({
-                "type": "object",
-                "properties": {
-                    "path": { "type": "string", "minLength": 1, "description": "File or empty directory below the project." },
-                    "expected_sha256": Expected::schema()
-                },
-                "required": ["path"],
-                "additionalProperties": false
-            }),
-            effect: Effect::Write,
-            path: ExecutionPath::Fast,
-            dry_run: true,
-        };
-        Ok(Self { definition: definition.build()?, desk })
-    }
-
     /// Removes a directory, or says what would come of it.
-    async fn directory(&self, invocation: Invocation<'_>, path: &RelativePath) -> Result<Outcome, ToolError> {
+    async fn directory(
+        &self,
+        invocation: Invocation<'_>,
+        path: &RelativePath,
+    ) -> Result<Outcome<FileChangeResult>, ToolError> {
         let files = invocation.filtered_workspace().await.project_files();
         let (meant, dry_run) = (path.clone(), invocation.context.dry_run);
         if let Some(agreement) = invocation.agreement() {
@@ -78,37 +61,45 @@ impl FsDelete {
             Err(ToolError::new(Code::Validation, format!("`{meant}` is not empty"))
                 .help("delete what is in it first"))
         };
-        self.desk.work(work).await?;
-        let mut data = json!({ "path": path, "kind": EntryKind::Directory });
-        if dry_run && let Some(fields) = data.as_object_mut() {
-            fields.insert("dry_run".to_owned(), json!(true));
-        }
-        Ok(data.into())
+        self.0.work(work).await?;
+        let kind = Some(EntryKind::Directory);
+        Ok(FileChangeResult { kind, dry_run, ..FileChangeResult::of(path) }.into())
     }
 }
 
 #[async_trait]
 impl Tool for FsDelete {
-    fn definition(&self) -> &ToolDefinition {
-        &self.definition
+    type Args = FsDeleteArgs;
+    type Output = FileChangeResult;
+
+    const INFO: ToolInfo = ToolInfo {
+        name: "fs_delete",
+        aliases: &["fs.delete"],
+        description: "Delete a file of the project, or a directory that is empty. Answers {path, kind}.",
+        effect: Effect::Write,
+        path: ExecutionPath::Fast,
+        dry_run: true,
+    };
+
+    fn targets(&self, args: &FsDeleteArgs) -> Result<Vec<Target>, ToolError> {
+        project_file(&args.path, Access::Delete)
     }
 
-    fn targets(&self, arguments: &Value) -> Result<Vec<Target>, ToolError> {
-        project_file(arguments, Access::Delete)
-    }
-
-    async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
-        let arguments: Arguments = invocation.parse()?;
-        let path = RelativePath::new(&arguments.path)?;
+    async fn run(
+        &self,
+        args: FsDeleteArgs,
+        invocation: Invocation<'_>,
+    ) -> Result<Outcome<FileChangeResult>, ToolError> {
+        let path = RelativePath::new(&args.path)?;
         let files = invocation.filtered_workspace().await.project_files();
         let looked_at = path.clone();
-        let entry = self.desk.work(move || Ok(files.entry(&looked_at)?)).await?;
+        let entry = self.0.work(move || Ok(files.entry(&looked_at)?)).await?;
         if entry.is_some_and(|entry| entry.kind == EntryKind::Directory) {
             return self.directory(invocation, &path).await;
         }
-        let expected = Expected::new(&path, arguments.expected_sha256);
+        let expected = ExpectedContent::new(&path, args.expected_sha256);
         let meant = path.clone();
-        let changed = change(&self.desk, invocation, &path, move |before| {
+        let changed = change(&self.0, invocation, &path, move |before| {
             expected.check(before)?;
             if before.is_none() {
                 return Err(FsError::NotFound(meant.clone()).into());
@@ -116,6 +107,7 @@ impl Tool for FsDelete {
             Ok(None)
         })
         .await?;
-        Ok(answer(invocation, &path, &changed, json!({ "kind": EntryKind::File })))
+        let result = FileChangeResult { kind: Some(EntryKind::File), ..FileChangeResult::of(&path) };
+        Ok(answer(invocation, &changed, result))
     }
 }

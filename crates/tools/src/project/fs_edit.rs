@@ -4,128 +4,108 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
+use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
-use tgp_contract::{
-    Access, Code, Effect, ExecutionPath, FsError, RelativePath, Target, ToolDefinition, ToolError,
-};
+use tgp_contract::{Access, Code, Effect, ExecutionPath, FsError, RelativePath, Target, ToolError};
 
-use super::change::{Expected, answer, change};
+use super::change::{ExpectedContent, FileChangeResult, answer, change};
 use super::{Desk, project_file};
-use crate::builtin::Definition;
 use crate::files::{Replacement, patch};
-use crate::router::{Invocation, Outcome, Tool};
+use crate::router::{Invocation, Outcome, Tool, ToolInfo};
 
 /// Edits of one call; with more, the whole file is written sooner.
 const MAX_EDITS: usize = 100;
 
-pub(super) struct FsEdit {
-    definition: ToolDefinition,
-    desk: Arc<Desk>,
-}
+pub(super) struct FsEdit(pub(super) Arc<Desk>);
 
-#[derive(Deserialize)]
-struct Arguments {
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FsEditArgs {
+    /// File below the project, such as `src/main.rs`.
+    #[schemars(length(min = 1))]
     path: String,
-    edits: Option<Vec<Edit>>,
+    /// Literal text that occurs exactly once, unless `all` is true; add lines around it to make it so.
+    #[schemars(length(min = 1))]
     search: Option<String>,
+    /// The text that takes its place, literally.
     replace: Option<String>,
-    #[serde(default)]
-    all: bool,
+    /// Replace every occurrence.
+    all: Option<bool>,
+    /// Several replacements in turn, instead of one.
+    #[schemars(length(min = 1, max = MAX_EDITS))]
+    edits: Option<Vec<Edit>>,
+    /// Refuse with ECONFLICT unless the file has this SHA-256, as fs_read gave it.
+    #[schemars(regex(pattern = "^[0-9a-f]{64}$"))]
     expected_sha256: Option<String>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 struct Edit {
+    /// Literal text that occurs exactly once, unless `all` is true; add lines around it to make it so.
+    #[schemars(length(min = 1))]
     search: String,
+    /// The text that takes its place, literally.
     replace: String,
+    /// Replace every occurrence.
     #[serde(default)]
     all: bool,
 }
 
-impl Arguments {
+impl FsEditArgs {
     fn replacements(&mut self) -> Vec<Replacement> {
         let alone = self.search.take().zip(self.replace.take());
-        let alone = alone.map(|(search, replace)| Edit { search, replace, all: self.all });
+        let alone =
+            alone.map(|(search, replace)| Edit { search, replace, all: self.all.unwrap_or_default() });
         let edits = self.edits.take().into_iter().flatten().chain(alone);
         edits.map(|Edit { search, replace, all }| Replacement { search, replace, all }).collect()
     }
-}
 
-impl FsEdit {
-    pub(super) fn new(desk: Arc<Desk>) -> Result<Self, ToolError> {
-        let search = json!({ "type": "string", "minLength": 1, "description": "Literal text that occurs exactly once, unless `all` is true; add lines around it to make it so." });
-        let replace = json!({ "type": "string", "description": "What stands there instead, literally." });
-        let all = json!({ "type": "boolean", "default": false, "description": "Replace every occurrence." });
-        let definition = Definition {
-            name: "fs_edit",
-            aliases: &["fs.edit", "Edit"],
-            description: "Replace pieces of text in a file of the project: one {search, replace}, or several as `edits`, each applied to what the one before left. All of them take place or none. Answers {path, replacements, bytes, sha256}.",
-            input_schema: json!({
-                "type": "object",
-                "properties": {
-                    "path": { "type": "string", "minLength": 1, "description": "File below the project, such as `src/main.rs`." },
-                    "search": search,
-                    "replace": replace,
-                    "all": all,
-                    "edits": {
-                        "type": "array",
-                        "minItems": 1,
-                        "maxItems": MAX_EDITS,
-                        "items": {
-                            "type": "object",
-                            "properties": { "search": search, "replace": replace, "all": all },
-                            "required": ["search", "replace"],
-                            "additionalProperties": false
-                        }
-                    },
-                    "expected_sha256": Expected::schema()
-                },
-                "required": ["path"],
-                "additionalProperties": false
-            }),
-            effect: Effect::Write,
-            path: ExecutionPath::Fast,
-            dry_run: true,
+    /// Either `search` and `replace`, or `edits`. Providers of models refuse a schema that says so at its top.
+    fn check_form(&self) -> Result<(), ToolError> {
+        let problem = match (self.edits.is_some(), self.search.is_some(), self.replace.is_some()) {
+            (true, false, false) if self.all.is_none() => return Ok(()),
+            (false, true, true) => return Ok(()),
+            (true, ..) => "`search`, `replace` and `all` belong into each of the `edits`, not beside them",
+            (false, true, false) => "`replace` is missing",
+            (false, false, true) => "`search` is missing",
+            (false, false, false) => "`search` and `replace`, or `edits`, are missing",
         };
-        Ok(Self { definition: definition.build()?, desk })
+        Err(ToolError::new(Code::Validation, format!("the arguments of `fs_edit` do not fit: {problem}"))
+            .help("give {path, search, replace}, or {path, edits: [{search, replace}, …]}"))
     }
-}
-
-/// Either `search` and `replace`, or `edits`. Providers of models refuse a schema that says so at its top.
-fn one_way(arguments: &Value) -> Result<(), ToolError> {
-    let has = |name: &str| arguments.get(name).is_some();
-    let problem = match (has("edits"), has("search"), has("replace")) {
-        (true, false, false) if !has("all") => return Ok(()),
-        (false, true, true) => return Ok(()),
-        (true, ..) => "`edits` stands alone: `search`, `replace` and `all` belong into each of them",
-        (false, true, false) => "`replace` is missing",
-        (false, false, true) => "`search` is missing",
-        (false, false, false) => "`search` and `replace`, or `edits`, are missing",
-    };
-    Err(ToolError::new(Code::Validation, format!("the arguments of `fs_edit` do not fit: {problem}"))
-        .help("give {path, search, replace}, or {path, edits: [{search, replace}, …]}"))
 }
 
 #[async_trait]
 impl Tool for FsEdit {
-    fn definition(&self) -> &ToolDefinition {
-        &self.definition
+    type Args = FsEditArgs;
+    type Output = FileChangeResult;
+
+    const INFO: ToolInfo = ToolInfo {
+        name: "fs_edit",
+        aliases: &["fs.edit", "Edit"],
+        description: "Replace pieces of text in a file of the project: one {search, replace}, or several as `edits`, each applied to what the one before left. All of them take place or none. Answers {path, replacements, bytes, sha256}.",
+        effect: Effect::Write,
+        path: ExecutionPath::Fast,
+        dry_run: true,
+    };
+
+    fn targets(&self, args: &FsEditArgs) -> Result<Vec<Target>, ToolError> {
+        args.check_form()?;
+        project_file(&args.path, Access::Write)
     }
 
-    fn targets(&self, arguments: &Value) -> Result<Vec<Target>, ToolError> {
-        one_way(arguments)?;
-        project_file(arguments, Access::Write)
-    }
-
-    async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
-        let mut arguments: Arguments = invocation.parse()?;
-        let path = RelativePath::new(&arguments.path)?;
-        let replacements = arguments.replacements();
-        let expected = Expected::new(&path, arguments.expected_sha256);
+    async fn run(
+        &self,
+        mut args: FsEditArgs,
+        invocation: Invocation<'_>,
+    ) -> Result<Outcome<FileChangeResult>, ToolError> {
+        let path = RelativePath::new(&args.path)?;
+        let replacements = args.replacements();
+        let expected = ExpectedContent::new(&path, args.expected_sha256);
         let count = Arc::new(AtomicUsize::new(0));
         let (meant, counted) = (path.clone(), Arc::clone(&count));
-        let changed = change(&self.desk, invocation, &path, move |before| {
+        let changed = change(&self.0, invocation, &path, move |before| {
             expected.check(before)?;
             let before = before.ok_or_else(|| FsError::NotFound(meant.clone()))?;
             let mut text = std::str::from_utf8(before)
@@ -142,7 +122,8 @@ impl Tool for FsEdit {
             Ok(Some(text.into_bytes()))
         })
         .await?;
-        let replacements = count.load(Ordering::Relaxed);
-        Ok(answer(invocation, &path, &changed, json!({ "replacements": replacements })))
+        let replacements = Some(count.load(Ordering::Relaxed));
+        let result = FileChangeResult { replacements, ..FileChangeResult::of(&path) };
+        Ok(answer(invocation, &changed, result))
     }
 }

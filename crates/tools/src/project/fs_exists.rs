@@ -3,63 +3,59 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use serde::Deserialize;
-use serde_json::{Value, json};
-use tgp_contract::{Access, Effect, ExecutionPath, FsError, RelativePath, Target, ToolDefinition, ToolError};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tgp_contract::{Access, Effect, EntryKind, ExecutionPath, FsError, RelativePath, Target, ToolError};
 
 use super::{Desk, project_file};
-use crate::builtin::Definition;
-use crate::router::{Invocation, Outcome, Tool};
+use crate::router::{Invocation, Outcome, Tool, ToolInfo};
 
-pub(super) struct FsExists {
-    definition: ToolDefinition,
-    desk: Arc<Desk>,
-}
+pub(super) struct FsExists(pub(super) Arc<Desk>);
 
-#[derive(Deserialize)]
-struct Arguments {
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FsExistsArgs {
+    /// File or directory below the project, such as `src/main.rs`.
+    #[schemars(length(min = 1))]
     path: String,
 }
 
-impl FsExists {
-    pub(super) fn new(desk: Arc<Desk>) -> Result<Self, ToolError> {
-        let definition = Definition {
-            name: "fs_exists",
-            aliases: &["fs.exists"],
-            description: "Say whether a path of the project exists. Answers {exists, kind}, where kind is `file`, `directory`, `other` (a link or a special file) or null.",
-            input_schema: json!({
-                "type": "object",
-                "properties": {
-                    "path": { "type": "string", "minLength": 1, "description": "File or directory below the project, such as `src/main.rs`." }
-                },
-                "required": ["path"],
-                "additionalProperties": false
-            }),
-            effect: Effect::Read,
-            path: ExecutionPath::Fast,
-            dry_run: true,
-        };
-        Ok(Self { definition: definition.build()?, desk })
-    }
+/// Whether a path of the project exists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ExistsResult {
+    pub exists: bool,
+    /// What it is, if it exists.
+    pub kind: Option<EntryKind>,
 }
 
 #[async_trait]
 impl Tool for FsExists {
-    fn definition(&self) -> &ToolDefinition {
-        &self.definition
+    type Args = FsExistsArgs;
+    type Output = ExistsResult;
+
+    const INFO: ToolInfo = ToolInfo {
+        name: "fs_exists",
+        aliases: &["fs.exists"],
+        description: "Say whether a path of the project exists. Answers {exists, kind}, where kind is `file`, `directory`, `other` (a link or a special file) or null.",
+        effect: Effect::Read,
+        path: ExecutionPath::Fast,
+        dry_run: true,
+    };
+
+    fn targets(&self, args: &FsExistsArgs) -> Result<Vec<Target>, ToolError> {
+        project_file(&args.path, Access::Read)
     }
 
-    fn targets(&self, arguments: &Value) -> Result<Vec<Target>, ToolError> {
-        project_file(arguments, Access::Read)
-    }
-
-    async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
-        let arguments: Arguments = invocation.parse()?;
-        let path = RelativePath::new(&arguments.path)?;
+    async fn run(
+        &self,
+        args: FsExistsArgs,
+        invocation: Invocation<'_>,
+    ) -> Result<Outcome<ExistsResult>, ToolError> {
+        let path = RelativePath::new(&args.path)?;
         // What the caller may not read is as if it were not there, whichever tool a rule names.
         let files = invocation.filtered_workspace().await.project_files();
         let kind = self
-            .desk
+            .0
             .work(move || match files.entry(&path) {
                 Ok(entry) => Ok(entry.map(|entry| entry.kind)),
                 // Below a file there is nothing.
@@ -67,6 +63,6 @@ impl Tool for FsExists {
                 Err(error) => Err(error.into()),
             })
             .await?;
-        Ok(json!({ "exists": kind.is_some(), "kind": kind }).into())
+        Ok(ExistsResult { exists: kind.is_some(), kind }.into())
     }
 }

@@ -3,15 +3,12 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use serde::Deserialize;
-use serde_json::{Value, json};
-use tgp_contract::{
-    Access, Code, Effect, ExecutionPath, RelativePath, Target, ToolDefinition, ToolError, canonical,
-};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tgp_contract::{Access, Code, Effect, ExecutionPath, RelativePath, Target, ToolError, canonical};
 
 use super::{Desk, MAX_PAGE_BYTES, project_file};
-use crate::builtin::Definition;
-use crate::router::{Invocation, Outcome, Tool};
+use crate::router::{Invocation, Outcome, Tool, ToolInfo};
 
 /// Lines of one page.
 const MAX_LINES: usize = 2_000;
@@ -36,98 +33,115 @@ const SIGNATURES: [(&[u8], &str); 14] = [
     (b"\xfe\xff", "UTF-16 text"),
 ];
 
-pub(super) struct FsRead {
-    definition: ToolDefinition,
-    desk: Arc<Desk>,
-}
+pub(super) struct FsRead(pub(super) Arc<Desk>);
 
-#[derive(Deserialize)]
-struct Arguments {
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FsReadArgs {
+    /// File below the project, such as `src/main.rs`.
+    #[schemars(length(min = 1))]
     path: String,
-    #[serde(default = "first")]
+    /// The first line, counted from 1.
+    #[serde(default = "first_line")]
+    #[schemars(range(min = 1))]
     offset: usize,
-    #[serde(default = "most")]
+    /// Lines at most.
+    #[serde(default = "default_limit")]
+    #[schemars(range(min = 1, max = MAX_LINES))]
     limit: usize,
 }
 
-fn first() -> usize {
+fn first_line() -> usize {
     1
 }
 
-fn most() -> usize {
+fn default_limit() -> usize {
     MAX_LINES
 }
 
-impl FsRead {
-    pub(super) fn new(desk: Arc<Desk>) -> Result<Self, ToolError> {
-        let definition = Definition {
-            name: "fs_read",
-            aliases: &["fs.read", "Read"],
-            description: "Read a text file of the project. A page has at most 2,000 lines and 256 KiB; when there is more, `truncated` is true and `nextOffset` is the line to go on from. Answers {content, path, firstLine, lines, totalLines, bytes, truncated, nextOffset?, cut?, sha256}; bytes and sha256 are those of the whole file.",
-            input_schema: json!({
-                "type": "object",
-                "properties": {
-                    "path": { "type": "string", "minLength": 1, "description": "File below the project, such as `src/main.rs`." },
-                    "offset": { "type": "integer", "minimum": 1, "default": 1, "description": "The first line, counted from 1." },
-                    "limit": { "type": "integer", "minimum": 1, "maximum": MAX_LINES, "default": MAX_LINES, "description": "Lines at most." }
-                },
-                "required": ["path"],
-                "additionalProperties": false
-            }),
-            effect: Effect::Read,
-            path: ExecutionPath::Fast,
-            dry_run: true,
-        };
-        Ok(Self { definition: definition.build()?, desk })
-    }
+/// Some lines of a text file of the project.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FilePage {
+    pub content: String,
+    pub path: RelativePath,
+    /// The number of the first line, counted from 1.
+    pub first_line: usize,
+    /// Lines of this page.
+    pub lines: usize,
+    /// Lines of the whole file.
+    pub total_lines: usize,
+    /// Of the whole file.
+    pub bytes: usize,
+    /// True when there is more than this page has.
+    pub truncated: bool,
+    /// Of the whole file.
+    pub sha256: String,
+    /// The first line of the next page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_offset: Option<usize>,
+    /// The line that is shown in part.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut: Option<CutLine>,
+}
+
+/// A line that is too long for a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CutLine {
+    pub line: usize,
+    /// Of the whole line.
+    pub bytes: usize,
 }
 
 #[async_trait]
 impl Tool for FsRead {
-    fn definition(&self) -> &ToolDefinition {
-        &self.definition
+    type Args = FsReadArgs;
+    type Output = FilePage;
+
+    const INFO: ToolInfo = ToolInfo {
+        name: "fs_read",
+        aliases: &["fs.read", "Read"],
+        description: "Read a text file of the project. A page has at most 2,000 lines and 256 KiB; when there is more, `truncated` is true and `nextOffset` is the line to go on from. Answers {content, path, firstLine, lines, totalLines, bytes, truncated, nextOffset?, cut?, sha256}; bytes and sha256 are those of the whole file.",
+        effect: Effect::Read,
+        path: ExecutionPath::Fast,
+        dry_run: true,
+    };
+
+    fn targets(&self, args: &FsReadArgs) -> Result<Vec<Target>, ToolError> {
+        project_file(&args.path, Access::Read)
     }
 
-    fn targets(&self, arguments: &Value) -> Result<Vec<Target>, ToolError> {
-        project_file(arguments, Access::Read)
-    }
-
-    async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
-        let arguments: Arguments = invocation.parse()?;
-        let path = RelativePath::new(&arguments.path)?;
+    async fn run(
+        &self,
+        args: FsReadArgs,
+        invocation: Invocation<'_>,
+    ) -> Result<Outcome<FilePage>, ToolError> {
+        let path = RelativePath::new(&args.path)?;
         let files = invocation.filtered_workspace().await.project_files();
         let read = move || {
             let bytes = files.read(&path)?;
             let text = text(&path, &bytes)?;
-            let page = page(text, arguments.offset, arguments.limit).ok_or_else(|| {
+            let page = page(text, args.offset, args.limit).ok_or_else(|| {
                 let lines = text.split_inclusive('\n').count();
-                let message =
-                    format!("line {} is beyond the end of `{path}`: it has {lines}", arguments.offset);
+                let message = format!("line {} is beyond the end of `{path}`: it has {lines}", args.offset);
                 ToolError::new(Code::Validation, message)
                     .detail("totalLines", lines)
                     .help("read from a line that is there; the first is 1")
             })?;
-            let mut data = json!({
-                "content": page.content,
-                "path": path,
-                "firstLine": arguments.offset,
-                "lines": page.lines,
-                "totalLines": page.total,
-                "bytes": bytes.len(),
-                "truncated": page.next.is_some() || page.cut.is_some(),
-                "sha256": canonical::sha256_hex(&bytes),
-            });
-            if let Some(fields) = data.as_object_mut() {
-                if let Some(next) = page.next {
-                    fields.insert("nextOffset".to_owned(), json!(next));
-                }
-                if let Some((line, bytes)) = page.cut {
-                    fields.insert("cut".to_owned(), json!({ "line": line, "bytes": bytes }));
-                }
-            }
-            Ok(data)
+            Ok(FilePage {
+                content: page.content.to_owned(),
+                first_line: args.offset,
+                lines: page.lines,
+                total_lines: page.total,
+                bytes: bytes.len(),
+                truncated: page.next.is_some() || page.cut.is_some(),
+                sha256: canonical::sha256_hex(&bytes),
+                next_offset: page.next,
+                cut: page.cut,
+                path,
+            })
         };
-        Ok(self.desk.work(read).await?.into())
+        Ok(self.0.work(read).await?.into())
     }
 }
 
@@ -154,8 +168,8 @@ struct Page<'t> {
     lines: usize,
     total: usize,
     next: Option<usize>,
-    /// The line that is shown in part, and how many bytes it has.
-    cut: Option<(usize, usize)>,
+    /// The line that is shown in part.
+    cut: Option<CutLine>,
 }
 
 /// The lines from `first` on, or nothing when there are not so many.
@@ -179,7 +193,7 @@ fn page(text: &str, first: usize, limit: usize) -> Option<Page<'_>> {
         end = at;
         if at - start > MAX_PAGE_BYTES {
             end = text.floor_char_boundary(start + MAX_PAGE_BYTES);
-            cut = Some((total, line.len()));
+            cut = Some(CutLine { line: total, bytes: line.len() });
             full = true;
         }
     }

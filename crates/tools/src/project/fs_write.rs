@@ -3,71 +3,61 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
-use tgp_contract::{Access, Effect, ExecutionPath, RelativePath, Target, ToolDefinition, ToolError};
+use tgp_contract::{Access, Effect, ExecutionPath, RelativePath, Target, ToolError};
 
-use super::change::{Expected, answer, change};
+use super::change::{ExpectedContent, FileChangeResult, answer, change};
 use super::{Desk, project_file};
-use crate::builtin::Definition;
-use crate::router::{Invocation, Outcome, Tool};
+use crate::router::{Invocation, Outcome, Tool, ToolInfo};
 
-pub(super) struct FsWrite {
-    definition: ToolDefinition,
-    desk: Arc<Desk>,
-}
+pub(super) struct FsWrite(pub(super) Arc<Desk>);
 
-#[derive(Deserialize)]
-struct Arguments {
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FsWriteArgs {
+    /// File below the project, such as `src/main.rs`.
+    #[schemars(length(min = 1))]
     path: String,
+    /// The whole new content.
     content: String,
+    /// Refuse with ECONFLICT unless the file has this SHA-256, as fs_read gave it.
+    #[schemars(regex(pattern = "^[0-9a-f]{64}$"))]
     expected_sha256: Option<String>,
-}
-
-impl FsWrite {
-    pub(super) fn new(desk: Arc<Desk>) -> Result<Self, ToolError> {
-        let definition = Definition {
-            name: "fs_write",
-            aliases: &["fs.write", "Write"],
-            description: "Create a file of the project or replace its whole content. Missing directories are made; the write is atomic. Answers {path, created, bytes, sha256}.",
-            input_schema: json!({
-                "type": "object",
-                "properties": {
-                    "path": { "type": "string", "minLength": 1, "description": "File below the project, such as `src/main.rs`." },
-                    "content": { "type": "string", "description": "The whole new content." },
-                    "expected_sha256": Expected::schema()
-                },
-                "required": ["path", "content"],
-                "additionalProperties": false
-            }),
-            effect: Effect::Write,
-            path: ExecutionPath::Fast,
-            dry_run: true,
-        };
-        Ok(Self { definition: definition.build()?, desk })
-    }
 }
 
 #[async_trait]
 impl Tool for FsWrite {
-    fn definition(&self) -> &ToolDefinition {
-        &self.definition
+    type Args = FsWriteArgs;
+    type Output = FileChangeResult;
+
+    const INFO: ToolInfo = ToolInfo {
+        name: "fs_write",
+        aliases: &["fs.write", "Write"],
+        description: "Create a file of the project or replace its whole content. Missing directories are made; the write is atomic. Answers {path, created, bytes, sha256}.",
+        effect: Effect::Write,
+        path: ExecutionPath::Fast,
+        dry_run: true,
+    };
+
+    fn targets(&self, args: &FsWriteArgs) -> Result<Vec<Target>, ToolError> {
+        project_file(&args.path, Access::Write)
     }
 
-    fn targets(&self, arguments: &Value) -> Result<Vec<Target>, ToolError> {
-        project_file(arguments, Access::Write)
-    }
-
-    async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
-        let arguments: Arguments = invocation.parse()?;
-        let path = RelativePath::new(&arguments.path)?;
-        let expected = Expected::new(&path, arguments.expected_sha256);
-        let changed = change(&self.desk, invocation, &path, move |before| {
+    async fn run(
+        &self,
+        args: FsWriteArgs,
+        invocation: Invocation<'_>,
+    ) -> Result<Outcome<FileChangeResult>, ToolError> {
+        let path = RelativePath::new(&args.path)?;
+        let expected = ExpectedContent::new(&path, args.expected_sha256);
+        let changed = change(&self.0, invocation, &path, move |before| {
             expected.check(before)?;
-            Ok(Some(arguments.content.into_bytes()))
+            Ok(Some(args.content.into_bytes()))
         })
         .await?;
-        let created = changed.before().is_none();
-        Ok(answer(invocation, &path, &changed, json!({ "created": created })))
+        let created = Some(changed.before().is_none());
+        let result = FileChangeResult { created, ..FileChangeResult::of(&path) };
+        Ok(answer(invocation, &changed, result))
     }
 }

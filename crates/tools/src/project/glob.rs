@@ -1,11 +1,10 @@
 //! Globs for paths, as people write them.
 
 use globset::{GlobBuilder, GlobMatcher};
-use serde_json::{Value, json};
 use tgp_contract::{Code, RelativePath, ToolError};
 
 /// A longer pattern is a list of files, which need not be sought.
-const MAX_PATTERN_CHARACTERS: usize = 1_024;
+pub(super) const MAX_GLOB_CHARACTERS: usize = 1_024;
 
 /// One compiled glob.
 pub(super) struct Glob {
@@ -13,17 +12,12 @@ pub(super) struct Glob {
 }
 
 impl Glob {
-    /// How an argument with a glob is described.
-    pub(super) fn schema(description: &str) -> Value {
-        json!({ "type": "string", "minLength": 1, "maxLength": MAX_PATTERN_CHARACTERS, "description": description })
-    }
-
     pub(super) fn new(pattern: &str) -> Result<Self, ToolError> {
         // A name alone is meant at any depth.
         let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
         let anywhere = if pattern.contains('/') { pattern.to_owned() } else { format!("**/{pattern}") };
         let glob = GlobBuilder::new(&anywhere).literal_separator(true).build().map_err(|error| {
-            ToolError::new(Code::Validation, format!("`{pattern}` is no glob: {}", error.kind()))
+            ToolError::new(Code::Validation, format!("invalid glob `{pattern}`: {}", error.kind()))
                 .detail("field", "/pattern")
                 .help("write `*` for a part of a name, `**` for directories, `{a,b}` for alternatives")
         })?;

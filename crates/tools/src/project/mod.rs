@@ -18,11 +18,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
 use tgp_contract::{Access, Code, RelativePath, Root, Target, ToolError, background};
 use tokio::sync::Semaphore;
 
-use crate::router::Tool;
+pub use change::FileChangeResult;
+pub use fs_exists::ExistsResult;
+pub use fs_list::{FileList, ListedFile};
+pub use fs_read::{CutLine, FilePage};
+pub use search_glob::GlobResult;
+pub use search_grep::{GrepMatch, GrepResult, SkippedFiles};
+
+use crate::router::{DynTool, typed};
 
 /// Pieces of file work at a time. Each may hold a whole file in memory and a thread; those beyond wait their turn.
 const PARALLEL_WORK: usize = 8;
@@ -34,17 +40,17 @@ const MAX_PAGE_BYTES: usize = 256 * 1024;
 ///
 /// # Errors
 /// Never in practice: the names are constants.
-pub fn project_tools() -> Result<Vec<Arc<dyn Tool>>, ToolError> {
+pub fn project_tools() -> Result<Vec<Arc<dyn DynTool>>, ToolError> {
     let desk = Arc::new(Desk { places: Arc::new(Semaphore::new(PARALLEL_WORK)) });
     Ok(vec![
-        Arc::new(fs_read::FsRead::new(Arc::clone(&desk))?),
-        Arc::new(fs_write::FsWrite::new(Arc::clone(&desk))?),
-        Arc::new(fs_edit::FsEdit::new(Arc::clone(&desk))?),
-        Arc::new(fs_delete::FsDelete::new(Arc::clone(&desk))?),
-        Arc::new(fs_list::FsList::new(Arc::clone(&desk))?),
-        Arc::new(fs_exists::FsExists::new(Arc::clone(&desk))?),
-        Arc::new(search_grep::SearchGrep::new(Arc::clone(&desk))?),
-        Arc::new(search_glob::SearchGlob::new(desk)?),
+        typed(fs_read::FsRead(Arc::clone(&desk)))?,
+        typed(fs_write::FsWrite(Arc::clone(&desk)))?,
+        typed(fs_edit::FsEdit(Arc::clone(&desk)))?,
+        typed(fs_delete::FsDelete(Arc::clone(&desk)))?,
+        typed(fs_list::FsList(Arc::clone(&desk)))?,
+        typed(fs_exists::FsExists(Arc::clone(&desk)))?,
+        typed(search_grep::SearchGrep(Arc::clone(&desk)))?,
+        typed(search_glob::SearchGlob(desk))?,
     ])
 }
 
@@ -101,9 +107,8 @@ impl Drop for Caller {
     }
 }
 
-/// The file or directory of the project that the argument `path` names, and what happens to it; the project itself
-/// where it is left out.
-fn project_file(arguments: &Value, access: Access) -> Result<Vec<Target>, ToolError> {
-    let text = arguments.get("path").and_then(Value::as_str).unwrap_or_default();
-    Ok(vec![Target::File { root: Root::Project, path: RelativePath::new(text)?, access }])
+/// The file or directory of the project that an argument names, and what happens to it; the project itself where it is
+/// empty.
+fn project_file(path: &str, access: Access) -> Result<Vec<Target>, ToolError> {
+    Ok(vec![Target::File { root: Root::Project, path: RelativePath::new(path)?, access }])
 }

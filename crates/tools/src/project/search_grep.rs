@@ -4,18 +4,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use tgp_contract::{
-    Access, Effect, Entry, EntryKind, ExecutionPath, FsError, RelativePath, Target, ToolDefinition, ToolError,
+    Access, Effect, Entry, EntryKind, ExecutionPath, FsError, RelativePath, Target, ToolError,
 };
 
-use super::glob::Glob;
+use super::glob::{Glob, MAX_GLOB_CHARACTERS};
 use super::grep::{Early, Grep, Hit, Pattern};
 use super::{Desk, MAX_PAGE_BYTES, Stop, project_file};
-use crate::builtin::Definition;
 use crate::files::{Flow, Ignored, ProjectFiles, Walk};
-use crate::router::{Invocation, Outcome, Tool};
+use crate::router::{Invocation, Outcome, Tool, ToolInfo};
 
 const DEFAULT_LIMIT: usize = 200;
 /// Matches of one page.
@@ -30,101 +29,132 @@ const MAX_MULTILINE_FILE_BYTES: u64 = 4 << 20;
 /// A search that takes longer shows what it has found, and says so.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-pub(super) struct SearchGrep {
-    definition: ToolDefinition,
-    desk: Arc<Desk>,
-}
+pub(super) struct SearchGrep(pub(super) Arc<Desk>);
 
-#[derive(Deserialize)]
-struct Arguments {
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SearchGrepArgs {
+    /// Regular expression (Rust's regex syntax).
+    #[schemars(length(min = 1, max = MAX_PATTERN_CHARACTERS))]
     pattern: String,
+    /// File or directory below the project; the project itself when it is left out.
     #[serde(default)]
     path: String,
+    /// Only files whose path below `path` fits, such as `*.rs` or `src/**/*.ts`.
+    #[schemars(length(min = 1, max = MAX_GLOB_CHARACTERS))]
     glob: Option<String>,
+    /// Match letters of both cases.
     #[serde(default)]
     ignore_case: bool,
+    /// Take the pattern as plain text.
     #[serde(default)]
     literal: bool,
+    /// Let a match go over several lines.
     #[serde(default)]
     multiline: bool,
+    /// Lines to show before and after.
     #[serde(default)]
+    #[schemars(range(max = MAX_CONTEXT))]
     context: usize,
-    #[serde(default = "limit")]
+    #[serde(default = "default_limit")]
+    #[schemars(range(min = 1, max = MAX_LIMIT))]
     limit: usize,
+    /// Matches to skip.
     #[serde(default)]
     offset: usize,
 }
 
-fn limit() -> usize {
+fn default_limit() -> usize {
     DEFAULT_LIMIT
 }
 
-impl SearchGrep {
-    pub(super) fn new(desk: Arc<Desk>) -> Result<Self, ToolError> {
-        let flag =
-            |description: &str| json!({ "type": "boolean", "default": false, "description": description });
-        let definition = Definition {
-            name: "search_grep",
-            aliases: &["search.grep", "Grep"],
-            description: "Search the text files of the project for a regular expression, line by line. Sorted by path; without what .gitignore and .ignore name, binary files and links. Answers {matches: [{path, line, column, text, before, after}], files, searched, skipped, complete, truncated, nextOffset?}; `files` counts those with a match on this page.",
-            input_schema: json!({
-                "type": "object",
-                "properties": {
-                    "pattern": { "type": "string", "minLength": 1, "maxLength": MAX_PATTERN_CHARACTERS, "description": "Regular expression (Rust's regex syntax)." },
-                    "path": { "type": "string", "description": "File or directory below the project; the project itself when it is left out." },
-                    "glob": Glob::schema("Only files whose path below `path` fits, such as `*.rs` or `src/**/*.ts`."),
-                    "ignore_case": flag("Match letters of both cases."),
-                    "literal": flag("Take the pattern as plain text."),
-                    "multiline": flag("Let a match go over several lines."),
-                    "context": { "type": "integer", "minimum": 0, "maximum": MAX_CONTEXT, "default": 0, "description": "Lines to show before and after." },
-                    "limit": { "type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": DEFAULT_LIMIT },
-                    "offset": { "type": "integer", "minimum": 0, "default": 0, "description": "Matches to skip." }
-                },
-                "required": ["pattern"],
-                "additionalProperties": false
-            }),
-            effect: Effect::Read,
-            path: ExecutionPath::Fast,
-            dry_run: true,
-        };
-        Ok(Self { definition: definition.build()?, desk })
-    }
+/// The matches of a pattern, sorted by path.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct GrepResult {
+    pub matches: Vec<GrepMatch>,
+    /// Files with a match on this page.
+    pub files: usize,
+    /// Files that were searched for this page.
+    pub searched: usize,
+    pub skipped: SkippedFiles,
+    /// False when not everything could be looked at in time.
+    pub complete: bool,
+    /// True when there is more than this page has.
+    pub truncated: bool,
+    /// The offset of the next page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_offset: Option<usize>,
+}
+
+/// One match.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct GrepMatch {
+    pub path: RelativePath,
+    /// Counted from 1.
+    pub line: u64,
+    /// Counted from 1, in characters.
+    pub column: usize,
+    pub text: String,
+    /// Lines before it.
+    pub before: Vec<String>,
+    /// Lines after it.
+    pub after: Vec<String>,
+}
+
+/// Files that were not searched, by the reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SkippedFiles {
+    pub binary: usize,
+    pub large: usize,
+    pub unreadable: usize,
 }
 
 #[async_trait]
 impl Tool for SearchGrep {
-    fn definition(&self) -> &ToolDefinition {
-        &self.definition
+    type Args = SearchGrepArgs;
+    type Output = GrepResult;
+
+    const INFO: ToolInfo = ToolInfo {
+        name: "search_grep",
+        aliases: &["search.grep", "Grep"],
+        description: "Search the text files of the project for a regular expression, line by line. Sorted by path; without what .gitignore and .ignore name, binary files and links. Answers {matches: [{path, line, column, text, before, after}], files, searched, skipped, complete, truncated, nextOffset?}; `files` counts those with a match on this page.",
+        effect: Effect::Read,
+        path: ExecutionPath::Fast,
+        dry_run: true,
+    };
+
+    fn targets(&self, args: &SearchGrepArgs) -> Result<Vec<Target>, ToolError> {
+        project_file(&args.path, Access::Read)
     }
 
-    fn targets(&self, arguments: &Value) -> Result<Vec<Target>, ToolError> {
-        project_file(arguments, Access::Read)
-    }
-
-    async fn run(&self, invocation: Invocation<'_>) -> Result<Outcome, ToolError> {
-        let arguments: Arguments = invocation.parse()?;
-        let start = RelativePath::new(&arguments.path)?;
+    async fn run(
+        &self,
+        args: SearchGrepArgs,
+        invocation: Invocation<'_>,
+    ) -> Result<Outcome<GrepResult>, ToolError> {
+        let start = RelativePath::new(&args.path)?;
         let files = invocation.filtered_workspace().await.project_files();
         let search = move |stop: &Stop| {
-            let glob = arguments.glob.as_deref().map(Glob::new).transpose()?;
+            let glob = args.glob.as_deref().map(Glob::new).transpose()?;
             let pattern = Pattern {
-                text: arguments.pattern,
-                ignore_case: arguments.ignore_case,
-                literal: arguments.literal,
-                multiline: arguments.multiline,
-                context: arguments.context,
+                text: args.pattern,
+                ignore_case: args.ignore_case,
+                literal: args.literal,
+                multiline: args.multiline,
+                context: args.context,
             };
             let mut search = Search {
                 grep: Grep::new(&pattern)?,
                 max_bytes: if pattern.multiline { MAX_MULTILINE_FILE_BYTES } else { MAX_FILE_BYTES },
-                found: Found { left_out: arguments.offset, room: arguments.limit, ..Found::default() },
+                found: Found { left_out: args.offset, room: args.limit, ..Found::default() },
                 files: &files,
                 stop,
             };
             let complete = search.everywhere(&start, glob.as_ref())?;
-            Ok(search.found.answer(arguments.offset, complete))
+            Ok(search.found.answer(args.offset, complete))
         };
-        Ok(self.desk.search(PATIENCE, search).await?.into())
+        Ok(self.0.search(PATIENCE, search).await?.into())
     }
 }
 
@@ -139,23 +169,16 @@ struct Search<'a> {
 /// What a search has come to.
 #[derive(Default)]
 struct Found {
-    matches: Vec<Value>,
+    matches: Vec<GrepMatch>,
     bytes: usize,
     files: usize,
     searched: usize,
-    skipped: Skipped,
+    skipped: SkippedFiles,
     /// Matches of earlier pages that are still to come.
     left_out: usize,
     room: usize,
     /// There are more matches than this page has.
     more: bool,
-}
-
-#[derive(Default)]
-struct Skipped {
-    binary: usize,
-    large: usize,
-    unreadable: usize,
 }
 
 impl Search<'_> {
@@ -227,36 +250,27 @@ impl Found {
             return false;
         }
         self.bytes = bytes;
-        self.matches.push(json!({
-            "path": path,
-            "line": hit.line,
-            "column": hit.column,
-            "text": hit.text,
-            "before": hit.before,
-            "after": hit.after,
-        }));
+        self.matches.push(GrepMatch {
+            path: path.clone(),
+            line: hit.line,
+            column: hit.column,
+            text: hit.text.clone(),
+            before: hit.before.clone(),
+            after: hit.after.clone(),
+        });
         true
     }
 
-    fn answer(self, offset: usize, complete: bool) -> Value {
-        let next = offset + self.matches.len();
-        let mut data = json!({
-            "matches": self.matches,
-            "files": self.files,
-            "searched": self.searched,
-            "skipped": {
-                "binary": self.skipped.binary,
-                "large": self.skipped.large,
-                "unreadable": self.skipped.unreadable,
-            },
-            "complete": complete,
-            "truncated": self.more || !complete,
-        });
-        if self.more
-            && let Some(fields) = data.as_object_mut()
-        {
-            fields.insert("nextOffset".to_owned(), json!(next));
+    fn answer(self, offset: usize, complete: bool) -> GrepResult {
+        let next_offset = self.more.then_some(offset + self.matches.len());
+        GrepResult {
+            matches: self.matches,
+            files: self.files,
+            searched: self.searched,
+            skipped: self.skipped,
+            complete,
+            truncated: self.more || !complete,
+            next_offset,
         }
-        data
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tgp_contract::{Code, Execution, ToolError, ToolResult, Witness};
+use tgp_contract::{Code, Execution, Recorder, ToolError, ToolResult, Witness};
 use tokio::sync::Notify;
 
 use super::waiting::ApprovalWait;
@@ -17,6 +17,8 @@ pub(super) struct Course {
     state: Mutex<State>,
     cancelled: Notify,
     witness: Option<Witness>,
+    /// What keeps its record: nothing takes effect that could not be recorded.
+    recorder: Option<Arc<dyn Recorder>>,
     wait: Arc<ApprovalWait>,
 }
 
@@ -55,7 +57,13 @@ impl Course {
     /// for by both.
     fn inner(&self) -> Self {
         let wait = ApprovalWait::inside(Some(Arc::clone(&self.wait)));
-        Self { witness: self.witness.clone(), wait: Arc::new(wait), ..Self::default() }
+        let (witness, recorder) = (self.witness.clone(), self.recorder.clone());
+        Self { witness, recorder, wait: Arc::new(wait), ..Self::default() }
+    }
+
+    /// The same with what keeps its record.
+    pub(super) fn recorded_by(self, recorder: &Arc<dyn Recorder>) -> Self {
+        Self { recorder: Some(Arc::clone(recorder)), ..self }
     }
 
     /// The approvals that it waits for.
@@ -65,6 +73,7 @@ impl Course {
 
     /// Something is about to happen that cannot be taken back.
     pub(super) fn testify(&self) -> Result<(), ToolError> {
+        self.recorder.as_ref().map_or(Ok(()), |recorder| recorder.check())?;
         self.witness.as_ref().map_or(Ok(()), |witness| witness())
     }
 
@@ -162,7 +171,8 @@ impl PointOfNoReturn {
     /// To be called right before the effect, by whoever causes it, and when nothing can be said against it any more.
     ///
     /// # Errors
-    /// When the call was cancelled before, or its witness failed; then it must not take effect.
+    /// When the call was cancelled before, its record could not be kept, or its witness failed; then it must not take
+    /// effect.
     pub fn pass(&self) -> Result<(), ToolError> {
         self.pass_unseen()?;
         self.0.testify()

@@ -5,6 +5,7 @@ mod approver;
 mod consent;
 mod contents;
 mod course;
+mod derived_schema;
 mod exhibit;
 mod open_call;
 mod preview;
@@ -14,6 +15,7 @@ mod runs_later;
 mod schema;
 mod tee;
 mod tool;
+mod typed;
 mod waiting;
 
 use std::collections::BTreeMap;
@@ -42,7 +44,8 @@ pub use running::CallsInFlight;
 use running::Running;
 use schema::Schema;
 pub use tee::Tee;
-pub use tool::{Invocation, Outcome, Tool};
+pub use tool::{DynTool, Invocation, Outcome};
+pub use typed::{Tool, ToolInfo, typed};
 
 /// A gate asks for approval.
 #[derive(Clone)]
@@ -88,7 +91,7 @@ struct Setting<'a> {
 }
 
 struct Registered {
-    tool: Arc<dyn Tool>,
+    tool: Arc<dyn DynTool>,
     schema: Schema,
 }
 
@@ -125,7 +128,7 @@ impl Router {
     /// # Errors
     /// When two tools share a name or alias, or a schema is broken.
     pub fn new(
-        tools: Vec<Arc<dyn Tool>>,
+        tools: Vec<Arc<dyn DynTool>>,
         mut gates: Vec<Arc<dyn Gate>>,
         approver: Arc<dyn Approver>,
         recorder: Arc<dyn Recorder>,
@@ -163,6 +166,12 @@ impl Router {
             in_flight: CallsInFlight::default(),
             orphans: CallsInFlight::default(),
         })
+    }
+
+    /// The JSON Schema of a tool's results; none where there is no such tool, or its results can be anything.
+    #[must_use]
+    pub fn output_schema(&self, name: &str) -> Option<serde_json::Value> {
+        self.find(name).ok()?.tool.output_schema()
     }
 
     /// Every tool's definition, sorted by name.
@@ -230,7 +239,7 @@ impl Router {
         workspace: &Workspace,
         course: Course,
     ) -> Running {
-        let course = Arc::new(course);
+        let course = Arc::new(course.recorded_by(&self.recorder));
         let whole = Arc::clone(self).whole(call, context, workspace.clone(), Arc::clone(&course));
         Running::new(whole, course, &self.in_flight, self.orphans.clone())
     }
@@ -272,6 +281,7 @@ impl Router {
         setting: Setting<'_>,
         trail: &mut Trail,
     ) -> Result<serde_json::Value, ToolError> {
+        self.recorder.ready().await?;
         let registered = self.find(&call.tool)?;
         let definition = registered.tool.definition();
         trail.definition = Some(definition.clone());

@@ -15,6 +15,16 @@ impl Recorder for Tee {
         self.1.record(record).await
     }
 
+    fn check(&self) -> Result<(), ToolError> {
+        self.0.check()?;
+        self.1.check()
+    }
+
+    async fn ready(&self) -> Result<(), ToolError> {
+        self.0.ready().await?;
+        self.1.ready().await
+    }
+
     fn record_cancelled(&self, record: CallRecord) {
         self.0.record_cancelled(record.clone());
         self.1.record_cancelled(record);

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use serde::de::DeserializeOwned;
+use serde::Serialize;
 use serde_json::Value;
 use tgp_contract::{
     CallContext, Change, Code, Effect, FileEffect, FileSystem, GateVerdict, RelativePath, Root, Target,
@@ -90,21 +90,13 @@ impl Invocation<'_> {
         let is_it = |(known, name, _)| known == root && name == path;
         self.targets.iter().filter_map(Target::file).any(is_it)
     }
-
-    /// The arguments as a type of the tool's own.
-    ///
-    /// # Errors
-    /// `EVALIDATION` when they do not fit, which a schema that says the same would have found before.
-    pub fn parse<T: DeserializeOwned>(&self) -> Result<T, ToolError> {
-        T::deserialize(&self.call.arguments)
-            .map_err(|error| ToolError::new(Code::Validation, error.to_string()))
-    }
 }
 
 /// What a tool gives back.
 #[derive(Clone, Debug, Default)]
-pub struct Outcome {
-    pub data: Value,
+pub struct Outcome<T = Value> {
+    /// The result.
+    pub data: T,
     /// Files of the tool root or the project that changed; in a dry run, those that would.
     pub files: Vec<FileEffect>,
     /// In a dry run, the files of the project as they would be.
@@ -115,43 +107,56 @@ pub struct Outcome {
     pub exit_code: Option<i32>,
 }
 
-impl From<Value> for Outcome {
-    fn from(data: Value) -> Self {
-        Self { data, ..Self::default() }
+impl<T> From<T> for Outcome<T> {
+    fn from(data: T) -> Self {
+        Self { data, files: Vec::new(), proposed: Vec::new(), rows_changed: None, exit_code: None }
     }
 }
 
-/// A tool the router can call.
+impl<T: Serialize> Outcome<T> {
+    /// The same with the result as a caller gets it.
+    ///
+    /// # Errors
+    /// `EINTERNAL` when the result has no JSON form, such as a map whose keys are not texts.
+    pub fn into_json(self) -> Result<Outcome, ToolError> {
+        let Self { data, files, proposed, rows_changed, exit_code } = self;
+        let data = serde_json::to_value(data)
+            .map_err(|error| ToolError::new(Code::Internal, format!("a result has no JSON form: {error}")))?;
+        Ok(Outcome { data, files, proposed, rows_changed, exit_code })
+    }
+}
+
+/// A tool as the router calls it, whatever its types are. [`typed`](super::typed()) makes one of a [`Tool`](super::Tool).
 #[async_trait]
-pub trait Tool: Send + Sync {
+pub trait DynTool: Send + Sync {
+    /// What the tool says of itself.
     fn definition(&self) -> &ToolDefinition;
 
-    /// What a call with these arguments, which fit the schema, is about to touch. The gates decide by it, so whatever
-    /// an argument names has to be in it.
+    /// The JSON Schema of its results; none where they can be anything.
+    fn output_schema(&self) -> Option<Value> {
+        None
+    }
+
+    /// See [`Tool::targets`](super::Tool::targets).
     ///
     /// # Errors
-    /// When an argument names what cannot be touched at all, such as a path that leaves its root.
+    /// When an argument names what cannot be touched at all.
     fn targets(&self, arguments: &Value) -> Result<Vec<Target>, ToolError>;
 
-    /// The same with all that can be found out about the call before it runs. It may name more than [`Tool::targets`],
-    /// and nothing less.
+    /// See [`Tool::targets_in`](super::Tool::targets_in).
     ///
     /// # Errors
-    /// As [`Tool::targets`].
+    /// As [`DynTool::targets`].
     async fn targets_in(&self, arguments: &Value, _workspace: &Workspace) -> Result<Vec<Target>, ToolError> {
         self.targets(arguments)
     }
 
-    /// What else a call is about to touch, found by looking at what its arguments name: the sources that a tool imports.
-    /// Nothing runs, and nothing of it reaches the caller, since the gates have not judged it yet. What cannot be found is
-    /// left out; the call itself then fails.
+    /// See [`Tool::found_targets`](super::Tool::found_targets).
     async fn found_targets(&self, _invocation: Invocation<'_>) -> Vec<Target> {
         Vec::new()
     }
 
-    /// What somebody who is asked about a call is shown of its effect. The invocation is that of a dry run. Nothing is
-    /// changed by it, and nothing runs that the call would run: a write is tried without effect where the tool can do
-    /// that, and everything else says what it knows without running.
+    /// See [`Tool::preview`](super::Tool::preview).
     ///
     /// # Errors
     /// As the call itself would fail.
@@ -163,8 +168,7 @@ pub trait Tool: Send + Sync {
         Ok(Preview::default())
     }
 
-    /// Carries the call out. The future may be dropped at any wait before the effect; a tool whose effect cannot be
-    /// dropped in its middle passes the invocation's [point of no return](Invocation::point_of_no_return) first.
+    /// See [`Tool::run`](super::Tool::run).
     ///
     /// # Errors
     /// What went wrong, with a code.

@@ -11,7 +11,7 @@ use tgp_contract::{
     ExecutionPath, FileFilter, Gate, GateRequest, RelativePath, Root, Stage, Target, ToolCall,
     ToolDefinition, ToolError, ToolName, ToolResult, Verdict,
 };
-use tgp_tools::{Invocation, Outcome, Preview, RecentCalls, Router, Tool, Workspace, project_tools};
+use tgp_tools::{DynTool, Invocation, Outcome, Preview, RecentCalls, Router, Workspace, project_tools};
 
 use crate::effect_gate::EffectGate;
 
@@ -79,13 +79,13 @@ impl Gate for Blind {
 
 /// A tool whose file somebody changes after the last preview and before the write.
 struct Meddled {
-    inner: Arc<dyn Tool>,
+    inner: Arc<dyn DynTool>,
     previews: AtomicUsize,
     meddle: Box<dyn Fn() + Send + Sync>,
 }
 
 #[async_trait]
-impl Tool for Meddled {
+impl DynTool for Meddled {
     fn definition(&self) -> &ToolDefinition {
         self.inner.definition()
     }
@@ -123,7 +123,7 @@ impl Room {
     fn with(
         thought: impl FnOnce(PathBuf) -> Thought,
         mut gates: Vec<Arc<dyn Gate>>,
-        tools: impl FnOnce(PathBuf, Vec<Arc<dyn Tool>>) -> Vec<Arc<dyn Tool>>,
+        tools: impl FnOnce(PathBuf, Vec<Arc<dyn DynTool>>) -> Vec<Arc<dyn DynTool>>,
     ) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let project = folder.path().canonicalize().unwrap();
@@ -369,7 +369,7 @@ async fn what_the_caller_may_not_read_is_not_shown_and_that_is_said() {
 struct Anything(ToolDefinition);
 
 #[async_trait]
-impl Tool for Anything {
+impl DynTool for Anything {
     fn definition(&self) -> &ToolDefinition {
         &self.0
     }
@@ -395,7 +395,7 @@ async fn the_hash_tells_every_two_requests_apart_and_nothing_else() {
         path: ExecutionPath::Fast,
         dry_run: true,
     };
-    let tools: Vec<Arc<dyn Tool>> = vec![
+    let tools: Vec<Arc<dyn DynTool>> = vec![
         Arc::new(Anything(definition("one", Effect::Execute))),
         Arc::new(Anything(definition("two", Effect::Network))),
     ];

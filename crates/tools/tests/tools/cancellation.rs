@@ -12,7 +12,7 @@ use tgp_contract::{
     Actor, CallContext, CallRecord, Cancellation, Code, Consent, Effect, ExecutionPath, FileEffect, Recorder,
     RelativePath, Root, Target, ToolCall, ToolDefinition, ToolError, ToolName,
 };
-use tgp_tools::{Invocation, Outcome, PointOfNoReturn, RefuseAll, Router, Tool, Workspace, project_tools};
+use tgp_tools::{DynTool, Invocation, Outcome, PointOfNoReturn, RefuseAll, Router, Workspace, project_tools};
 use tokio::sync::{Semaphore, oneshot};
 
 /// Long enough for any machine; nothing waits for it to pass.
@@ -82,7 +82,7 @@ fn changed() -> FileEffect {
 }
 
 #[async_trait]
-impl Tool for Stepwise {
+impl DynTool for Stepwise {
     fn definition(&self) -> &ToolDefinition {
         &self.definition
     }

@@ -10,7 +10,7 @@ use tgp_contract::{
     CallRecord, Code, Consent, Effect, ExecutionPath, Gate, GateDecision, GateRequest, Recorder, Stage,
     Target, ToolCall, ToolDefinition, ToolError, ToolName, ToolResult, Verdict,
 };
-use tgp_tools::{Invocation, Outcome, RecentCalls, RefuseAll, Router, RouterError, Tool, Workspace};
+use tgp_tools::{DynTool, Invocation, Outcome, RecentCalls, RefuseAll, Router, RouterError, Workspace};
 
 use crate::effect_gate::EffectGate;
 
@@ -21,7 +21,7 @@ struct Probe {
 }
 
 #[async_trait]
-impl Tool for Probe {
+impl DynTool for Probe {
     fn definition(&self) -> &ToolDefinition {
         &self.definition
     }
@@ -122,14 +122,14 @@ fn house(gates: &[(Stage, &'static str, Verdict)], approver: Arc<dyn Approver>) 
     let (runs, dry_runs) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let asked = Arc::new(Mutex::new(Vec::new()));
     let records = Arc::new(RecentCalls::new(3));
-    let tools: Vec<Arc<dyn Tool>> =
+    let tools: Vec<Arc<dyn DynTool>> =
         [("reader", Effect::Read), ("writer", Effect::Write), ("runner", Effect::Execute)]
             .map(|(name, effect)| Probe {
                 definition: definition(name, effect),
                 runs: Arc::clone(&runs),
                 dry_runs: Arc::clone(&dry_runs),
             })
-            .map(|probe| Arc::new(probe) as Arc<dyn Tool>)
+            .map(|probe| Arc::new(probe) as Arc<dyn DynTool>)
             .to_vec();
     let mut list: Vec<Arc<dyn Gate>> = vec![Arc::new(EffectGate)];
     for (stage, name, verdict) in gates {
@@ -282,11 +282,49 @@ async fn a_call_whose_record_cannot_be_kept_has_failed() {
     assert_eq!(code(&result), Some(Code::Integrity));
 }
 
+/// A recorder that is closed once it has been asked `.0` times.
+struct ClosingRecorder(AtomicUsize);
+
+#[async_trait]
+impl Recorder for ClosingRecorder {
+    async fn record(&self, _record: CallRecord) -> Result<(), ToolError> {
+        Err(ToolError::new(Code::Internal, "the audit has been closed"))
+    }
+
+    fn check(&self) -> Result<(), ToolError> {
+        let open =
+            self.0.try_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok();
+        if open { Ok(()) } else { Err(ToolError::new(Code::Internal, "the audit has been closed")) }
+    }
+
+    fn record_cancelled(&self, _record: CallRecord) {}
+}
+
+#[tokio::test]
+async fn bug_a_call_whose_record_could_not_be_kept_took_effect() {
+    // Closed before the call, and closed while it runs: right before it writes, it is asked again.
+    for checks in [0, 1] {
+        let (workspace, folder) = workspace();
+        let recorder = Arc::new(ClosingRecorder(AtomicUsize::new(checks)));
+        let router = Router::new(
+            tgp_tools::project_tools().unwrap(),
+            vec![],
+            Arc::new(RefuseAll),
+            recorder,
+            workspace,
+        );
+        let write = call("fs_write", json!({ "path": "a.txt", "content": "a" }));
+        let result = Arc::new(router.unwrap()).call(write, context(Consent::Given)).await;
+        assert_eq!(code(&result), Some(Code::Internal));
+        assert!(!folder.path().join("a.txt").exists(), "written without a record, after {checks} checks");
+    }
+}
+
 /// A tool that never comes back.
 struct Endless(ToolDefinition);
 
 #[async_trait]
-impl Tool for Endless {
+impl DynTool for Endless {
     fn definition(&self) -> &ToolDefinition {
         &self.0
     }
@@ -349,9 +387,9 @@ fn names_and_schemas_are_checked_when_tools_are_registered() {
         let mut definition = definition(name, Effect::Read);
         definition.aliases = vec![alias.to_owned()];
         definition.input_schema = schema;
-        Arc::new(Probe { definition, runs: Arc::default(), dry_runs: Arc::default() }) as Arc<dyn Tool>
+        Arc::new(Probe { definition, runs: Arc::default(), dry_runs: Arc::default() }) as Arc<dyn DynTool>
     };
-    let build = |tools: Vec<Arc<dyn Tool>>| {
+    let build = |tools: Vec<Arc<dyn DynTool>>| {
         let (workspace, _folder) = workspace();
         Router::new(tools, vec![], Arc::new(RefuseAll), Arc::new(RecentCalls::new(1)), workspace).map(|_| ())
     };

@@ -4,8 +4,10 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use tgp::contract::{Decision, Plan, PlanStep};
+use tgp::results::GraphQueryResult;
 use tgp::{Kernel, PlanOutcome};
 
+use super::super::result_of;
 use super::memory::{Places, git};
 use super::{Demo, cannot_write};
 use crate::exit::Failure;
@@ -36,8 +38,9 @@ impl Demo<'_> {
         for (commit, expected) in moments {
             let asked = json!({ "query": question, "commit": commit });
             let data = self.call(kernel, "graph_query", asked).await.into_result()?;
-            let imports =
-                data.pointer("/results/0/imports").and_then(Value::as_str).unwrap_or_default().to_owned();
+            let first = result_of::<GraphQueryResult>(data)?.results.into_iter().next();
+            let imports = first.and_then(|row| Some(row.get("imports")?.as_str()?.to_owned()));
+            let imports = imports.unwrap_or_default();
             self.expect(imports == *expected, "what the file imported then")?;
             self.say(&format!("  {commit:8} src/app.ts imports {imports}"));
             answers.push(json!({ "commit": commit, "imports": imports }));

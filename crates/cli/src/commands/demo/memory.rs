@@ -7,8 +7,10 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 use tgp::contract::ToolError;
+use tgp::results::SqlResult;
 use tgp::{BootOptions, Kernel, Trust};
 
+use super::super::result_of;
 use super::agent::Person;
 use super::{Demo, cannot_write, shown};
 use crate::exit::Failure;
@@ -125,7 +127,8 @@ impl Demo<'_> {
 
     async fn count_orders(&mut self, kernel: &Kernel) -> Result<Value, Failure> {
         let data = self.sql(kernel, "SELECT count(*) AS n FROM orders").await?;
-        Ok(data.pointer("/rows/0/n").cloned().unwrap_or_default())
+        let first = result_of::<SqlResult>(data)?.rows.into_iter().next();
+        Ok(first.and_then(|row| row.get("n").cloned()).unwrap_or_default())
     }
 
     async fn sql(&mut self, kernel: &Kernel, sql: &str) -> Result<Value, Failure> {

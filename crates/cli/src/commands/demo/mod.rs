@@ -15,9 +15,10 @@ use serde_json::{Value, json};
 use tgp::contract::{
     Actor, CallContext, CheckReport, Code, Consent, Severity, TddMode, ToolCall, ToolError, ToolResult,
 };
+use tgp::results::{ExecToolResult, ToolWriteResult};
 use tgp::{BootOptions, Kernel, StopSignal, StopWish, Trust};
 
-use super::done;
+use super::{done, result_of};
 use crate::conversation::Interrupts;
 use crate::exit::Failure;
 use crate::printer::Printer;
@@ -168,10 +169,9 @@ impl Demo<'_> {
             .call(kernel, "write_file", json!({ "path": path, "content": content }))
             .await
             .into_result()?;
-        let commit: String =
-            data.get("commit").and_then(Value::as_str).unwrap_or_default().chars().take(8).collect();
-        let pushed = data.get("pushed").and_then(Value::as_bool).unwrap_or_default();
-        let delivered = if pushed { " and pushed" } else { "" };
+        let written: ToolWriteResult = result_of(data)?;
+        let commit: String = written.commit.chars().take(8).collect();
+        let delivered = if written.pushed { " and pushed" } else { "" };
         self.say(&format!("write_file {path}: committed as {commit}{delivered}"));
         Ok(())
     }
@@ -179,7 +179,7 @@ impl Demo<'_> {
     async fn check(&mut self, kernel: &Kernel, path: &str) -> Result<CheckReport, Failure> {
         self.go_on()?;
         let data = self.call(kernel, "check_tool", json!({ "path": path })).await.into_result()?;
-        serde_json::from_value(data).map_err(|error| ToolError::new(Code::Internal, error.to_string()).into())
+        result_of(data)
     }
 
     async fn exec(
@@ -192,7 +192,7 @@ impl Demo<'_> {
         let started = Instant::now();
         let data =
             self.call(kernel, "exec_tool", json!({ "path": path, "args": arguments })).await.into_result()?;
-        Ok((data.get("result").cloned().unwrap_or_default(), started.elapsed()))
+        Ok((result_of::<ExecToolResult>(data)?.result, started.elapsed()))
     }
 
     /// Whether the story goes on.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// Nodes in one picture. Nobody can look at more, and the programs that draw them give up before.
 const MAX_NODES: usize = 2_000;
@@ -22,6 +22,13 @@ impl Drawing {
     pub(super) fn of(values: &[Value]) -> Self {
         let mut drawing = Self::default();
         values.iter().for_each(|value| drawing.collect(value, 0));
+        drawing
+    }
+
+    /// What the cells of all rows show.
+    pub(super) fn of_rows(rows: &[Map<String, Value>]) -> Self {
+        let mut drawing = Self::default();
+        rows.iter().flat_map(Map::values).for_each(|value| drawing.collect(value, 1));
         drawing
     }
 

@@ -6,13 +6,14 @@ use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Map, Value, json};
 use tgp::Kernel;
 use tgp::contract::{Code, ToolError};
+use tgp::results::{GraphIngestResult, GraphQueryResult};
 
-use super::{done, parse_json, text_of};
+use super::{done, parse_json, result_of, text_of};
 use crate::arguments::Global;
 use crate::exit::{Failure, ShownError};
 use crate::printer::Printer;
 use crate::session;
-use crate::text::{count, single_line};
+use crate::text::{count, single_line, visible};
 use drawing::Drawing;
 
 #[derive(Debug, Args)]
@@ -88,22 +89,20 @@ async fn ingest(kernel: &Kernel, commit: &str, printer: &Printer) -> Result<(), 
         printer.document(&done(data));
         return Ok(());
     }
-    let number = |name: &str| {
-        let value = data.get(name).and_then(Value::as_u64).unwrap_or_default();
-        usize::try_from(value).unwrap_or(usize::MAX)
-    };
-    let short: String = text_of(&data, "commit").chars().take(12).collect();
+    let ingested: GraphIngestResult = result_of(data)?;
+    let number = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
+    let short: String = visible(&ingested.commit).chars().take(12).collect();
     let on = if short.is_empty() { String::new() } else { format!(" at {short}") };
     printer.line(&format!(
         "{}{on}: {} new, {} parsed",
-        count(number("files"), "file"),
-        count(number("commits"), "commit"),
-        count(number("parsed"), "blob")
+        count(number(ingested.files), "file"),
+        count(number(ingested.commits), "commit"),
+        count(number(ingested.parsed.unwrap_or_default()), "blob")
     ));
-    if number("broken") > 0 {
+    if ingested.broken > 0 {
         printer.warn(&format!(
             "{} with syntax that the parser does not know; the rest of them is in the graph",
-            count(number("broken"), "file")
+            count(number(ingested.broken), "file")
         ));
     }
     Ok(())
@@ -133,26 +132,24 @@ async fn query(
     }
     let answer = session::call(kernel, "graph_query", arguments, session::typed(false)).await;
     let data = answer.map_err(|failure| shown_in(failure, cypher))?;
-    let list = |name: &str| data.get(name).and_then(Value::as_array).cloned().unwrap_or_default();
-    let rows = list("results");
     if printer.json() {
         printer.document(&done(data));
         return Ok(());
     }
+    let answer: GraphQueryResult = result_of(data)?;
+    let (columns, rows) = (&answer.columns, &answer.results);
     match format {
-        Format::Json => printer.value(&Value::Array(rows.clone())),
+        Format::Json => printer.value(&json!(rows)),
         Format::Table => {
-            let columns: Vec<String> =
-                list("columns").iter().filter_map(|name| name.as_str().map(str::to_owned)).collect();
             let cells: Vec<Vec<String>> = rows
                 .iter()
                 .map(|row| columns.iter().map(|name| cell(row.get(name).unwrap_or(&Value::Null))).collect())
                 .collect();
-            printer.table(&columns, &cells);
+            printer.table(columns, &cells);
         }
-        Format::Dot | Format::Mermaid => draw(&Drawing::of(&rows), format, printer),
+        Format::Dot | Format::Mermaid => draw(&Drawing::of_rows(rows), format, printer),
     }
-    said(&data, rows.len(), named, printer);
+    show_commit(&answer, named, printer);
     Ok(())
 }
 
@@ -164,21 +161,20 @@ fn shown_in(failure: Failure, cypher: &str) -> Failure {
 }
 
 /// Which commit the answer is about. Who has named one knows that others may be newer.
-fn said(data: &Value, rows: usize, named: bool, printer: &Printer) {
-    let flag = |name: &str| data.get(name).and_then(Value::as_bool).unwrap_or_default();
-    let short: String = text_of(data, "commit").chars().take(12).collect();
-    let reference = text_of(data, "ref");
-    let at = match (flag("draft"), short.is_empty()) {
+fn show_commit(answer: &GraphQueryResult, named: bool, printer: &Printer) {
+    let short: String = visible(&answer.commit).chars().take(12).collect();
+    let reference = visible(&answer.reference);
+    let at = match (answer.draft, short.is_empty()) {
         (true, true) => "in the files as they are".to_owned(),
         (true, false) => format!("in the files as they are, on {short}"),
         (false, _) if reference.is_empty() || short.starts_with(&reference) => format!("at {short}"),
         (false, _) => format!("at {reference} ({short})"),
     };
-    printer.note(&format!("{} {at}", count(rows, "row")));
-    if flag("truncated") {
+    printer.note(&format!("{} {at}", count(answer.results.len(), "row")));
+    if answer.truncated {
         printer.warn("there are more rows; add LIMIT and SKIP, or raise graph.maxRows");
     }
-    if flag("behind") && !named {
+    if answer.behind && !named {
         printer.warn("the repository has moved on since; `tgp graph ingest` reads what is new");
     }
 }

@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use tgp_contract::RelativePath;
 
 use super::readers::{cargo, go, javascript, python};
@@ -16,7 +17,7 @@ const MAX_FAILING: usize = 1_000;
 const MAX_NAME_BYTES: usize = 512;
 
 /// A test that failed, or a file that could not be compiled or loaded.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Failing {
     pub name: String,
     /// The test file, when the output says it.
