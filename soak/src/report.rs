@@ -9,9 +9,25 @@ use crate::plan::Plan;
 /// Kinds of findings beyond this number are only counted.
 const SHOWN: usize = 40;
 
+/// Texts of defects of the product that are known and not fixed yet, each with what it is about. The bounded part only
+/// counts them; the whole soak fails with them. An entry is removed together with its defect.
+const KNOWN: [(&str, &str); 1] = [(
+    ", which is no anchor",
+    "kernels that store the anchor of the audit at the same time leave it pointing to a removed commit (crates/git anchor.rs)",
+)];
+
+/// Whether a defect that is known makes a soak fail.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum KnownDefects {
+    #[default]
+    Fail,
+    Count,
+}
+
 /// Numbers and findings, added to by all actors.
 #[derive(Debug, Default)]
 pub struct Report {
+    known: KnownDefects,
     counts: Mutex<BTreeMap<String, u64>>,
     findings: Mutex<Vec<String>>,
     notes: Mutex<Vec<String>>,
@@ -23,6 +39,12 @@ pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Report {
+    /// An empty report.
+    #[must_use]
+    pub fn new(known: KnownDefects) -> Self {
+        Self { known, ..Self::default() }
+    }
+
     /// Counts one more of something.
     pub fn count(&self, what: &str) {
         self.count_many(what, 1);
@@ -41,7 +63,14 @@ impl Report {
 
     /// Something that does not agree.
     pub fn find(&self, what: impl Into<String>) {
-        lock(&self.findings).push(what.into());
+        let what = what.into();
+        let known = KNOWN.iter().find(|(text, _)| what.contains(text));
+        match known {
+            Some((_, about)) if self.known == KnownDefects::Count => {
+                self.count(&format!("known defect: {about}"));
+            }
+            _ => lock(&self.findings).push(what),
+        }
     }
 
     /// Something to be known that is not a finding, such as a part that was skipped.

@@ -14,7 +14,7 @@ use crate::disk::{self, SmallDisk};
 use crate::load::{self, Soak};
 use crate::plan::Plan;
 use crate::program::pid;
-use crate::report::Report;
+use crate::report::{KnownDefects, Report};
 use crate::site::{Database, Site};
 use crate::{chaos, verify};
 
@@ -23,6 +23,8 @@ use crate::{chaos, verify};
 pub struct Wishes {
     /// Where the projects are copied to when something does not agree.
     pub keep: Option<std::path::PathBuf>,
+    /// What a defect that is known does to the outcome.
+    pub known: KnownDefects,
 }
 
 /// Runs a plan and gives its report. The program must have no other thread yet.
@@ -31,7 +33,7 @@ pub struct Wishes {
 /// When the soak cannot be started. What does not agree is in the report.
 pub fn run(plan: &Plan, wishes: &Wishes, tell: impl Fn(&str)) -> Result<Report> {
     let started = Instant::now();
-    let report = Report::default();
+    let report = Report::new(wishes.known);
     let binary = binary::find()?;
     // A short path: the system allows no long ones for sockets.
     let folder = tempfile::Builder::new().prefix("tgp-soak-").tempdir()?;

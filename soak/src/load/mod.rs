@@ -8,6 +8,7 @@ mod sessions;
 mod watch;
 
 use std::path::Path;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::Scope;
 use std::time::{Duration, Instant};
@@ -22,7 +23,7 @@ pub use sessions::{is_done as is_session_done, resume as resume_session};
 
 use crate::ledger::{Kind, Reported};
 use crate::program::{Programs, Runner};
-use crate::report::Report;
+use crate::report::{Report, lock};
 use crate::site::{Database, Site};
 
 /// What all actors share.
@@ -33,7 +34,12 @@ pub struct Soak {
     deadline: Instant,
     stop: AtomicBool,
     disk_full: AtomicBool,
+    /// When the disk had no room last.
+    last_full: Mutex<Option<Instant>>,
 }
+
+/// How long after a full disk an error may still be about it.
+const AFTER_FULL: Duration = Duration::from_secs(10);
 
 impl Soak {
     /// A load that is over at `deadline`.
@@ -45,6 +51,7 @@ impl Soak {
             deadline,
             stop: AtomicBool::new(false),
             disk_full: AtomicBool::new(false),
+            last_full: Mutex::new(None),
         }
     }
 
@@ -68,6 +75,7 @@ impl Soak {
     /// The disk has become full, or has room again.
     pub fn set_disk_full(&self, full: bool) {
         self.disk_full.store(full, Ordering::Relaxed);
+        *lock(&self.last_full) = Some(Instant::now());
     }
 
     /// Waits, but not beyond the end of the load.
@@ -98,7 +106,9 @@ impl Soak {
         let when = if self.is_disk_full() { " while the disk was full" } else { "" };
         self.report.count(&format!("error {code}{when}"));
         let message = error.get("message").and_then(Value::as_str).unwrap_or_default();
-        let is_of_disk = ["No space left", "disk is full"].iter().any(|cause| message.contains(cause));
+        let was_full = lock(&self.last_full).is_some_and(|last| last.elapsed() < AFTER_FULL);
+        let causes = ["No space left", "disk is full", "disk I/O error"];
+        let is_of_disk = was_full && causes.iter().any(|cause| message.contains(cause));
         if code == "EINTEGRITY" || (code == "EINTERNAL" && !is_of_disk) {
             self.report.find(format!("{code}{when}: {told}"));
         }
