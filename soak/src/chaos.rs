@@ -57,7 +57,8 @@ fn kernel(soak: &Soak, rng: &mut Rng, signal: Signal) {
         soak.programs.running().into_iter().filter(|(_, name)| name.starts_with("tgp ")).collect();
     let Some((id, name)) = rng.choice(kernels) else { return };
     if soak.programs.signal(id, signal) {
-        let kind = name.split(' ').filter(|word| !word.starts_with('-')).nth(1).unwrap_or_default().to_owned();
+        let kind =
+            name.split(' ').filter(|word| !word.starts_with('-')).nth(1).unwrap_or_default().to_owned();
         soak.report.count(&format!("{signal} to kernels ({kind})"));
     }
 }

@@ -36,8 +36,21 @@ impl Reported {
     #[must_use]
     pub fn of_error(error: &Value) -> Self {
         let is_unknown = error.pointer("/details/outcome").and_then(Value::as_str) == Some("unknown");
-        if is_unknown { Self::Nothing } else { Self::Failure }
+        match is_unknown {
+            true => Self::Nothing,
+            false if change_stands(error) => Self::Success,
+            false => Self::Failure,
+        }
     }
+}
+
+/// Whether an error is about what came after the change: it was made and recorded, and only its event is missing. The
+/// message says so; the error has no field for it.
+#[must_use]
+pub fn change_stands(error: &Value) -> bool {
+    let message = error.get("message").and_then(Value::as_str).unwrap_or_default();
+    error.get("code").and_then(Value::as_str) == Some("EINTEGRITY")
+        && message.starts_with("the change was made and recorded")
 }
 
 /// What a run does, which is also the name of its tool.

@@ -155,7 +155,8 @@ impl<'a> Runner<'a> {
             child.wait()?;
         }
         self.programs.ended(self.report, child.id(), status);
-        let text = |name: &str| fs::read(self.file(name)).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        let text =
+            |name: &str| fs::read(self.file(name)).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
         let ran = Ran {
             code: status.and_then(|status| status.code()),
             stdout: text(OUT)?,

@@ -9,12 +9,17 @@ use crate::plan::Plan;
 /// Kinds of findings beyond this number are only counted.
 const SHOWN: usize = 40;
 
+/// What a finding of the second known defect says.
+pub const UNRECORDED: &str = " (it stands, though its entry of the audit could not be written at once)";
+
 /// Texts of defects of the product that are known and not fixed yet, each with what it is about. The bounded part only
 /// counts them; the whole soak fails with them. An entry is removed together with its defect.
-const KNOWN: [(&str, &str); 1] = [(
-    ", which is no anchor",
-    "kernels that store the anchor of the audit at the same time leave it pointing to a removed commit (crates/git anchor.rs)",
-)];
+const KNOWN: [(&str, &str); 2] = [
+    // `RepositoryAnchor::store` takes no lock: a kernel can point the reference to a commit that another one removes.
+    (", which is no anchor", "the anchor of the audit points to a commit that another kernel has removed"),
+    // The error has no `details.outcome`, so a caller repeats what has taken effect.
+    (UNRECORDED, "a call that took effect is reported as failed, since the disk had no room for its entry"),
+];
 
 /// Whether a defect that is known makes a soak fail.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

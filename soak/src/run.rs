@@ -53,7 +53,12 @@ pub fn run(plan: &Plan, wishes: &Wishes, tell: impl Fn(&str)) -> Result<Report> 
     for variable in missing {
         report.note(format!("skipped: the project of {variable}, which is not set"));
     }
-    tell(&format!("seed {}, {} projects, load of {} seconds", plan.seed, databases.len(), plan.length.as_secs()));
+    tell(&format!(
+        "seed {}, {} projects, load of {} seconds",
+        plan.seed,
+        databases.len(),
+        plan.length.as_secs()
+    ));
     let watchdog = Watchdog { until: plan.watchdog(started), mark: mark.clone() };
     watchdog.start()?;
     let mut sites = Vec::new();

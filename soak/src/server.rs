@@ -110,7 +110,8 @@ impl Server {
                         false
                     });
                     if !is_up {
-                        soak.report.count("starts of tgp serve that failed, killed or without room on the disk");
+                        soak.report
+                            .count("starts of tgp serve that failed, killed or without room on the disk");
                     }
                 }
                 Err(error) => soak.report.find(format!("`tgp serve` cannot be waited for: {error:#}")),

@@ -21,7 +21,7 @@ pub use queries::{is_done as is_query_done, resume as resume_query};
 pub use repository::{socket_tools, source as tool_source};
 pub use sessions::{is_done as is_session_done, resume as resume_session};
 
-use crate::ledger::{Kind, Reported};
+use crate::ledger::{Kind, Reported, change_stands};
 use crate::program::{Programs, Runner};
 use crate::report::{Report, lock};
 use crate::site::{Database, Site};
@@ -82,7 +82,9 @@ impl Soak {
     pub fn sleep(&self, length: Duration) {
         let until = (Instant::now() + length).min(self.deadline);
         while !self.is_over() && Instant::now() < until {
-            std::thread::sleep(until.saturating_duration_since(Instant::now()).min(Duration::from_millis(50)));
+            std::thread::sleep(
+                until.saturating_duration_since(Instant::now()).min(Duration::from_millis(50)),
+            );
         }
     }
 
@@ -105,11 +107,12 @@ impl Soak {
         let Some(code) = error.get("code").and_then(Value::as_str) else { return };
         let when = if self.is_disk_full() { " while the disk was full" } else { "" };
         self.report.count(&format!("error {code}{when}"));
-        let message = error.get("message").and_then(Value::as_str).unwrap_or_default();
         let was_full = lock(&self.last_full).is_some_and(|last| last.elapsed() < AFTER_FULL);
-        let causes = ["No space left", "disk is full", "disk I/O error"];
-        let is_of_disk = was_full && causes.iter().any(|cause| message.contains(cause));
-        if code == "EINTEGRITY" || (code == "EINTERNAL" && !is_of_disk) {
+        let (causes, text) = (["No space left", "disk is full", "disk I/O error"], error.to_string());
+        let is_of_disk = was_full && causes.iter().any(|cause| text.contains(cause));
+        if was_full && change_stands(error) {
+            self.report.count("changes that stand without their event, since the disk was full");
+        } else if code == "EINTEGRITY" || (code == "EINTERNAL" && !is_of_disk) {
             self.report.find(format!("{code}{when}: {told}"));
         }
     }

@@ -15,7 +15,8 @@ use crate::site::Site;
 const RESUMES: usize = 3;
 
 /// The maps of `soak.aql`, in the order in which a run's numbers are written down: name, tool and items.
-const MAPS: [(&str, Kind, usize); 3] = [("both", Kind::Both, 6), ("nested", Kind::Nested, 3), ("fails", Kind::Fails, 2)];
+const MAPS: [(&str, Kind, usize); 3] =
+    [("both", Kind::Both, 6), ("nested", Kind::Nested, 3), ("fails", Kind::Fails, 2)];
 
 /// One query after the other.
 pub(super) fn queries(place: &Place<'_>, mut rng: Rng) -> Result<()> {

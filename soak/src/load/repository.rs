@@ -136,7 +136,8 @@ pub(super) fn events_and_sync(place: &Place<'_>, mut rng: Rng) -> Result<()> {
                 "number": site.ledger.number(),
             });
             soak.report.count("tgp chronicle append");
-            let ran = runner.run(site.tgp(&["--json", "chronicle", "append", &path, &event.to_string()]), "")?;
+            let ran =
+                runner.run(site.tgp(&["--json", "chronicle", "append", &path, &event.to_string()]), "")?;
             let told = documents(&ran.stdout).pop().unwrap_or_default();
             soak.look_at(&told);
             let id = told.pointer("/data/eventId").and_then(Value::as_str);

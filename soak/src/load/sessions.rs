@@ -85,7 +85,9 @@ pub fn is_done(events: &[Value]) -> bool {
 /// Writes down what the events report.
 fn read(soak: &Soak, site: &Site, events: &[Value]) {
     for event in events {
-        if event["type"] == "session" && let Some(id) = event["id"].as_str() {
+        if event["type"] == "session"
+            && let Some(id) = event["id"].as_str()
+        {
             site.ledger.session(id);
         }
         if event["type"] != "tool_result" {

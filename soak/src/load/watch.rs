@@ -22,7 +22,8 @@ pub(super) fn valve(place: &Place<'_>, mut rng: Rng) -> Result<()> {
     while !soak.is_over() {
         soak.report.count("starts of tgp valve watch");
         // The bound is the end of the load or chaos, whichever comes first: `watch` itself never ends.
-        let ran = runner.run_until(site.tgp(&["--json", "valve", "watch", "--yes"]), WATCH.min(LIMIT), soak)?;
+        let ran =
+            runner.run_until(site.tgp(&["--json", "valve", "watch", "--yes"]), WATCH.min(LIMIT), soak)?;
         let triggered = ran.stdout.matches("\"type\":\"triggered\"").count();
         soak.report.count_many("events of the valve", u64::try_from(triggered)?);
         soak.sleep(Duration::from_millis(rng.u64(0..300)));

@@ -75,9 +75,8 @@ pub(super) fn remote(check: &Check<'_>) -> Result<()> {
             check.find(format!("the commit {commit} was reported as pushed and is not in the remote"));
         }
     }
-    let tree = |repository: &str| {
-        site.must(site.git(&["-C", repository, "rev-parse", "refs/heads/main^{tree}"]))
-    };
+    let tree =
+        |repository: &str| site.must(site.git(&["-C", repository, "rev-parse", "refs/heads/main^{tree}"]));
     let (here, there) = (tree(&site.project.file(".tgp").display().to_string())?, tree(&remote)?);
     if here != there {
         check.find(format!("after `tgp sync` the tools differ from the remote: {here} {there}"));

@@ -8,7 +8,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::Check;
-use super::rows::integer;
+use super::rows::{integer, known_defect};
 use crate::ledger::Reported;
 use crate::program::documents;
 use crate::site::Database;
@@ -44,8 +44,9 @@ pub(super) fn audit(check: &Check<'_>) -> Result<()> {
         };
         if !agrees {
             let (through, reported) = (run.through, run.reported);
+            let known = if found == 1 { known_defect(&run) } else { "" };
             check.find(format!(
-                "run {number} of {through}, {reported:?}: {found} records of a success; {}",
+                "run {number} of {through}, {reported:?}: {found} records of a success{known}; {}",
                 run.told
             ));
         }
@@ -89,7 +90,9 @@ pub(super) fn triggers(check: &Check<'_>) -> Result<()> {
         .as_array()
         .into_iter()
         .flatten()
-        .map(|row| (row["event"].as_str().unwrap_or_default().to_owned(), integer(&row["times"]).unwrap_or_default()))
+        .map(|row| {
+            (row["event"].as_str().unwrap_or_default().to_owned(), integer(&row["times"]).unwrap_or_default())
+        })
         .collect();
     for (event, times) in noted.iter().filter(|(_, times)| **times != 1) {
         check.find(format!("the action on the event {event} was carried out {times} times"));
@@ -115,7 +118,8 @@ pub(super) fn triggers(check: &Check<'_>) -> Result<()> {
         if let (Ok(content), Some(last)) = (fs::read(site.project.file(&path)), last) {
             let hash: String = Sha256::digest(&content).iter().map(|byte| format!("{byte:02x}")).collect();
             if last["after"] != hash.as_str() {
-                check.find(format!("the valve has not told the last change of {path}: {last}, it has {hash}"));
+                check
+                    .find(format!("the valve has not told the last change of {path}: {last}, it has {hash}"));
             }
             soak.report.count("watched files compared");
         }
