@@ -14,9 +14,14 @@ pub const UNRECORDED: &str = " (it stands, though its entry of the audit could n
 
 /// Texts of defects of the product that are known and not fixed yet, each with what it is about. The bounded part only
 /// counts them; the whole soak fails with them. An entry is removed together with its defect.
-const KNOWN: [(&str, &str); 2] = [
+const KNOWN: [(&str, &str); 3] = [
     // `RepositoryAnchor::store` takes no lock: a kernel can point the reference to a commit that another one removes.
     (", which is no anchor", "the anchor of the audit points to a commit that another kernel has removed"),
+    // `GrowingFile::append` leaves the part of a line that found room, and the next line is written behind it.
+    (
+        ".ndjson` line ",
+        "a transcript or a journal is damaged for good, since the disk had room for a part of a line",
+    ),
     // The error has no `details.outcome`, so a caller repeats what has taken effect.
     (UNRECORDED, "a call that took effect is reported as failed, since the disk had no room for its entry"),
 ];

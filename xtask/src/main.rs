@@ -56,7 +56,8 @@ fn chore() -> Result<()> {
 fn root() -> Result<PathBuf> {
     // Cargo names it when it starts the program. What was true when it was built may be another clone's folder: builds
     // are reused between clones.
-    let manifest = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+    let manifest =
+        std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
     Ok(PathBuf::from(manifest).parent().context("xtask is a folder of the workspace")?.to_owned())
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use fastrand::Rng;
-use serde_json::{Value, json};
+use serde_json::{Map, Value};
 
 use super::{Place, Soak, wait_ms};
 use crate::ledger::{Kind, Reported};
@@ -23,14 +23,14 @@ pub(super) fn queries(place: &Place<'_>, mut rng: Rng) -> Result<()> {
     let Place { soak, site, runner } = place;
     while !soak.is_over() {
         let mut numbers = Vec::new();
-        let mut inputs = json!({ "ms": wait_ms(&mut rng) });
+        let mut inputs = Map::from_iter([("ms".to_owned(), wait_ms(&mut rng).into())]);
         for (name, kind, items) in MAPS {
             let of_map: Vec<u64> = (0..items).map(|_| site.ledger.begin(kind, "a query")).collect();
-            inputs[name] = json!(of_map);
+            inputs.insert(name.to_owned(), of_map.clone().into());
             numbers.extend(of_map);
         }
         soak.report.count("queries");
-        let words = ["--json", "aql", "run", "soak.aql", "--yes", "--inputs", &inputs.to_string()];
+        let words = ["--json", "aql", "run", "soak.aql", "--yes", "--inputs", &Value::Object(inputs).to_string()];
         let mut events = documents(&runner.run(site.tgp(&words), "")?.stdout);
         let id = events.iter().find(|event| event["type"] == "run");
         let Some(id) = id.and_then(|event| event["id"].as_str()).map(str::to_owned) else { continue };

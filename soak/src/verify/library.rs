@@ -15,7 +15,7 @@ const RUN_AT_MOST: usize = 24;
 /// After a last exchange the repository is sound, and each tool is the version that was reported.
 pub(super) fn tools(check: &Check<'_>) -> Result<()> {
     let Check { soak, site, runner } = check;
-    let synced = site.data(&["sync"])?;
+    let synced = &site.data(&["sync"])?;
     if synced["conflicts"].as_array().is_none_or(|conflicts| !conflicts.is_empty()) {
         check.find(format!("the last `tgp sync` reports conflicts: {synced}"));
     }
@@ -46,7 +46,7 @@ pub(super) fn tools(check: &Check<'_>) -> Result<()> {
             check.find(format!("{path} is not listed"));
         }
         let is_valid = |tool: &Value| tool["path"] == path.as_str() && tool["valid"] == true;
-        if !checked["data"]["tools"].as_array().is_some_and(|tools| tools.iter().any(is_valid)) {
+        if !checked.pointer("/data/tools").and_then(Value::as_array).is_some_and(|tools| tools.iter().any(is_valid)) {
             check.find(format!("`tgp check` does not accept {path}"));
         }
         if run < RUN_AT_MOST {

@@ -16,7 +16,7 @@ use crate::site::Database;
 /// The chain is intact, and each run has the record that belongs to what was reported of it.
 pub(super) fn audit(check: &Check<'_>) -> Result<()> {
     let Check { soak, site, runner } = check;
-    let verified = site.data(&["audit", "verify"])?;
+    let verified = &site.data(&["audit", "verify"])?;
     soak.report.count_many("audit entries verified", integer(&verified["entries"]).unwrap_or_default());
     let exported = runner.run(site.tgp(&["audit", "export", "--tool", "exec_tool"]), "")?;
     if exported.code != Some(0) {
@@ -29,7 +29,7 @@ pub(super) fn audit(check: &Check<'_>) -> Result<()> {
         let number = entry.pointer("/arguments/args/n").and_then(Value::as_u64);
         if let Some(number) = number
             && entry["depth"] == 0
-            && entry["outcome"]["ok"] == true
+            && entry.pointer("/outcome/ok") == Some(&Value::Bool(true))
         {
             *successes.entry(number).or_default() += 1;
         }
@@ -57,7 +57,7 @@ pub(super) fn audit(check: &Check<'_>) -> Result<()> {
 /// All chronicles are intact, and each event that was reported as appended is there once.
 pub(super) fn chronicle(check: &Check<'_>) -> Result<()> {
     let Check { soak, site, runner } = check;
-    let verified = site.data(&["chronicle", "verify"])?;
+    let verified = &site.data(&["chronicle", "verify"])?;
     if verified["intact"] != true {
         check.find(format!("the chronicle is not intact: {verified}"));
     }
@@ -85,7 +85,7 @@ pub(super) fn triggers(check: &Check<'_>) -> Result<()> {
         return Ok(());
     }
     let statement = format!("SELECT event, COUNT(*) AS times FROM {} GROUP BY event", site.notes());
-    let data = site.data(&["sql", &statement])?;
+    let data = &site.data(&["sql", &statement])?;
     let noted: BTreeMap<String, u64> = data["rows"]
         .as_array()
         .into_iter()

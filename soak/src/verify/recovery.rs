@@ -48,7 +48,7 @@ pub(super) fn sessions(check: &Check<'_>) -> Result<()> {
     if known.is_empty() {
         return Ok(());
     }
-    let listed = states(&site.data(&["sessions", "list", "-n", SESSIONS])?["sessions"]);
+    let listed = states(&site.data(&["sessions", "list", "-n", SESSIONS])?, "sessions");
     for id in &known {
         let Some((_, state)) = listed.iter().find(|(listed, _)| listed == id) else {
             check.find(format!("session {id} is not listed"));
@@ -64,7 +64,8 @@ pub(super) fn sessions(check: &Check<'_>) -> Result<()> {
             is_done = is_session_done(&last);
         }
         if !is_done {
-            check.find(format!("session {id} ({state}) cannot be resumed to its end: {:?}", last.last()));
+            check
+                .find(format!("session {id} ({state}) cannot be resumed to its end: {}", shown(last.last())));
             continue;
         }
         let replayed = runner.run(site.tgp(&["replay", id]), "")?;
@@ -81,7 +82,7 @@ pub(super) fn sessions(check: &Check<'_>) -> Result<()> {
 pub(super) fn queries(check: &Check<'_>) -> Result<()> {
     let Check { soak, site, runner } = check;
     let known = site.ledger.queries();
-    let listed = states(&site.data(&["aql", "runs", "-n", &QUERIES.to_string()])?["runs"]);
+    let listed = states(&site.data(&["aql", "runs", "-n", &QUERIES.to_string()])?, "runs");
     for (id, numbers) in &known {
         // Where there are more than can be listed, the oldest are resumed like those that did not end.
         let found = listed.iter().find(|(listed, _)| listed == id);
@@ -113,8 +114,8 @@ pub(super) fn queries(check: &Check<'_>) -> Result<()> {
         }
         if !is_done {
             check.find(format!(
-                "the run {id} ({state}) of a query cannot be resumed to its end: {:?}",
-                last.last()
+                "the run {id} ({state}) of a query cannot be resumed to its end: {}",
+                shown(last.last())
             ));
         }
     }
@@ -131,7 +132,7 @@ pub(super) fn valve(check: &Check<'_>) -> Result<()> {
             bail!("`tgp valve scan` ended with {:?}: {}", ran.code, ran.said());
         }
     }
-    let status = site.data(&["valve", "status"])?;
+    let status = &site.data(&["valve", "status"])?;
     for pending in ["pendingEvents", "heldChanges"] {
         if status[pending] != 0 {
             check.find(format!("the valve still has {pending}: {status}"));
@@ -140,8 +141,13 @@ pub(super) fn valve(check: &Check<'_>) -> Result<()> {
     Ok(())
 }
 
-fn states(list: &Value) -> Vec<(String, String)> {
+fn shown(event: Option<&Value>) -> String {
+    event.map_or_else(|| "nothing was printed".to_owned(), Value::to_string)
+}
+
+/// The ids and states of a list.
+fn states(data: &Value, name: &str) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let entries = list.as_array().map(Vec::as_slice).unwrap_or_default();
+    let entries = data.get(name).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     entries.iter().map(|entry| (text(&entry["id"]), text(&entry["state"]))).collect()
 }

@@ -108,7 +108,7 @@ fn read_rows(check: &Check<'_>, end: u64) -> Result<BTreeMap<u64, u64>> {
         let table = site.rows();
         let statement =
             format!("SELECT n, COUNT(*) AS times FROM {table} WHERE n >= {from} AND n < {until} GROUP BY n");
-        let data = site.data(&["sql", &statement])?;
+        let data = &site.data(&["sql", &statement])?;
         if data["truncated"] != false {
             bail!("the rows from {from} on are not all returned");
         }
