@@ -113,6 +113,8 @@ pub struct Forged {
     pub written: Option<u64>,
     /// Later versions of which nothing was reported.
     pub unknown: BTreeSet<u64>,
+    /// What was reported of each version, for a finding.
+    pub history: Vec<(u64, Reported, String)>,
 }
 
 /// What callers of one project were told.
@@ -167,11 +169,15 @@ impl Ledger {
     }
 
     /// What was reported of that version.
-    pub fn forge_settled(&self, path: &str, version: u64, reported: Reported) {
+    pub fn forge_settled(&self, path: &str, version: u64, reported: Reported, told: &Value) {
         let mut all = lock(&self.forged);
         let forged = all.entry(path.to_owned()).or_default();
+        forged.history.push((version, reported, told.to_string().chars().take(400).collect()));
         match reported {
-            Reported::Success => *forged = Forged { written: Some(version), unknown: BTreeSet::new() },
+            Reported::Success => {
+                forged.written = Some(version);
+                forged.unknown.clear();
+            }
             Reported::Failure => {
                 forged.unknown.remove(&version);
             }

@@ -163,7 +163,7 @@ impl Site {
         for path in socket_tools {
             let version = self.ledger.number();
             self.project.prepare(&["write", &path, "--content", &tool_source(&path, version)])?;
-            self.ledger.forge_settled(&path, version, Reported::Success);
+            self.ledger.forge_settled(&path, version, Reported::Success, &Value::Null);
         }
         self.project.write("soak.aql", QUERY)?;
         self.project.write(".sage/valve.yml", PERSONAS)?;

@@ -77,7 +77,7 @@ fn begin(place: &Place<'_>, writer: &str, rng: &mut Rng) -> (String, u64) {
 
 fn end(place: &Place<'_>, path: &str, version: u64, told: &Value) {
     let ledger = &place.site.ledger;
-    ledger.forge_settled(path, version, Reported::of(told));
+    ledger.forge_settled(path, version, Reported::of(told), told);
     place.soak.look_at(told);
     let is_pushed = told.pointer("/data/pushed") == Some(&Value::Bool(true));
     if let Some(commit) = told.pointer("/data/commit").and_then(Value::as_str)
@@ -114,7 +114,7 @@ pub(super) fn other_agent(place: &Place<'_>, mut rng: Rng) -> Result<()> {
         if pushed.code == Some(0) {
             soak.report.count("pushes of another agent");
             site.ledger.forge(&path, version);
-            site.ledger.forge_settled(&path, version, Reported::Success);
+            site.ledger.forge_settled(&path, version, Reported::Success, &Value::Null);
         }
     }
     Ok(())

@@ -39,7 +39,8 @@ pub(super) fn tools(check: &Check<'_>) -> Result<()> {
             continue;
         };
         let Some(version) = versions.into_iter().find(|&version| text == tool_source(&path, version)) else {
-            check.find(format!("{path} is not the version that was reported ({:?}): {text}", forged.written));
+            let last: Vec<_> = forged.history.iter().rev().take(4).collect();
+            check.find(format!("{path} is not the version that was reported: {text}; the last writes: {last:?}"));
             continue;
         };
         if !listed.contains(path.as_str()) {
