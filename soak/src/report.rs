@@ -9,7 +9,10 @@ use crate::plan::Plan;
 /// Kinds of findings beyond this number are only counted.
 const SHOWN: usize = 40;
 
-/// What a finding of the second known defect says.
+/// The error of a call whose entry of the audit found no room on the disk.
+pub const NO_ENTRY: &str = "cannot write the audit database";
+
+/// What a finding about a call that stands, though that error was reported, says.
 pub const UNRECORDED: &str = " (it stands, though its entry of the audit could not be written at once)";
 
 /// Texts of defects of the product that are known and not fixed yet, each with what it is about. The bounded part only

@@ -18,7 +18,7 @@ use fastrand::Rng;
 use serde_json::Value;
 
 pub use queries::{is_done as is_query_done, resume as resume_query};
-pub use repository::{socket_tools, source as tool_source};
+pub use repository::{remove_stale_locks, socket_tools, source as tool_source};
 pub use sessions::{is_done as is_session_done, resume as resume_session};
 
 use crate::ledger::{Kind, Reported, change_stands};
@@ -109,7 +109,9 @@ impl Soak {
         self.report.count(&format!("error {code}{when}"));
         let was_full = lock(&self.last_full).is_some_and(|last| last.elapsed() < AFTER_FULL);
         let (causes, text) = (["No space left", "disk is full", "disk I/O error"], error.to_string());
-        let is_of_disk = was_full && causes.iter().any(|cause| text.contains(cause));
+        // What a resumed session reads from the audit is older.
+        let is_of_disk = (was_full || error.pointer("/details/recovered").is_some())
+            && causes.iter().any(|cause| text.contains(cause));
         if was_full && change_stands(error) {
             self.report.count("changes that stand without their event, since the disk was full");
         } else if code == "EINTEGRITY" || (code == "EINTERNAL" && !is_of_disk) {

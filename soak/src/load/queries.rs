@@ -30,7 +30,8 @@ pub(super) fn queries(place: &Place<'_>, mut rng: Rng) -> Result<()> {
             numbers.extend(of_map);
         }
         soak.report.count("queries");
-        let words = ["--json", "aql", "run", "soak.aql", "--yes", "--inputs", &Value::Object(inputs).to_string()];
+        let words =
+            ["--json", "aql", "run", "soak.aql", "--yes", "--inputs", &Value::Object(inputs).to_string()];
         let mut events = documents(&runner.run(site.tgp(&words), "")?.stdout);
         let id = events.iter().find(|event| event["type"] == "run");
         let Some(id) = id.and_then(|event| event["id"].as_str()).map(str::to_owned) else { continue };

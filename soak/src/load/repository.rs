@@ -7,9 +7,10 @@ use anyhow::{Result, bail};
 use fastrand::Rng;
 use serde_json::{Value, json};
 
-use super::{Place, clients};
+use super::{Place, Soak, clients};
 use crate::ledger::Reported;
 use crate::program::documents;
+use crate::site::Site;
 
 /// Tools that one writer writes again and again.
 const TOOLS: u64 = 6;
@@ -24,6 +25,9 @@ pub fn socket_tools() -> Vec<String> {
 fn tool_path(writer: &str, tool: u64) -> String {
     format!("tools/{writer}/t{tool}.ts")
 }
+
+/// A lock of a push that is older belongs to none that still runs.
+const STALE: Duration = Duration::from_secs(5);
 
 /// Files that have events.
 const FILES: u64 = 5;
@@ -100,6 +104,7 @@ pub(super) fn other_agent(place: &Place<'_>, mut rng: Rng) -> Result<()> {
     }
     while !soak.is_over() {
         soak.sleep(Duration::from_millis(rng.u64(800..2500)));
+        remove_stale_locks(soak, site);
         // The remote may have moved, so the clone starts from where that is.
         git(&["-C", &clone, "fetch", "--quiet"])?;
         git(&["-C", &clone, "reset", "--quiet", "--hard", "origin/main"])?;
@@ -118,6 +123,21 @@ pub(super) fn other_agent(place: &Place<'_>, mut rng: Rng) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Removes locks that a killed push has left in the remote, as its administrator does: git itself never takes them
+/// away, and as long as one is there no push succeeds.
+pub fn remove_stale_locks(soak: &Soak, site: &Site) {
+    for folder in [".", "refs/heads", "refs/tgp/audit"] {
+        for entry in std::fs::read_dir(site.remote.join(folder)).into_iter().flatten().flatten() {
+            let is_lock = entry.path().extension().is_some_and(|extension| extension == "lock");
+            let modified = entry.metadata().and_then(|metadata| metadata.modified()).ok();
+            let age = modified.and_then(|modified| modified.elapsed().ok()).unwrap_or_default();
+            if is_lock && age > STALE && std::fs::remove_file(entry.path()).is_ok() {
+                soak.report.count("locks of killed pushes removed from the remote");
+            }
+        }
+    }
 }
 
 /// Events of the chronicle, and now and then an exchange with the remote.

@@ -7,7 +7,9 @@ use anyhow::{Result, bail};
 use serde_json::Value;
 
 use super::Check;
-use crate::load::tool_source;
+use crate::ledger::Reported;
+use crate::load::{remove_stale_locks, tool_source};
+use crate::report::{NO_ENTRY, UNRECORDED};
 
 /// Tools that are run one by one; the others are checked and compared as text.
 const RUN_AT_MOST: usize = 24;
@@ -15,6 +17,7 @@ const RUN_AT_MOST: usize = 24;
 /// After a last exchange the repository is sound, and each tool is the version that was reported.
 pub(super) fn tools(check: &Check<'_>) -> Result<()> {
     let Check { soak, site, runner } = check;
+    remove_stale_locks(soak, site);
     let synced = &site.data(&["sync"])?;
     if synced["conflicts"].as_array().is_none_or(|conflicts| !conflicts.is_empty()) {
         check.find(format!("the last `tgp sync` reports conflicts: {synced}"));
@@ -39,15 +42,28 @@ pub(super) fn tools(check: &Check<'_>) -> Result<()> {
             continue;
         };
         let Some(version) = versions.into_iter().find(|&version| text == tool_source(&path, version)) else {
+            // The defect that is known: a write that stands was reported as failed, since its entry found no room.
+            let is_unrecorded = forged.history.iter().any(|(version, reported, told)| {
+                *reported == Reported::Failure
+                    && told.contains(NO_ENTRY)
+                    && text == tool_source(&path, *version)
+            });
+            let known = if is_unrecorded { UNRECORDED } else { "" };
             let last: Vec<_> = forged.history.iter().rev().take(4).collect();
-            check.find(format!("{path} is not the version that was reported: {text}; the last writes: {last:?}"));
+            check.find(format!(
+                "{path} is not the version that was reported{known}: {text}; the last writes: {last:?}"
+            ));
             continue;
         };
         if !listed.contains(path.as_str()) {
             check.find(format!("{path} is not listed"));
         }
         let is_valid = |tool: &Value| tool["path"] == path.as_str() && tool["valid"] == true;
-        if !checked.pointer("/data/tools").and_then(Value::as_array).is_some_and(|tools| tools.iter().any(is_valid)) {
+        if !checked
+            .pointer("/data/tools")
+            .and_then(Value::as_array)
+            .is_some_and(|tools| tools.iter().any(is_valid))
+        {
             check.find(format!("`tgp check` does not accept {path}"));
         }
         if run < RUN_AT_MOST {

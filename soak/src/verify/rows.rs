@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::Check;
 use crate::ledger::{Reported, Run};
-use crate::report::UNRECORDED;
+use crate::report::{NO_ENTRY, UNRECORDED};
 
 /// Numbers that are read at a time; a statement returns a limited number of rows.
 const PAGE: u64 = 4000;
@@ -94,7 +94,7 @@ fn problems(check: &Check<'_>, number: u64, run: &Run, found: [(u64, Effect); 2]
 /// What marks a finding as a defect that is known: the entry of the audit could not be written when the run had
 /// already taken effect, and its caller was told of a failure without a word about that.
 pub(super) fn known_defect(run: &Run) -> &'static str {
-    let is_it = run.reported == Reported::Failure && run.told.contains("cannot write the audit database");
+    let is_it = run.reported == Reported::Failure && run.told.contains(NO_ENTRY);
     if is_it { UNRECORDED } else { "" }
 }
 
