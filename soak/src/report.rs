@@ -15,9 +15,13 @@ pub const NO_ENTRY: &str = "cannot write the audit database";
 /// What a finding about a call that stands, though that error was reported, says.
 pub const UNRECORDED: &str = " (it stands, though its entry of the audit could not be written at once)";
 
+/// The error of a write whose lock of the tool repository found no room, and what a finding about it says.
+pub const NO_LOCK: &str = "cannot write the lock";
+pub const UNCOMMITTED: &str = " (it stands, though the lock of the repository found no room)";
+
 /// Texts of defects of the product that are known and not fixed yet, each with what it is about. The bounded part only
 /// counts them; the whole soak fails with them. An entry is removed together with its defect.
-const KNOWN: [(&str, &str); 3] = [
+const KNOWN: [(&str, &str); 4] = [
     // `RepositoryAnchor::store` takes no lock: a kernel can point the reference to a commit that another one removes.
     (", which is no anchor", "the anchor of the audit points to a commit that another kernel has removed"),
     // `GrowingFile::append` leaves the part of a line that found room, and the next line is written behind it.
@@ -25,6 +29,8 @@ const KNOWN: [(&str, &str); 3] = [
         ".ndjson` line ",
         "a transcript or a journal is damaged for good, since the disk had room for a part of a line",
     ),
+    // The file of the tool is written before the lock, and stays for the next `tgp sync` to commit.
+    (UNCOMMITTED, "a write that stands is reported as failed, since the disk had no room for the lock"),
     // The error has no `details.outcome`, so a caller repeats what has taken effect.
     (UNRECORDED, "a call that took effect is reported as failed, since the disk had no room for its entry"),
 ];

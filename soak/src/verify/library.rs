@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::Check;
 use crate::ledger::Reported;
 use crate::load::{remove_stale_locks, tool_source};
-use crate::report::{NO_ENTRY, UNRECORDED};
+use crate::report::{NO_ENTRY, NO_LOCK, UNCOMMITTED, UNRECORDED};
 
 /// Tools that are run one by one; the others are checked and compared as text.
 const RUN_AT_MOST: usize = 24;
@@ -42,16 +42,12 @@ pub(super) fn tools(check: &Check<'_>) -> Result<()> {
             continue;
         };
         let Some(version) = versions.into_iter().find(|&version| text == tool_source(&path, version)) else {
-            // The defect that is known: a write that stands was reported as failed, since its entry found no room.
-            let is_unrecorded = forged.history.iter().any(|(version, reported, told)| {
-                *reported == Reported::Failure
-                    && told.contains(NO_ENTRY)
-                    && text == tool_source(&path, *version)
-            });
-            let known = if is_unrecorded { UNRECORDED } else { "" };
-            let last: Vec<_> = forged.history.iter().rev().take(4).collect();
+            // What was reported of the version that is there, and what was reported last.
+            let here = forged.history.iter().find(|(version, ..)| text == tool_source(&path, *version));
+            let last = forged.history.last();
+            let known = here.map_or("", known_defect);
             check.find(format!(
-                "{path} is not the version that was reported{known}: {text}; the last writes: {last:?}"
+                "{path} is not the version that was reported{known}: {text}; it is {here:?}, the last one {last:?}"
             ));
             continue;
         };
@@ -99,4 +95,14 @@ pub(super) fn remote(check: &Check<'_>) -> Result<()> {
         check.find(format!("after `tgp sync` the tools differ from the remote: {here} {there}"));
     }
     Ok(())
+}
+
+/// What marks a finding as one of the defects that are known: a write was reported as failed, since the disk had no
+/// room for what comes after it, and stands.
+fn known_defect((_, reported, told): &(u64, Reported, String)) -> &'static str {
+    match reported {
+        Reported::Failure if told.contains(NO_ENTRY) => UNRECORDED,
+        Reported::Failure if told.contains(NO_LOCK) => UNCOMMITTED,
+        _ => "",
+    }
 }
