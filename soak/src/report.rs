@@ -19,9 +19,12 @@ pub const UNRECORDED: &str = " (it stands, though its entry of the audit could n
 pub const NO_LOCK: &str = "cannot write the lock";
 pub const UNCOMMITTED: &str = " (it stands, though the lock of the repository found no room)";
 
+/// What a finding says about a step of a query that stood and was made again.
+pub const MADE_TWICE: &str = " (it stood, was reported as failed, and the resumed query made it again)";
+
 /// Texts of defects of the product that are known and not fixed yet, each with what it is about. The bounded part only
 /// counts them; the whole soak fails with them. An entry is removed together with its defect.
-const KNOWN: [(&str, &str); 4] = [
+const KNOWN: [(&str, &str); 5] = [
     // `RepositoryAnchor::store` takes no lock: a kernel can point the reference to a commit that another one removes.
     (", which is no anchor", "the anchor of the audit points to a commit that another kernel has removed"),
     // `GrowingFile::append` leaves the part of a line that found room, and the next line is written behind it.
@@ -31,6 +34,8 @@ const KNOWN: [(&str, &str); 4] = [
     ),
     // The file of the tool is written before the lock, and stays for the next `tgp sync` to commit.
     (UNCOMMITTED, "a write that stands is reported as failed, since the disk had no room for the lock"),
+    // The journal of a query has no line for an error whose change stands.
+    (MADE_TWICE, "a step of a query that stands is made again by a resume"),
     // The error has no `details.outcome`, so a caller repeats what has taken effect.
     (UNRECORDED, "a call that took effect is reported as failed, since the disk had no room for its entry"),
 ];

@@ -44,7 +44,7 @@ pub(super) fn audit(check: &Check<'_>) -> Result<()> {
         };
         if !agrees {
             let (through, reported) = (run.through, run.reported);
-            let known = if found == 1 { known_defect(&run) } else { "" };
+            let known = known_defect(&run, found);
             check.find(format!(
                 "run {number} of {through}, {reported:?}: {found} records of a success{known}; {}",
                 run.told
