@@ -8,6 +8,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::Check;
+use super::recovery::was_restarted;
 use super::rows::{integer, known_defect};
 use crate::ledger::Reported;
 use crate::program::documents;
@@ -18,6 +19,10 @@ pub(super) fn audit(check: &Check<'_>) -> Result<()> {
     let Check { soak, site, runner } = check;
     let verified = &site.data(&["audit", "verify"])?;
     soak.report.count_many("audit entries verified", integer(&verified["entries"]).unwrap_or_default());
+    if was_restarted(site) {
+        soak.report.note("the chain of the audit had to be begun again, so its records are not compared");
+        return Ok(());
+    }
     let exported = runner.run(site.tgp(&["audit", "export", "--tool", "exec_tool"]), "")?;
     if exported.code != Some(0) {
         bail!("`tgp audit export` ended with {:?}: {}", exported.code, exported.stderr);
