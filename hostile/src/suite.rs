@@ -247,7 +247,8 @@ fn of_family(name: &str, Finding(what): Finding) -> Failure {
 }
 
 /// Whether this was an adopted process that has ended, and is now gone for good.
-fn reaped(pid: u32) -> bool {
+#[must_use]
+pub fn reaped(pid: u32) -> bool {
     let Ok(pid) = i32::try_from(pid) else { return false };
     match waitpid(Pid::from_raw(pid), Some(WaitPidFlag::WNOHANG)) {
         Ok(WaitStatus::StillAlive) => false,

@@ -20,6 +20,8 @@ cargo xtask with-databases COMMAND...
                     a command with PostgreSQL, MariaDB and ArcadeDB started for it, as the tests have them
 cargo xtask hostile [FAMILY...] [--case NAME] [--entry ENTRY]
                     every attack of hostile/cases against the built binary (see hostile/README.md)
+cargo xtask soak [--minutes N] [--seed S]
+                    mixed load with kills and a full disk, then every check (see soak/README.md)
 cargo xtask bench   the measurements against peers (see bench/README.md)";
 
 fn main() -> ExitCode {
@@ -40,7 +42,8 @@ fn chore() -> Result<()> {
         Some("tidy") => tidy::check(&root),
         Some("with-databases") => with_databases(&root, &arguments.collect::<Vec<_>>()),
         Some("bench") => bench(&root, &arguments.collect::<Vec<_>>()),
-        Some("hostile") => hostile(&root, &arguments.collect::<Vec<_>>()),
+        Some("hostile") => against_the_binary(&root, "tgp-hostile", &arguments.collect::<Vec<_>>()),
+        Some("soak") => against_the_binary(&root, "tgp-soak", &arguments.collect::<Vec<_>>()),
         Some("help" | "--help" | "-h") | None => {
             println!("{HELP}");
             Ok(())
@@ -84,13 +87,14 @@ fn bench(root: &std::path::Path, arguments: &[String]) -> Result<()> {
     run::cargo(root, &command, &environment)
 }
 
-fn hostile(root: &std::path::Path, arguments: &[String]) -> Result<()> {
+/// Builds `tgp` and a program that tests it, and runs that with the test databases.
+fn against_the_binary(root: &std::path::Path, program: &str, arguments: &[String]) -> Result<()> {
     let mut environment = fixtures::prepare(root)?;
     // With the features of the whole workspace, as the tests build it: the dependencies are compiled once.
-    run::cargo(root, &["build", "--workspace", "--bin", "tgp", "--bin", "tgp-hostile"], &[])?;
-    // Held until the attacks are over, then stopped.
+    run::cargo(root, &["build", "--workspace", "--bin", "tgp", "--bin", program], &[])?;
+    // Held until the program is over, then stopped.
     let databases = databases::start(&fixtures::target(root));
     environment.extend_from_slice(databases.environment());
-    let program = fixtures::target(root).join("debug/tgp-hostile");
+    let program = fixtures::target(root).join("debug").join(program);
     run::program(&program.to_string_lossy(), arguments, &environment)
 }

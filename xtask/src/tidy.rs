@@ -40,7 +40,7 @@ const ALLOWED_ARROWS: [(&str, &str); 2] = [("sandbox", "jail"), ("cli", "socket"
 const UNSAFE_CRATES: [&str; 3] = ["jail", "sandbox", "registry"];
 
 /// Crates beside the floors that keep the rules about sources too.
-const BESIDE: [&str; 1] = ["hostile"];
+const BESIDE: [&str; 2] = ["hostile", "soak"];
 
 /// A file longer than this has two meanings and is split.
 const MAX_LINES: usize = 600;
