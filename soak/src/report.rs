@@ -24,14 +24,7 @@ pub const MADE_TWICE: &str = " (it stood, was reported as failed, and the resume
 
 /// Texts of defects of the product that are known and not fixed yet, each with what it is about. The bounded part only
 /// counts them; the whole soak fails with them. An entry is removed together with its defect.
-const KNOWN: [(&str, &str); 5] = [
-    // `RepositoryAnchor::store` takes no lock: a kernel can point the reference to a commit that another one removes.
-    (", which is no anchor", "the anchor of the audit points to a commit that another kernel has removed"),
-    // `GrowingFile::append` leaves the part of a line that found room, and the next line is written behind it.
-    (
-        ".ndjson` line ",
-        "a transcript or a journal is damaged for good, since the disk had room for a part of a line",
-    ),
+const KNOWN: [(&str, &str); 3] = [
     // The file of the tool is written before the lock, and stays for the next `tgp sync` to commit.
     (UNCOMMITTED, "a write that stands is reported as failed, since the disk had no room for the lock"),
     // The journal of a query has no line for an error whose change stands.

@@ -123,7 +123,7 @@ pub enum Command {
     Trust(commands::trust::TrustArgs),
     /// Show and set where test-driven work stands.
     State(commands::state::StateArgs),
-    /// Append, read and verify events beside the files they are about.
+    /// Append, read and verify events about the files of the project.
     Chronicle(commands::chronicle::ChronicleArgs),
     /// Ask the code, at any commit.
     Graph(commands::graph::GraphArgs),

@@ -47,7 +47,7 @@ impl PathError {
 impl From<PathError> for ToolError {
     fn from(error: PathError) -> Self {
         ToolError::new(error.code(), error.to_string())
-            .help("name a file below the root, such as `tools/math/fib.ts`")
+            .help("name a path below the root, without `..` and without a leading `/`")
     }
 }
 

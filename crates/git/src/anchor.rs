@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use git2::{Odb, Oid, Repository, Signature, Time};
 use tgp_contract::{Code, ToolError};
 
-use crate::durable::sync_each;
+use crate::durable::{check_written, sync_each};
 use crate::failure::{At, Doing};
 use crate::local::open_repository_at;
 use crate::lock::jittered;
@@ -101,6 +101,8 @@ impl RepositoryAnchor {
         if former == Some(commit) {
             return Ok(());
         }
+        check_written(&repo, commit)?;
+        check_written(&repo, tree.id())?;
         // A reference to an object that a power failure has emptied would look like somebody's work.
         let mut fresh = vec![self.loose(commit)];
         if former.is_none() {
@@ -173,7 +175,6 @@ impl RepositoryAnchor {
 
     /// The repository, or only its objects, to be read, where it is damaged otherwise: a broken configuration must neither
     /// hide the anchor nor keep tools from running.
-    /// To read it: what an anchor says counts even where a configuration of git is broken.
     fn open(&self) -> Result<Repository, ToolError> {
         open_repository_at(&self.root)
             .or_else(|error| self.open_objects().map_err(|_| error))

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use git2::{ObjectType, Oid, Repository, Tree};
 use nix::fcntl::OFlag;
-use tgp_contract::ToolError;
+use tgp_contract::{Code, ToolError};
 
 use crate::bounds::{Budget, Stop};
 use crate::failure::{At, Doing};
@@ -34,6 +34,7 @@ pub(crate) fn secure(
 ) -> Result<(), ToolError> {
     let mut paths: BTreeSet<PathBuf> = files.into_iter().collect();
     let objects = repo.path().join("objects");
+    let mut written = Ok(());
     let is_small = new_objects(repo, tips, known, &mut |id| {
         let text = id.to_string();
         let (Some(folder), Some(name)) = (text.get(..2), text.get(2..)) else { return };
@@ -42,14 +43,26 @@ pub(crate) fn secure(
         if path.exists() {
             paths.insert(objects.join(folder));
             paths.insert(path);
+        } else if written.is_ok() {
+            written = check_written(repo, id);
         }
     })?;
+    written?;
     if is_small && paths.len() <= MAX_SINGLE {
         paths.insert(objects);
         return sync_each(&paths.into_iter().collect::<Vec<PathBuf>>());
     }
     let disk = File::open(repo.path()).at("cannot open", repo.path())?;
     nix::unistd::syncfs(disk).at("cannot sync", repo.path())
+}
+
+/// Sees that an object is there. libgit2 reports success for one that it could not write, such as on a full disk.
+pub(crate) fn check_written(repo: &Repository, id: Oid) -> Result<(), ToolError> {
+    if repo.odb().doing(READING)?.exists(id) {
+        return Ok(());
+    }
+    let message = format!("the object {id} of the tool repository could not be written");
+    Err(ToolError::new(Code::Git, message).help("the disk may be full: free some space and try again"))
 }
 
 /// Syncs files and folders side by side. One that is gone by now is somebody else's business.

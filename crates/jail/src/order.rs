@@ -35,7 +35,7 @@ pub struct ProcessOrder {
     /// sensible values when they are not named here.
     pub environment: Vec<(String, String)>,
     /// Files and directories of the project that must not even be read, relative to it. A directory is there and
-    /// empty, a file reads like `/dev/null`. What does not exist is skipped, since there is nothing to hide.
+    /// empty, and so is a file; neither can be written. What does not exist is skipped, since there is nothing to hide.
     pub hidden: Vec<PathBuf>,
     /// Paths of the project that cannot be written, not even in the layer, relative to it. What does not exist is
     /// skipped.

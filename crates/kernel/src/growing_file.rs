@@ -105,7 +105,11 @@ impl GrowingFile {
             return Err(full(&self.path, self.what));
         }
         // The file is in append mode: one call writes the whole line behind everything else.
-        (&**file).write_all(line.as_bytes()).map_err(at(&self.path))?;
+        if let Err(error) = (&**file).write_all(line.as_bytes()) {
+            // A disk that is full has taken a part of the line. The next line must not go on in it.
+            file.set_len(length).map_err(at(&self.path))?;
+            return Err(at(&self.path)(error));
+        }
         if sync { background::in_place(|| file.sync_data()).map_err(at(&self.path)) } else { Ok(()) }
     }
 }

@@ -117,6 +117,22 @@ pub struct Policy {
     without_effect: Vec<Rule>,
 }
 
+/// Why a rule matches that would not have to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Doubt {
+    None,
+    /// What the rule is about cannot be looked at.
+    Opaque,
+    /// The rule is about a kind of statement, and that of this one is not known.
+    UnknownKind,
+}
+
+/// A statement with a mistake matches every rule about kinds: without this, only the rule would be blamed.
+fn reason_for_unknown_kind(reason: &str) -> String {
+    let why = "the database cannot compile this statement, so its kind is not known and every rule about a kind applies";
+    if reason.is_empty() { why.to_owned() } else { format!("{reason} ({why})") }
+}
+
 impl Policy {
     /// Reads the rules of all files and adds those that are built in.
     ///
@@ -299,35 +315,43 @@ impl Policy {
         history: &SessionHistory,
         wanted: impl Fn(&Selector) -> bool,
     ) -> Option<Decision> {
-        let mut strictest: Option<(RuleEffect, &Head)> = None;
+        let mut strictest: Option<(RuleEffect, &Head, Doubt)> = None;
         let rules = self.rules.iter().filter(|rule| wanted(&rule.selector)).filter_map(|rule| {
             match rule.selector.test(call, rule.leaning()) {
-                Test::Match { .. } => Some((rule.head.effect, &rule.head, false)),
+                Test::Match { .. } if rule.selector.matches_by_unknown_kind(call) => {
+                    Some((rule.head.effect, &rule.head, Doubt::UnknownKind))
+                }
+                Test::Match { .. } => Some((rule.head.effect, &rule.head, Doubt::None)),
                 // What cannot be looked at is not allowed by this rule, and is denied by one that would restrict it.
-                Test::Opaque => rule.leaning().restricts().then_some((RuleEffect::Deny, &rule.head, true)),
+                Test::Opaque => {
+                    rule.leaning().restricts().then_some((RuleEffect::Deny, &rule.head, Doubt::Opaque))
+                }
                 Test::Miss(_) => None,
             }
         });
         let sequences = self.sequences.iter().zip(history.tracks());
         let sequences = sequences.filter(|(sequence, _)| wanted(sequence.automaton.judged())).filter_map(
             |(sequence, track)| match track.speaks(&sequence.automaton, call) {
-                Ok(Spoken::Matched) => Some((sequence.head.effect, &sequence.head, false)),
-                Ok(Spoken::Opaque) => Some((RuleEffect::Deny, &sequence.head, true)),
+                Ok(Spoken::Matched) => Some((sequence.head.effect, &sequence.head, Doubt::None)),
+                Ok(Spoken::Opaque) => Some((RuleEffect::Deny, &sequence.head, Doubt::Opaque)),
                 Err(_) => None,
             },
         );
-        for (effect, head, opaque) in rules.chain(sequences) {
-            if opaque {
+        for (effect, head, doubt) in rules.chain(sequences) {
+            if doubt == Doubt::Opaque {
                 return Some(from_head(effect, head, OPAQUE));
             }
-            if strictest.is_none_or(|(found, _)| effect > found) {
-                strictest = Some((effect, head));
+            if strictest.is_none_or(|(found, ..)| effect > found) {
+                strictest = Some((effect, head, doubt));
             }
             if effect == RuleEffect::Deny {
                 break;
             }
         }
-        strictest.map(|(effect, head)| from_head(effect, head, &head.reason))
+        strictest.map(|(effect, head, doubt)| match doubt {
+            Doubt::UnknownKind => from_head(effect, head, &reason_for_unknown_kind(&head.reason)),
+            Doubt::None | Doubt::Opaque => from_head(effect, head, &head.reason),
+        })
     }
 
     /// What holds for files that run later, which are the targets of the question: a person has to see the change, unless
@@ -441,6 +465,28 @@ impl Policy {
                 place: head.place.clone(),
                 message: format!("`{word}` of rule `{}` is the name of no tool", head.id),
                 help: "correct the name, or leave it when the tool comes later".to_owned(),
+            })
+            .collect()
+    }
+
+    /// Kinds of statements in rules that no statement has: most likely misspelt. Such a rule never matches.
+    #[must_use]
+    pub fn unknown_kinds(&self, kinds: &[&str]) -> Vec<Problem> {
+        let of_rules = self.rules.iter().map(|rule| (&rule.head, &rule.selector));
+        let of_sequences = self.sequences.iter().flat_map(|sequence| {
+            sequence.automaton.selectors().map(move |selector| (&sequence.head, selector))
+        });
+        of_rules
+            .chain(of_sequences)
+            .flat_map(|(head, selector)| selector.statement_kinds().map(move |kind| (head, kind)))
+            .filter(|(_, kind)| !kinds.contains(kind))
+            .map(|(head, kind)| Problem {
+                place: head.place.clone(),
+                message: format!(
+                    "unknown kind of statement `{kind}` in rule `{}`: it matches no statement",
+                    head.id
+                ),
+                help: "write the verb of the statement, such as `drop`, `delete` or `update`".to_owned(),
             })
             .collect()
     }

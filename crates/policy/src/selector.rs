@@ -232,6 +232,25 @@ impl Selector {
         Ok(weight)
     }
 
+    /// The kinds of statements that it names.
+    pub(crate) fn statement_kinds(&self) -> impl Iterator<Item = &str> {
+        self.statements.iter().filter_map(|matcher| match matcher {
+            StatementMatcher::Kind(kind) => Some(kind.as_str()),
+            StatementMatcher::Any | StatementMatcher::Text(_) => None,
+        })
+    }
+
+    /// Whether it names kinds of statements, and matches a call because that of its statement is not known.
+    pub(crate) fn matches_by_unknown_kind(&self, call: &Prepared<'_>) -> bool {
+        let is_named = |kind: &String| self.statement_kinds().any(|name| name.eq_ignore_ascii_case(kind));
+        let mut kinds = call.question.targets.iter().filter_map(|target| match target {
+            Target::Statement { kinds, .. } => Some(kinds),
+            _ => None,
+        });
+        self.statement_kinds().next().is_some()
+            && kinds.any(|kinds| is_unknown_kind(kinds) && !kinds.iter().any(is_named))
+    }
+
     fn test_statements(&self, question: &Question<'_>, leaning: Leaning) -> Result<u64, Stop> {
         let named = |kind: &String| {
             let same = |matcher: &StatementMatcher| matches!(matcher, StatementMatcher::Kind(name) if name.eq_ignore_ascii_case(kind));
@@ -242,8 +261,7 @@ impl Selector {
         for target in question.targets {
             let Target::Statement { sql, kinds, .. } = target else { continue };
             // A statement whose kind is not known may be of every kind.
-            let unknown =
-                kinds.is_empty() || kinds.iter().any(|kind| kind.eq_ignore_ascii_case(UNKNOWN_KIND));
+            let unknown = is_unknown_kind(kinds);
             let mut hit = match leaning {
                 Leaning::Restricting => (by_kind && unknown) || kinds.iter().any(named),
                 Leaning::Permitting => !unknown && kinds.iter().all(named),
@@ -371,4 +389,9 @@ impl fmt::Display for TargetKind {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.plural())
     }
+}
+
+/// Whether it is not known what a statement does.
+fn is_unknown_kind(kinds: &[String]) -> bool {
+    kinds.is_empty() || kinds.iter().any(|kind| kind.eq_ignore_ascii_case(UNKNOWN_KIND))
 }

@@ -21,7 +21,7 @@ use crate::frame::{
     FrameError, MAX_FRAME_BYTES, read_frame_within, read_length, read_rest, skip, write_frame,
 };
 use crate::memory::{ClientMemory, Held, Memory};
-use crate::message::{Answer, Hello, Request};
+use crate::message::{Answer, Hello, Request, id_of};
 use crate::server::ServeOptions;
 
 /// The largest first frame: a token and two names. Until it has shown a token, a client gets no more.
@@ -45,6 +45,12 @@ struct Client {
     context: CallContext,
     memory: ClientMemory,
     sent_large_frame: AtomicBool,
+}
+
+/// Why a frame is not taken, and its id where that can be read.
+struct Refusal {
+    id: Option<String>,
+    error: ToolError,
 }
 
 /// An answer on its way to the client, and the memory it takes.
@@ -145,8 +151,9 @@ impl Connection {
                         drop(place);
                     });
                 }
-                Err(error) => {
-                    if answers.send(queued(&client, &refusal(error))).await.is_err() {
+                Err(Refusal { id, error }) => {
+                    let answer = Answer::Refused { id, error: error.bounded() };
+                    if answers.send(queued(&client, &answer)).await.is_err() {
                         return;
                     }
                 }
@@ -162,7 +169,7 @@ impl Connection {
         &self,
         reader: &mut OwnedReadHalf,
         client: &Client,
-    ) -> Result<Option<Result<(Request, Held), ToolError>>, FrameError> {
+    ) -> Result<Option<Result<(Request, Held), Refusal>>, FrameError> {
         let mut first = [0_u8; 1];
         let count = in_time(self.options.idle, async { Ok(reader.read(&mut first).await?) }).await?;
         if count == 0 {
@@ -178,11 +185,17 @@ impl Connection {
             Ok(held) => held,
             Err(error) => {
                 in_time(patience, skip(reader, length)).await?;
-                return Ok(Some(Err(error)));
+                return Ok(Some(Err(Refusal { id: None, error })));
             }
         };
         let frame = in_time(patience, read_rest(reader, length)).await?;
-        Ok(Some(parse_request(&frame, &mut held).map(|request| (request, held))))
+        Ok(Some(match parse_request(&frame, &mut held) {
+            Ok(request) => Ok((request, held)),
+            Err(error) => {
+                let id = id_of(&frame).filter(|id| id.len() <= MAX_ID_BYTES);
+                Err(Refusal { id, error })
+            }
+        }))
     }
 }
 

@@ -1,12 +1,12 @@
 //! What stands in a frame.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tgp_contract::{ToolDefinition, ToolError, ToolResult};
 
 /// The first frame of a client.
 #[derive(Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object with `token`")]
 pub struct Hello {
     /// A capability token of this kernel.
     pub token: String,
@@ -33,6 +33,7 @@ pub enum Request {
     Call {
         id: String,
         tool: String,
+        /// Without them, a call has none.
         #[serde(default)]
         arguments: Value,
         #[serde(default)]
@@ -44,7 +45,7 @@ pub enum Request {
 
 /// A request as it is read: all fields at once, since an enum with a tag is read into a copy of the whole frame first.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object with `method` and `id`")]
 struct WireRequest {
     method: Method,
     id: String,
@@ -69,7 +70,7 @@ impl TryFrom<WireRequest> for Request {
             (Method::Call, Some(tool), arguments, dry_run) => Ok(Self::Call {
                 id,
                 tool,
-                arguments: arguments.unwrap_or_default(),
+                arguments: arguments.unwrap_or_else(|| Value::Object(Map::new())),
                 dry_run: dry_run.unwrap_or_default(),
             }),
             (Method::Call, None, ..) => Err("missing field `tool`"),
@@ -77,6 +78,17 @@ impl TryFrom<WireRequest> for Request {
             (Method::Tools, ..) => Err("`tools` has no field but `id`"),
         }
     }
+}
+
+/// What can be read of a frame that is no request.
+#[derive(Deserialize)]
+struct OnlyId {
+    id: String,
+}
+
+/// The id of a frame that is no request, so that its client learns which one was refused.
+pub(crate) fn id_of(frame: &[u8]) -> Option<String> {
+    serde_json::from_slice::<OnlyId>(frame).ok().map(|frame| frame.id)
 }
 
 impl Request {
@@ -103,7 +115,8 @@ pub enum Answer {
         id: String,
         tools: Vec<ToolDefinition>,
     },
-    /// To a frame that is no request; the connection ends after one that broke the protocol.
+    /// To a frame that is no request, with its id where that can be read; the connection ends after one that broke the
+    /// protocol.
     Refused {
         id: Option<String>,
         error: ToolError,

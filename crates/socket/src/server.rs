@@ -42,6 +42,9 @@ impl Default for ServeOptions {
     }
 }
 
+/// The longest name of a socket that the system lets a client connect to.
+const MAX_PATH_BYTES: usize = 107;
+
 /// A socket that listens. Its file is removed when it is dropped.
 #[derive(Debug)]
 pub struct Server {
@@ -57,10 +60,18 @@ impl Server {
     /// # Errors
     /// `ECONFLICT` when somebody listens there, `ECONFIG` when the path cannot hold a socket.
     pub fn bind(path: &Path, options: ServeOptions) -> Result<Self, ToolError> {
+        let length = path.as_os_str().len();
+        if length > MAX_PATH_BYTES {
+            let message = format!(
+                "the path of the socket has {length} bytes, and no client connects to more than {MAX_PATH_BYTES}"
+            );
+            return Err(ToolError::new(Code::Config, message)
+                .help("name a shorter path with `--socket`, such as one below /tmp or $XDG_RUNTIME_DIR"));
+        }
         clear(path)?;
         let wrong = |error: io::Error| {
             ToolError::new(Code::Config, format!("cannot listen at `{}`: {error}", path.display()))
-                .help("name a path of at most 107 bytes in a directory you can write to")
+                .help("name a path in a directory you can write to")
         };
         // The socket is made in a private directory and moved to its place, so that there is no moment at which it is
         // open to others.

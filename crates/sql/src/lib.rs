@@ -23,7 +23,7 @@ use std::sync::Arc;
 use tgp_contract::{Database, ToolError};
 
 pub use options::SqlOptions;
-pub use text::statement_kinds;
+pub use text::{all_kinds, statement_kinds};
 pub use url::DatabaseUrl;
 
 /// Opens the database that `options` name. Nothing is connected, and no file is made, before the first transaction.

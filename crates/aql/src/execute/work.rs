@@ -140,7 +140,15 @@ impl<'p> Run<'p> {
         self.count_files(record.files);
         let result = match record.result {
             ToolResult::Done(data) => value_of(data, part, &name, step),
-            ToolResult::Failed(error) => Err(Miss::of(error, record.execution, record.cancelled, stop)),
+            ToolResult::Failed(error) => {
+                let is_unknown = match record.execution {
+                    Execution::Unknown => true,
+                    // It took effect, though it is not recorded: making it again would repeat the effect.
+                    Execution::Done => record.effect != Some(Effect::Read),
+                    Execution::NotStarted | Execution::RolledBack => false,
+                };
+                Err(Miss::of(error, is_unknown, record.cancelled, stop))
+            }
         };
         if matches!(result, Err(Miss { kind: MissKind::Unknown, .. })) {
             // Whoever goes on must ask the records, also where no witness was called. That the line cannot be kept is
@@ -222,8 +230,8 @@ async fn awaited<T>(work: impl Future<Output = T>, stop: &Stop<'_>) -> Result<T,
 }
 
 impl Miss {
-    fn of(error: ToolError, execution: Execution, cancelled: bool, stop: &Stop<'_>) -> Self {
-        let kind = if execution == Execution::Unknown {
+    fn of(error: ToolError, is_unknown: bool, cancelled: bool, stop: &Stop<'_>) -> Self {
+        let kind = if is_unknown {
             MissKind::Unknown
         } else if stop.peek().is_some() && (cancelled || error.is_of_cancellation()) {
             return Self { error: was_cancelled(), kind: MissKind::Cancelled };

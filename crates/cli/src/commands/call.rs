@@ -23,7 +23,7 @@ pub struct CallArgs {
     /// Show what would happen and change nothing.
     #[arg(long)]
     dry_run: bool,
-    /// Agree to the effect without being asked.
+    /// Agree to the effect, but not on files that run later.
     #[arg(long)]
     yes: bool,
     /// A capability token to narrow the call.

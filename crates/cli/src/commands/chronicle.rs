@@ -105,7 +105,7 @@ async fn append(
     printer.note(&match appended {
         Some(true) => format!("appended to {path}"),
         Some(false) => format!("{path} has this event already, so nothing was added"),
-        None => format!("would be appended to {path} (dry run)"),
+        None => format!("would be appended to {path}, unless it is there already (dry run)"),
     });
     warn_of_unmigrated(kernel, &path, printer);
     Ok(())

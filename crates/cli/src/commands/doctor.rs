@@ -7,7 +7,7 @@ use clap::Args;
 use console::Style;
 use serde_json::{Value, json};
 use tgp::Kernel;
-use tgp::contract::ToolError;
+use tgp::contract::{Code, ToolError};
 
 use super::done;
 use crate::arguments::Global;
@@ -63,18 +63,20 @@ pub async fn run(_arguments: &DoctorArgs, global: &Global, printer: &Printer) ->
     rows.push(git_row());
     rows.push(types_row(&directory));
     rows.push(cache_row());
+    let healthy = !rows.iter().any(|row| matches!(row.health, Health::Bad));
+    let ended = if healthy { Ok(()) } else { Err(Failure::Silent(Code::Runtime)) };
     if printer.json() {
         let checks: Vec<Value> = rows.iter().map(document).collect();
         return match broken {
             Some(error) => Err(error.detail("checks", checks).into()),
             None => {
-                printer.document(&done(json!({ "checks": checks })));
-                Ok(())
+                printer.document(&done(json!({ "healthy": healthy, "checks": checks })));
+                ended
             }
         };
     }
     print(&rows, printer);
-    broken.map_or(Ok(()), |error| Err(Failure::Silent(error.code)))
+    broken.map_or(ended, |error| Err(Failure::Silent(error.code)))
 }
 
 fn project_rows(kernel: &Kernel) -> Vec<Row> {

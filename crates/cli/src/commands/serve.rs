@@ -20,7 +20,7 @@ pub struct ServeArgs {
     /// Where the socket is made.
     #[arg(long, value_name = "PATH")]
     socket: PathBuf,
-    /// Agree to every effect that a client's token covers.
+    /// Agree to effects, but not on files that run later.
     #[arg(long)]
     yes: bool,
     /// Clients at a time.

@@ -13,6 +13,7 @@ mod conflicts;
 mod crowd;
 mod delivery;
 mod edits;
+mod full_disk;
 mod history;
 mod hostile;
 mod hydration;

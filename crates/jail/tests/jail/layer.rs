@@ -225,6 +225,10 @@ fn hidden_read_only_and_direct_paths_are_what_they_say() {
         check("cat secrets/key", false, &[]);
         check("cat shortcut", false, &[]);
         check("test -z \"$(ls -A secrets)\"", true, &[]);
+        // What is written to a hidden file is refused, not lost.
+        check("echo x > .env", false, &[]);
+        check("echo x >> .env", false, &[]);
+        check("echo x > /.hidden", false, &[]);
         check("rm -f .env", false, &[]);
         check("mv .env other", false, &[]);
         check("rm -rf secrets", false, &[]);

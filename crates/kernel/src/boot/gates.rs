@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use tgp_audit::Audit;
-use tgp_contract::{CallRecord, Gate, Recorder, RelativePath, Root, ToolError};
+use tgp_contract::{Gate, Recorder, RelativePath, Root, ToolError};
 use tgp_policy::PolicySettings;
 use tgp_tdd::{Store, Tdd, TddOptions};
 use tgp_tools::{
@@ -13,7 +12,7 @@ use tgp_tools::{
 
 use super::{BootOptions, Ground};
 use crate::knowledge::chronicle_probe;
-use crate::records::{Past, audit_anchor, audit_options};
+use crate::records::{Past, SharedRecord, audit_anchor, audit_options};
 use crate::settings::state_directory;
 use crate::trust::{confirmed_rules, protected_places};
 
@@ -32,37 +31,6 @@ pub(super) fn recorder(
     match other {
         Some(other) => Arc::new(Tee(audit, other)),
         None => audit,
-    }
-}
-
-/// The audit where rules look at what was done before: a call is in the record before its caller learns how it ended, so
-/// that the next one counts it, whichever process judges that.
-struct SharedRecord {
-    audit: Arc<Audit>,
-    policy: Arc<PolicyGate>,
-}
-
-#[async_trait]
-impl Recorder for SharedRecord {
-    async fn record(&self, record: CallRecord) -> Result<(), ToolError> {
-        self.audit.record(record).await?;
-        // Rules that cannot be read allow nothing, so there is nothing to count.
-        if self.policy.looks_back().await.unwrap_or_default() {
-            self.audit.settle().await?;
-        }
-        Ok(())
-    }
-
-    fn check(&self) -> Result<(), ToolError> {
-        self.audit.check()
-    }
-
-    async fn ready(&self) -> Result<(), ToolError> {
-        self.audit.ready().await
-    }
-
-    fn record_cancelled(&self, record: CallRecord) {
-        self.audit.record_cancelled(record);
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod anchor;
 mod past;
+mod shared;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use crate::config::{AuditDurability, Config};
 use crate::settings::state_directory;
 use anchor::AuditAnchor;
 pub(crate) use past::Past;
+pub(crate) use shared::SharedRecord;
 
 /// The database of the audit.
 pub(crate) fn audit_file(root: &Path) -> PathBuf {

@@ -249,6 +249,10 @@ fn llm(config: &Config, variables: &[String]) -> Option<Value> {
     if value.is_empty() {
         return None;
     }
+    // The provider decides in which form a key is sent.
+    if let (Some(provider), false) = (&llm.provider, value.contains_key("provider")) {
+        value.insert("provider".to_owned(), json!(provider));
+    }
     // It is sent along, and the file may have read it from the environment.
     value.extend(llm.model.as_deref().map(|model| ("model".to_owned(), json!(model))));
     Some(with_variables(Value::Object(value), variables))

@@ -225,6 +225,30 @@ fn a_tool_is_meant_by_each_of_its_names() {
 }
 
 #[test]
+fn bug_a_misspelt_kind_of_statement_went_unnoticed() {
+    let policy = rules("  - {id: r, effect: deny, where: {statement: [drp, DELETE, unknown]}}");
+    let problems = policy.unknown_kinds(&["drop", "delete", "unknown"]);
+    let messages: Vec<&str> = problems.iter().map(|problem| problem.message.as_str()).collect();
+    assert_eq!(messages, ["unknown kind of statement `drp` in rule `r`: it matches no statement"]);
+}
+
+#[test]
+fn bug_a_statement_with_a_mistake_was_refused_without_saying_so() {
+    let policy = rules("  - {id: no-drop, effect: deny, where: {statement: drop}, reason: tables stay}");
+    let statement = |kinds: &[&str]| {
+        let kinds = kinds.iter().map(|kind| (*kind).to_owned()).collect();
+        let target = Target::Statement { sql: "SELEC 1".to_owned(), kinds, reads: false };
+        call("exec_sql", Effect::Write, vec![target])
+    };
+    let reason = |kinds: &[&str]| {
+        let past = statement(kinds);
+        policy.preview(&past.as_question(), &SessionHistory::new(&policy)).reason
+    };
+    assert_eq!(reason(&["drop"]), "tables stay");
+    assert!(reason(&["unknown"]).contains("cannot compile this statement"), "{}", reason(&["unknown"]));
+}
+
+#[test]
 fn actors_are_told_apart_by_kind_and_id() {
     let policy = rules("  - {id: r, effect: deny, actor: [\"agent:ci-*\", \"tool:tools/web/*\"]}");
     let by = |actor: Actor| PastCall { actor, ..call("x", Effect::Read, vec![]) };

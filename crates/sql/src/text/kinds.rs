@@ -85,6 +85,12 @@ const CALLING_KINDS: [&str; 14] = [
 /// The kind of a statement that calls a function of which it is not known that it only computes.
 const CALL: &str = "call";
 
+/// Every kind that a statement can have, for those who write rules about them.
+pub fn all_kinds() -> impl Iterator<Item = String> {
+    let verbs = VERBS.iter().chain(&FIRST_VERBS).map(|verb| verb.to_ascii_lowercase());
+    verbs.filter(|verb| verb != "desc").chain([UNKNOWN_KIND.to_owned()])
+}
+
 /// The verbs of every statement in the text, also of those inside a `WITH`, in lower case and without repetition. A
 /// text that the three databases read differently has the verbs of all readings, and one that has none, begins with
 /// another word or hides code from a reader, has `unknown`. A `SELECT … INTO` makes a table or a file somewhere, so it

@@ -8,7 +8,7 @@ mod parameters;
 mod statement;
 
 pub(crate) use kinds::classify;
-pub use kinds::statement_kinds;
+pub use kinds::{all_kinds, statement_kinds};
 pub(crate) use lexer::{Dialect, Kind};
 pub(crate) use parameters::{Bound, bind, count, missing_name, superfluous};
 pub(crate) use statement::{MAX_SQL_BYTES, Script};

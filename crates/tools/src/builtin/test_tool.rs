@@ -76,9 +76,9 @@ pub struct TestNotRun {
     pub error: ToolError,
 }
 
-impl TestNotRun {
-    fn new(path: RelativePath, error: ToolError) -> TestFile {
-        TestFile::NotRun(Self { path, tests: Vec::new(), passed: 0, failed: 1, error })
+impl TestFile {
+    fn not_run(path: RelativePath, error: ToolError) -> Self {
+        Self::NotRun(TestNotRun { path, tests: Vec::new(), passed: 0, failed: 1, error })
     }
 }
 
@@ -146,12 +146,12 @@ impl Tool for TestTool {
                     ToolError::new(Code::Budget, format!("not run: the tests took more than {seconds} s"))
                         .help("test a directory or a tool at a time");
                 result.failed += 1;
-                result.files.push(TestNotRun::new(file, error));
+                result.files.push(TestFile::not_run(file, error));
                 continue;
             }
             if let Err(error) = sources {
                 result.failed += 1;
-                result.files.push(TestNotRun::new(file, error));
+                result.files.push(TestFile::not_run(file, error));
                 continue;
             }
             let mut report = self.0.test(invocation, &file).await?;

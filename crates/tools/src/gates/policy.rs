@@ -139,13 +139,18 @@ impl PolicyGate {
         Ok(self.rules.current().await?.look_back)
     }
 
-    /// Rules whose tool patterns match no tool at all, most likely misspelt; one sentence each.
+    /// Rules whose tool patterns match no tool at all, or whose kinds no statement has: most likely misspelt; one sentence
+    /// each.
     ///
     /// # Errors
     /// When the rules cannot be read.
     pub async fn doubts(&self, names: &[&str]) -> Result<Vec<String>, ToolError> {
         let rules = self.rules.current().await?;
-        Ok(rules.policy.idle_patterns(names).iter().map(ToString::to_string).collect())
+        let kinds: Vec<String> = tgp_sql::all_kinds().collect();
+        let kinds: Vec<&str> = kinds.iter().map(String::as_str).collect();
+        let problems =
+            rules.policy.idle_patterns(names).into_iter().chain(rules.policy.unknown_kinds(&kinds));
+        Ok(problems.map(|problem| problem.to_string()).collect())
     }
 
     async fn decide(&self, request: &GateRequest<'_>) -> Result<Decision, ToolError> {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use async_trait::async_trait;
-use serde_json::Value;
+use serde::Deserialize;
 use tgp_contract::{
     Access, CallRecord, Code, FileFilter, Gate, GateRequest, MAX_CHRONICLE_LINE_BYTES, RelativePath, Root,
     Stage, Target, TddMode, TddState, ToolError, ToolResult, Verdict, background, canonical,
@@ -20,7 +20,9 @@ use tgp_tdd::{
 
 use super::policy::TddView;
 use crate::Workspace;
+use crate::builtin::{TestFile, TestToolResult};
 use crate::files::{Coverage, Flow, Ignored, Walk};
+use crate::forge::TestReport;
 
 /// The tool whose runs the gate notes by itself: those of forged tools.
 const TEST_TOOL: &str = "test_tool";
@@ -166,23 +168,24 @@ impl StateGate {
     /// Notes what `test_tool` has found out about forged tools, one run for each test file.
     fn note_tool_runs(&self, record: &CallRecord) {
         let ToolResult::Done(data) = &record.result else { return };
-        for file in data.get("files").and_then(Value::as_array).into_iter().flatten() {
-            if let Some(run) = self.tool_run(file, record) {
+        // Nothing else has the name of this tool, so its result has its type; what had not would be noted as no run.
+        let Ok(result) = TestToolResult::deserialize(data) else { return };
+        for file in result.files {
+            // A file that was not run shows nothing.
+            let TestFile::Ran(report) = file else { continue };
+            if let Some(run) = self.tool_run(&report, record) {
                 // A state that cannot be kept admits nothing: the next judgement finds that out.
                 let _ = self.tdd.note_run(&run);
             }
         }
     }
 
-    fn tool_run(&self, file: &Value, record: &CallRecord) -> Option<TestRun> {
-        let text = |name: &str| file.get(name).and_then(Value::as_str);
-        let number = |name: &str| file.get(name).and_then(Value::as_u64);
-        let path = |name: &str| text(name).and_then(|text| RelativePath::new(text).ok());
-        let (test, tool) = (path("path")?, path("toolPath")?);
+    fn tool_run(&self, report: &TestReport, record: &CallRecord) -> Option<TestRun> {
+        let (test, tool) = (report.file.clone(), report.tool_path.clone()?);
         let mut before = Snapshot::new();
-        before.insert(test.clone(), text("testSha256")?.to_owned()).ok()?;
-        if let Some(hash) = text("toolSha256") {
-            before.insert(tool.clone(), hash.to_owned()).ok()?;
+        before.insert(test.clone(), report.test_sha256.clone()).ok()?;
+        if let Some(hash) = &report.tool_sha256 {
+            before.insert(tool.clone(), hash.clone()).ok()?;
         }
         let mut after = Snapshot::new();
         for path in [&test, &tool] {
@@ -191,15 +194,14 @@ impl StateGate {
             }
         }
         // A file without tests has failed for whoever asked, and shows nothing of the tool.
-        let says_nothing = file.get("inconclusive").and_then(Value::as_bool) == Some(true);
-        let is_failure = number("failed")? > 0;
-        let failed = if says_nothing { 0 } else { number("failed")? };
+        let is_failure = report.failed > 0;
+        let failed = if report.inconclusive { 0 } else { report.failed as u64 };
         Some(TestRun {
             scope: Scope::parse(tool.as_str())?,
             command: format!("{TEST_TOOL} {test}"),
             selection: Selection::Whole,
             exit_code: Some(i32::from(is_failure)),
-            passed: number("passed"),
+            passed: Some(report.passed as u64),
             failed: Some(failed),
             failing_files: Some(if failed > 0 { vec![test] } else { Vec::new() }),
             before,

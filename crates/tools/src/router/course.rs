@@ -1,6 +1,6 @@
 //! How far a call has come, and until when it can be taken back.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use tgp_contract::{Code, Execution, Recorder, ToolError, ToolResult, Witness};
@@ -17,8 +17,9 @@ pub(super) struct Course {
     state: Mutex<State>,
     cancelled: Notify,
     witness: Option<Witness>,
-    /// What keeps its record: nothing takes effect that could not be recorded.
-    recorder: Option<Arc<dyn Recorder>>,
+    /// What keeps its record: nothing takes effect that could not be recorded. A call that outlives its kernel must not keep
+    /// the recorder from writing its last records.
+    recorder: Option<Weak<dyn Recorder>>,
     wait: Arc<ApprovalWait>,
 }
 
@@ -63,7 +64,7 @@ impl Course {
 
     /// The same with what keeps its record.
     pub(super) fn recorded_by(self, recorder: &Arc<dyn Recorder>) -> Self {
-        Self { recorder: Some(Arc::clone(recorder)), ..self }
+        Self { recorder: Some(Arc::downgrade(recorder)), ..self }
     }
 
     /// The approvals that it waits for.
@@ -73,7 +74,9 @@ impl Course {
 
     /// Something is about to happen that cannot be taken back.
     pub(super) fn testify(&self) -> Result<(), ToolError> {
-        self.recorder.as_ref().map_or(Ok(()), |recorder| recorder.check())?;
+        if let Some(recorder) = &self.recorder {
+            recorder.upgrade().ok_or_else(cancelled)?.check()?;
+        }
         self.witness.as_ref().map_or(Ok(()), |witness| witness())
     }
 

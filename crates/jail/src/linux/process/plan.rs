@@ -15,6 +15,9 @@ use crate::{JailError, ProcessOrder};
 /// The home directory inside: empty, writable, gone afterwards.
 pub(crate) const HOME: &str = "/tmp/home";
 
+/// What is mounted over a file that is hidden: one without content, which cannot be written.
+const EMPTY_FILE: &str = "/.hidden";
+
 /// Devices without a memory or an owner.
 const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
@@ -105,6 +108,7 @@ impl Plan {
         check_places(&project, &scratch)?;
         let mut draft = Draft::default();
         draft.memory(Path::new("/"), ROOT_OPTIONS, Access::Write)?;
+        draft.empty_file()?;
         for part in system() {
             draft.system(part)?;
         }
@@ -297,7 +301,8 @@ impl Draft {
             self.steps.push(if source.is_dir() {
                 Step::Memory { path, options: text(HIDDEN_OPTIONS)?, access: Access::Read }
             } else {
-                Step::Bind { source: text("/dev/null")?, path, access: Access::Device, absent: Absent::Skip }
+                let source = inside(Path::new(EMPTY_FILE))?;
+                Step::Bind { source, path, access: Access::Read, absent: Absent::Skip }
             });
         }
         Ok(())
@@ -406,6 +411,20 @@ impl Draft {
         }
     }
 
+    /// Makes the file that hides others. No command can write to it, so what it writes to a hidden file fails instead of
+    /// being lost.
+    fn empty_file(&mut self) -> Result<(), JailError> {
+        let path = inside(Path::new(EMPTY_FILE))?;
+        self.steps.push(Step::File(path.clone()));
+        self.steps.push(Step::Bind {
+            source: path.clone(),
+            path,
+            access: Access::Read,
+            absent: Absent::Fail,
+        });
+        Ok(())
+    }
+
     fn hidden(&mut self, project: &Path, path: &Path) -> Result<(), JailError> {
         let place = below(project, path)?;
         let Some(source) = existing(&place)? else { return Ok(()) };
@@ -420,7 +439,7 @@ impl Draft {
             self.steps.push(Step::Memory { path, options, access: Access::Read });
             return Ok(());
         }
-        self.cover(text("/dev/null")?, &source, Access::Device)
+        self.cover(inside(Path::new(EMPTY_FILE))?, &source, Access::Read)
     }
 
     /// Mounts on a path that exists.
