@@ -7,7 +7,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use async_trait::async_trait;
 use tgp_contract::{Cancellation, Chronicle, ChronicleLayout, Code, RelativePath, ToolError};
 use tgp_relay_fakes::{FakeValve, Persona};
-use tgp_valve::{Action, ActionReport, Actions, Look, Trigger, Valve, ValveEvent, ValveOptions};
+use tgp_valve::{
+    Action, ActionFailure, ActionReport, Actions, Look, Trigger, Valve, ValveEvent, ValveOptions,
+};
 
 /// The file of personas in the project.
 pub(crate) const PERSONAS_FILE: &str = ".sage/valve.yml";
@@ -76,8 +78,8 @@ impl Actions for NoActions {
         _action: &Action,
         _trigger: &Trigger,
         _cancelled: Cancellation<'_>,
-    ) -> Result<ActionReport, ToolError> {
-        Err(ToolError::new(Code::Internal, "no persona of the relay has an action"))
+    ) -> Result<ActionReport, ActionFailure> {
+        Err(ToolError::new(Code::Internal, "no persona of the relay has an action").into())
     }
 }
 

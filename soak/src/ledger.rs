@@ -13,6 +13,8 @@ use crate::report::{NO_ENTRY, lock};
 pub enum Reported {
     /// It has taken effect.
     Success,
+    /// It has taken effect, and its record, or the event of its change, could not be kept.
+    Stands,
     /// It has failed, and nothing of it stays.
     Failure,
     /// Its caller was killed or left, or the outcome itself was reported as unknown.
@@ -35,22 +37,18 @@ impl Reported {
     /// Reads an error `{"code", "details", …}`.
     #[must_use]
     pub fn of_error(error: &Value) -> Self {
-        let is_unknown = error.pointer("/details/outcome").and_then(Value::as_str) == Some("unknown");
-        match is_unknown {
-            true => Self::Nothing,
-            false if change_stands(error) => Self::Success,
-            false => Self::Failure,
+        match error.pointer("/details/outcome").and_then(Value::as_str) {
+            Some("unknown") => Self::Nothing,
+            _ if change_stands(error) => Self::Stands,
+            _ => Self::Failure,
         }
     }
 }
 
-/// Whether an error is about what came after the change: it was made and recorded, and only its event is missing. The
-/// message says so; the error has no field for it.
+/// Whether an error is about what came after the change: it was made, and its record or its event is missing.
 #[must_use]
 pub fn change_stands(error: &Value) -> bool {
-    let message = error.get("message").and_then(Value::as_str).unwrap_or_default();
-    error.get("code").and_then(Value::as_str) == Some("EINTEGRITY")
-        && message.starts_with("the change was made and recorded")
+    error.pointer("/details/outcome").and_then(Value::as_str) == Some("done")
 }
 
 /// What a run does, which is also the name of its tool.
@@ -177,7 +175,7 @@ impl Ledger {
         let forged = all.entry(path.to_owned()).or_default();
         forged.history.push((version, reported, told.to_string().chars().take(400).collect()));
         match reported {
-            Reported::Success => {
+            Reported::Success | Reported::Stands => {
                 forged.written = Some(version);
                 forged.unknown.clear();
             }

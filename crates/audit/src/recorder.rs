@@ -192,7 +192,8 @@ impl Recorder for Audit {
     }
 
     fn check(&self) -> Result<(), ToolError> {
-        if let Some(error) = self.shared.failure() {
+        // What only failed the last time is tried again, and a record waits for it.
+        if let Some(error) = self.shared.final_failure() {
             return Err(error);
         }
         if self.shared.queue.is_open() { Ok(()) } else { Err(Failure::Closed.into()) }

@@ -106,15 +106,9 @@ fn candidates(keeper: &Keeper) -> Result<Vec<Candidate>, Failure> {
     Ok(found)
 }
 
+/// Everything that a migration would move or refuse: a damaged chronicle is not read either.
 pub(crate) fn unmigrated(keeper: &Keeper) -> Result<Vec<RelativePath>, Failure> {
-    let mut found = Vec::new();
-    for candidate in candidates(keeper)? {
-        let bytes = beginning(&keeper.project, &candidate.from).ok().flatten();
-        if bytes.is_some_and(|bytes| is_chronicle_content(&bytes)) {
-            found.push(candidate.from);
-        }
-    }
-    Ok(found)
+    Ok(candidates(keeper)?.into_iter().map(|candidate| candidate.from).collect())
 }
 
 pub(crate) fn unmigrated_file_of(keeper: &Keeper, name: &RelativePath) -> Option<RelativePath> {

@@ -67,4 +67,4 @@ pub use tdd::{TddMode, TddState};
 pub use token::CapabilityToken;
 pub use tool::{Effect, ExecutionPath, ToolDefinition, ToolName, ToolNameError};
 pub use visibility::Visibility;
-pub use work::{AgentRunner, AgentTask, AgentWork};
+pub use work::{AgentFailure, AgentRunner, AgentTask, AgentWork};

@@ -85,6 +85,21 @@ pub struct CallRecord {
 }
 
 impl CallRecord {
+    /// The record of a call that could not be recorded, or not completely: it has failed, whatever it has done. A caller
+    /// that knew only that it failed would make it again, so the error says when it took effect.
+    #[must_use]
+    pub fn unrecorded(mut self, error: ToolError) -> Self {
+        let took_effect = self.execution == Execution::Done && self.effect != Some(Effect::Read);
+        self.result = ToolResult::Failed(if took_effect {
+            let message =
+                format!("the call took effect, but it is not recorded completely: {}", error.message);
+            error.with_message(message).detail("outcome", "done")
+        } else {
+            error
+        });
+        self
+    }
+
     /// What the gates decided about a call that ended.
     #[must_use]
     pub fn verdict(&self) -> CallVerdict {
@@ -141,7 +156,7 @@ pub trait Recorder: Send + Sync {
     /// When the record cannot be kept.
     async fn record(&self, record: CallRecord) -> Result<(), ToolError>;
 
-    /// Whether a record could be kept now. A call whose record could not be kept does not take effect.
+    /// Whether records are still kept at all. A call whose record could not be kept does not take effect.
     ///
     /// # Errors
     /// Why none can be kept.

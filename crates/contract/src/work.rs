@@ -59,6 +59,26 @@ pub struct AgentWork {
     pub files: Vec<FileEffect>,
 }
 
+/// Work that did not come to its end.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AgentFailure {
+    /// Why.
+    pub error: Box<ToolError>,
+    /// What it has used until then.
+    pub usage: Usage,
+    /// Calls it has made until then.
+    pub calls: u64,
+    /// Files that its calls have changed.
+    pub files: Vec<FileEffect>,
+}
+
+impl From<ToolError> for AgentFailure {
+    /// Of work that has used and changed nothing.
+    fn from(error: ToolError) -> Self {
+        Self { error: Box::new(error), usage: Usage::default(), calls: 0, files: Vec::new() }
+    }
+}
+
 /// Whoever can have an agent do something.
 #[async_trait]
 pub trait AgentRunner: Send + Sync {
@@ -67,6 +87,6 @@ pub trait AgentRunner: Send + Sync {
     ///
     /// # Errors
     /// `EBUDGET` when a bound was reached, `EPROVIDER` and `ECONFIG` when no model answers, and the error of whatever
-    /// else has ended the work. What was used until then is in `details.usage`.
-    async fn work(&self, task: AgentTask, cancelled: Cancellation<'_>) -> Result<AgentWork, ToolError>;
+    /// else has ended the work, with what was used until then.
+    async fn work(&self, task: AgentTask, cancelled: Cancellation<'_>) -> Result<AgentWork, AgentFailure>;
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use tgp_contract::{
-    CallContext, CallRecord, Cancellation, Effect, ToolCall, ToolCaller, ToolDefinition, ToolResult, Witness,
+    CallContext, CallRecord, Cancellation, Effect, ToolCall, ToolCaller, ToolDefinition, Witness,
 };
 
 use tgp_audit::Audit;
@@ -41,13 +41,14 @@ impl ToolCaller for Door {
 
 impl Door {
     /// Whoever goes on after a crash asks the audit what became of a call, so its entry comes before its result.
-    async fn settled(&self, mut record: CallRecord) -> CallRecord {
-        if record.effect != Some(Effect::Read)
-            && let Err(error) = self.audit.settle().await
-        {
-            record.result = ToolResult::Failed(error);
+    async fn settled(&self, record: CallRecord) -> CallRecord {
+        if record.effect == Some(Effect::Read) {
+            return record;
         }
-        record
+        match self.audit.settle().await {
+            Ok(()) => record,
+            Err(error) => record.unrecorded(error),
+        }
     }
 }
 

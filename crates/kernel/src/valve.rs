@@ -7,11 +7,13 @@ use serde_json::{Map, Value, json};
 use tgp_agent::Clock;
 use tgp_aql::Plan;
 use tgp_contract::{
-    Actor, AgentRunner, AgentTask, CallContext, Cancellation, CapabilityToken, Code, Consent, RelativePath,
-    ToolCall, ToolError,
+    Actor, AgentFailure, AgentRunner, AgentTask, CallContext, Cancellation, CapabilityToken, Code, Consent,
+    RelativePath, ToolCall, ToolError, ToolResult,
 };
 use tgp_policy::Caveats;
-use tgp_valve::{Action, ActionReport, Actions, AgentAction, Look, Status, Trigger, Valve, ValveOptions};
+use tgp_valve::{
+    Action, ActionFailure, ActionReport, Actions, AgentAction, Look, Status, Trigger, Valve, ValveOptions,
+};
 use tokio::sync::mpsc;
 
 use crate::Kernel;
@@ -93,7 +95,7 @@ impl Actions for KernelActions {
         action: &Action,
         trigger: &Trigger,
         cancelled: Cancellation<'_>,
-    ) -> Result<ActionReport, ToolError> {
+    ) -> Result<ActionReport, ActionFailure> {
         match action {
             Action::Record => Ok(ActionReport::default()),
             Action::Tool { path, args } => self.run_tool(path, args, trigger, cancelled).await,
@@ -113,7 +115,7 @@ impl KernelActions {
         args: &Map<String, Value>,
         trigger: &Trigger,
         cancelled: Cancellation<'_>,
-    ) -> Result<ActionReport, ToolError> {
+    ) -> Result<ActionReport, ActionFailure> {
         let mut args = args.clone();
         args.insert("trigger".to_owned(), json!(trigger));
         let session = session_of(trigger);
@@ -133,9 +135,13 @@ impl KernelActions {
         };
         let record = self.kernel.tool_caller().call(call, context, cancelled).await;
         let files = record.files;
-        let data = record.result.into_result().map_err(|error| error.detail("files", json!(files)))?;
-        let result = data.get("result").map(Value::to_string).unwrap_or_default();
-        Ok(ActionReport { summary: format!("{path} answered {result}"), files })
+        match record.result {
+            ToolResult::Done(data) => {
+                let result = data.get("result").map(Value::to_string).unwrap_or_default();
+                Ok(ActionReport { summary: format!("{path} answered {result}"), files })
+            }
+            ToolResult::Failed(error) => Err(ActionFailure { files, ..error.into() }),
+        }
     }
 
     /// Inputs of the query that are not given are taken from the trigger, by name.
@@ -146,7 +152,7 @@ impl KernelActions {
         inputs: &Map<String, Value>,
         trigger: &Trigger,
         cancelled: Cancellation<'_>,
-    ) -> Result<ActionReport, ToolError> {
+    ) -> Result<ActionReport, ActionFailure> {
         let text = self.kernel.query_source(file)?;
         let compiled = self.kernel.compile_queries(file, &text).map_err(|problems| problems.to_error())?;
         let plan = choose_query(&compiled, name)?;
@@ -163,7 +169,8 @@ impl KernelActions {
         let (report, ()) = tokio::join!(self.kernel.run_query(request, events, cancelled), drain);
         let report = report?;
         if let Some(error) = report.error {
-            return Err(error.detail("run", report.run).detail("files", json!(report.files)));
+            let error = error.detail("run", report.run);
+            return Err(ActionFailure { files: report.files, ..error.into() });
         }
         let summary = format!("run {} of {}: {}", report.run, report.query, report.outputs);
         Ok(ActionReport { summary, files: report.files })
@@ -174,7 +181,7 @@ impl KernelActions {
         agent: &AgentAction,
         trigger: &Trigger,
         cancelled: Cancellation<'_>,
-    ) -> Result<ActionReport, ToolError> {
+    ) -> Result<ActionReport, ActionFailure> {
         let session = new_id(SystemClock.now_ms(), None)?;
         let tools = agent.tools.clone().unwrap_or_default();
         let token = self.token(&tools, &session, trigger).await?;
@@ -195,7 +202,10 @@ impl KernelActions {
             allowance: None,
         };
         let runner = StepRunner::new(&self.kernel, self.model.clone());
-        let work = runner.work(task, cancelled).await?;
+        let work = runner
+            .work(task, cancelled)
+            .await
+            .map_err(|AgentFailure { error, files, .. }| ActionFailure { files, ..(*error).into() })?;
         Ok(ActionReport { summary: format!("session {session}: {}", work.answer), files: work.files })
     }
 

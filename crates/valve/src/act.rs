@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::journal::{Which, Work};
 use crate::outlet::Outlet;
 use crate::tree::{ContentError, Hashing};
-use crate::{Action, ActionReport, ActionState, Actions, Trigger, ValveEvent};
+use crate::{Action, ActionFailure, ActionReport, ActionState, Actions, Trigger, ValveEvent};
 
 /// Personas whose actions are carried out at once. Each may be an agent or a worker process.
 const MAX_RUNNING: usize = 4;
@@ -29,10 +29,8 @@ const END_WAIT: Duration = Duration::from_secs(10);
 
 /// The detail of an error, and the field of an outcome, that says how long an action was allowed to take.
 const TIMEOUT: &str = "timeoutMs";
-/// The detail of an error that lists what was changed before it.
-const FILES: &str = "files";
 
-type Ended = Result<ActionReport, ToolError>;
+type Ended = Result<ActionReport, ActionFailure>;
 /// The end of a task, or how it broke off.
 pub(crate) type Joined = Result<(Id, Ended), JoinError>;
 
@@ -131,11 +129,11 @@ impl Runner {
             Err(error) => {
                 let failed = ToolError::new(Code::Internal, format!("the action broke off: {error}"))
                     .help("report this with the persona's action");
-                (error.id(), Err(failed))
+                (error.id(), Err(failed.into()))
             }
         };
         let Some(trigger) = self.running.remove(&id) else { return Ok(()) };
-        let told = done(&trigger, ended.as_ref().map_err(Some), None);
+        let told = done(&trigger, ended.as_ref().map_err(|failure| Some(failure.error.as_ref())), None);
         blocking(core, move |core| write_down(core, &trigger, &ended)).await?;
         outlet.send(told).await;
         Ok(())
@@ -177,20 +175,16 @@ async fn act(
     // For its ending it has no longer than for all of it.
     let limit = timeout.saturating_add(timeout.min(END_WAIT));
     let ended = tokio::time::timeout(limit, actions.act(action, trigger, cancelled)).await;
-    let failed = match ended {
-        Ok(Err(error)) if is_late.load(Ordering::Relaxed) => Some(error),
+    let files = match ended {
+        Ok(Err(failure)) if is_late.load(Ordering::Relaxed) => failure.files,
         Ok(ended) => return ended,
-        Err(_) => None,
+        Err(_) => Vec::new(),
     };
     let milliseconds = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
     let error = ToolError::new(Code::Runtime, format!("the action took longer than {milliseconds} ms"))
         .help("give the persona a longer `timeout`, at most `24h`, or less to do")
         .detail(TIMEOUT, milliseconds);
-    let files = failed.and_then(|failed| failed.details.get(FILES).cloned());
-    Err(match files {
-        Some(files) => error.detail(FILES, files),
-        None => error,
-    })
+    Err(ActionFailure { files, timeout_ms: Some(milliseconds), ..error.into() })
 }
 
 /// Decides whether an action is still to be begun, and writes the decision down.
@@ -248,14 +242,12 @@ fn write_down(core: &Core, trigger: &Trigger, ended: &Ended) -> Result<(), Failu
                 ledger.end_work(trigger.sequence, ActionState::Done, None)?;
                 outcome.insert("message".to_owned(), shortened(&report.summary).into());
             }
-            Err(error) => {
+            Err(ActionFailure { error, timeout_ms, .. }) => {
                 let message = shortened(&error.message);
                 ledger.end_work(trigger.sequence, ActionState::Failed, Some(&message))?;
                 outcome.insert("code".to_owned(), error.code.as_str().into());
                 outcome.insert("message".to_owned(), message.into());
-                if let Some(milliseconds) = error.details.get(TIMEOUT).filter(|value| value.is_u64()) {
-                    outcome.insert(TIMEOUT.to_owned(), milliseconds.clone());
-                }
+                outcome.extend(timeout_ms.map(|milliseconds| (TIMEOUT.to_owned(), milliseconds.into())));
             }
         }
         tell_outcome(ledger, trigger, outcome, now_ms)
@@ -263,14 +255,10 @@ fn write_down(core: &Core, trigger: &Trigger, ended: &Ended) -> Result<(), Failu
 }
 
 /// The files that an action has changed, also where it has failed after that.
-fn files_of(ended: &Ended) -> Vec<FileEffect> {
+fn files_of(ended: &Ended) -> &[FileEffect] {
     match ended {
-        Ok(report) => report.files.clone(),
-        Err(error) => error
-            .details
-            .get(FILES)
-            .and_then(|files| serde_json::from_value(files.clone()).ok())
-            .unwrap_or_default(),
+        Ok(report) => &report.files,
+        Err(failure) => &failure.files,
     }
 }
 

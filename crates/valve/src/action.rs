@@ -62,20 +62,37 @@ pub struct ActionReport {
     pub files: Vec<FileEffect>,
 }
 
+/// An action that did not come to its end.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ActionFailure {
+    /// Why.
+    pub error: Box<ToolError>,
+    /// Files that it has changed before, as in [`ActionReport::files`].
+    pub files: Vec<FileEffect>,
+    /// The time it had, where it took longer.
+    pub timeout_ms: Option<u64>,
+}
+
+impl From<ToolError> for ActionFailure {
+    /// Of an action that has changed nothing.
+    fn from(error: ToolError) -> Self {
+        Self { error: Box::new(error), files: Vec::new(), timeout_ms: None }
+    }
+}
+
 /// Whoever can carry out actions. The kernel's takes them through the router.
 #[async_trait]
 pub trait Actions: Send + Sync {
     /// Carries out one action. It is called at most once for a trigger, and never for [`Action::Record`].
     ///
     /// # Errors
-    /// Whatever the action fails with. It becomes the outcome in the chronicle and stops nothing else. Files that were
-    /// changed before it stand in `details.files`, as in [`ActionReport::files`].
+    /// Whatever the action fails with. It becomes the outcome in the chronicle and stops nothing else.
     async fn act(
         &self,
         action: &Action,
         trigger: &Trigger,
         cancelled: Cancellation<'_>,
-    ) -> Result<ActionReport, ToolError>;
+    ) -> Result<ActionReport, ActionFailure>;
 }
 
 impl From<&Trigger> for ValveEvent {

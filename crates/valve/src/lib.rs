@@ -28,7 +28,7 @@ mod valve;
 mod watch;
 mod watches;
 
-pub use action::{Action, ActionReport, Actions, AgentAction, Trigger};
+pub use action::{Action, ActionFailure, ActionReport, Actions, AgentAction, Trigger};
 pub use change::ChangeKind;
 pub use event::{ACTION_EVENT, PROJECT_CHRONICLE, TRIGGER_EVENT, TriggerCause, TriggerType, ValveEvent};
 pub use options::{Clock, Look, ValveOptions};

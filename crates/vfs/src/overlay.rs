@@ -166,8 +166,10 @@ impl FileSystem for OverlayFs {
         for (path, planned) in batch.nodes {
             let node = match planned {
                 Planned::File(content) => Some(Node::File(content.into())),
+                // Another process may have made the same directory since the batch was planned.
                 Planned::Directory { .. } => {
-                    Some(Node::Directory { replaces_file: self.base_kind(&path)?.is_some() })
+                    let replaces_file = self.base_kind(&path)? == Some(EntryKind::File);
+                    Some(Node::Directory { replaces_file })
                 }
                 Planned::Removed => self.base_kind(&path)?.map(|_| Node::Removed),
             };

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures_util::StreamExt;
-use serde_json::json;
 use tgp_contract::{
-    Actor, AgentRunner, AgentTask, AgentWork, Allowance, Block, CallContext, Cancellation, ChatOptions, Code,
-    Message, ModelProvider, ModelTool, Role, StreamEvent, ToolCall, ToolCaller, ToolError, Usage,
+    Actor, AgentFailure, AgentRunner, AgentTask, AgentWork, Allowance, Block, CallContext, Cancellation,
+    ChatOptions, Code, Message, ModelProvider, ModelTool, Role, StreamEvent, ToolCall, ToolCaller, ToolError,
+    Usage,
 };
 
 /// Bytes of one answer that are kept; a model that says more has lost its way.
@@ -27,7 +27,7 @@ impl FakeRunner {
         Self { model, tools }
     }
 
-    async fn run(&self, task: AgentTask) -> Result<AgentWork, ToolError> {
+    async fn run(&self, task: AgentTask) -> Result<AgentWork, AgentFailure> {
         let tools: Vec<ModelTool> = self
             .tools
             .definitions()
@@ -72,7 +72,8 @@ impl FakeRunner {
             messages.push(Message { role: Role::User, blocks: results });
         }
         let message = format!("the agent is not done after {} turns", task.max_steps);
-        Err(ToolError::new(Code::Budget, message).detail("usage", json!(work.usage)).help("allow more turns"))
+        let error = ToolError::new(Code::Budget, message).help("allow more turns");
+        Err(AgentFailure { usage: work.usage, calls: work.calls, files: work.files, ..error.into() })
     }
 
     async fn call(&self, task: &AgentTask, call: ToolCall, call_id: String, work: &mut AgentWork) -> Block {
@@ -134,12 +135,17 @@ async fn turn(
 
 #[async_trait]
 impl AgentRunner for FakeRunner {
-    async fn work(&self, task: AgentTask, mut cancelled: Cancellation<'_>) -> Result<AgentWork, ToolError> {
+    async fn work(
+        &self,
+        task: AgentTask,
+        mut cancelled: Cancellation<'_>,
+    ) -> Result<AgentWork, AgentFailure> {
         tokio::select! {
             done = self.run(task) => done,
             () = &mut cancelled => Err(ToolError::new(Code::Runtime, "the work was cancelled")
                 .of_cancellation()
-                .help("give the task again")),
+                .help("give the task again")
+                .into()),
         }
     }
 }

@@ -10,7 +10,7 @@ use tgp_agent::{
     Standing, StopSignal, Summary, run,
 };
 use tgp_contract::{
-    Actor, AgentRunner, AgentTask, AgentWork, Allowance, CallContext, CallRecord, Cancellation,
+    Actor, AgentFailure, AgentRunner, AgentTask, AgentWork, Allowance, CallContext, CallRecord, Cancellation,
     CapabilityToken, Code, Consent, ModelProvider, StreamEvent, TddMode, TddState, ToolCall, ToolCaller,
     ToolDefinition, ToolError,
 };
@@ -229,7 +229,11 @@ impl ToolCaller for Offered<'_> {
 
 #[async_trait]
 impl AgentRunner for LoopRunner {
-    async fn work(&self, task: AgentTask, mut cancelled: Cancellation<'_>) -> Result<AgentWork, ToolError> {
+    async fn work(
+        &self,
+        task: AgentTask,
+        mut cancelled: Cancellation<'_>,
+    ) -> Result<AgentWork, AgentFailure> {
         let allowance = task.allowance.as_ref();
         let offered = Offered { inner: self.tools.as_ref(), names: &task.tools, allowance };
         let model = match allowance {
@@ -249,12 +253,12 @@ impl AgentRunner for LoopRunner {
         let working = work(model.as_ref(), &offered, told, Reader::Quick);
         let (summary, _) = tokio::select! {
             done = working => done,
-            () = &mut cancelled => return Err(ToolError::new(Code::Runtime, "the work was cancelled")),
+            () = &mut cancelled => return Err(ToolError::new(Code::Runtime, "the work was cancelled").into()),
         };
         let summary = summary?;
         if summary.ending != Ending::Done {
             let message = format!("the agent ended otherwise than done: {:?}", summary.ending);
-            return Err(ToolError::new(Code::Runtime, message).help("see what the model said"));
+            return Err(ToolError::new(Code::Runtime, message).help("see what the model said").into());
         }
         Ok(AgentWork {
             answer: summary.answer,

@@ -93,6 +93,7 @@ impl Soak {
         site.ledger.settle(number, reported, told);
         let what = match reported {
             Reported::Success => "runs reported as successful",
+            Reported::Stands => "runs reported as done and not recorded",
             Reported::Failure => "runs reported as failed",
             Reported::Nothing => "runs of which nothing was reported",
             Reported::Repeated => "runs that were repeated with --again",

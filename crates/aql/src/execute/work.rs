@@ -6,8 +6,8 @@ use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
 use serde_json::{Value, json};
 use tgp_contract::{
-    Actor, AgentTask, Allowance, CallContext, CapabilityToken, Code, Effect, Execution, Spent, ToolCall,
-    ToolError, ToolResult, Usage,
+    Actor, AgentFailure, AgentTask, Allowance, CallContext, CapabilityToken, Code, Effect, Execution, Spent,
+    ToolCall, ToolError, ToolResult, Usage,
 };
 
 use super::block::Level;
@@ -175,15 +175,14 @@ impl<'p> Run<'p> {
             let work = self.ports.agents.work(task.clone(), Box::pin(stop.clone()));
             let done = match awaited(work, stop).await? {
                 Ok(done) => done,
-                Err(error) => {
-                    let (usage, calls) = used_by(&error);
+                Err(AgentFailure { error, usage, calls, files }) => {
                     settle(part, before, usage, calls);
-                    *has_files |= error.details.get("files").is_some_and(|files| files != &json!([]));
+                    *has_files |= !files.is_empty();
                     if error.code == Code::Budget {
                         // A bound of the agent's own may be what was left of the query's.
                         let _ = part.begin_turn();
                     }
-                    return Err(Miss::of_agent(error, stop));
+                    return Err(Miss::of_agent(*error, stop));
                 }
             };
             settle(part, before, done.usage, done.calls);
@@ -279,12 +278,6 @@ fn settle(part: &Allowance, before: Spent, usage: Usage, calls: u64) {
         tokens: tokens.saturating_sub(now.tokens.saturating_sub(before.tokens)),
         calls: calls.saturating_sub(now.calls.saturating_sub(before.calls)),
     });
-}
-
-fn used_by(error: &ToolError) -> (Usage, u64) {
-    let usage = error.details.get("usage").cloned().and_then(|usage| serde_json::from_value(usage).ok());
-    let calls = error.details.get("calls").and_then(Value::as_u64);
-    (usage.unwrap_or_default(), calls.unwrap_or(0))
 }
 
 /// The value in an agent's last words.

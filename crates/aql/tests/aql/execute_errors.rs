@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tgp_aql::{Kind, Line, RunEvent, RunReport, Type};
-use tgp_contract::{Code, ToolError};
+use tgp_contract::{AgentFailure, Code, ToolError, Usage};
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TryRecvError;
 
@@ -82,13 +82,13 @@ async fn a_value_that_does_not_fit_is_asked_for_again() {
     assert_eq!((&sessions[0], &sessions[1]), (&sessions[1], &sessions[2]));
     assert_eq!(sessions[3], format!("{}-2", sessions[0]));
     // One that failed otherwise goes on where it was.
-    let fake = Arc::new(Fake::echo().with_agent(|_, number| {
-        match number {
-            1 => Err(ToolError::new(Code::Provider, "busy")
-                .detail("usage", json!({ "inputTokens": 4, "outputTokens": 1 }))
-                .detail("calls", 3)),
-            _ => Ok(crate::execute_world::said("ok")),
-        }
+    let fake = Arc::new(Fake::echo().with_agent(|_, number| match number {
+        1 => Err(AgentFailure {
+            usage: Usage { input_tokens: 4, output_tokens: 1 },
+            calls: 3,
+            ..ToolError::new(Code::Provider, "busy").into()
+        }),
+        _ => Ok(crate::execute_world::said("ok")),
     }));
     let report = go(&fake, &plan(vec![agent("a", value(json!("x")), &[]).retry(1)], reference(0))).await;
     let tasks = fake.tasks.lock().unwrap();

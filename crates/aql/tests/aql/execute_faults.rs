@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tgp_aql::{Budget, Form, Input, Kind, Line, Plan, RunOptions, RunReport, Step, Type};
-use tgp_contract::{AgentTask, AgentWork, Code, ToolError, Usage};
+use tgp_contract::{AgentFailure, AgentTask, AgentWork, Code, Usage};
 
 use crate::execute_plans::{
     With, agent, empty, expr, field, place, plan, query, read, reference, step, tool, value,
@@ -70,7 +70,7 @@ async fn a1_a_call_that_was_given_up_takes_no_effect_later() {
 }
 
 /// An agent that wants so many calls and turns of so many tokens, and says that all is well whatever comes.
-fn hungry(task: &AgentTask, calls: u64, tokens: u64) -> Result<AgentWork, ToolError> {
+fn hungry(task: &AgentTask, calls: u64, tokens: u64) -> Result<AgentWork, AgentFailure> {
     let allowance = task.allowance.as_ref().unwrap();
     let turned = allowance.begin_turn().map(|()| allowance.add_tokens(tokens));
     let made = (0..calls).filter(|_| allowance.take_call().is_ok()).count() as u64;

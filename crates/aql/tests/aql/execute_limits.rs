@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tgp_aql::{Budget, RunReport};
-use tgp_contract::{Code, ToolError};
+use tgp_contract::{AgentFailure, Code, ToolError, Usage};
 
 use crate::execute_plans::{With, agent, block, empty, map, plan, query, read, reference, value};
 use crate::execute_world::{Fake, go, reply, said};
@@ -42,13 +42,13 @@ async fn calls_are_counted_and_the_step_that_has_none_left_is_named() {
 
 #[tokio::test(start_paused = true)]
 async fn the_calls_and_tokens_of_agents_count_also_when_they_fail() {
-    let fake = Arc::new(Fake::echo().with_agent(|_, number| {
-        match number {
-            1 => Err(ToolError::new(Code::Runtime, "no")
-                .detail("usage", json!({ "inputTokens": 30, "outputTokens": 5 }))
-                .detail("calls", 4)),
-            _ => Ok(said("ok")),
-        }
+    let fake = Arc::new(Fake::echo().with_agent(|_, number| match number {
+        1 => Err(AgentFailure {
+            usage: Usage { input_tokens: 30, output_tokens: 5 },
+            calls: 4,
+            ..ToolError::new(Code::Runtime, "no").into()
+        }),
+        _ => Ok(said("ok")),
     }));
     let chain = |budget: Budget| {
         let mut plan = plan(

@@ -11,9 +11,9 @@ use tgp_aql::{
     Cache, Fate, Journal, Line, Plan, Ports, RunEvent, RunOptions, RunReport, Scope, Tokens, World, run,
 };
 use tgp_contract::{
-    Actor, AgentRunner, AgentTask, AgentWork, CallContext, CallRecord, Cancellation, CapabilityToken, Code,
-    Consent, Effect, Execution, ExecutionPath, ToolCall, ToolCaller, ToolDefinition, ToolError, ToolName,
-    ToolResult, Witness,
+    Actor, AgentFailure, AgentRunner, AgentTask, AgentWork, CallContext, CallRecord, Cancellation,
+    CapabilityToken, Code, Consent, Effect, Execution, ExecutionPath, ToolCall, ToolCaller, ToolDefinition,
+    ToolError, ToolName, ToolResult, Usage, Witness,
 };
 use tokio::sync::mpsc;
 
@@ -67,7 +67,7 @@ impl Reply {
 }
 
 type Tool = Box<dyn Fn(&ToolCall) -> Reply + Send + Sync>;
-type Agent = Box<dyn Fn(&AgentTask, usize) -> Result<AgentWork, ToolError> + Send + Sync>;
+type Agent = Box<dyn Fn(&AgentTask, usize) -> Result<AgentWork, AgentFailure> + Send + Sync>;
 
 /// One fake for all ports.
 pub struct Fake {
@@ -126,7 +126,7 @@ impl Fake {
     /// The closure's number counts all work of all agents.
     pub fn with_agent(
         mut self,
-        agent: impl Fn(&AgentTask, usize) -> Result<AgentWork, ToolError> + Send + Sync + 'static,
+        agent: impl Fn(&AgentTask, usize) -> Result<AgentWork, AgentFailure> + Send + Sync + 'static,
     ) -> Self {
         self.agent = Box::new(agent);
         self
@@ -238,7 +238,7 @@ impl ToolCaller for Fake {
 
 #[async_trait]
 impl AgentRunner for Fake {
-    async fn work(&self, task: AgentTask, cancellation: Cancellation<'_>) -> Result<AgentWork, ToolError> {
+    async fn work(&self, task: AgentTask, cancellation: Cancellation<'_>) -> Result<AgentWork, AgentFailure> {
         let _running = self.enter();
         let number = {
             let mut tasks = self.tasks.lock().unwrap();
@@ -247,7 +247,10 @@ impl AgentRunner for Fake {
         };
         tokio::select! {
             biased;
-            () = cancellation => Err(cancelled().detail("usage", json!({ "inputTokens": 2, "outputTokens": 0 }))),
+            () = cancellation => {
+                let usage = Usage { input_tokens: 2, output_tokens: 0 };
+                Err(AgentFailure { usage, ..cancelled().into() })
+            }
             () = tokio::time::sleep(self.agent_delay) => (self.agent)(&task, number),
         }
     }

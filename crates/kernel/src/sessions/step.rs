@@ -10,8 +10,8 @@ use tgp_agent::{
     Summary, step_prompt,
 };
 use tgp_contract::{
-    AgentRunner, AgentTask, AgentWork, Allowance, Cancellation, Code, FileEffect, ToolDefinition, ToolError,
-    Usage, canonical,
+    AgentFailure, AgentRunner, AgentTask, AgentWork, Allowance, Cancellation, Code, FileEffect,
+    ToolDefinition, ToolError, Usage, canonical,
 };
 use tokio::sync::mpsc;
 
@@ -176,7 +176,7 @@ impl StepRunner {
 
 #[async_trait]
 impl AgentRunner for StepRunner {
-    async fn work(&self, task: AgentTask, cancelled: Cancellation<'_>) -> Result<AgentWork, ToolError> {
+    async fn work(&self, task: AgentTask, cancelled: Cancellation<'_>) -> Result<AgentWork, AgentFailure> {
         let choice = self.choice(task.model.as_deref());
         let mut chosen = self.kernel.choose_model(&choice, None)?;
         if let Some(allowance) = &task.allowance {
@@ -234,12 +234,13 @@ impl AgentRunner for StepRunner {
         };
         // The usual advice is for a session of its own; going on with this one would not go on with what it is part of.
         let help = format!("see what it did: tgp sessions show {}", task.session);
-        Err(error
+        let error = error
             .detail("session", task.session)
             .detail("usage", json!(usage))
             .detail("calls", calls)
             .detail("files", json!(collected.files))
-            .help(help))
+            .help(help);
+        Err(AgentFailure { usage, calls, files: collected.files, ..error.into() })
     }
 }
 

@@ -61,9 +61,8 @@ impl StateGate {
     {
         let first = judge.clone();
         let verdict = self.off_executor(move |tdd, disk| first(tdd, disk)).await;
-        let is_stale =
-            matches!(&verdict, Verdict::Deny { error, .. } if error.details.get("changed").is_some());
-        if !is_stale {
+        // Only such a refusal names files that the call does not name.
+        if !matches!(&verdict, Verdict::Deny { error, .. } if error.code == Code::State) {
             return verdict;
         }
         let mut filters = Vec::new();

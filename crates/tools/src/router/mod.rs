@@ -24,9 +24,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tgp_contract::{
-    Access, ApprovalReason, Approver, CallContext, CallRecord, Cancellation, Code, Effect, Execution,
-    FileFilter, Gate, GateDecision, GateRequest, GateVerdict, Recorder, RelativePath, Root, Stage, Target,
-    ToolCall, ToolDefinition, ToolError, ToolResult, Verdict, Visibility, Witness, chronicled,
+    Access, ApprovalReason, Approver, CallContext, CallRecord, Cancellation, Code, FileFilter, Gate,
+    GateDecision, GateRequest, GateVerdict, Recorder, RelativePath, Root, Stage, Target, ToolCall,
+    ToolDefinition, ToolError, ToolResult, Verdict, Visibility, Witness, chronicled,
     is_chronicle_tree_directory,
 };
 
@@ -122,15 +122,6 @@ impl std::fmt::Debug for Router {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("Router").field("tools", &self.tools.keys()).finish_non_exhaustive()
     }
-}
-
-/// The error of a call whose record could not be kept. A caller that knows only that it failed would make it again.
-fn unrecorded(error: ToolError, record: &CallRecord) -> ToolError {
-    if record.execution != Execution::Done || record.effect == Some(Effect::Read) {
-        return error;
-    }
-    let message = format!("the call took effect, but it is not recorded completely: {}", error.message);
-    error.with_message(message).detail("outcome", "done")
 }
 
 impl Router {
@@ -274,12 +265,11 @@ impl Router {
         // Whoever goes away now does not take its record along.
         course.end();
         // An error never repeats a long argument, neither to the caller nor in the record.
-        let mut record = open.close(result.map_err(ToolError::bounded).into());
-        // A call whose record cannot be kept has failed, whatever it has done.
-        if let Err(error) = self.recorder.record(record.clone()).await {
-            record.result = ToolResult::Failed(unrecorded(error, &record));
+        let record = open.close(result.map_err(ToolError::bounded).into());
+        match self.recorder.record(record.clone()).await {
+            Ok(()) => record,
+            Err(error) => record.unrecorded(error),
         }
-        record
     }
 
     async fn take_through(

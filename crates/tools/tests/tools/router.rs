@@ -282,6 +282,19 @@ async fn a_call_whose_record_cannot_be_kept_has_failed() {
     assert_eq!(code(&result), Some(Code::Integrity));
 }
 
+#[tokio::test]
+async fn bug_a_call_that_took_effect_and_was_not_recorded_looked_as_if_it_had_failed() {
+    let (workspace, folder) = workspace();
+    let tools = tgp_tools::project_tools().unwrap();
+    let router = Router::new(tools, vec![], Arc::new(RefuseAll), Arc::new(BrokenRecorder), workspace);
+    let write = call("fs_write", json!({ "path": "a.txt", "content": "a" }));
+    let result = Arc::new(router.unwrap()).call(write, context(Consent::Given)).await;
+    let ToolResult::Failed(error) = result else { panic!("it is not recorded") };
+    assert!(folder.path().join("a.txt").exists());
+    assert_eq!(error.details["outcome"], "done", "{error}");
+    assert!(error.message.contains("took effect"), "{error}");
+}
+
 /// A recorder that is closed once it has been asked `.0` times.
 struct ClosingRecorder(AtomicUsize);
 

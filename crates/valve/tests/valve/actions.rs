@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::json;
 use tgp_contract::{ChronicleEvent, Code, FileEffect, Root, ToolError};
-use tgp_valve::{ACTION_EVENT, Action, ActionReport, ActionState, Trigger, ValveEvent};
+use tgp_valve::{ACTION_EVENT, Action, ActionFailure, ActionReport, ActionState, Trigger, ValveEvent};
 
 use crate::support::{World, at, hash};
 
@@ -19,7 +19,7 @@ fn effect(project: &Path, path: &str, content: &str) -> FileEffect {
     FileEffect::new(Root::Project, at(path), before, Some(hash(content)))
 }
 
-fn report(files: Vec<FileEffect>) -> Result<ActionReport, ToolError> {
+fn report(files: Vec<FileEffect>) -> Result<ActionReport, ActionFailure> {
     Ok(ActionReport { summary: format!("{} files", files.len()), files })
 }
 
@@ -34,7 +34,7 @@ personas:
 async fn an_action_is_carried_out_once_and_its_outcome_told() {
     let world = World::new(FORMATTER);
     world.act(Box::new(|_, _, trigger| match trigger.file_path.as_str() {
-        "bad.ts" => Err(ToolError::new(Code::Compile, "does not parse").help("mend it")),
+        "bad.ts" => Err(ToolError::new(Code::Compile, "does not parse").help("mend it").into()),
         "panic.ts" => panic!("an action that breaks off"),
         _ => report(Vec::new()),
     }));
@@ -108,8 +108,8 @@ async fn a_failing_action_that_says_what_it_changed_does_not_wake_itself() {
     let world = World::new(FORMATTER);
     world.act(Box::new(|project, _, trigger| {
         let file = effect(project, trigger.file_path.as_str(), "half done");
-        let files = serde_json::to_value(vec![file]).unwrap();
-        Err(ToolError::new(Code::Budget, "out of steps").help("give it more").detail("files", files))
+        let error = ToolError::new(Code::Budget, "out of steps").help("give it more");
+        Err(ActionFailure { files: vec![file], ..error.into() })
     }));
     world.scan().await;
     world.write("a.ts", "raw");
@@ -264,7 +264,7 @@ async fn an_action_that_fails_without_a_word_does_not_wake_itself() {
     let world = World::new(FORMATTER);
     world.act(Box::new(|project, _, trigger| {
         effect(project, trigger.file_path.as_str(), &format!("half done {}", trigger.sequence));
-        Err(ToolError::new(Code::Runtime, "broke").help("none"))
+        Err(ToolError::new(Code::Runtime, "broke").help("none").into())
     }));
     world.scan().await;
     world.write("a.ts", "raw");
@@ -290,7 +290,7 @@ personas:
     world.act(Box::new(|project, _, trigger| {
         let other = if trigger.file_path.as_str() == "a.ts" { "b.ts" } else { "a.ts" };
         effect(project, other, &format!("{}", trigger.sequence));
-        Err(ToolError::new(Code::Runtime, "broke").help("none"))
+        Err(ToolError::new(Code::Runtime, "broke").help("none").into())
     }));
     world.scan().await;
     world.write("a.ts", "raw");

@@ -12,8 +12,8 @@ use tgp_contract::{
     Cancellation, Chronicle, ChronicleEvent, ChronicleLayout, Code, RelativePath, ToolError, canonical,
 };
 use tgp_valve::{
-    Action, ActionReport, Actions, Look, ScanReport, Status, TRIGGER_EVENT, Trigger, Valve, ValveEvent,
-    ValveOptions,
+    Action, ActionFailure, ActionReport, Actions, Look, ScanReport, Status, TRIGGER_EVENT, Trigger, Valve,
+    ValveEvent, ValveOptions,
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
@@ -26,7 +26,8 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 /// More events than any test makes.
 pub const MANY: usize = 100_000;
 
-pub type Behaviour = Box<dyn Fn(&Path, &Action, &Trigger) -> Result<ActionReport, ToolError> + Send + Sync>;
+pub type Behaviour =
+    Box<dyn Fn(&Path, &Action, &Trigger) -> Result<ActionReport, ActionFailure> + Send + Sync>;
 
 /// Carries out actions by a function of the test.
 pub struct Script {
@@ -46,14 +47,14 @@ impl Actions for Script {
         action: &Action,
         trigger: &Trigger,
         cancelled: Cancellation<'_>,
-    ) -> Result<ActionReport, ToolError> {
+    ) -> Result<ActionReport, ActionFailure> {
         self.calls.lock().unwrap().push((action.clone(), trigger.clone()));
         if *self.hangs.lock().unwrap() {
             cancelled.await;
             if *self.is_deaf.lock().unwrap() {
                 std::future::pending::<()>().await;
             }
-            return Err(ToolError::new(Code::Runtime, "told to end"));
+            return Err(ToolError::new(Code::Runtime, "told to end").into());
         }
         (self.behaviour.lock().unwrap())(&self.project, action, trigger)
     }

@@ -2,8 +2,9 @@
 
 use std::os::unix::fs::symlink;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use tgp_contract::{Change, FileSystem, FsError};
+use tgp_contract::{Change, Entry, FileSystem, FsError, LastWord, RelativePath};
 use tgp_vfs::{DiskFs, MemoryFs, OverlayFs};
 
 use crate::support::{World, assert_security, listed, path, remove, write};
@@ -245,4 +246,41 @@ fn what_is_written_while_the_last_word_is_said_is_no_part_of_the_commit() {
     assert_eq!(left, ["edit", "late"]);
     assert_eq!(inner.read(&path("edit")).unwrap(), b"newer");
     assert_eq!(inner.read(&path("made")).unwrap(), b"made");
+}
+
+/// Files in which another process makes `out` right after it was looked for the first time.
+struct Contested {
+    files: MemoryFs,
+    is_made: AtomicBool,
+}
+
+impl FileSystem for Contested {
+    fn read(&self, path: &RelativePath) -> Result<Vec<u8>, FsError> {
+        self.files.read(path)
+    }
+
+    fn entry(&self, path: &RelativePath) -> Result<Option<Entry>, FsError> {
+        let found = self.files.entry(path)?;
+        if path.as_str() == "out" && !self.is_made.swap(true, Ordering::Relaxed) {
+            self.files.apply(&[write("out/other", "theirs")])?;
+        }
+        Ok(found)
+    }
+
+    fn list(&self, directory: &RelativePath) -> Result<Vec<Entry>, FsError> {
+        self.files.list(directory)
+    }
+
+    fn apply_if(&self, changes: &[Change], last_word: Option<LastWord<'_>>) -> Result<bool, FsError> {
+        self.files.apply_if(changes, last_word)
+    }
+}
+
+#[test]
+fn bug_a_directory_that_another_process_made_meanwhile_was_taken_for_a_file() {
+    let base = Arc::new(Contested { files: MemoryFs::new(), is_made: AtomicBool::new(false) });
+    let overlay = OverlayFs::new(base.clone());
+    overlay.apply(&[write("out/own", "ours")]).unwrap();
+    overlay.commit().unwrap();
+    assert_eq!(listed(&base.files), ["out", "out/other", "out/own"]);
 }
