@@ -15,9 +15,9 @@ pub const NO_ENTRY: &str = "cannot write the audit database";
 /// What a finding about a call that stands, though that error was reported, says.
 pub const UNRECORDED: &str = " (it stands, though its entry of the audit could not be written at once)";
 
-/// The error of a write whose lock of the tool repository found no room, and what a finding about it says.
-pub const NO_LOCK: &str = "cannot write the lock";
-pub const UNCOMMITTED: &str = " (it stands, though the lock of the repository found no room)";
+/// The code of a write that failed in the tool repository, and what a finding says about one that stands all the same.
+pub const GIT_ERROR: &str = "\"EGIT\"";
+pub const COMMITTED: &str = " (it stands, though a step after its commit found no room)";
 
 /// What a finding says about a step of a query that stood and was made again.
 pub const MADE_TWICE: &str = " (it stood, was reported as failed, and the resumed query made it again)";
@@ -25,8 +25,8 @@ pub const MADE_TWICE: &str = " (it stood, was reported as failed, and the resume
 /// Texts of defects of the product that are known and not fixed yet, each with what it is about. The bounded part only
 /// counts them; the whole soak fails with them. An entry is removed together with its defect.
 const KNOWN: [(&str, &str); 3] = [
-    // The file of the tool is written before the lock, and stays for the next `tgp sync` to commit.
-    (UNCOMMITTED, "a write that stands is reported as failed, since the disk had no room for the lock"),
+    // `Local::edit_file` commits first. When the file, the lock or the delivery finds no room afterwards, the commit stays.
+    (COMMITTED, "a write that stands is reported as failed, since the disk had no room after its commit"),
     // The journal of a query has no line for an error whose change stands.
     (MADE_TWICE, "a step of a query that stands is made again by a resume"),
     // The error has no `details.outcome`, so a caller repeats what has taken effect.

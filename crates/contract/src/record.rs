@@ -89,13 +89,20 @@ impl CallRecord {
     /// that knew only that it failed would make it again, so the error says when it took effect.
     #[must_use]
     pub fn unrecorded(mut self, error: ToolError) -> Self {
-        let took_effect = self.execution == Execution::Done && self.effect != Some(Effect::Read);
-        self.result = ToolResult::Failed(if took_effect {
-            let message =
-                format!("the call took effect, but it is not recorded completely: {}", error.message);
-            error.with_message(message).detail("outcome", "done")
-        } else {
-            error
+        let changes = self.effect != Some(Effect::Read) && !self.context.dry_run;
+        self.result = ToolResult::Failed(match self.execution {
+            Execution::Done if changes => {
+                let message =
+                    format!("the call took effect, but it is not recorded completely: {}", error.message);
+                error.with_message(message).detail("outcome", "done")
+            }
+            Execution::Unknown => {
+                let before =
+                    self.result.error().map_or_else(String::new, |error| format!("{}; ", error.message));
+                let message = format!("{before}it is not recorded completely: {}", error.message);
+                error.with_message(message).of_unknown_outcome()
+            }
+            Execution::Done | Execution::NotStarted | Execution::RolledBack => error,
         });
         self
     }

@@ -318,7 +318,9 @@ impl Policy {
         let mut strictest: Option<(RuleEffect, &Head, Doubt)> = None;
         let rules = self.rules.iter().filter(|rule| wanted(&rule.selector)).filter_map(|rule| {
             match rule.selector.test(call, rule.leaning()) {
-                Test::Match { .. } if rule.selector.matches_by_unknown_kind(call) => {
+                Test::Match { .. }
+                    if rule.leaning().restricts() && rule.selector.matches_by_unknown_kind(call) =>
+                {
                     Some((rule.head.effect, &rule.head, Doubt::UnknownKind))
                 }
                 Test::Match { .. } => Some((rule.head.effect, &rule.head, Doubt::None)),

@@ -247,7 +247,9 @@ impl Selector {
             Target::Statement { kinds, .. } => Some(kinds),
             _ => None,
         });
-        self.statement_kinds().next().is_some()
+        let is_kind = |matcher: &StatementMatcher| matches!(matcher, StatementMatcher::Kind(_));
+        !self.statements.is_empty()
+            && self.statements.iter().all(is_kind)
             && kinds.any(|kinds| is_unknown_kind(kinds) && !kinds.iter().any(is_named))
     }
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::Check;
 use crate::ledger::Reported;
 use crate::load::{remove_stale_locks, tool_source};
-use crate::report::{NO_ENTRY, NO_LOCK, UNCOMMITTED, UNRECORDED};
+use crate::report::{COMMITTED, GIT_ERROR, NO_ENTRY, UNRECORDED};
 
 /// Tools that are run one by one; the others are checked and compared as text.
 const RUN_AT_MOST: usize = 24;
@@ -102,7 +102,7 @@ pub(super) fn remote(check: &Check<'_>) -> Result<()> {
 fn known_defect((_, reported, told): &(u64, Reported, String)) -> &'static str {
     match reported {
         Reported::Failure if told.contains(NO_ENTRY) => UNRECORDED,
-        Reported::Failure if told.contains(NO_LOCK) => UNCOMMITTED,
+        Reported::Failure if told.contains(GIT_ERROR) => COMMITTED,
         _ => "",
     }
 }

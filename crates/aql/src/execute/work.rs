@@ -144,7 +144,7 @@ impl<'p> Run<'p> {
                 let is_unknown = match record.execution {
                     Execution::Unknown => true,
                     // It took effect, though it is not recorded: making it again would repeat the effect.
-                    Execution::Done => record.effect != Some(Effect::Read),
+                    Execution::Done => record.effect != Some(Effect::Read) && !record.context.dry_run,
                     Execution::NotStarted | Execution::RolledBack => false,
                 };
                 Err(Miss::of(error, is_unknown, record.cancelled, stop))

@@ -163,3 +163,13 @@ fn a_token_goes_with_a_call() {
     let hidden = project.run(&["audit", "export"]).expect_code(0);
     assert!(!hidden.stdout.contains(token), "a token stands in the audit");
 }
+
+#[test]
+fn examples_of_rules_may_leave_arguments_out() {
+    let project = Project::initialised();
+    let rule = "version: 1\nrules:\n  - {id: m, effect: deny, where: {path: \"migrations/**\"}, \
+                match: [{tool: fs_write, arguments: {path: migrations/1.sql}}, {tool: search_grep, arguments: {path: migrations/x}}], \
+                not_match: [{tool: Write, arguments: {path: src/a.ts}}]}\n";
+    project.write("tgp.policy.yaml", rule);
+    project.run(&["policy", "check"]).expect_code(0);
+}

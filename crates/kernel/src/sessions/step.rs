@@ -206,11 +206,15 @@ impl AgentRunner for StepRunner {
             }
         };
         let (ended, collected) = tokio::join!(run, collect(heard));
-        let (summary, before) = ended?;
         // Calls that were refused because none was left are not counted.
         let calls = match (before_work, spent()) {
             (Some(before), Some(now)) => now.calls.saturating_sub(before.calls),
             _ => collected.calls,
+        };
+        let (summary, before) = match ended {
+            Ok(ended) => ended,
+            // What it has done before is done. Its tokens are those that its allowance has counted.
+            Err(error) => return Err(AgentFailure { calls, files: collected.files, ..error.into() }),
         };
         let usage = Usage {
             input_tokens: summary.usage.input_tokens.saturating_sub(before.input_tokens),

@@ -7,6 +7,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
+use serde_json::{Map, Value};
 use tgp_contract::{Code, FileSystem, Place, RelativePath, ToolDefinition, ToolError};
 use tgp_policy::{Catalogue, Known, Policy, PolicySettings, PolicySource, SourceTrust};
 use tgp_vfs::MemoryFs;
@@ -295,7 +296,7 @@ async fn compile(
 struct Tools<'a>(&'a [Arc<dyn DynTool>]);
 
 impl Catalogue for Tools<'_> {
-    fn look_up(&self, name: &str, arguments: &serde_json::Value) -> Option<Known> {
+    fn look_up(&self, name: &str, arguments: &Value) -> Option<Known> {
         let is_called = |definition: &ToolDefinition| {
             definition.name.as_str() == name || definition.aliases.iter().any(|alias| alias == name)
         };
@@ -305,7 +306,27 @@ impl Catalogue for Tools<'_> {
             name: definition.name.to_string(),
             aliases: definition.aliases.clone(),
             effect: definition.effect,
-            targets: tool.targets(arguments).ok()?,
+            targets: tool.targets(&completed(arguments, &definition.input_schema)).ok()?,
         })
     }
+}
+
+/// The arguments of an example with something for each that is required and left out: an example names what a rule is
+/// about, and the content of a file that it writes is rarely that.
+fn completed(arguments: &Value, schema: &Value) -> Value {
+    let mut arguments = arguments.clone();
+    let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
+    if let Some(fields) = arguments.as_object_mut() {
+        for name in required.filter_map(Value::as_str) {
+            let kind = schema.pointer(&format!("/properties/{name}/type")).and_then(Value::as_str);
+            fields.entry(name).or_insert_with(|| match kind {
+                Some("string") => "".into(),
+                Some("integer" | "number") => 0.into(),
+                Some("boolean") => false.into(),
+                Some("array") => Value::Array(Vec::new()),
+                _ => Value::Object(Map::new()),
+            });
+        }
+    }
+    arguments
 }

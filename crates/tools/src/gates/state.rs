@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use async_trait::async_trait;
 use serde::Deserialize;
+use serde_json::Value;
 use tgp_contract::{
     Access, CallRecord, Code, FileFilter, Gate, GateRequest, MAX_CHRONICLE_LINE_BYTES, RelativePath, Root,
     Stage, Target, TddMode, TddState, ToolError, ToolResult, Verdict, background, canonical,
@@ -20,7 +21,7 @@ use tgp_tdd::{
 
 use super::policy::TddView;
 use crate::Workspace;
-use crate::builtin::{TestFile, TestToolResult};
+use crate::builtin::TestFile;
 use crate::files::{Coverage, Flow, Ignored, Walk};
 use crate::forge::TestReport;
 
@@ -167,11 +168,9 @@ impl StateGate {
     /// Notes what `test_tool` has found out about forged tools, one run for each test file.
     fn note_tool_runs(&self, record: &CallRecord) {
         let ToolResult::Done(data) = &record.result else { return };
-        // Nothing else has the name of this tool, so its result has its type; what had not would be noted as no run.
-        let Ok(result) = TestToolResult::deserialize(data) else { return };
-        for file in result.files {
-            // A file that was not run shows nothing.
-            let TestFile::Ran(report) = file else { continue };
+        for file in data.get("files").and_then(Value::as_array).into_iter().flatten() {
+            // A file that was not run shows nothing. Each is read by itself, so that one cannot hide the others.
+            let Ok(TestFile::Ran(report)) = TestFile::deserialize(file) else { continue };
             if let Some(run) = self.tool_run(&report, record) {
                 // A state that cannot be kept admits nothing: the next judgement finds that out.
                 let _ = self.tdd.note_run(&run);

@@ -75,7 +75,8 @@ impl Course {
     /// Something is about to happen that cannot be taken back.
     pub(super) fn testify(&self) -> Result<(), ToolError> {
         if let Some(recorder) = &self.recorder {
-            recorder.upgrade().ok_or_else(cancelled)?.check()?;
+            let ended = || ToolError::new(Code::Internal, "the kernel has ended, so nothing can be recorded");
+            recorder.upgrade().ok_or_else(ended)?.check()?;
         }
         self.witness.as_ref().map_or(Ok(()), |witness| witness())
     }

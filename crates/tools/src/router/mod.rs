@@ -280,10 +280,10 @@ impl Router {
         setting: Setting<'_>,
         trail: &mut Trail,
     ) -> Result<serde_json::Value, ToolError> {
-        self.recorder.ready().await?;
         let registered = self.find(&call.tool)?;
         let definition = registered.tool.definition();
         trail.definition = Some(definition.clone());
+        self.recorder.ready().await?;
         registered.schema.check(definition.name.as_str(), &call.arguments)?;
         if context.depth > MAX_DEPTH {
             return Err(ToolError::new(
