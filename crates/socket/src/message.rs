@@ -80,13 +80,13 @@ impl TryFrom<WireRequest> for Request {
     }
 }
 
-/// What can be read of a frame that is no request.
+/// The part of an invalid frame that can still be read.
 #[derive(Deserialize)]
 struct OnlyId {
     id: String,
 }
 
-/// The id of a frame that is no request, so that its client learns which one was refused.
+/// The id of an invalid frame, so that its client learns which request was refused.
 pub(crate) fn id_of(frame: &[u8]) -> Option<String> {
     serde_json::from_slice::<OnlyId>(frame).ok().map(|frame| frame.id)
 }
@@ -115,7 +115,7 @@ pub enum Answer {
         id: String,
         tools: Vec<ToolDefinition>,
     },
-    /// To a frame that is no request, with its id where that can be read; the connection ends after one that broke the
+    /// To an invalid frame, with its id where that can be read; the connection ends after one that broke the
     /// protocol.
     Refused {
         id: Option<String>,

@@ -34,7 +34,7 @@ personas:
 async fn an_action_is_carried_out_once_and_its_outcome_told() {
     let world = World::new(FORMATTER);
     world.act(Box::new(|_, _, trigger| match trigger.file_path.as_str() {
-        "bad.ts" => Err(ToolError::new(Code::Compile, "does not parse").help("mend it").into()),
+        "bad.ts" => Err(ToolError::new(Code::Compile, "does not parse").help("fix it").into()),
         "panic.ts" => panic!("an action that breaks off"),
         _ => report(Vec::new()),
     }));
