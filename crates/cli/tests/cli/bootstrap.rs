@@ -140,3 +140,15 @@ fn bug_a_broken_git_configuration_ended_the_audits_thread() {
     project.run(&["list"]).expect_code(0);
     project.run(&["audit", "verify"]).expect_code(0);
 }
+
+#[test]
+fn bug_doctor_found_something_bad_and_ended_with_0() {
+    let project = Project::initialised();
+    project.run(&["doctor"]).expect_code(0);
+    project.write("tgp.config.ts", "export default { db: { url: 'postgres://u:p@127.0.0.1:1/x' } };\n");
+    project.trust();
+    let ran = project.run(&["doctor"]).expect_code(1);
+    assert!(ran.stdout.contains("bad  database") || ran.stderr.contains("bad  database"), "{ran:?}");
+    let document = project.run(&["doctor", "--json"]).expect_code(1).document();
+    assert_eq!(document["data"]["healthy"], false, "{document}");
+}

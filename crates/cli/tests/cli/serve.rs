@@ -401,3 +401,32 @@ fn a_client_cannot_name_the_session_of_an_agent() {
     assert_eq!(code(&client.call("recall", &json!({ "id": "r1.1" }))), "EPERMISSION");
     served.stop();
 }
+
+#[test]
+fn bug_a_refused_frame_lost_its_id() {
+    let served = Served::start(&["--yes"]);
+    let mut client = served.client(&served.token(&[]));
+    for (frame, id) in [
+        (json!({ "method": "cal", "id": "7" }), json!("7")),
+        (json!({ "method": "call", "id": "8" }), json!("8")),
+        (json!({ "method": "call", "id": 9, "tool": "fs_list" }), Value::Null),
+        (json!([]), Value::Null),
+    ] {
+        client.send(&frame);
+        let answer = client.receive().unwrap();
+        assert_eq!((code(&answer), &answer["id"]), ("EVALIDATION", &id), "{frame} {answer}");
+        assert!(!answer.to_string().contains("struct "), "{answer}");
+    }
+    // A tool that needs no arguments gets none.
+    client.send(&json!({ "method": "call", "id": "10", "tool": "fs_list" }));
+    assert_eq!(client.receive().unwrap()["result"]["ok"], true);
+    served.stop();
+}
+
+#[test]
+fn bug_a_socket_was_made_at_a_path_that_no_client_can_name() {
+    let project = Project::initialised();
+    let refused = project.run(&["serve", "--socket", &"a".repeat(120)]);
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(refused.stderr.contains("ECONFIG") && refused.stderr.contains("107"), "{refused:?}");
+}

@@ -230,3 +230,18 @@ fn a_query_of_the_tool_repository_runs_with_consent_only_when_confirmed() {
     assert!(!project.file("b.txt").exists());
     assert_eq!(run(&["note.aql", "--yes"]).code, Some(0), "the project's own queries need nothing");
 }
+
+#[test]
+fn bug_another_provider_got_the_key_without_a_new_confirmation() {
+    let project = Project::initialised();
+    let with = |provider: &str| {
+        let llm =
+            format!("provider: '{provider}', model: 'm', baseUrl: 'http://localhost:1/v1', keyVariable: 'K'");
+        project.write("tgp.config.ts", &format!("export default {{ llm: {{ {llm} }} }};\n"));
+        project.run(&["list"]).expect_code(0).stderr.contains("not confirmed")
+    };
+    assert!(with("openai"));
+    project.trust();
+    assert!(!with("openai"));
+    assert!(with("anthropic"), "the key would be sent in another form");
+}
