@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::Value;
 
-use crate::report::{NO_ENTRY, lock};
+use crate::report::lock;
 
 /// What was reported of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,8 +102,6 @@ pub struct Run {
     pub reported: Reported,
     /// The error or result that was reported, for a finding.
     pub told: String,
-    /// Whether an error was reported at some time though the change stood: a program that resumes may repeat it.
-    pub stood: bool,
 }
 
 /// A tool that an actor writes again and again. No other actor writes it.
@@ -133,7 +131,7 @@ impl Ledger {
     /// A new run, of which nothing is known yet. Every run has two numbers of its own.
     pub fn begin(&self, kind: Kind, through: &'static str) -> u64 {
         let number = self.number() * 2;
-        let run = Run { kind, through, reported: Reported::Nothing, told: String::new(), stood: false };
+        let run = Run { kind, through, reported: Reported::Nothing, told: String::new() };
         lock(&self.runs).insert(number, run);
         number
     }
@@ -148,7 +146,6 @@ impl Ledger {
         if let Some(run) = lock(&self.runs).get_mut(&number) {
             run.reported = reported;
             run.told = told.to_string().chars().take(600).collect();
-            run.stood |= run.told.contains(NO_ENTRY) || change_stands(told.get("error").unwrap_or(told));
         }
     }
 

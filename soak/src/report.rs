@@ -9,42 +9,9 @@ use crate::plan::Plan;
 /// Kinds of findings beyond this number are only counted.
 const SHOWN: usize = 40;
 
-/// The error of a call whose entry of the audit found no room on the disk.
-pub const NO_ENTRY: &str = "cannot write the audit database";
-
-/// What a finding about a call that stands, though that error was reported, says.
-pub const UNRECORDED: &str = " (it stands, though its entry of the audit could not be written at once)";
-
-/// The code of a write that failed in the tool repository, and what a finding says about one that stands all the same.
-pub const GIT_ERROR: &str = "\"EGIT\"";
-pub const COMMITTED: &str = " (it stands, though a step after its commit found no room)";
-
-/// What a finding says about a step of a query that stood and was made again.
-pub const MADE_TWICE: &str = " (it stood, was reported as failed, and the resumed query made it again)";
-
-/// Texts of defects of the product that are known and not fixed yet, each with what it is about. The bounded part only
-/// counts them; the whole soak fails with them. An entry is removed together with its defect.
-const KNOWN: [(&str, &str); 3] = [
-    // `Local::edit_file` commits first. When the file, the lock or the delivery finds no room afterwards, the commit stays.
-    (COMMITTED, "a write that stands is reported as failed, since the disk had no room after its commit"),
-    // The journal of a query has no line for an error whose change stands.
-    (MADE_TWICE, "a step of a query that stands is made again by a resume"),
-    // The error has no `details.outcome`, so a caller repeats what has taken effect.
-    (UNRECORDED, "a call that took effect is reported as failed, since the disk had no room for its entry"),
-];
-
-/// Whether a defect that is known makes a soak fail.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum KnownDefects {
-    #[default]
-    Fail,
-    Count,
-}
-
 /// Numbers and findings, added to by all actors.
 #[derive(Debug, Default)]
 pub struct Report {
-    known: KnownDefects,
     counts: Mutex<BTreeMap<String, u64>>,
     findings: Mutex<Vec<String>>,
     notes: Mutex<Vec<String>>,
@@ -56,12 +23,6 @@ pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Report {
-    /// An empty report.
-    #[must_use]
-    pub fn new(known: KnownDefects) -> Self {
-        Self { known, ..Self::default() }
-    }
-
     /// Counts one more of something.
     pub fn count(&self, what: &str) {
         self.count_many(what, 1);
@@ -80,14 +41,7 @@ impl Report {
 
     /// Something that does not agree.
     pub fn find(&self, what: impl Into<String>) {
-        let what = what.into();
-        let known = KNOWN.iter().find(|(text, _)| what.contains(text));
-        match known {
-            Some((_, about)) if self.known == KnownDefects::Count => {
-                self.count(&format!("known defect: {about}"));
-            }
-            _ => lock(&self.findings).push(what),
-        }
+        lock(&self.findings).push(what.into());
     }
 
     /// Something to be known that is not a finding, such as a part that was skipped.

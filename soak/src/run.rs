@@ -14,26 +14,17 @@ use crate::disk::{self, SmallDisk};
 use crate::load::{self, Soak};
 use crate::plan::Plan;
 use crate::program::pid;
-use crate::report::{KnownDefects, Report};
+use crate::report::Report;
 use crate::site::{Database, Site};
 use crate::{chaos, verify};
 
-/// What the person who runs it wants besides.
-#[derive(Clone, Debug, Default)]
-pub struct Wishes {
-    /// Where the projects are copied to when something does not agree.
-    pub keep: Option<std::path::PathBuf>,
-    /// What a defect that is known does to the outcome.
-    pub known: KnownDefects,
-}
-
-/// Runs a plan and gives its report. The program must have no other thread yet.
+/// Runs a plan and gives its report; the projects are copied to `keep` when something does not agree. The program must have no other thread yet.
 ///
 /// # Errors
 /// When the soak cannot be started. What does not agree is in the report.
-pub fn run(plan: &Plan, wishes: &Wishes, tell: impl Fn(&str)) -> Result<Report> {
+pub fn run(plan: &Plan, keep: Option<&Path>, tell: impl Fn(&str)) -> Result<Report> {
     let started = Instant::now();
-    let report = Report::new(wishes.known);
+    let report = Report::default();
     let binary = binary::find()?;
     // A short path: the system allows no long ones for sockets.
     let folder = tempfile::Builder::new().prefix("tgp-soak-").tempdir()?;
@@ -76,7 +67,7 @@ pub fn run(plan: &Plan, wishes: &Wishes, tell: impl Fn(&str)) -> Result<Report> 
         verify::project(&soak, site)?;
     }
     verify::find_processes(&soak, &mark);
-    if let (Some(keep), false) = (&wishes.keep, soak.report.is_clean()) {
+    if let (Some(keep), false) = (keep, soak.report.is_clean()) {
         copy(folder.path(), keep)?;
         soak.report.note(format!("the projects are copied to {}", keep.display()));
     }

@@ -27,12 +27,11 @@ pub(crate) enum Mender {
 }
 
 impl Mender {
-    /// Who can mend what a call came to.
-    pub(crate) fn of(error: &ToolError) -> Self {
-        let state = error.details.get("state").and_then(Value::as_str);
+    /// Who can mend what a call came to. `state` is the project's state after it.
+    pub(crate) fn of(error: &ToolError, state: TddState) -> Self {
         match error.code {
             // Only the person who halted the work can lift it; every other call would be refused like this one.
-            Code::State if state == Some(TddState::Halted.as_str()) => Self::User,
+            Code::State if state == TddState::Halted => Self::User,
             Code::Validation
             | Code::State
             | Code::Policy
@@ -65,9 +64,9 @@ impl Mender {
             Some(help) => format!("{help}; {how}"),
         };
         let error = error.help(help);
-        match Self::of(&error) {
-            Self::Nobody => Ending::Broken { error },
-            Self::User | Self::Model => Ending::NeedsUser { error },
+        match error.code {
+            Code::Halt | Code::Integrity | Code::Internal => Ending::Broken { error },
+            _ => Ending::NeedsUser { error },
         }
     }
 }

@@ -355,7 +355,7 @@ impl Session {
             files_omitted: came.files_omitted,
         });
         if let Some(error) = error.filter(|_| is_own) {
-            let due = match Mender::of(error) {
+            let due = match Mender::of(error, came.state) {
                 Mender::Model if failures < MAX_FAILURES => None,
                 Mender::Model => {
                     let how =

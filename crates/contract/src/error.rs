@@ -43,6 +43,8 @@ enum Interruption {
     Cancelled,
     /// It cannot be known whether its effect is in place.
     UnknownOutcome,
+    /// Its effect is in place; what failed came afterwards.
+    TookEffect,
 }
 
 /// Two errors are the same when they are on the wire: one that was read from a journal is the one that was written.
@@ -70,6 +72,20 @@ impl ToolError {
     #[must_use]
     pub fn is_of_unknown_outcome(&self) -> bool {
         self.interruption == Some(Interruption::UnknownOutcome)
+    }
+
+    /// Marks an error of something that came after the effect, which is in place: a caller must not make the call
+    /// again. `details.outcome` tells a reader.
+    #[must_use]
+    pub fn after_effect(mut self) -> Self {
+        self.interruption = Some(Interruption::TookEffect);
+        self.detail("outcome", "done")
+    }
+
+    /// Whether the effect is in place, though something failed after it.
+    #[must_use]
+    pub fn is_after_effect(&self) -> bool {
+        self.interruption == Some(Interruption::TookEffect)
     }
 
     /// Marks the error of work that was cancelled before it took effect. `details.cancelled` tells a reader.

@@ -94,7 +94,7 @@ impl CallRecord {
             Execution::Done if changes => {
                 let message =
                     format!("the call took effect, but it is not recorded completely: {}", error.message);
-                error.with_message(message).detail("outcome", "done")
+                error.with_message(message).after_effect()
             }
             Execution::Unknown => {
                 let before =

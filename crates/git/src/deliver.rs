@@ -21,6 +21,8 @@ const MAX_ATTEMPTS: u32 = 200;
 /// many of them fit beside each other as there are likely to be rivals.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_millis(600);
+/// How long a remote may be locked without its branch moving. A push holds the lock for milliseconds.
+const LOCK_PATIENCE: Duration = Duration::from_secs(10);
 /// A commit that was rewritten is near the tip; it is not searched for through years of history.
 const MAX_SEARCHED: usize = 20_000;
 /// Kept branches that are pushed in one go; the rest go next time.
@@ -54,6 +56,23 @@ pub(crate) struct Delivered {
     pub(crate) conflicts: Vec<Conflict>,
     /// The conflicts of the ticket itself.
     pub(crate) lost: Vec<Conflict>,
+}
+
+/// Since when a remote has been locked while its branch stood still.
+#[derive(Debug, Default)]
+pub(crate) struct LockedRemote(Option<(Instant, Option<Oid>)>);
+
+impl LockedRemote {
+    /// Whether waiting is of no use any more. `tip` is where the remote's branch is known to stand.
+    pub(crate) fn is_stuck(&mut self, tip: Option<Oid>) -> bool {
+        match self.0 {
+            Some((since, before)) if before == tip => since.elapsed() >= LOCK_PATIENCE,
+            _ => {
+                self.0 = Some((Instant::now(), tip));
+                false
+            }
+        }
+    }
 }
 
 /// Whether it is of any use to talk to the remote now.
@@ -109,6 +128,7 @@ impl Inner {
     ) -> Result<Delivered, ToolError> {
         let mut delivered = Delivered::default();
         let mut pause = FIRST_PAUSE;
+        let mut locked = LockedRemote::default();
         for _ in 0..MAX_ATTEMPTS {
             let own = ticket.clone();
             match self.local(move |local| next_step(local, own.as_ref())).await? {
@@ -134,7 +154,17 @@ impl Inner {
                         })
                         .await?;
                     }
-                    Pushed::Moved => {
+                    Pushed::Refused(why) | Pushed::Unreachable(why) => {
+                        return self.undelivered(delivered, ticket, why).await;
+                    }
+                    waits @ (Pushed::Moved | Pushed::Locked(_)) => {
+                        if let Pushed::Locked(why) = waits {
+                            let branch = self.context.branch.clone();
+                            let tip = self.local(move |local| local.tracking(&branch)).await?;
+                            if locked.is_stuck(tip) {
+                                return self.undelivered(delivered, ticket, why).await;
+                            }
+                        }
                         if Instant::now() + pause >= deadline {
                             break;
                         }
@@ -149,9 +179,6 @@ impl Inner {
                             }
                         }
                     }
-                    Pushed::Refused(why) | Pushed::Unreachable(why) => {
-                        return self.undelivered(delivered, ticket, why).await;
-                    }
                 },
             }
         }
@@ -159,7 +186,8 @@ impl Inner {
         self.undelivered(delivered, ticket, why).await
     }
 
-    async fn undelivered(
+    /// Says where the commit is that was not delivered.
+    pub(crate) async fn undelivered(
         &self,
         mut delivered: Delivered,
         ticket: Option<Ticket>,

@@ -6,6 +6,7 @@
 use git2::{ObjectType, Oid};
 use tgp_contract::{Code, RelativePath, ToolError};
 
+use crate::failure::after_commit;
 use crate::local::Local;
 use crate::memory::Inner;
 use crate::names::request_branch;
@@ -57,13 +58,13 @@ impl Local {
             && let Some(verb) = self.verb_of_draft(path, content, strategy)?
         {
             // Somebody wrote it by hand and did not commit it. It belongs into the history before it is replaced.
-            self.commit_edit(path, content, verb, strategy)?;
+            self.commit_edit(path, content, verb, strategy).map_err(before_edit)?;
         }
         let verb = if before.is_some() { Verb::Refactor } else { Verb::Forge };
         let commit = match strategy {
             Strategy::Direct => {
                 let commit = self.commit_edit(path, &after, verb, strategy)?;
-                self.follow_edit(path, before.as_deref(), &after)?;
+                self.follow_edit(path, before.as_deref(), &after).map_err(after_commit)?;
                 commit
             }
             Strategy::Request => {
@@ -71,7 +72,7 @@ impl Local {
                 // other way round the old version would be taken for a draft and undo the new one.
                 self.follow_edit(path, before.as_deref(), &after)?;
                 let committed = self.commit_edit(path, &after, verb, strategy);
-                if committed.is_err() {
+                if committed.as_ref().is_err_and(|error| !error.is_after_effect()) {
                     self.undo_edit(path, before.as_deref(), &after)?;
                 }
                 committed?
@@ -153,4 +154,10 @@ impl Local {
             _ => Ok(()),
         }
     }
+}
+
+/// The error of keeping what a person wrote: the edit itself has not begun, whatever became of that.
+fn before_edit(error: ToolError) -> ToolError {
+    let message = format!("what stood in the file could not be kept: {}", error.message);
+    ToolError::new(error.code, message).help("see that the disk has room, and write it again")
 }

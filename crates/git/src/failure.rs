@@ -57,6 +57,14 @@ impl<T, E: Into<io::Error>> At<T> for Result<T, E> {
     }
 }
 
+/// Says that a commit is in place, though what has to follow it failed. The next writer finishes that.
+pub(crate) fn after_commit(error: ToolError) -> ToolError {
+    let message =
+        format!("the change is committed, but the working tree has not followed: {}", error.message);
+    let help = "do not write it again: see that the disk has room, and the next `tgp sync` finishes the work";
+    error.with_message(message).help(help).after_effect()
+}
+
 /// Runs blocking work on a thread that may block.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,

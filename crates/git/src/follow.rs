@@ -10,7 +10,7 @@ use tgp_contract::{Code, RelativePath, ToolError};
 use crate::Conflict;
 use crate::bounds;
 use crate::durable::secure;
-use crate::failure::{At, Doing};
+use crate::failure::{At, Doing, after_commit};
 use crate::journal::Journal;
 use crate::local::{Local, open_repository};
 use crate::names::{kept_branch, request_branch, writable};
@@ -52,8 +52,7 @@ impl Local {
         let tips: Vec<Oid> = ours.chain([to]).collect();
         secure(&self.repo, &tips, from.as_slice(), first)?;
         self.set(&self.context.local(&self.context.branch), to, why)?;
-        self.follow(&changes, &kept)?;
-        Journal::remove(&state)?;
+        self.follow(&changes, &kept).and_then(|()| Journal::remove(&state)).map_err(after_commit)?;
         Ok(conflicts)
     }
 

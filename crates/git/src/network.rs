@@ -102,6 +102,8 @@ pub(crate) enum Pushed {
     Done,
     /// The remote's branch is not where it was.
     Moved,
+    /// Another process writes the remote's branch, or was killed while it did.
+    Locked(String),
     /// The remote does not want it, and will not in a minute.
     Refused(String),
     Unreachable(String),
@@ -270,7 +272,7 @@ impl Network {
         // A refusal is an answer too.
         self.remember(match &pushed {
             Pushed::Unreachable(why) => Some(why),
-            Pushed::Done | Pushed::Moved | Pushed::Refused(_) => None,
+            Pushed::Done | Pushed::Moved | Pushed::Locked(_) | Pushed::Refused(_) => None,
         });
         pushed
     }
@@ -345,6 +347,11 @@ impl Network {
             return Pushed::Unreachable(self.why(&answer.stderr));
         };
         let summary = line.rsplit('\t').next().unwrap_or_default();
+        if let Some(lock) = answer.stderr.lines().find(|line| is_about_a_lock(line)) {
+            let lock = lock.trim_start_matches("remote:").trim().trim_start_matches("error:").trim();
+            let why = format!("the remote is locked by another process, or by one that was killed: {lock}");
+            return Pushed::Locked(self.shown(&why));
+        }
         // What two pushes say to each other that arrive at once: the loser has to look again.
         let races = [
             "fetch first",
@@ -501,6 +508,11 @@ impl Network {
         }
         short
     }
+}
+
+/// Whether git says that a lock file of the remote is in the way.
+fn is_about_a_lock(line: &str) -> bool {
+    line.contains("Unable to create") && line.contains(".lock'") && line.contains("File exists")
 }
 
 pub(crate) fn words(words: &[&str]) -> Vec<OsString> {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use git2::{ObjectType, Oid};
 use tgp_contract::{Code, RelativePath, ToolError};
 
-use crate::deliver::Ticket;
+use crate::deliver::{Delivered, Ticket};
 use crate::follow::Uncommitted;
 use crate::leftovers::leftovers;
 use crate::local::Local;
@@ -53,7 +53,14 @@ impl Inner {
             return Ok(Persisted { commit: text(commit), branch, pushed: false, why, request: None });
         };
         let ticket = commit.map(|commit| Ticket { commit, files });
-        let delivered = self.deliver(network, ticket).await?;
+        let delivered = match self.deliver(network, ticket.clone()).await {
+            Ok(delivered) => delivered,
+            // The commit is in place, unless another one took its place: not to be delivered is no error.
+            Err(error) => {
+                let found = self.undelivered(Delivered::default(), ticket, error.message).await;
+                found.map_err(ToolError::of_unknown_outcome)?
+            }
+        };
         if let Some(conflict) = delivered.lost.into_iter().next() {
             return Err(conflict.into_error());
         }

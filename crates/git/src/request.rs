@@ -10,9 +10,9 @@ use std::time::Instant;
 use git2::Oid;
 use tgp_contract::{RelativePath, ToolError};
 
-use crate::deliver::Turn;
+use crate::deliver::{LockedRemote, Turn};
 use crate::durable::{secure, sync_each};
-use crate::failure::Doing;
+use crate::failure::{Doing, after_commit};
 use crate::local::Local;
 use crate::lock::jittered;
 use crate::memory::{Inner, Lane};
@@ -79,11 +79,14 @@ impl Inner {
             return Ok(Persisted { commit: text(tip), branch, pushed: false, why, request: None });
         };
         let deadline = self.deadline();
+        // The commit is in place. What fails from here on is a reason why it was not delivered, and no error.
         let requested = match self.quiet_lane(network, deadline).await {
-            Ok(Turn::Talk(lane)) => self.deliver_request(network, &lane, &branch, deadline).await?,
-            Ok(Turn::Offline(why)) => Requested { why: Some(why), ..Requested::default() },
-            Err(error) => Requested { why: Some(error.message), ..Requested::default() },
+            Ok(Turn::Talk(lane)) => self.deliver_request(network, &lane, &branch, deadline).await,
+            Ok(Turn::Offline(why)) => Ok(Requested { why: Some(why), ..Requested::default() }),
+            Err(error) => Err(error),
         };
+        let requested =
+            requested.unwrap_or_else(|error| Requested { why: Some(error.message), ..Requested::default() });
         if let Some(conflict) = requested.lost {
             return Err(conflict.into_error());
         }
@@ -140,6 +143,7 @@ impl Inner {
         deadline: Instant,
     ) -> Result<Requested, ToolError> {
         let failed = |why: String| Requested { why: Some(why), ..Requested::default() };
+        let mut locked = LockedRemote::default();
         for _ in 0..MAX_ATTEMPTS {
             let theirs = match self.look_at_request(network, branch).await? {
                 Ok(found) => found,
@@ -178,7 +182,12 @@ impl Inner {
                     tokio::time::sleep(jittered(PAUSE)).await
                 }
                 Pushed::Moved => break,
-                Pushed::Refused(why) | Pushed::Unreachable(why) => {
+                Pushed::Locked(_)
+                    if Instant::now() + PAUSE < deadline && !locked.is_stuck(theirs.request) =>
+                {
+                    tokio::time::sleep(jittered(PAUSE)).await
+                }
+                Pushed::Locked(why) | Pushed::Refused(why) | Pushed::Unreachable(why) => {
                     return Ok(Requested { tip: Some(tip), ..failed(why) });
                 }
             }
@@ -320,7 +329,7 @@ impl Local {
                 self.set(&format!("{PENDING}{branch}"), commit, "request")?;
             }
             self.set(&name, commit, "request")?;
-            sync_each(&self.reference_files(branch))?;
+            sync_each(&self.reference_files(branch)).map_err(after_commit)?;
         }
         Ok(commit.or(start))
     }

@@ -7,9 +7,7 @@ use anyhow::{Result, bail};
 use serde_json::Value;
 
 use super::Check;
-use crate::ledger::Reported;
 use crate::load::{remove_stale_locks, tool_source};
-use crate::report::{COMMITTED, GIT_ERROR, NO_ENTRY, UNRECORDED};
 
 /// Tools that are run one by one; the others are checked and compared as text.
 const RUN_AT_MOST: usize = 24;
@@ -45,9 +43,8 @@ pub(super) fn tools(check: &Check<'_>) -> Result<()> {
             // What was reported of the version that is there, and what was reported last.
             let here = forged.history.iter().find(|(version, ..)| text == tool_source(&path, *version));
             let last = forged.history.last();
-            let known = here.map_or("", known_defect);
             check.find(format!(
-                "{path} is not the version that was reported{known}: {text}; it is {here:?}, the last one {last:?}"
+                "{path} is not the version that was reported: {text}; it is {here:?}, the last one {last:?}"
             ));
             continue;
         };
@@ -95,14 +92,4 @@ pub(super) fn remote(check: &Check<'_>) -> Result<()> {
         check.find(format!("after `tgp sync` the tools differ from the remote: {here} {there}"));
     }
     Ok(())
-}
-
-/// What marks a finding as one of the defects that are known: a write was reported as failed, since the disk had no
-/// room for what comes after it, and stands.
-fn known_defect((_, reported, told): &(u64, Reported, String)) -> &'static str {
-    match reported {
-        Reported::Failure if told.contains(NO_ENTRY) => UNRECORDED,
-        Reported::Failure if told.contains(GIT_ERROR) => COMMITTED,
-        _ => "",
-    }
 }

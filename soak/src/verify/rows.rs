@@ -8,7 +8,6 @@ use serde_json::Value;
 
 use super::Check;
 use crate::ledger::{Reported, Run};
-use crate::report::{MADE_TWICE, NO_ENTRY, UNRECORDED};
 
 /// Numbers that are read at a time; a statement returns a limited number of rows.
 const PAGE: u64 = 4000;
@@ -78,10 +77,7 @@ fn problems(check: &Check<'_>, number: u64, run: &Run, found: [(u64, Effect); 2]
             Reported::Repeated => effect == NONE || (effect.file == FileState::Whole && effect.rows <= 2),
         };
         if !agrees {
-            let is_whole = is_effect && effect.file == FileState::Whole;
-            let known = if is_whole { known_defect(run, effect.rows) } else { "" };
-            problems
-                .push(format!("{number} has {} rows and its file is {:?}{known}", effect.rows, effect.file));
+            problems.push(format!("{number} has {} rows and its file is {:?}", effect.rows, effect.file));
         }
     }
     let of_effects: Vec<u64> =
@@ -90,16 +86,6 @@ fn problems(check: &Check<'_>, number: u64, run: &Run, found: [(u64, Effect); 2]
         problems.push(format!("half of its rows are there: {found:?}"));
     }
     problems
-}
-
-/// What marks a finding as a defect that is known, where a run that has taken effect so many times was reported as
-/// failed without a word about that; a query that is resumed then makes it again.
-pub(super) fn known_defect(run: &Run, times: u64) -> &'static str {
-    match (run.reported, times) {
-        (Reported::Failure, 1) if run.told.contains(NO_ENTRY) => UNRECORDED,
-        (_, 2) if run.stood && run.through == "a query" => MADE_TWICE,
-        _ => "",
-    }
 }
 
 /// How many rows each number has.

@@ -1,6 +1,7 @@
 //! Persisting and pushing: exactly the named bytes, one push for many, and remotes that say no.
 
 use std::fs;
+use std::time::Duration;
 
 use tgp_contract::Code;
 use tgp_git::{Memory, PersistFile, Verb, Work};
@@ -234,4 +235,20 @@ async fn many_at_once_share_a_push() {
     assert!(pushes < 20, "{pushes} pushes for 20 tools");
     world.assert_consistent();
     assert_clean(&world.root("agent"));
+}
+
+#[tokio::test]
+async fn bug_a_lock_that_a_killed_git_left_in_the_remote_made_a_write_wait_for_minutes() {
+    let world = World::with(&[("tools/a.ts", "a")]);
+    let memory = world.kernel("agent").await;
+    let lock = world.remote().join("refs/heads/main.lock");
+    fs::write(&lock, "").unwrap();
+    let written =
+        tokio::time::timeout(Duration::from_secs(60), memory.persist(forge("tools/b.ts", "b"))).await;
+    let persisted = written.expect("it waits as long as for a busy remote").unwrap();
+    let why = persisted.why.unwrap_or_default();
+    assert!(!persisted.pushed && why.contains("main.lock") && why.contains("locked"), "{why}");
+    fs::remove_file(&lock).unwrap();
+    arrived(memory.persist(forge("tools/b.ts", "b")).await);
+    assert_eq!(world.remote_log(), ["Forge: tools/b.ts", "Start"]);
 }

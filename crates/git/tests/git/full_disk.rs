@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::SystemTime;
 
-use tgp_git::RepositoryAnchor;
+use tgp_git::{Memory, RepositoryAnchor};
+
+use crate::support::{git, options, path};
 
 /// A small file system in memory.
 struct SmallDisk {
@@ -77,4 +79,37 @@ fn bug_an_anchor_pointed_to_a_commit_that_a_full_disk_did_not_take() {
     assert!(refused > 0, "the disk was never full");
     anchor.store("abc", "last").unwrap();
     assert_eq!(anchor.load().unwrap().as_deref(), Some("last"));
+}
+
+#[tokio::test]
+async fn bug_an_edit_that_was_committed_on_a_nearly_full_disk_was_reported_as_failed() {
+    let Some(disk) = SmallDisk::mount() else { return };
+    let root = disk.path("agent");
+    let memory = Memory::open(options(&root, None)).await.unwrap();
+    let file = path("tools/a.ts");
+    let content = |round: u64| format!("{round} {}", "a line of a tool\n".repeat(700)).into_bytes();
+    memory.edit(&file, Box::new(move |_| Ok(content(1_000)))).await.unwrap();
+    let mut committed = content(1_000);
+    let (mut refused, mut unfollowed) = (0, 0);
+    for round in 0..80_u64 {
+        disk.fill(round % 16);
+        let edited = memory.edit(&file, Box::new(move |_| Ok(content(round)))).await;
+        disk.free();
+        match &edited {
+            Ok(_) => committed = content(round),
+            Err(error) if error.is_after_effect() => {
+                committed = content(round);
+                unfollowed += 1;
+            }
+            Err(_) => refused += 1,
+        }
+        let stored = git(&root, &["show", "main:tools/a.ts"]);
+        assert!(stored.as_bytes() == committed, "round {round}: {:?}", edited.err());
+        // The next writer finishes what could not be finished.
+        memory.sync().await.unwrap();
+        assert_eq!(git(&root, &["show", "main:tools/a.ts"]).as_bytes(), committed, "round {round}, later");
+        assert!(fs::read(root.join("tools/a.ts")).unwrap() == committed, "round {round}: {:?}", edited.err());
+    }
+    assert!(refused > 0, "the disk was never full");
+    assert!(unfollowed > 0, "the disk was never full after a commit");
 }

@@ -122,6 +122,7 @@ impl Course {
             (false, _) => Execution::NotStarted,
             (true, None) => Execution::Done,
             (true, Some(error)) if error.is_of_unknown_outcome() => Execution::Unknown,
+            (true, Some(error)) if error.is_after_effect() => Execution::Done,
             (true, Some(_)) => Execution::RolledBack,
         }
     }
