@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tgp_contract::{Code, ToolError};
+use tgp_contract::{Code, ToolError, background};
 use tokio::sync::Semaphore;
 
 use super::Embedder;
@@ -59,13 +59,12 @@ impl Embedder for MiniLm {
         let stopped = || ToolError::new(Code::Internal, "the embedding of a text was stopped");
         let permit = Arc::clone(&self.permits).acquire_owned().await.map_err(|_| stopped())?;
         let texts = texts.to_vec();
-        tokio::task::spawn_blocking(move || {
+        background::run_bounded(move || {
             let _permit = permit;
             let model = Model::get().ok_or_else(damaged)?;
             shared(model, &texts).ok_or_else(stopped)
         })
         .await
-        .map_err(|_| stopped())?
     }
 }
 
