@@ -9,8 +9,9 @@ use anyhow::{Context, Result};
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use tgp::Kernel;
+use tgp_builtins::project_tools;
 use tgp_contract::{Actor, CallContext, CallRecord, Consent, Recorder, ToolCall, ToolError, ToolResult};
-use tgp_tools::{RefuseAll, Router, Workspace, project_tools};
+use tgp_router::{RefuseAll, Router, Workspace};
 
 use crate::project::Project;
 use crate::report::{Budget, Row, Section, Unit};

@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use tgp_bench::training::LabelledSet;
 use tgp_contract::{RelativePath, ToolError, ToolMetadata, canonical};
-use tgp_registry::{Calibration, Embedder, LabelledSet, REUSE, Searcher};
+use tgp_registry::{Calibration, Embedder, REUSE, Searcher};
 
 use crate::report::{Budget, Row, Section, Unit};
 use crate::samples::Samples;

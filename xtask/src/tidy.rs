@@ -8,13 +8,14 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-/// Each crate's folder and floor. A crate imports only from floors below its own.
-const FLOORS: [(&str, u32); 21] = [
+/// Each crate's folder and layer. A crate imports only from layers below its own.
+const LAYERS: [(&str, u32); 26] = [
     ("contract", 0),
-    ("vfs", 1),
+    ("fs", 0),
     ("compiler", 1),
     ("jail", 1),
     ("sandbox", 1),
+    ("fetch", 1),
     ("git", 1),
     ("registry", 1),
     ("sql", 1),
@@ -24,22 +25,36 @@ const FLOORS: [(&str, u32); 21] = [
     ("llm", 1),
     ("chronicle", 1),
     ("graph", 1),
-    ("tools", 2),
+    ("graph-bolt", 1),
+    ("router", 2),
+    ("tool-runtime", 2),
+    ("builtins", 2),
     ("agent", 3),
+    ("guardian", 3),
     ("aql", 3),
     ("valve", 3),
     ("kernel", 4),
-    ("socket", 5),
+    ("ipc", 5),
     ("cli", 5),
 ];
 
-/// The arrows within a floor: the sandbox locks its workers with the jail, and the command line serves the other faces.
-const ALLOWED_ARROWS: [(&str, &str); 2] = [("sandbox", "jail"), ("cli", "socket")];
+/// The imports within a layer: the base builds on the contract, the sandbox locks its workers with the jail, a graph
+/// server copies the embedded graph, built-in tools run tools and all of them pass the router, and the command line
+/// serves the other front ends.
+const ALLOWED_IMPORTS: [(&str, &str); 7] = [
+    ("fs", "contract"),
+    ("sandbox", "jail"),
+    ("graph-bolt", "graph"),
+    ("tool-runtime", "router"),
+    ("builtins", "router"),
+    ("builtins", "tool-runtime"),
+    ("cli", "ipc"),
+];
 
 /// Crates that speak to the operating system, to the engine's C library, or to one kind of processor.
 const UNSAFE_CRATES: [&str; 3] = ["jail", "sandbox", "registry"];
 
-/// Crates beside the floors that keep the rules about sources too.
+/// Crates beside the layers that keep the rules about sources too.
 const BESIDE: [&str; 2] = ["hostile", "soak"];
 
 /// A file longer than this has two meanings and is split.
@@ -51,7 +66,7 @@ const MAX_BOOT_LINES: usize = 500;
 
 pub fn check(root: &Path) -> Result<()> {
     let mut problems = Vec::new();
-    floors(root, &mut problems)?;
+    layers(root, &mut problems)?;
     architecture_page(root, &mut problems)?;
     sources(root, &mut problems)?;
     boot_path(root, &mut problems)?;
@@ -75,8 +90,8 @@ fn boot_path(root: &Path, problems: &mut Vec<String>) -> Result<()> {
     Ok(())
 }
 
-fn floors(root: &Path, problems: &mut Vec<String>) -> Result<()> {
-    let floors: BTreeMap<&str, u32> = FLOORS.into();
+fn layers(root: &Path, problems: &mut Vec<String>) -> Result<()> {
+    let layers: BTreeMap<&str, u32> = LAYERS.into();
     let metadata = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
         .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
         .current_dir(root)
@@ -85,18 +100,17 @@ fn floors(root: &Path, problems: &mut Vec<String>) -> Result<()> {
     let metadata: Value = serde_json::from_slice(&metadata.stdout).context("cargo metadata is not JSON")?;
     for package in list(&metadata, "packages") {
         let Some(folder) = crate_folder(root, text(package, "manifest_path")) else { continue };
-        let Some(floor) = floors.get(folder.as_str()) else {
-            problems.push(format!("crates/{folder} has no floor; add it to FLOORS in xtask/src/tidy.rs"));
+        let Some(layer) = layers.get(folder.as_str()) else {
+            problems.push(format!("crates/{folder} has no layer; add it to LAYERS in xtask/src/tidy.rs"));
             continue;
         };
         for dependency in list(package, "dependencies") {
             let manifest = format!("{}/Cargo.toml", text(dependency, "path"));
             let Some(target) = crate_folder(root, &manifest) else { continue };
-            let below = floors.get(target.as_str()).is_some_and(|other| other < floor);
-            if !below && !ALLOWED_ARROWS.contains(&(folder.as_str(), target.as_str())) {
-                problems.push(format!(
-                    "crates/{folder} must not import crates/{target}: the arrow does not run down"
-                ));
+            let below = layers.get(target.as_str()).is_some_and(|other| other < layer);
+            if !below && !ALLOWED_IMPORTS.contains(&(folder.as_str(), target.as_str())) {
+                problems
+                    .push(format!("crates/{folder} must not import crates/{target}: its layer is not below"));
             }
         }
     }
@@ -111,7 +125,7 @@ fn text<'a>(value: &'a Value, name: &str) -> &'a str {
     value.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// `vfs` for `…/crates/vfs/Cargo.toml`; nothing for a manifest elsewhere.
+/// `fs` for `…/crates/fs/Cargo.toml`; nothing for a manifest elsewhere.
 fn crate_folder(root: &Path, manifest: &str) -> Option<String> {
     let relative = Path::new(manifest).strip_prefix(root.join("crates")).ok()?;
     Some(relative.parent()?.to_str()?.to_owned())
@@ -143,9 +157,9 @@ fn architecture_page(root: &Path, problems: &mut Vec<String>) -> Result<()> {
 }
 
 fn sources(root: &Path, problems: &mut Vec<String>) -> Result<()> {
-    let floors = FLOORS.iter().map(|(folder, _)| (*folder, root.join("crates").join(folder)));
+    let layers = LAYERS.iter().map(|(folder, _)| (*folder, root.join("crates").join(folder)));
     let beside = BESIDE.iter().map(|folder| (*folder, root.join(folder)));
-    for (folder, path) in floors.chain(beside) {
+    for (folder, path) in layers.chain(beside) {
         let source = path.join("src");
         for path in rust_files(&source)? {
             let text = fs::read_to_string(&path)?;

@@ -3,19 +3,14 @@
 //!
 //! Everything the loop learns from outside (the model, the tools, the clock, the state of the work) comes through a
 //! port and is written to the transcript, so that a transcript can be gone on with after a crash, and played again.
-//!
-//! Beside the loop stand the Guardian, which knows what must hold, and the Delegator, which carries out the plans that
-//! the Guardian approves.
 #![forbid(unsafe_code)]
 
 mod blocks;
 mod bounds;
 mod context;
 mod conversation;
-mod delegator;
 mod engine;
 mod event;
-mod guardian;
 mod live;
 mod meter;
 mod options;
@@ -35,14 +30,7 @@ mod transcript;
 mod turn;
 mod world;
 
-pub use delegator::{Delegator, PlanOutcome, PlanReport, StepReport, StepStatus};
 pub use event::AgentEvent;
-pub use guardian::{
-    AUDIT_FIELD, Assertion, AuditIndex, BlastRadius, Caller, EXEMPT_TOOLS, Edit, Expect, Finding,
-    GUARDIAN_CHRONICLE, Gravity, Guardian, GuardianGate, GuardianParts, Halt, InquirySources, Inspect,
-    Invariant, InvariantSource, Invariants, Listing, MAX_INVARIANTS, PROJECT_CHRONICLE, Reconciled, Review,
-    StepFinding, Vigilance, Violation, WallClock, planned_files,
-};
 pub use options::{AgentOptions, Budgets, Limits, Prices, ResumeOptions};
 pub use ports::{Clock, Fate, Journal, Ports, Recovery, Safety, Standing};
 pub use prompt::{ForgedTool, PromptFacts, step_prompt, system_prompt};

@@ -63,7 +63,7 @@ fn open(keeper: &Keeper, path: &RelativePath) -> Result<Locked, Failure> {
         if is_made {
             directory.sync()?;
         }
-        lock::take(&file, lock::Kind::Write, keeper.lock_wait, path)?;
+        lock::take(&file, lock::LockKind::Exclusive, keeper.lock_wait, path)?;
         if directory.names(name, &file)? {
             return Ok(Locked { directory, file });
         }

@@ -141,7 +141,7 @@ pub(crate) fn open(keeper: &Keeper, path: &RelativePath) -> Result<Option<(File,
     };
     let Some(file) = directory.open(stored.name().unwrap_or_default())? else { return Ok(None) };
     // Who is in the middle of a line now has finished it then. What is whole stays so, and needs no lock.
-    lock::take(&file, lock::Kind::Read, keeper.lock_wait, path)?;
+    lock::take(&file, lock::LockKind::Shared, keeper.lock_wait, path)?;
     let extent = torn::extent(&file).doing("cannot read", path)?;
     file.unlock().doing("cannot unlock", path)?;
     Ok(Some((file, extent)))

@@ -2,8 +2,8 @@
 
 use std::io;
 
-use nix::errno::Errno;
-use tgp_contract::{Code, Place, RelativePath, ToolError};
+use tgp_contract::{Code, FsError, Place, RelativePath, ToolError};
+use tgp_fs::SECOND_NAME;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
@@ -116,8 +116,17 @@ impl<T> Doing<T> for Result<T, io::Error> {
     }
 }
 
-impl<T> Doing<T> for Result<T, Errno> {
-    fn doing(self, doing: &'static str, path: &RelativePath) -> Result<T, Failure> {
-        self.map_err(io::Error::from).doing(doing, path)
+impl From<FsError> for Failure {
+    fn from(error: FsError) -> Self {
+        let named = |path: &str| RelativePath::new(path).unwrap_or_default();
+        match error {
+            FsError::NotFound(path) => Self::Restless(path),
+            FsError::NotDirectory(path) => Self::NotDirectory(path),
+            FsError::IsDirectory(path) => Self::Directory(path),
+            FsError::Security { path, reason } if reason == SECOND_NAME => Self::SecondName(named(&path)),
+            FsError::Security { path, .. } => Self::Link(named(&path)),
+            FsError::Io { path, source } => Self::Disk { doing: "cannot use", path, source },
+            error => Self::Request(error.to_string()),
+        }
     }
 }

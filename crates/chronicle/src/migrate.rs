@@ -9,15 +9,15 @@ use std::fs::File;
 use std::io::{BufWriter, ErrorKind, Write};
 use std::path::Path;
 
-use nix::fcntl::OFlag;
 use serde::Serialize;
 use tgp_contract::{MAX_CHRONICLE_LINE_BYTES, RelativePath, canonical, is_chronicle_content};
+use tgp_fs::Replace;
 
 use crate::chronicle::Keeper;
 use crate::failure::{Doing, Failure};
 use crate::line::{self, LineError};
 use crate::lines::Lines;
-use crate::place::{Directory, Missing, Place, Project};
+use crate::place::{Directory, Missing, Project};
 use crate::{lock, torn};
 
 /// Events of the old file that are remembered, to leave out those that the new one has again. Beyond that some may be
@@ -161,7 +161,7 @@ fn move_one(keeper: &Keeper, candidate: &Candidate, extent: Migration) -> Result
         let present = Opened::present(keeper, &directory, &to)?;
         let (events, temporary) =
             write(&directory, &old.file, old_extent.whole, from, &to, present.as_ref())?;
-        let place = if present.is_some() { Place::Any } else { Place::Free };
+        let place = if present.is_some() { Replace::Anything } else { Replace::Nothing };
         if !directory.rename(&temporary, to.name().unwrap_or_default(), place)? {
             directory.remove(&temporary)?;
             continue;
@@ -193,7 +193,7 @@ impl Opened {
                 return Ok(None);
             };
             let Some(file) = directory.open_to_write(name)? else { return Ok(None) };
-            lock::take(&file, lock::Kind::Write, keeper.lock_wait, path)?;
+            lock::take(&file, lock::LockKind::Exclusive, keeper.lock_wait, path)?;
             if directory.names(name, &file)? {
                 return Ok(Some(Self { directory, file }));
             }
@@ -210,7 +210,7 @@ impl Opened {
         let name = path.name().unwrap_or_default();
         for _ in 0..MAX_TRIES {
             let Some(file) = directory.open_to_write(name)? else { return Ok(None) };
-            lock::take(&file, lock::Kind::Write, keeper.lock_wait, path)?;
+            lock::take(&file, lock::LockKind::Exclusive, keeper.lock_wait, path)?;
             if !directory.names(name, &file)? {
                 continue;
             }
@@ -245,12 +245,12 @@ fn write(
     // Short enough for every file system, the same for every try, and no name of a chronicle.
     let digits = canonical::sha256_hex(to.as_str().as_bytes());
     let temporary = format!(".tgp-migrate-{}", digits.get(..16).unwrap_or(&digits));
-    let file = match directory.create(&temporary, OFlag::O_WRONLY)? {
+    let file = match directory.create(&temporary)? {
         Some(file) => file,
         // A migration that was killed has left it. No other one works on it: we hold the lock of the old file.
         None => {
             directory.remove(&temporary)?;
-            directory.create(&temporary, OFlag::O_WRONLY)?.ok_or_else(|| Failure::Restless(to.clone()))?
+            directory.create(&temporary)?.ok_or_else(|| Failure::Restless(to.clone()))?
         }
     };
     let written = fill(file, old, whole, from, to, present);

@@ -4,7 +4,6 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::FileExt;
 
-use nix::fcntl::OFlag;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use tgp_contract::RelativePath;
@@ -120,7 +119,7 @@ fn keep(
     torn: &Torn,
 ) -> Result<bool, Failure> {
     const DOING: &str = "cannot set a torn line aside as";
-    let Some(mut copy) = directory.create(name, OFlag::O_WRONLY)? else {
+    let Some(mut copy) = directory.create(name)? else {
         return match directory.open(name)? {
             Some(existing) => is_same(file, torn, &existing).doing(DOING, path),
             None => Ok(false),

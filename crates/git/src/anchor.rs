@@ -16,9 +16,9 @@ use tgp_contract::{Code, ToolError};
 use crate::durable::{check_written, sync_each};
 use crate::failure::{At, Doing};
 use crate::local::open_repository_at;
-use crate::lock::jittered;
 use crate::rebase::empty_tree;
 use crate::worktree::TEMPORARY_PREFIX;
+use tgp_fs::jittered;
 
 const REFERENCE: &str = "refs/tgp/audit/head";
 /// Where the remote keeps the words of each machine's chain.

@@ -9,11 +9,11 @@ use crate::Conflict;
 use crate::failure::Doing;
 use crate::hydrate::Pull;
 use crate::local::Local;
-use crate::lock::jittered;
 use crate::memory::{Inner, Lane};
 use crate::names::{kept_branch, kept_prefix};
 use crate::network::{Network, Pushed, Replace, Unreachable};
 use crate::rebase;
+use tgp_fs::jittered;
 
 /// Enough for dozens of kernels that push to one branch at once; the time limit usually ends it before.
 const MAX_ATTEMPTS: u32 = 200;

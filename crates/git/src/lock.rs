@@ -5,7 +5,6 @@
 //! cleans up after it.
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{Read, Seek, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -13,6 +12,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use nix::fcntl::OFlag;
 use tgp_contract::{Code, ToolError};
+use tgp_fs::jittered;
 
 use crate::failure::At;
 
@@ -96,11 +96,4 @@ pub(crate) fn busy(path: &Path, patience: Duration) -> ToolError {
         PathBuf::from(path).display()
     );
     ToolError::new(Code::Git, message).help("wait for it, or end it, and try again")
-}
-
-/// Between half of `pause` and one and a half, so that those who wait do not all look at once.
-pub(crate) fn jittered(pause: Duration) -> Duration {
-    let thousandths =
-        500 + u32::try_from(RandomState::new().build_hasher().finish() % 1000).unwrap_or_default();
-    pause * thousandths / 1000
 }

@@ -13,7 +13,7 @@ use tgp_contract::{Code, RelativePath, ToolError};
 use crate::anchor::RepositoryAnchor;
 use crate::failure::blocking;
 use crate::local::{Context, Local, MAX_NOTES};
-use crate::lock::{Lock, busy, jittered};
+use crate::lock::{Lock, busy};
 use crate::network::Network;
 use crate::offline::Offline;
 use crate::provider::Requests;
@@ -24,6 +24,7 @@ use crate::{
     Conflict, Edit, Edited, History, Hydrated, MemoryOptions, Persisted, Remote, Status, Strategy, Synced,
     Timeouts, Work, history,
 };
+use tgp_fs::jittered;
 
 /// Files that lost a conflict before they were committed are remembered up to this number; then the oldest news is
 /// forgotten, and their content still is on its branch.

@@ -14,7 +14,6 @@ use crate::deliver::{LockedRemote, Turn};
 use crate::durable::{secure, sync_each};
 use crate::failure::{Doing, after_commit};
 use crate::local::Local;
-use crate::lock::jittered;
 use crate::memory::{Inner, Lane};
 use crate::names::request_branch;
 use crate::network::{Missing, Network, Pushed, Replace, Unreachable};
@@ -23,6 +22,7 @@ use crate::provider::Draft;
 use crate::rebase::{self, Settled, local_commits};
 use crate::worktree::{Executable, Standing};
 use crate::{Conflict, PersistFile, Persisted, RequestLink, Synced, Verb, Work};
+use tgp_fs::jittered;
 
 /// References that say: this branch has no request yet.
 pub(crate) const PENDING: &str = "refs/tgp/pending/";

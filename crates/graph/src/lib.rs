@@ -1,14 +1,22 @@
 //! The code at every commit: read from git, kept in SQLite, asked in Cypher.
 #![forbid(unsafe_code)]
 
-mod bolt;
 mod cypher;
 mod ingest;
 mod store;
 
-pub use bolt::{BoltGraph, BoltOptions, cannot_hide};
 pub use cypher::query_columns;
 pub use store::{
     Export, ExportNode, ExportRelationship, FactLimits, Facts, GraphOptions, GraphStore, Stats, Stretch,
     ToolFact,
 };
+
+/// What a copy of the graph on another server works with (`tgp-graph-bolt`): the rows of the store, the names of commits,
+/// and queries that the store would take.
+pub mod mirroring {
+    pub use crate::cypher::{Limits as QueryLimits, Outcome, Phase, Refusal, accepted, function_name};
+    pub use crate::ingest::repository::Repo;
+    pub use crate::store::connect::reader;
+    pub use crate::store::failure::GraphError;
+    pub use crate::store::schema::{OPEN, RENAME};
+}

@@ -8,7 +8,7 @@ use tgp_contract::{
 };
 
 use tgp_audit::Audit;
-use tgp_tools::Router;
+use tgp_router::Router;
 
 use crate::Kernel;
 

@@ -12,8 +12,10 @@ use tgp_contract::{
 };
 use tgp_git::Status as RepositoryStatus;
 use tgp_policy::{Caveats, Explanation, Grant};
+use tgp_router::gates::{PolicyGate, StateGate, Tokens};
+use tgp_router::{CallsInFlight, Router};
 use tgp_tdd::Scope;
-use tgp_tools::{CallsInFlight, Forge, Library, Opening, PolicyGate, Router, StateGate, Tokens};
+use tgp_tool_runtime::{Forge, Library, Opening};
 
 use crate::boot::Environment;
 use crate::config::Config;

@@ -44,25 +44,29 @@ pub use sessions::{
     Bounds, ModelChoice, Replay, ResumeRequest, Sealed, SessionInfo, SessionRequest, SessionState, Sessions,
 };
 pub use tgp_agent::{
-    AgentEvent, Assertion, AuditRange, Budgets, Ending, Gravity, Guardian, Line, LineKind, PlanOutcome,
-    PlanReport, Prices, Reconciled, Replayed, Review, StepStatus, StopHandle, StopSignal, StopWish, Summary,
-    TestCount, TouchedFile,
+    AgentEvent, AuditRange, Budgets, Ending, Line, LineKind, Prices, Replayed, StopHandle, StopSignal,
+    StopWish, Summary, TestCount, TouchedFile,
 };
 pub use tgp_aql::{
     Compiled, Estimate, Explanation as QueryExplanation, Foreseen, How, Plan, PlannedCall, PlannedStep,
     Problem, Problems, RunEvent, RunReport, Source, Type as QueryType, format as format_queries,
 };
 pub use tgp_audit::{AuditReader, Entry, Filter, Format, Report, Restarted, VERDICTS};
+pub use tgp_builtins::results;
 pub use tgp_chronicle::{Migration, MigrationReport, Report as ChronicleReport};
 pub use tgp_contract as contract;
 pub use tgp_git::Status as RepositoryStatus;
+pub use tgp_guardian::{
+    Assertion, Gravity, Guardian, PlanOutcome, PlanReport, Reconciled, Review, StepStatus,
+};
 pub use tgp_jail::{LockReport, ProcessSupport, probe as probe_jail, process_support};
 pub use tgp_policy::{Caveats, Explanation, Finding, Grant, RuleEffect, attenuate as attenuate_token};
+pub use tgp_router::files::unified_diff;
+pub use tgp_router::gates::{ForeignRules, StateGate};
+pub use tgp_router::{RecentCalls, RefuseAll};
 pub use tgp_sandbox::{WORKER_ARGUMENT, release_free_memory};
 pub use tgp_tdd::{Scope, Standing};
-pub use tgp_tools::{
-    ForeignRules, RecentCalls, RefuseAll, StateGate, native_type_checker, results, unified_diff,
-};
+pub use tgp_tool_runtime::native_type_checker;
 pub use tgp_valve::{
     Look, Persona, PersonaStatus, Personas, ScanReport, Status as ValveStatus, Valve, ValveEvent,
 };
@@ -75,5 +79,5 @@ pub use valve::ValveRequest;
 /// Serves as a sandbox worker when the process was started as one; call it first thing in `main`.
 #[must_use]
 pub fn worker_main() -> Option<std::process::ExitCode> {
-    tgp_sandbox::worker_main(&tgp_tools::ForgeFrontend)
+    tgp_sandbox::worker_main(&tgp_tool_runtime::ForgeFrontend)
 }

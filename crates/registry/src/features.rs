@@ -39,6 +39,12 @@ pub struct Features {
 }
 
 impl Features {
+    /// The numbers that a score weighs, in the order of the coefficients.
+    #[must_use]
+    pub fn values(&self) -> [f64; 4] {
+        [self.similarity, self.lead, self.contradictions, self.weakest].map(f64::from)
+    }
+
     /// Whether there is enough to claim that the tool does it. A near miss lacks the one word that matters, and a tool
     /// whose meaning is only related shares words by chance; no sum of other evidence makes up for either.
     #[must_use]

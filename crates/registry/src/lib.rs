@@ -9,7 +9,6 @@ mod embed;
 mod explain;
 mod features;
 mod index;
-mod labelled;
 mod lexicon;
 mod library;
 #[cfg(feature = "embedded-model")]
@@ -21,13 +20,12 @@ mod spelling;
 mod vectors;
 mod words;
 
-pub use calibration::{Calibration, Coefficients, Observation, REUSE, REVIEW};
+pub use calibration::{Calibration, Coefficients, REUSE, REVIEW};
 #[cfg(feature = "embedded-model")]
 pub use embed::MiniLm;
 pub use embed::{ApiKey, Embedder, MAX_DIMENSIONS, OpenAiCompatible};
 pub use features::Features;
 pub use index::{Damaged, Index, is_tool};
-pub use labelled::{LabelledQuery, LabelledSet, LabelledTool};
 pub use search::{Found, Hit, MAX_LIMIT, Searcher, Shown, Updated, Verdict};
 
 /// Names the vectors of the embedded model. Changes with every change of the asset or of the forward pass: vectors of

@@ -288,10 +288,10 @@ impl Searcher {
     }
 
     /// The best tool for a question with its evidence, for fitting.
-    pub(crate) async fn best_evidence(
-        &self,
-        query: &str,
-    ) -> Result<Option<(RelativePath, Features)>, ToolError> {
+    ///
+    /// # Errors
+    /// What the embedder fails with.
+    pub async fn best_evidence(&self, query: &str) -> Result<Option<(RelativePath, Features)>, ToolError> {
         let question = question(query, &self.read());
         let (probe, warning) = self.probe(&question.text).await;
         if let Some(warning) = warning {

@@ -5,16 +5,11 @@
 //! Between them stands the module `protocol`: length-prefixed, size-capped frames over a socket pair.
 #![deny(unsafe_code)]
 
-mod fetch;
 mod host;
 mod protocol;
 #[allow(unsafe_code, reason = "the engine is a C library, and a worker ends by _exit")]
 mod worker;
 
-pub use fetch::{
-    AllowList, AllowListError, BodyEncoding, EveryHop, FetchArgs, FetchClient, FetchLimits, FetchRequest,
-    FetchResponse, HeaderArgs, Hop, HopJudge, NameResolver, Redirects, SystemResolver, UrlRefusal,
-};
 pub use host::{
     Bridge, CompileFailure, CompiledSource, Limits, LogLine, Program, RunError, RunErrorKind, RunInput,
     RunOptions, RunReport, RunStats, Sandbox, SandboxError, SandboxOptions, WorkerCommand,

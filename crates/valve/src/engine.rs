@@ -322,7 +322,7 @@ fn problem(blind: &Blind) -> ToolError {
 /// Whether a directory that was looked at has other rules than at the last look.
 fn rules_differ(seen: &Seen, stored: &std::collections::BTreeMap<RelativePath, String>) -> bool {
     let differs = |path: &RelativePath| seen.rules.texts.get(path) != stored.get(path);
-    RelativePath::new(crate::tree::EXCLUDE).is_ok_and(|path| differs(&path))
+    !seen.rules.has_same_outside(stored)
         || seen.ruled.iter().any(|directory| {
             RULE_FILES.iter().any(|name| directory.join(name).is_ok_and(|path| differs(&path)))
         })

@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use tgp_chronicle::{ChronicleOptions, FileChronicle};
 use tgp_contract::{Chronicle, ChronicleLayout, Code, Graph, ToolCaller, ToolError};
+use tgp_fs::DiskFs;
 use tgp_graph::{GraphOptions, GraphStore};
 use tgp_relay_fakes::FakeTools;
-use tgp_vfs::DiskFs;
 
 pub(crate) use kernel::{KernelTools, no_commands};
 pub(crate) use models::{HttpModels, ModelSource, OneModel, ScriptedModels};

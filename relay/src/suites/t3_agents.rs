@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::{Value, json};
-use tgp_agent::{
-    Assertion, Delegator, Edit, GUARDIAN_CHRONICLE, Guardian, GuardianParts, Invariants, PlanOutcome,
-};
 use tgp_contract::{
     ChronicleEvent, Code, Decision, EventActor, Plan, PlanStep, RelativePath, ToolCaller, Visibility,
+};
+use tgp_guardian::{
+    Assertion, Delegator, Edit, GUARDIAN_CHRONICLE, Guardian, GuardianParts, Invariants, PlanOutcome,
 };
 use tgp_relay_fakes::Question;
 use tokio::task::JoinSet;

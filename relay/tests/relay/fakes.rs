@@ -11,8 +11,8 @@ use tgp_contract::{
 };
 use tgp_relay::{Against, Externals, Kit, KitOptions, Outcome};
 
+use tgp_fs::MemoryFs;
 use tgp_relay_fakes::{FakeModel, FakeTools, Puppet};
-use tgp_vfs::MemoryFs;
 
 use crate::support::{PATIENCE, place, run};
 

@@ -1,20 +1,10 @@
-//! The loop, the Guardian and the Delegator through their public face, in worlds of scripted models, tools, graphs, clocks
-//! and crashes.
+//! The loop through its public API, in worlds of scripted models, tools, clocks and crashes.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod budgets;
 mod context;
 mod crashes;
-mod delegator;
 mod errors;
-mod guardian_changes;
-mod guardian_cypher;
-mod guardian_gate;
-mod guardian_halts;
-mod guardian_inquiry;
-mod guardian_invariants;
-mod guardian_review;
-mod guardian_world;
 mod hashes;
 mod lines;
 mod prompt;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use clap::Args;
 use serde_json::json;
 use tgp::contract::Consent;
-use tgp_socket::{ServeOptions, Server};
+use tgp_ipc::{ServeOptions, Server};
 
 use super::done;
 use crate::approval::TerminalApprover;

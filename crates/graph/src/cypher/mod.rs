@@ -16,8 +16,8 @@ mod syntax;
 mod types;
 mod value;
 
-pub(crate) use refusal::{Outcome, Phase, Refusal};
-pub(crate) use syntax::function_name;
+pub use refusal::{Outcome, Phase, Refusal};
+pub use syntax::function_name;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,7 +42,7 @@ pub(crate) type HiddenAt<'a> = dyn Fn(i64) -> Result<Arc<str>, ToolError> + 'a;
 
 /// What one answer may cost.
 #[derive(Clone, Debug)]
-pub(crate) struct Limits {
+pub struct Limits {
     /// Rows that are given; what is beyond is said to be missing.
     pub rows: usize,
     /// Bytes of JSON that are given, for the same reason.
@@ -104,7 +104,7 @@ pub fn query_columns(query: &str) -> Result<Vec<String>, ToolError> {
 ///
 /// # Errors
 /// As [`answer`], as far as they can be known before a query runs.
-pub(crate) fn accepted(query: &str, limits: &Limits) -> Result<RegularQuery, ToolError> {
+pub fn accepted(query: &str, limits: &Limits) -> Result<RegularQuery, ToolError> {
     compile::program(query, limits, false)?;
     syntax::parse(query).map_err(|refusal| refusal.into_error(query, Phase::Compile))
 }

@@ -17,7 +17,7 @@ const MOST_PLACES: usize = 5;
 
 /// Whether a query was refused before it ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Phase {
+pub enum Phase {
     Compile,
     Run,
 }
@@ -25,7 +25,7 @@ pub(crate) enum Phase {
 /// A refusal. `kind` is the name that openCypher has for it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
-pub(crate) struct Refusal {
+pub struct Refusal {
     pub kind: &'static str,
     pub code: Code,
     pub message: String,
@@ -34,7 +34,7 @@ pub(crate) struct Refusal {
 }
 
 /// What a stage of the compiler gives.
-pub(crate) type Outcome<T> = Result<T, Box<Refusal>>;
+pub type Outcome<T> = Result<T, Box<Refusal>>;
 
 /// The kinds that SQL functions refuse with; a message carries the index.
 const RUNTIME: [&str; 8] = [

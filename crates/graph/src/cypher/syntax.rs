@@ -112,7 +112,7 @@ fn with_closed_filters(mut text: String, tokens: &[Token]) -> String {
 }
 
 /// The name of a function as the query has it.
-pub(crate) fn function_name(parsed: &str) -> &str {
+pub fn function_name(parsed: &str) -> &str {
     CALLS.iter().find(|(_, _, plain)| *plain == parsed).map_or(parsed, |(_, name, _)| name)
 }
 

@@ -1,7 +1,7 @@
 //! The project's git repository: names of commits, their order, their trees. Nothing here reaches the network.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use git2::{
     Delta, Diff, DiffFindOptions, DiffOptions, FileMode, IndexEntryExtendedFlag, ObjectType, Oid, Repository,
@@ -39,7 +39,7 @@ pub(crate) struct Touched {
     pub(crate) from: Option<String>,
 }
 
-pub(crate) struct Repo {
+pub struct Repo {
     git: Repository,
     /// Where the project is in the repository; empty at its root.
     prefix: String,
@@ -50,7 +50,7 @@ pub(crate) struct Repo {
 
 impl Repo {
     /// None when the project is in no repository.
-    pub(crate) fn open(project: &Path) -> Result<Option<Self>, GraphError> {
+    pub fn open(project: &Path) -> Result<Option<Self>, GraphError> {
         let git = match Repository::discover(project) {
             Ok(git) => git,
             Err(error) if error.code() == git2::ErrorCode::NotFound => return Ok(None),
@@ -81,22 +81,8 @@ impl Repo {
         &self.prefix
     }
 
-    pub(crate) fn root(&self) -> Option<&Path> {
-        self.git.workdir()
-    }
-
-    /// The ignore rules that are no part of any tree.
-    pub(crate) fn exclude_file(&self) -> PathBuf {
-        self.git.commondir().join("info/exclude")
-    }
-
-    /// The ignore rules that somebody has for all repositories.
-    pub(crate) fn shared_exclude_file(&self) -> Option<PathBuf> {
-        self.git.config().ok()?.get_path("core.excludesFile").ok()
-    }
-
     /// The commit that a name stands for.
-    pub(crate) fn resolve(&self, name: &str) -> Result<Oid, GraphError> {
+    pub fn resolve(&self, name: &str) -> Result<Oid, GraphError> {
         check_name(name)?;
         let found = self.git.revparse_single(name).and_then(|object| object.peel_to_commit());
         found.map(|commit| commit.id()).map_err(|error| match error.code() {
@@ -121,7 +107,7 @@ impl Repo {
     }
 
     /// The checked-out branch (or `HEAD`) and its commit; none before the first commit.
-    pub(crate) fn head(&self) -> Option<(String, Oid)> {
+    pub fn head(&self) -> Option<(String, Oid)> {
         let head = self.git.head().ok()?;
         let name = head.shorthand().unwrap_or("HEAD").to_owned();
         Some((name, head.peel_to_commit().ok()?.id()))

@@ -106,7 +106,7 @@ pub(crate) fn set_meta(connection: &Connection, name: &str, value: &str) -> Resu
 }
 
 /// Opens the store so that nothing can be changed through the connection.
-pub(crate) fn reader(file: &Path) -> Result<Connection, GraphError> {
+pub fn reader(file: &Path) -> Result<Connection, GraphError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(file, flags)?;
     connection.busy_timeout(BUSY)?;

@@ -8,9 +8,7 @@ use globset::GlobSet;
 use rusqlite::hooks::{AuthContext, Authorization};
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, params};
-use tgp_contract::{
-    Change, Code, GraphAnswer, GraphQuestion, Ingested, RelativePath, ToolError, is_chronicle_content,
-};
+use tgp_contract::{Change, Code, GraphAnswer, GraphQuestion, Ingested, ToolError, is_chronicle_content};
 
 use super::connect::{meta, set_meta};
 use super::face::Inner;
@@ -25,8 +23,8 @@ use crate::ingest::advance::advance;
 use crate::ingest::blobs::{Content, Parses};
 use crate::ingest::commits;
 use crate::ingest::history;
-use crate::ingest::ignores::{IGNORE_FILE, Ignores, is_at_or_below};
-use crate::ingest::language::{Language, file_name, is_chronicle, is_in_chronicles};
+use crate::ingest::ignores::{Ignores, is_at_or_below, is_rule_file};
+use crate::ingest::language::{Language, is_chronicle, is_in_chronicles};
 use crate::ingest::repository::{Changed, Repo};
 use crate::ingest::state::{Blob, State};
 use crate::ingest::worktree::{self, Differences, Met, WorkTree};
@@ -317,10 +315,8 @@ impl Place<'_> {
                 Change::Write { content, .. } => are_others |= ignores.write(path, content),
                 Change::Remove { .. } => {
                     ignores.remove(path);
-                    are_others |= state
-                        .files()
-                        .keys()
-                        .any(|file| file_name(file) == IGNORE_FILE && is_at_or_below(file, path));
+                    are_others |=
+                        state.files().keys().any(|file| is_rule_file(file) && is_at_or_below(file, path));
                 }
             }
         }
@@ -385,16 +381,6 @@ fn uncover(
 }
 
 impl Inner {
-    /// Whether each file is no part of the repository because of an ignore rule; nothing is without git.
-    pub(crate) fn ignored(&self, paths: &[RelativePath]) -> Result<Vec<bool>, GraphError> {
-        self.repository(|repo| {
-            let Some(repo) = repo else { return Ok(vec![false; paths.len()]) };
-            let place = Place { inner: self, repo: Some(repo) };
-            let ignores = Ignores::new(&self.options.project, Some(repo));
-            paths.iter().map(|path| place.is_left_out(&ignores, path.as_str())).collect()
-        })
-    }
-
     pub(crate) fn propose(
         &self,
         changes: &[Change],

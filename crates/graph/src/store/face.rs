@@ -6,8 +6,7 @@ use async_trait::async_trait;
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use rusqlite::Connection;
 use tgp_contract::{
-    Change, Code, Graph, GraphAnswer, GraphQuestion, Ingested, RelativePath, ToolError, Visibility,
-    background,
+    Change, Code, Graph, GraphAnswer, GraphQuestion, Ingested, ToolError, Visibility, background,
 };
 
 use super::connect;
@@ -52,17 +51,6 @@ impl GraphStore {
     pub async fn open(options: GraphOptions) -> Result<Self, ToolError> {
         let inner = blocking(move || Inner::open(options)).await?;
         Ok(Self { inner: Arc::new(inner) })
-    }
-
-    /// Says for each path of the project whether git would not commit it: because of an ignore rule, because it is the
-    /// kernel's own, or because it is in a directory of dependencies or build results that the graph leaves out. What
-    /// is tracked never is, and nothing is where there is no git. It looks at the paths alone, not at the tree.
-    ///
-    /// # Errors
-    /// `EGIT` for a repository that cannot be read.
-    pub async fn ignored(&self, paths: &[RelativePath]) -> Result<Vec<bool>, ToolError> {
-        let paths = paths.to_vec();
-        self.with(move |inner| inner.ignored(&paths)).await
     }
 
     pub(crate) async fn with<T: Send + 'static>(

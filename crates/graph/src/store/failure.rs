@@ -3,7 +3,7 @@
 use tgp_contract::{Code, ToolError};
 
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum GraphError {
+pub enum GraphError {
     #[error("the graph's store failed: {0}")]
     Store(#[from] rusqlite::Error),
     #[error("git failed: {}", .0.message())]

@@ -7,10 +7,10 @@
 //! for relationships.
 
 /// `until` of a row that still holds at the last moment.
-pub(crate) const OPEN: i64 = i64::MAX;
+pub const OPEN: i64 = i64::MAX;
 
 /// The relationship whose ends may be files that are gone.
-pub(crate) const RENAME: &str = "WAS_RENAMED_FROM";
+pub const RENAME: &str = "WAS_RENAMED_FROM";
 
 /// What a new store is made with. `user_version` tells an old one from it, and an old one is made anew.
 pub(crate) const SCHEMA: &str = "

@@ -109,7 +109,7 @@ fn what_cannot_be_read_whole_is_marked_and_can_be_forbidden() {
 }
 
 #[test]
-fn only_git_says_what_is_ignored() {
+fn ignore_rules_say_what_is_no_code() {
     let mut project = layered();
     project.write(".gitignore", "/out/\n*.log\n!keep.log\n/out2/*\n!/out2/kept/\n");
     project.write("src/.gitignore", "!loud.log\nlocal.ts\n");
@@ -118,8 +118,6 @@ fn only_git_says_what_is_ignored() {
     let exclude = project.root().join(".git/info/exclude");
     std::fs::create_dir_all(exclude.parent().unwrap()).unwrap();
     std::fs::write(exclude, "mine.ts\n").unwrap();
-    project.write(".ignore", "src/domain/\n");
-    project.write("src/.ignore", "*\n");
     let table = [
         ("src/domain/a.ts", true),
         ("src/domain/target/x.ts", true),
@@ -141,21 +139,18 @@ fn only_git_says_what_is_ignored() {
     let store = project.open();
     project.write("src/built/target/CACHEDIR.TAG", "Signature: 8a477f597d28d172789f06886806bc55\n");
     ingest(&store, "WORKTREE");
-    let paths: Vec<RelativePath> = table.iter().map(|(at, _)| path(at)).collect();
     let changes: Vec<Change> = table.iter().map(|(at, _)| write(at, "")).collect();
     let (_, after) = proposed(&store, &changes, PATHS);
     for (at, _) in table {
         project.write(at, "");
     }
-    let ignored = run(store.ignored(&paths)).unwrap();
     ingest(&store, "WORKTREE");
     let seen = files(&store, "WORKTREE");
     // What is written is judged though a rule hides it; only what is never code is not.
     let is_judged = |at: &str| !at.starts_with(".tgp/") && !at.contains("node_modules");
-    for ((at, counts), ignored) in table.iter().zip(&ignored) {
+    for (at, counts) in &table {
         assert_eq!(after.contains(&json!(at)), is_judged(at), "proposed {at}");
         assert_eq!(seen.contains(&(*at).to_owned()), *counts, "written {at}");
-        assert_eq!(!ignored, *counts, "asked {at}");
         // Git itself agrees, beside the directories that are left out without a rule.
         if !["node_modules", ".tgp/x", "built"].iter().any(|name| at.contains(name)) {
             let git = std::process::Command::new("git")
@@ -193,16 +188,11 @@ fn what_is_tracked_counts_though_a_rule_names_it() {
         assert!(seen.contains(&at.to_owned()), "{at}: {seen:?}");
     }
     assert!(!seen.contains(&"gen/not.ts".to_owned()));
-    let asked = [path("gen/staged.ts"), path("gen/not.ts"), path("target/a.ts"), path("gen/new.ts")];
-    assert_eq!(run(store.ignored(&asked)).unwrap(), [false, true, false, true]);
     // One that is gone from the disk is still git's, and written again it counts.
     project.remove("gen/staged.ts");
     let (_, after) = proposed(&store, &[write("gen/staged.ts", ""), write("gen/new.ts", "")], PATHS);
     // And so does one that a rule hides: who writes it may have written the rule.
     assert!(after.contains(&json!("gen/staged.ts")) && after.contains(&json!("gen/new.ts")));
-    let without = Project::without_git();
-    without.write(".gitignore", "*\n");
-    assert_eq!(run(without.open().ignored(&[path("a.ts")])).unwrap(), [false]);
 }
 
 #[test]

@@ -7,10 +7,6 @@
     clippy::print_stdout
 )]
 
-mod bolt_peer;
-mod bolt_rewrite;
-mod bolt_server;
-mod bolt_wire;
 mod bombs;
 mod draft;
 mod fuzz;

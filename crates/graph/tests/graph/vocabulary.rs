@@ -63,13 +63,6 @@ fn a_misspelt_name_is_refused_with_its_place() {
         assert_eq!((place.line, place.column), (line, column), "{query}: {error}");
         assert!(error.help_of().unwrap().contains(help), "{query}: {:?}", error.help_of());
     }
-    // A server is not even asked.
-    let server = tgp_graph::BoltOptions::parse("bolt://127.0.0.1:1/x").unwrap();
-    let bolt = run(tgp_graph::BoltGraph::open(project.options(), server)).unwrap();
-    for (query, kind, ..) in table {
-        let error = run(bolt.query(GraphQuestion::new(query))).unwrap_err();
-        assert_eq!(error.details["kind"], json!(kind), "{query}: {error}");
-    }
     // A graph of facts has any names.
     let facts = Facts::new().unwrap();
     for (query, ..) in table {

@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 
 use tgp_contract::{Code, ToolError};
+use tgp_router::RouterError;
+use tgp_router::files::WorkspaceError;
 use tgp_sandbox::SandboxError;
-use tgp_tools::{ForgeError, RouterError, WorkspaceError};
+use tgp_tool_runtime::ForgeError;
 
 use crate::config::ConfigError;
 

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use tgp_audit::Audit;
 use tgp_contract::{Gate, Recorder, RelativePath, Root, ToolError};
 use tgp_policy::PolicySettings;
+use tgp_router::gates::{PolicyGate, RuleFiles, StateGate, TddView, TokenGate, Tokens};
+use tgp_router::{DynTool, Tee, Workspace};
 use tgp_tdd::{Store, Tdd, TddOptions};
-use tgp_tools::{
-    DynTool, Forge, PolicyGate, RuleFiles, StateGate, TddView, Tee, TokenGate, Tokens, Workspace,
-};
+use tgp_tool_runtime::Forge;
 
 use super::{BootOptions, Ground};
 use crate::knowledge::chronicle_probe;
@@ -53,7 +53,7 @@ pub(super) fn state(ground: &Ground, options: &BootOptions) -> Result<Arc<StateG
     }
     let store = Store::open(&state_directory(&ground.root).join("tdd.sqlite"))?;
     let tdd = Tdd::open(store, &wanted)?;
-    Ok(Arc::new(StateGate::new(tdd, ground.project.clone(), ground.root.clone())))
+    Ok(Arc::new(StateGate::new(tdd, &ground.project, &ground.root)))
 }
 
 /// The gates in force.
@@ -93,7 +93,7 @@ pub(super) async fn arm(
     let aliases = tools.iter().map(known).collect();
     let past = Arc::new(Past::new(audit, &ground.root, aliases));
     let view = Arc::clone(state) as Arc<dyn TddView>;
-    let policy = PolicyGate::open(files, Arc::clone(forge), tools, Arc::clone(&view), past).await?;
+    let policy = PolicyGate::open(files, Arc::<Forge>::clone(forge), tools, Arc::clone(&view), past).await?;
     let policy = Arc::new(policy);
     let mut gates: Vec<Arc<dyn Gate>> = vec![
         Arc::clone(state) as _,

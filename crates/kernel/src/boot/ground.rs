@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tgp_sandbox::{Sandbox, SandboxOptions, WorkerCommand};
-use tgp_tools::{BytecodeCache, Forge, ForgeOptions};
+use tgp_tool_runtime::{BytecodeCache, Forge, ForgeOptions};
 
 use super::{BootError, BootOptions};
 use crate::config::{self, Config, ConfigError, ConfigSource, GitConfig};

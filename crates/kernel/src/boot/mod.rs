@@ -8,8 +8,11 @@ mod options;
 
 use std::sync::Arc;
 
-use tgp_sandbox::{AllowList, FetchClient, FetchLimits};
-use tgp_tools::{Library, Router, Tokens, Workspace, kernel_tools, process_tools, project_tools};
+use tgp_builtins::{kernel_tools, process_tools, project_tools};
+use tgp_fetch::{AllowList, FetchClient, FetchLimits};
+use tgp_router::gates::Tokens;
+use tgp_router::{Router, Workspace};
+use tgp_tool_runtime::Library;
 
 use crate::kernel::{Kernel, Parts};
 use crate::knowledge::Knowledge;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tgp_contract::{Approver, Database, Gate, Recorder, TddMode};
-use tgp_tools::RefuseAll;
+use tgp_router::RefuseAll;
 
 use crate::trust::Trust;
 

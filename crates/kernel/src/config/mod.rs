@@ -13,7 +13,7 @@ mod sandbox;
 
 use serde_json::Value;
 use tgp_contract::{Code, ToolError};
-use tgp_sandbox::AllowList;
+use tgp_fetch::AllowList;
 
 pub use database::DatabaseConfig;
 use fields::Fields;

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tgp_agent::{Assertion, Delegator, Finding, PlanReport, Review};
 use tgp_chronicle::{Migration, MigrationReport};
 use tgp_contract::{CallContext, Code, Plan, ToolCall, ToolError, Visibility, canonical};
+use tgp_guardian::{Assertion, Delegator, Finding, PlanReport, Review};
 
 use super::inspect;
 use crate::Kernel;

@@ -1,18 +1,17 @@
 //! Every change of a project file becomes an event of the chronicle before its call is recorded.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde_json::{Map, Value, json};
-use tgp_agent::{AUDIT_FIELD, PROJECT_CHRONICLE};
 use tgp_contract::{
-    Actor, CallRecord, Chronicle, ChronicleEvent, Code, EventActor, FileEffect, Recorder, RelativePath, Root,
-    ToolError, canonical, chronicle_of,
+    Actor, CallRecord, Chronicle, ChronicleEvent, Code, EventActor, FileEffect, FileSystem, Recorder,
+    RelativePath, Root, ToolError, background, canonical, chronicle_of,
 };
+use tgp_guardian::{AUDIT_FIELD, PROJECT_CHRONICLE};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
-
-use super::lazy_graph::LazyGraph;
 
 /// Changes of one call that become an event each. A command that writes more has unpacked or built something: one event
 /// tells of all that remain, with the hash of their list.
@@ -24,8 +23,9 @@ const MAX_LISTED_BYTES: usize = 256 << 10;
 /// A recorder that tells the chronicle first. The event names the call, the record names the event.
 pub(crate) struct Chronicler {
     pub(crate) chronicle: Arc<dyn Chronicle>,
-    /// Says which files git ignores: build output and the like have no story.
-    pub(crate) graph: Arc<LazyGraph>,
+    /// The project's files, for the ignore rules: build output and the like have no story.
+    pub(crate) project: PathBuf,
+    pub(crate) files: Arc<dyn FileSystem>,
     pub(crate) records: Arc<dyn Recorder>,
 }
 
@@ -72,8 +72,12 @@ impl Chronicler {
             return Ok(());
         }
         let paths: Vec<RelativePath> = changes.iter().map(|file| file.path.clone()).collect();
+        let (project, files) = (self.project.clone(), Arc::clone(&self.files));
+        let ignored = background::run_bounded(move || {
+            Ok(tgp_fs::ignored(&project, &paths, &|file| files.read(file).ok()))
+        });
         // Where nobody can tell, every change is told.
-        let mut ignored = self.graph.ignored(&paths).await.unwrap_or_default().into_iter();
+        let mut ignored = ignored.await.unwrap_or_default().into_iter();
         changes.retain(|_| !ignored.next().unwrap_or_default());
         // What is gone comes first: an event that says otherwise may be the last word on it.
         changes.sort_by_key(|file| (file.after.is_some(), file.before.is_none()));

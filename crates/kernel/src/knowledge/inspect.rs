@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
-use tgp_agent::{AuditIndex, Finding, Gravity, InquirySources, Inspect, PROJECT_CHRONICLE};
 use tgp_audit::{Audit, AuditReader, Filter, MAX_TAIL};
 use tgp_chronicle::FileChronicle;
 use tgp_contract::{Code, RelativePath, ToolError, ToolMetadata, chronicle_of};
-use tgp_tools::Library;
+use tgp_guardian::{AuditIndex, Finding, Gravity, InquirySources, Inspect, PROJECT_CHRONICLE};
+use tgp_tool_runtime::Library;
 
 use crate::records::{audit_anchor, audit_file};
 

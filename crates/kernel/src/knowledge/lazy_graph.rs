@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use tgp_contract::{
-    Change, Code, Graph, GraphAnswer, GraphQuestion, Ingested, RelativePath, ToolError, ToolMetadata,
-    Visibility,
+    Change, Code, Graph, GraphAnswer, GraphQuestion, Ingested, ToolError, ToolMetadata, Visibility,
 };
-use tgp_graph::{BoltGraph, BoltOptions, GraphOptions, GraphStore, ToolFact, cannot_hide};
+use tgp_graph::{GraphOptions, GraphStore, ToolFact};
 use tokio::sync::OnceCell;
 
+use super::graph_server::GraphServer;
 use super::inspect::known_tools;
 
 /// The name of the files as they are.
@@ -25,12 +25,12 @@ pub(crate) struct LazyGraph {
     root: PathBuf,
     store: OnceCell<Arc<GraphStore>>,
     /// Where the graph is kept besides, and asked.
-    server: Option<BoltOptions>,
-    remote: OnceCell<BoltGraph>,
+    server: Option<GraphServer>,
+    remote: OnceCell<Arc<dyn Graph>>,
 }
 
 impl LazyGraph {
-    pub(crate) fn new(options: GraphOptions, root: PathBuf, server: Option<BoltOptions>) -> Self {
+    pub(crate) fn new(options: GraphOptions, root: PathBuf, server: Option<GraphServer>) -> Self {
         Self { options, root, store: OnceCell::new(), server, remote: OnceCell::new() }
     }
 
@@ -40,15 +40,10 @@ impl LazyGraph {
         self.store.get_or_try_init(open).await
     }
 
-    /// Which of the files git ignores.
-    pub(crate) async fn ignored(&self, paths: &[RelativePath]) -> Result<Vec<bool>, ToolError> {
-        self.store().await?.ignored(paths).await
-    }
-
     /// The server, where there is one.
-    async fn remote(&self) -> Result<Option<&BoltGraph>, ToolError> {
+    async fn remote(&self) -> Result<Option<&Arc<dyn Graph>>, ToolError> {
         let Some(server) = &self.server else { return Ok(None) };
-        let open = async || BoltGraph::open(self.options.clone(), server.clone()).await;
+        let open = async || server.open(self.options.clone()).await;
         self.remote.get_or_try_init(open).await.map(Some)
     }
 }
@@ -82,20 +77,21 @@ impl Graph for LazyGraph {
         match self.remote().await? {
             Some(remote) => {
                 // What is on the server came from an embedded store, and a server cannot leave anything out: it is
-                // asked where this store knows all of the commit, and nothing of it is hidden.
+                // asked where this store knows all of the commit, and nothing of it is hidden. A question that still
+                // says what may be seen is one that the server refuses.
                 let visible = std::mem::take(&mut question.visible);
-                let answer = async || remote.query(question.clone()).await;
                 if visible.is_everything() {
-                    return answer().await;
+                    return remote.query(question).await;
                 }
+                let refused = GraphQuestion { visible: visible.clone(), ..question.clone() };
                 if self.hides(&visible).await? {
-                    return Err(cannot_hide());
+                    return remote.query(refused).await;
                 }
-                let answer = answer().await?;
+                let answer = remote.query(question).await?;
                 let known = GraphQuestion::new(KNOWN).at(answer.standing.commit.clone());
                 match self.store().await?.query(known).await {
                     Ok(_) => Ok(answer),
-                    Err(_) => Err(cannot_hide()),
+                    Err(_) => remote.query(refused).await,
                 }
             }
             None => self.store().await?.query(question).await,

@@ -3,6 +3,7 @@
 
 mod acts;
 mod chronicler;
+mod graph_server;
 mod inspect;
 mod lazy_graph;
 mod plan_tools;
@@ -11,19 +12,21 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use tgp_agent::{Guardian, GuardianGate, GuardianParts, Invariants, Vigilance};
+use tgp_builtins::{chronicle_path, knowledge_tools};
 use tgp_chronicle::{ChronicleOptions, Durability, FileChronicle, Report, Start, is_chronicle_file};
 use tgp_contract::{
     Chronicle, ChronicleLayout, ChronicleProbe, Code, FileSystem, Gate, Graph, Recorder, RelativePath, Root,
     ToolError,
 };
-use tgp_graph::{BoltOptions, Export, GraphOptions, Stats};
-use tgp_tools::{DynTool, chronicle_path, knowledge_tools};
-use tgp_vfs::DiskFs;
+use tgp_fs::DiskFs;
+use tgp_graph::{Export, GraphOptions, Stats};
+use tgp_guardian::{Guardian, GuardianGate, GuardianParts, Invariants, Vigilance};
+use tgp_router::DynTool;
 
 use crate::config::{ChronicleDurability, Config};
 use crate::settings::state_directory;
 use chronicler::{Chronicler, moment};
+use graph_server::GraphServer;
 pub(crate) use inspect::known_tools;
 use lazy_graph::LazyGraph;
 
@@ -41,6 +44,8 @@ pub struct Knowledge {
     /// Whether changes of project files become events.
     tells_edits: bool,
     graph: Arc<LazyGraph>,
+    project: PathBuf,
+    files: Arc<dyn FileSystem>,
     guardian: Arc<Guardian>,
     vigilance: Vigilance,
 }
@@ -66,11 +71,12 @@ impl Knowledge {
         let graph = Arc::new(LazyGraph::new(
             graph_options(config, project, root),
             root.to_owned(),
-            config.graph.url.as_deref().map(|url| graph_server(url, config)).transpose()?,
+            config.graph.url.as_deref().map(|url| GraphServer::new(url, config)).transpose()?,
         ));
         let files = DiskFs::open(project).map_err(|error| {
             ToolError::new(Code::Config, format!("the project cannot be opened: {error}"))
         })?;
+        let files: Arc<dyn FileSystem> = Arc::new(files);
         let invariants = project.join(&config.guardian.invariants);
         let name = config.guardian.invariants.clone();
         let guardian = Guardian::new(GuardianParts {
@@ -78,13 +84,15 @@ impl Knowledge {
             chronicle: Arc::clone(&chronicle) as Arc<dyn Chronicle>,
             invariants: Arc::new(move || read_invariants(&invariants, &name)),
             clock: Arc::new(now),
-            files: Arc::new(files) as Arc<dyn FileSystem>,
+            files: Arc::clone(&files),
         });
         Ok(Self {
             chronicle,
             layout: options.layout,
             tells_edits: config.chronicle.edits,
             graph,
+            project: project.to_owned(),
+            files,
             guardian: Arc::new(guardian),
             vigilance: if config.guardian.halts_touched { Vigilance::Touched } else { Vigilance::Checks },
         })
@@ -127,7 +135,12 @@ impl Knowledge {
             return records;
         }
         let chronicle = self.chronicle();
-        Arc::new(Chronicler { chronicle, graph: Arc::clone(&self.graph), records })
+        Arc::new(Chronicler {
+            chronicle,
+            project: self.project.clone(),
+            files: Arc::clone(&self.files),
+            records,
+        })
     }
 
     /// Gives every line of a chronicle to `show`, oldest first, one at a time.
@@ -235,13 +248,6 @@ fn graph_options(config: &Config, project: &Path, root: &Path) -> GraphOptions {
         options.test_patterns.clone_from(tests);
     }
     options
-}
-
-fn graph_server(url: &str, config: &Config) -> Result<BoltOptions, ToolError> {
-    let mut server = BoltOptions::parse(url)?;
-    server.max_rows = config.graph.max_rows;
-    server.time = config.graph.timeout;
-    Ok(server)
 }
 
 fn read_invariants(file: &PathBuf, name: &str) -> Result<Invariants, ToolError> {

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tgp_agent::{Edit, Guardian, Reconciled, Review, planned_files};
+use tgp_builtins::refuse_hidden;
 use tgp_contract::{
     Access, Effect, ExecutionPath, Plan, RelativePath, Root, Target, ToolError, chronicle_of,
 };
-use tgp_tools::{DynTool, Invocation, Outcome, Tool, ToolInfo, refuse_hidden, typed};
+use tgp_guardian::{Edit, Guardian, Reconciled, Review, planned_files};
+use tgp_router::{DynTool, Invocation, Outcome, Tool, ToolInfo, typed};
 
 /// Both tools, for one Guardian.
 ///

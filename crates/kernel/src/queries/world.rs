@@ -12,8 +12,8 @@ use tgp_contract::{
     CapabilityToken, EntryKind, Execution, FileSystem, Graph, GraphQuestion, RelativePath, ToolError,
     canonical,
 };
+use tgp_fs::DiskFs;
 use tgp_policy::{Caveats, attenuate};
-use tgp_vfs::DiskFs;
 
 use crate::Kernel;
 use crate::sessions::{AuditRecovery, ModelChoice, StepRunner, SystemClock};

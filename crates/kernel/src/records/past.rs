@@ -13,7 +13,7 @@ use tgp_contract::{
     is_command_line,
 };
 use tgp_policy::{Missing, PastCall};
-use tgp_tools::{PastCalls, PastRange};
+use tgp_router::gates::{PastCalls, PastRange};
 
 use super::{audit_anchor, audit_file};
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use tgp_audit::Audit;
 use tgp_contract::{CallRecord, Recorder, ToolError};
-use tgp_tools::PolicyGate;
+use tgp_router::gates::PolicyGate;
 
 /// The audit where rules look at what was done before: a call is in the record before its caller learns how it ended, so
 /// that the next one counts it, whichever process judges that.

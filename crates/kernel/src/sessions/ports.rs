@@ -13,7 +13,7 @@ use tgp_contract::{
     Allowance, CallContext, CallRecord, Cancellation, Code, Effect, Root, Target, TddState, ToolCall,
     ToolCaller, ToolDefinition, ToolError, background,
 };
-use tgp_tools::{StateGate, TddView};
+use tgp_router::gates::{StateGate, TddView};
 
 use crate::Kernel;
 use crate::records::{audit_anchor, audit_file};

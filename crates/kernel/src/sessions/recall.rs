@@ -9,7 +9,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tgp_agent::{Line, LineKind};
 use tgp_contract::{CallContext, Code, Effect, ExecutionPath, Target, ToolError, ToolResult, background};
-use tgp_tools::{DynTool, Invocation, Outcome, Tokens, Tool, ToolInfo, typed};
+use tgp_router::gates::Tokens;
+use tgp_router::{DynTool, Invocation, Outcome, Tool, ToolInfo, typed};
 
 use super::Sessions;
 use crate::growing_file::at;

@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use tgp_builtins::{ProcessCaps, ProcessOptions};
 use tgp_policy::Protections;
-use tgp_tools::{ProcessCaps, ProcessOptions, Workspace};
+use tgp_router::Workspace;
 
 use super::credentials;
 use crate::boot::{BootOptions, Environment, Ground, policy_settings};

@@ -7,7 +7,7 @@ use tgp_contract::{Database, ToolError};
 use tgp_git::{Author, DerivedFile, MemoryOptions, Provider, Remote, Secret, Strategy, Surroundings};
 use tgp_registry::{ApiKey, Calibration, Embedder, OpenAiCompatible, Searcher};
 use tgp_sql::{DatabaseUrl, SqlOptions};
-use tgp_tools::STATE_DIRECTORY;
+use tgp_tool_runtime::STATE_DIRECTORY;
 
 use crate::boot::Environment;
 use crate::config::{Config, DatabaseConfig, GitAuth, GitConfig, GitProvider, OnDuplicate, WriteStrategy};
@@ -137,7 +137,7 @@ pub(crate) fn searcher(config: &Config, root: &Path) -> Result<Searcher, ToolErr
     }
 }
 
-impl From<OnDuplicate> for tgp_tools::OnDuplicate {
+impl From<OnDuplicate> for tgp_tool_runtime::OnDuplicate {
     fn from(choice: OnDuplicate) -> Self {
         match choice {
             OnDuplicate::Confirm => Self::Confirm,

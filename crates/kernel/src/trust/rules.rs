@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tgp_contract::{Code, Consent, ToolError, canonical};
-use tgp_tools::{ForeignRules, PolicyGate, RuleTrust};
+use tgp_router::gates::{ForeignRules, PolicyGate, RuleTrust};
 
 use super::places::real_place;
 use super::{Trust, rules_hash, store};

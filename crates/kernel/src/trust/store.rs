@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tgp_contract::{Code, ToolError, canonical};
-use tgp_tools::ForeignRules;
+use tgp_router::gates::ForeignRules;
 
 use super::fields::SensitiveField;
 use super::places::real_place;

@@ -11,7 +11,7 @@ use tgp::contract::{
     Verdict,
 };
 use tgp::{BootOptions, Caveats, Kernel};
-use tgp_tools::{DynTool, Invocation, Outcome, Preview, Router};
+use tgp_router::{DynTool, Invocation, Outcome, Preview, Router};
 
 use crate::gates::files;
 use crate::router::{arguments, call, context, furnish, tools, went_well};

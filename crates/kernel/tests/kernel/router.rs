@@ -11,13 +11,14 @@ use tgp::contract::{
     Stage, Target, ToolCall, ToolError, ToolResult, Verdict,
 };
 use tgp::{BootOptions, Caveats, Kernel};
+use tgp_builtins::kernel_tools;
+use tgp_fetch::{AllowList, FetchClient, FetchLimits};
 use tgp_git::{Author, MemoryOptions};
 use tgp_registry::{Calibration, Searcher};
-use tgp_sandbox::{AllowList, FetchClient, FetchLimits, Limits, Sandbox, SandboxOptions, WorkerCommand};
+use tgp_router::{DynTool, Router, Workspace};
+use tgp_sandbox::{Limits, Sandbox, SandboxOptions, WorkerCommand};
 use tgp_sql::{DatabaseUrl, SqlOptions};
-use tgp_tools::{
-    BytecodeCache, DynTool, Forge, ForgeOptions, Library, OnDuplicate, Router, Workspace, kernel_tools,
-};
+use tgp_tool_runtime::{BytecodeCache, Forge, ForgeOptions, Library, OnDuplicate};
 
 use crate::approval::{Asked, boot};
 use crate::support::{Project, Records, WORKER, code, data, error};

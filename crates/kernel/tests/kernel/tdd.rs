@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tgp::contract::{TddMode, TddState};
 use tgp::{BootOptions, Kernel, Scope};
 
-use tgp_tools::testing::{detect, read_counts};
+use tgp_builtins::testing::{detect, read_counts};
 
 use crate::support::{Project, code, data, error, exec};
 

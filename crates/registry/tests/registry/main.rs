@@ -3,7 +3,6 @@
 
 mod asset;
 mod cache;
-mod calibration;
 mod claims;
 mod incremental;
 mod index;

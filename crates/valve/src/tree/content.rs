@@ -1,74 +1,21 @@
 //! What a file holds, and by what signs one tells that it holds the same as before.
 
-use std::fs::Metadata;
 use std::io::{self, Read};
-use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use sha2::{Digest, Sha256};
 use tgp_contract::RelativePath;
 
-use super::Tree;
+use super::{Stamp, Tree};
 
 /// How much of a file is searched for patterns.
 const MAX_HEAD_BYTES: usize = 1 << 20;
 /// How often a file that is written to meanwhile is read again. After that the next look finds what is new.
 const MAX_TRIES: usize = 3;
-/// A file that was changed so shortly before it was read may be changed again within the same tick of its file system's
-/// clock; two seconds is the coarsest clock in use.
-const TICK: Duration = Duration::from_secs(2);
 /// A larger file that is written to meanwhile is not read again at once: all other changes wait for it.
 const MAX_RETRIED_BYTES: u64 = 16 << 20;
 const BUFFER_BYTES: usize = 128 << 10;
-
-/// The signs of a file. Whoever changes a file changes its `ctime`, and cannot set it back.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Stamp {
-    pub(crate) size: u64,
-    pub(crate) mtime_ns: i64,
-    pub(crate) ctime_ns: i64,
-    pub(crate) device: u64,
-    pub(crate) inode: u64,
-    /// When the inode was made, where the file system knows. Numbers of inodes are used again; this tells them apart.
-    pub(crate) born_ns: Option<i64>,
-}
-
-impl Stamp {
-    pub(crate) fn of(data: &Metadata) -> Self {
-        let nanoseconds =
-            |seconds: i64, rest: i64| seconds.saturating_mul(1_000_000_000).saturating_add(rest);
-        Self {
-            size: data.len(),
-            mtime_ns: nanoseconds(data.mtime(), data.mtime_nsec()),
-            ctime_ns: nanoseconds(data.ctime(), data.ctime_nsec()),
-            device: data.dev(),
-            inode: data.ino(),
-            born_ns: data.created().ok().map(since_epoch),
-        }
-    }
-
-    /// Whether two stamps are of the same inode, for certain.
-    pub(crate) fn is_same_inode(&self, other: &Self) -> bool {
-        self.born_ns.is_some()
-            && (self.device, self.inode, self.born_ns) == (other.device, other.inode, other.born_ns)
-    }
-
-    /// Whether a change after `now` would show in this stamp.
-    fn is_settled(&self, now: i64) -> bool {
-        let limit = now.saturating_sub(i64::try_from(TICK.as_nanos()).unwrap_or(i64::MAX));
-        self.ctime_ns < limit && self.mtime_ns < limit
-    }
-}
-
-fn since_epoch(time: SystemTime) -> i64 {
-    match time.duration_since(UNIX_EPOCH) {
-        Ok(after) => i64::try_from(after.as_nanos()).unwrap_or(i64::MAX),
-        Err(before) => {
-            i64::try_from(before.duration().as_nanos()).map_or(i64::MIN, |nanoseconds| -nanoseconds)
-        }
-    }
-}
 
 /// A file that was read.
 #[derive(Debug)]
@@ -114,7 +61,7 @@ impl<'t> Hashing<'t> {
             }
             let stamp = Stamp::of(&data);
             // The file's own times come from the system's clock, so it is this clock that they are compared with.
-            let now = since_epoch(SystemTime::now());
+            let now = SystemTime::now();
             let sha256 = self.hash(&mut file)?;
             let after = Stamp::of(&file.metadata().map_err(cause)?);
             if after == stamp || tries >= MAX_TRIES || stamp.size > MAX_RETRIED_BYTES {

@@ -4,8 +4,9 @@ mod content;
 mod rules;
 mod walk;
 
-pub(crate) use content::{ContentError, Hashing, Stamp};
-pub(crate) use rules::{RULE_FILES, Rules, is_always_ignored, is_chronicle_name};
+pub(crate) use content::{ContentError, Hashing};
+pub(crate) use rules::{Rules, is_always_ignored, is_chronicle_name};
+pub(crate) use tgp_fs::{RULE_FILES, Stamp};
 pub(crate) use walk::{Blind, Scope, Seen, Walk, WalkError};
 
 use std::fs::{File, Metadata};
@@ -15,12 +16,12 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
-use nix::fcntl::{OFlag, openat};
-use nix::sys::stat::Mode;
 use nix::unistd::{AccessFlags, access};
 use tgp_contract::{
-    ChronicleLayout, MAX_CHRONICLE_LINE_BYTES, RelativePath, has_chronicle_name, is_chronicle_content,
+    ChronicleLayout, FsError, MAX_CHRONICLE_LINE_BYTES, RelativePath, has_chronicle_name,
+    is_chronicle_content,
 };
+use tgp_fs::{Directory, HardLinks};
 
 /// Where git keeps rules that are nobody's file.
 pub(crate) const EXCLUDE: &str = ".git/info/exclude";
@@ -29,7 +30,9 @@ pub(crate) const EXCLUDE: &str = ".git/info/exclude";
 #[derive(Debug)]
 pub(crate) struct Tree {
     root: PathBuf,
-    handle: File,
+    handle: Directory,
+    /// Device and inode of that directory.
+    held: (u64, u64),
     /// Device and inode of the files that this process prints to. Telling of them would print, and so on without end.
     printed: Vec<(u64, u64)>,
     /// Where chronicles are.
@@ -39,10 +42,9 @@ pub(crate) struct Tree {
 impl Tree {
     pub(crate) fn open(project: &Path, layout: ChronicleLayout) -> io::Result<Self> {
         let root = project.canonicalize()?;
-        let handle = File::open(&root)?;
-        if !handle.metadata()?.is_dir() {
-            return Err(io::Error::from(io::ErrorKind::NotADirectory));
-        }
+        let handle = Directory::open(&root)?;
+        let held = std::fs::metadata(&root)?;
+        let held = (held.dev(), held.ino());
         let streams =
             [std::io::stdout().as_fd().try_clone_to_owned(), std::io::stderr().as_fd().try_clone_to_owned()];
         let printed = streams
@@ -51,7 +53,7 @@ impl Tree {
             .filter(Metadata::is_file)
             .map(|data| (data.dev(), data.ino()))
             .collect();
-        Ok(Self { root, handle, printed, layout })
+        Ok(Self { root, handle, held, printed, layout })
     }
 
     pub(crate) fn layout(&self) -> ChronicleLayout {
@@ -76,8 +78,8 @@ impl Tree {
 
     /// Whether the folder at the root's path is still the one that was opened.
     pub(crate) fn is_in_place(&self) -> io::Result<bool> {
-        let (now, then) = (std::fs::metadata(&self.root)?, self.handle.metadata()?);
-        Ok((now.dev(), now.ino()) == (then.dev(), then.ino()))
+        let now = std::fs::metadata(&self.root)?;
+        Ok((now.dev(), now.ino()) == self.held)
     }
 
     pub(crate) fn is_printed(&self, stamp: &Stamp) -> bool {
@@ -106,31 +108,21 @@ impl Tree {
         if path.is_root() { self.root.clone() } else { self.root.join(path.as_str()) }
     }
 
-    /// Opens a file for reading. A fifo does not make it wait, and a link on the way is an error.
+    /// Opens a plain file for reading. A link on the way is an error.
     pub(crate) fn open_file(&self, path: &RelativePath) -> io::Result<File> {
-        let flags =
-            OFlag::O_RDONLY | OFlag::O_CLOEXEC | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
-        let mut directory = None;
-        let parent = path.parent();
-        for name in parent.parts() {
-            let from = directory.as_ref().map_or_else(|| self.handle.as_fd(), AsFd::as_fd);
-            let next = open_at(from, name, flags | OFlag::O_DIRECTORY)?;
-            directory = Some(next);
-        }
-        let from = directory.as_ref().map_or_else(|| self.handle.as_fd(), AsFd::as_fd);
-        Ok(File::from(open_at(from, path.name().unwrap_or("."), flags)?))
+        let directory = self.handle.descend(&path.parent()).map_err(system)?;
+        directory.open_file(path.name().unwrap_or_default(), HardLinks::Read).map_err(system)
     }
 }
 
-fn open_at(
-    directory: std::os::fd::BorrowedFd<'_>,
-    name: &str,
-    flags: OFlag,
-) -> io::Result<std::os::fd::OwnedFd> {
-    loop {
-        match openat(directory, name, flags, Mode::empty()) {
-            Err(Errno::EINTR) => {}
-            opened => return Ok(opened?),
-        }
+/// The error as the system would say it.
+fn system(error: FsError) -> io::Error {
+    match error {
+        FsError::Io { source, .. } => source,
+        FsError::NotFound(_) => io::Error::from(io::ErrorKind::NotFound),
+        FsError::NotDirectory(_) => io::Error::from(io::ErrorKind::NotADirectory),
+        FsError::IsDirectory(_) => io::Error::from(io::ErrorKind::IsADirectory),
+        FsError::Security { .. } => io::Error::from_raw_os_error(libc::ELOOP),
+        other => io::Error::other(other),
     }
 }

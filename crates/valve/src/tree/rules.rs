@@ -1,15 +1,13 @@
 //! Which files are nobody's business.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
-use ignore::Match;
-use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use tgp_contract::{CHRONICLE_DIRECTORY, CHRONICLE_SUFFIX, ChronicleLayout, RelativePath, is_torn_name};
+use tgp_fs::{IgnoreRules, OutsideRules, RULE_FILES};
 
-use super::EXCLUDE;
-
-/// The files that hold rules, the stronger one first.
-pub(crate) const RULE_FILES: [&str; 2] = [".ignore", ".gitignore"];
+/// Where the texts of rules are kept that are not in the project: those of directories above it, and git's own.
+const OUTSIDE: &str = ".git/outside";
+const EXCLUDE_NAME: &str = "exclude";
 
 /// Folders that belong to git, to the kernel and to the chronicle.
 const OWN_FOLDERS: [&str; 3] = [".git", ".tgp", CHRONICLE_DIRECTORY];
@@ -29,14 +27,14 @@ pub(super) fn is_own_name(name: &str, is_directory: bool, layout: ChronicleLayou
     OWN_FOLDERS.contains(&name) || (!is_directory && is_chronicle_name(name, layout))
 }
 
-/// The rules of the directories that were looked at, as git and ripgrep understand them: the nearest directory has the
-/// word, `.ignore` before `.gitignore`, and what is below an ignored directory cannot be had back.
+/// The rules of the directories that were looked at (see `tgp-fs`), and their texts, by which one tells at the next look
+/// whether they are still the same.
 #[derive(Debug, Default)]
 pub(crate) struct Rules {
     /// Which names are those of chronicles.
     layout: ChronicleLayout,
-    matchers: HashMap<RelativePath, Gitignore>,
-    /// The text of every rule file, by its path.
+    rules: IgnoreRules,
+    /// The text of every rule file, by its path. Those outside of the project have names below [`OUTSIDE`].
     pub(crate) texts: BTreeMap<RelativePath, String>,
 }
 
@@ -47,72 +45,45 @@ impl Rules {
 
     pub(crate) fn from_texts(texts: BTreeMap<RelativePath, String>, layout: ChronicleLayout) -> Self {
         let mut rules = Self::new(layout);
+        let outside: Vec<OutsideRules> =
+            texts.iter().filter_map(|(path, text)| from_outside(path, text)).collect();
+        rules.add_outside(&outside);
         for (path, text) in texts {
             rules.add(path, text);
         }
         rules
     }
 
-    pub(crate) fn add(&mut self, path: RelativePath, text: String) {
-        // Paths are given relative to the file's own directory, so that the matcher need not know where it is.
-        let mut builder = GitignoreBuilder::new(".");
-        // Git passes over a byte-order mark.
-        for line in text.trim_start_matches('\u{feff}').lines() {
-            // A line that is no pattern means nothing, as it does to git.
-            let _ = builder.add_line(None, line);
+    /// Takes in the rules from outside of the project, all at once.
+    pub(crate) fn add_outside(&mut self, outside: &[OutsideRules]) {
+        self.rules = std::mem::take(&mut self.rules).with_outside(outside);
+        for file in outside {
+            if let Some(path) = name_of(file) {
+                self.texts.insert(path, String::from_utf8_lossy(&file.text).into_owned());
+            }
         }
-        if let Ok(matcher) = builder.build()
-            && !matcher.is_empty()
-        {
-            self.matchers.insert(path.clone(), matcher);
+    }
+
+    /// Whether the rules from outside of the project are those of `stored`.
+    pub(crate) fn has_same_outside(&self, stored: &BTreeMap<RelativePath, String>) -> bool {
+        let outside = |texts: &BTreeMap<RelativePath, String>| -> Vec<(RelativePath, String)> {
+            let outside = texts.iter().filter(|(path, _)| path.as_str().starts_with(OUTSIDE));
+            outside.map(|(path, text)| (path.clone(), text.clone())).collect()
+        };
+        outside(&self.texts) == outside(stored)
+    }
+
+    pub(crate) fn add(&mut self, path: RelativePath, text: String) {
+        if !path.as_str().starts_with(OUTSIDE) {
+            self.rules.set(&path, text.as_bytes());
         }
         self.texts.insert(path, text);
     }
 
     /// Whether one name is ignored, of which the directory is not.
     pub(crate) fn ignores(&self, path: &RelativePath, is_directory: bool) -> bool {
-        if path.name().is_some_and(|name| is_own_name(name, is_directory, self.layout)) {
-            return true;
-        }
-        for file in RULE_FILES {
-            let mut directory = path.parent();
-            loop {
-                let verdict = directory
-                    .join(file)
-                    .ok()
-                    .and_then(|file| self.judge(&file, &directory, path, is_directory));
-                if let Some(is_ignored) = verdict {
-                    return is_ignored;
-                }
-                if directory.is_root() {
-                    break;
-                }
-                directory = directory.parent();
-            }
-        }
-        RelativePath::new(EXCLUDE)
-            .ok()
-            .and_then(|file| self.judge(&file, &RelativePath::root(), path, is_directory))
-            .unwrap_or(false)
-    }
-
-    fn judge(
-        &self,
-        file: &RelativePath,
-        directory: &RelativePath,
-        path: &RelativePath,
-        is_directory: bool,
-    ) -> Option<bool> {
-        let matcher = self.matchers.get(file)?;
-        let below = match directory.as_str() {
-            "" => path.as_str(),
-            directory => path.as_str().strip_prefix(directory)?.trim_start_matches('/'),
-        };
-        match matcher.matched(below, is_directory) {
-            Match::None => None,
-            Match::Ignore(_) => Some(true),
-            Match::Whitelist(_) => Some(false),
-        }
+        path.name().is_some_and(|name| is_own_name(name, is_directory, self.layout))
+            || self.rules.ignores(path, is_directory)
     }
 
     /// Whether a file or one of the directories it is in is ignored.
@@ -126,4 +97,18 @@ impl Rules {
         }
         self.ignores(path, false)
     }
+}
+
+/// The name under which a text from outside is kept: no file of a project has one below `.git`.
+fn name_of(file: &OutsideRules) -> Option<RelativePath> {
+    let name = file.name.unwrap_or(EXCLUDE_NAME);
+    let prefix = if file.prefix.is_empty() { String::new() } else { format!("{}/", file.prefix) };
+    RelativePath::new(&format!("{OUTSIDE}/{prefix}{name}")).ok()
+}
+
+fn from_outside(path: &RelativePath, text: &str) -> Option<OutsideRules> {
+    let rest = path.as_str().strip_prefix(OUTSIDE)?.strip_prefix('/')?;
+    let (prefix, name) = rest.rsplit_once('/').unwrap_or(("", rest));
+    let name = RULE_FILES.iter().find(|known| **known == name).copied();
+    Some(OutsideRules { prefix: prefix.to_owned(), name, text: text.as_bytes().to_vec() })
 }

@@ -6,14 +6,13 @@ use std::io::{self, Read};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tgp_contract::RelativePath;
+use tgp_fs::{MAX_RULE_BYTES, outside_rules};
 
 use super::rules::is_own_name;
-use super::{EXCLUDE, RULE_FILES, Rules, Stamp, Tree};
+use super::{RULE_FILES, Rules, Stamp, Tree};
 
 /// Files of a project. Whoever has more keeps data in it, which belongs into an ignore file.
 const MAX_FILES: usize = 2_000_000;
-/// A file of rules. A larger one is not written by people, and costs every path a match.
-const MAX_RULE_BYTES: u64 = 256 << 10;
 /// Names that cannot be told of and folders that cannot be read; more of them say nothing new.
 const MAX_BLIND: usize = 10_000;
 
@@ -69,9 +68,7 @@ impl Walk<'_> {
             return Err(WalkError::Root(io::Error::other("another folder was put in its place")));
         }
         let mut seen = Seen { rules: Rules::new(self.tree.layout()), ..Seen::default() };
-        if let Ok(exclude) = RelativePath::new(EXCLUDE) {
-            self.read_rules(&exclude, &mut seen);
-        }
+        seen.rules.add_outside(&outside_rules(self.tree.root()));
         match scope {
             Scope::Whole => self.descend(RelativePath::root(), &mut seen)?,
             Scope::Paths(paths) => {

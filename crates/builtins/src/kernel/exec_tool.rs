@@ -1,0 +1,171 @@
+//! `exec_tool`: run a tool in the sandbox.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tgp_compiler::is_test_file;
+use tgp_contract::{
+    Access, Change, Code, Effect, ExecutionPath, FileEffect, RelativePath, Root, Target, ToolError, canonical,
+};
+use tgp_sandbox::{LogLine, RunStats};
+
+use super::{imported, tool_file};
+use tgp_router::database::SqlNotes;
+use tgp_router::files::difference;
+use tgp_router::{FoundFile, Invocation, Outcome, Preview, Tool, ToolInfo};
+use tgp_tool_runtime::Forge;
+use tgp_tool_runtime::forge::RunChange;
+
+/// Bytes of a tool's source that are shown before it runs; its hash is that of the whole.
+const MAX_SHOWN_BYTES: usize = 256 * 1024;
+
+pub(super) struct ExecTool(pub(super) Arc<Forge>);
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ExecToolArgs {
+    /// The tool, such as `tools/math/fib.ts`.
+    #[schemars(length(min = 1))]
+    path: String,
+    /// What the tool is given: an object, or any JSON value a tool takes.
+    #[serde(default = "no_arguments")]
+    #[schemars(schema_with = "any_value")]
+    args: Value,
+}
+
+fn no_arguments() -> Value {
+    json!({})
+}
+
+fn any_value(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "description": "What the tool is given: an object, or any JSON value a tool takes." })
+}
+
+/// What a forged tool returned.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ExecToolResult {
+    /// What its function returned.
+    pub result: Value,
+    /// What it wrote with `console`.
+    pub logs: Vec<LogLine>,
+    pub stats: RunStats,
+    /// True when everything was undone.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub dry_run: bool,
+    /// In a dry run, the files that would change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changes: Option<Vec<DryRunChange>>,
+    /// In a dry run, the statements that were undone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sql: Option<SqlNotes>,
+}
+
+/// A file that a run would change.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DryRunChange {
+    pub path: RelativePath,
+    /// A unified diff of a file that would be written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub diff: Option<String>,
+    /// True when the file would be removed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub removed: bool,
+}
+
+#[async_trait]
+impl Tool for ExecTool {
+    type Args = ExecToolArgs;
+    type Output = ExecToolResult;
+
+    const INFO: ToolInfo = ToolInfo {
+        name: "exec_tool",
+        aliases: &[],
+        description: "Execute a tool in a locked worker process of its own. Answers {result, logs, stats}. File writes and SQL are committed together when it returns, and undone when it fails.",
+        effect: Effect::Execute,
+        path: ExecutionPath::Sandbox,
+        dry_run: true,
+    };
+
+    fn targets(&self, args: &ExecToolArgs) -> Result<Vec<Target>, ToolError> {
+        tool_file(&args.path, Access::Read)
+    }
+
+    /// Everything that it imports runs with it.
+    async fn found_targets(&self, args: &ExecToolArgs, invocation: Invocation<'_>) -> Vec<Target> {
+        imported(&self.0, &args.path, invocation).await
+    }
+
+    /// The source that would run. It is compiled with everything it imports, and no line of it is executed.
+    async fn preview(&self, args: ExecToolArgs, invocation: Invocation<'_>) -> Result<Preview, ToolError> {
+        let path = RelativePath::new(&args.path)?;
+        refuse_tests(&path)?;
+        let tools = &invocation.workspace.tools;
+        let sources = self.0.sources(invocation, &path).await?;
+        let source = tools.read_text(&path)?;
+        let shown = source.get(..source.floor_char_boundary(MAX_SHOWN_BYTES)).unwrap_or_default();
+        let hash = canonical::sha256_hex(source.as_bytes());
+        let mut data = json!({ "path": path, "sha256": hash, "source": shown });
+        if shown.len() < source.len()
+            && let Some(fields) = data.as_object_mut()
+        {
+            fields.insert("sourceTruncated".to_owned(), json!(true));
+        }
+        let found = |(path, hash)| FoundFile { root: Root::Tools, path, sha256: Some(hash) };
+        let found = sources.into_iter().map(found).collect();
+        Ok(Preview { data: Some(data), found, missing: None })
+    }
+
+    async fn run(
+        &self,
+        args: ExecToolArgs,
+        invocation: Invocation<'_>,
+    ) -> Result<Outcome<ExecToolResult>, ToolError> {
+        let path = RelativePath::new(&args.path)?;
+        refuse_tests(&path)?;
+        let dry_run = invocation.context.dry_run;
+        let host = invocation.workspace.host.as_ref();
+        let seen = invocation.filtered_workspace().await;
+        let execution = self.0.execute(invocation, &path, args.args).await?;
+        let mut files = Vec::new();
+        let mut previews = Vec::new();
+        for RunChange { change, before, diff, .. } in execution.changes {
+            let path = change.path().clone();
+            match (&change, dry_run) {
+                (Change::Write { content, .. }, true) => {
+                    let old = before.filter(|_| seen.shows(&path)).and_then(|_| host.read(&path).ok());
+                    let shown = difference(path.as_str(), old.as_deref(), Some(content));
+                    previews.push(DryRunChange { path, diff: Some(shown.text), removed: false });
+                }
+                (Change::Remove { .. }, true) => {
+                    previews.push(DryRunChange { path, diff: None, removed: true });
+                }
+                (_, false) => {
+                    let effect = invocation.workspace.effect(&path, before, change.content());
+                    files.push(FileEffect { diff: Some(diff), ..effect });
+                }
+            }
+        }
+        let statements = execution.statements;
+        let rows_changed = (statements.count > 0 && !dry_run).then_some(statements.changed);
+        let result = ExecToolResult {
+            result: execution.result,
+            logs: execution.logs,
+            stats: execution.stats,
+            dry_run,
+            changes: dry_run.then_some(previews),
+            sql: dry_run.then_some(statements),
+        };
+        Ok(Outcome { files, rows_changed, ..result.into() })
+    }
+}
+
+fn refuse_tests(path: &RelativePath) -> Result<(), ToolError> {
+    if !is_test_file(path.as_str()) {
+        return Ok(());
+    }
+    Err(ToolError::new(Code::Validation, format!("`{path}` holds tests, and is no tool"))
+        .help("run it with `test_tool`, or `tgp test` at the command line"))
+}

@@ -1,0 +1,103 @@
+//! `search`: find a tool by what it does, before another one is forged.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tgp_contract::{Effect, ExecutionPath, RelativePath, Target, ToolError};
+use tgp_registry::{Hit, Verdict};
+
+use tgp_router::{Invocation, Outcome, Tool, ToolInfo};
+use tgp_tool_runtime::Library;
+use tgp_tool_runtime::memory::shown_score;
+
+const DEFAULT_LIMIT: usize = 5;
+const MAX_LIMIT: usize = 50;
+const MAX_QUERY: usize = 10_000;
+
+pub(super) struct Search(pub(super) Arc<Library>);
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SearchArgs {
+    /// What the tool should do, such as `convert a CSV file to JSON`.
+    #[schemars(length(min = 1, max = MAX_QUERY))]
+    query: String,
+    #[serde(default = "default_limit")]
+    #[schemars(range(min = 1, max = MAX_LIMIT))]
+    limit: usize,
+}
+
+fn default_limit() -> usize {
+    DEFAULT_LIMIT
+}
+
+/// The tools that fit a description, best first.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SearchResult {
+    pub results: Vec<ToolHit>,
+    /// What to do: use the best of them, read it first, or forge a new tool.
+    pub verdict: Verdict,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+}
+
+/// A tool that was found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ToolHit {
+    pub path: RelativePath,
+    /// From 0 to 1.
+    pub score: f64,
+    pub verdict: Verdict,
+    pub description: String,
+    /// How it is called, as TypeScript.
+    pub signature: String,
+    /// What it was found by.
+    pub why: String,
+}
+
+impl From<&Hit> for ToolHit {
+    fn from(hit: &Hit) -> Self {
+        Self {
+            path: hit.path.clone(),
+            score: shown_score(hit.score),
+            verdict: hit.verdict,
+            description: hit.description.clone(),
+            signature: hit.signature.clone(),
+            why: hit.why.clone(),
+        }
+    }
+}
+
+#[async_trait]
+impl Tool for Search {
+    type Args = SearchArgs;
+    type Output = SearchResult;
+
+    const INFO: ToolInfo = ToolInfo {
+        name: "search",
+        aliases: &["registry.search", "registry_search"],
+        description: "Find tools by what they do, in your own words. Do this before you forge one: with the verdict `reuse` (score from 0.85) the tool does it, with `review` (from 0.30) read it first, with `forge` none does. Answers {results: [{path, score, verdict, description, signature, why}], verdict}.",
+        effect: Effect::Read,
+        path: ExecutionPath::Fast,
+        dry_run: true,
+    };
+
+    /// No argument names a tool: only those are compared that the caller may see.
+    fn targets(&self, _args: &SearchArgs) -> Result<Vec<Target>, ToolError> {
+        Ok(Vec::new())
+    }
+
+    async fn run(
+        &self,
+        args: SearchArgs,
+        invocation: Invocation<'_>,
+    ) -> Result<Outcome<SearchResult>, ToolError> {
+        let files = &invocation.workspace.tools;
+        let visible = invocation.visibility().await;
+        let (found, warnings) = self.0.search(files, &args.query, args.limit, &visible).await?;
+        let results = found.results.iter().map(ToolHit::from).collect();
+        Ok(SearchResult { results, verdict: found.verdict, warnings }.into())
+    }
+}

@@ -1,0 +1,80 @@
+//! `write_file`: a new file, or a new content for an old one.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tgp_contract::{Effect, ExecutionPath, RelativePath, Root, Target, ToolError};
+
+use super::{ToolWrite, preview, written_file};
+use tgp_router::{Invocation, Outcome, Tool, ToolInfo};
+use tgp_tool_runtime::Library;
+use tgp_tool_runtime::memory::{WriteTerms, refuse_derived};
+
+/// Tools that a write may name as such that do not do the job. More are never reported at once.
+const MAX_DESPITE: usize = 50;
+
+pub(super) struct WriteFile(pub(super) Arc<Library>);
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct WriteFileArgs {
+    /// File below the root, such as `tools/math/fib.ts`.
+    #[schemars(length(min = 1))]
+    path: String,
+    /// The whole new content.
+    content: String,
+    /// Tools that seem to do the same and do not do, as a refusal has named them.
+    #[serde(default)]
+    #[schemars(length(max = MAX_DESPITE), inner(length(min = 1)))]
+    despite: Vec<String>,
+}
+
+#[async_trait]
+impl Tool for WriteFile {
+    type Args = WriteFileArgs;
+    type Output = ToolWrite;
+
+    const INFO: ToolInfo = ToolInfo {
+        name: "write_file",
+        aliases: &[],
+        description: "Create a file of the tool repository or replace its content. Missing directories are made; the write is atomic, committed and pushed. Answers {path, created, commit, pushed}, and for a new tool `similar`: tools that may do the same. A new tool whose job others do is refused with EPOLICY and their signatures in `similar`: use one of them, or name them all in `despite`.",
+        effect: Effect::Write,
+        path: ExecutionPath::Fast,
+        dry_run: true,
+    };
+
+    fn targets(&self, args: &WriteFileArgs) -> Result<Vec<Target>, ToolError> {
+        written_file(&self.0, &args.path)
+    }
+
+    async fn run(
+        &self,
+        args: WriteFileArgs,
+        invocation: Invocation<'_>,
+    ) -> Result<Outcome<ToolWrite>, ToolError> {
+        let path = RelativePath::new(&args.path)?;
+        refuse_derived(&path)?;
+        let files = &invocation.workspace.tools;
+        let despite: Vec<RelativePath> =
+            args.despite.iter().map(|path| RelativePath::new(path)).collect::<Result<_, _>>()?;
+        let terms = WriteTerms {
+            actor: &invocation.context.actor,
+            despite: &despite,
+            agreement: invocation.agreement(),
+            point: invocation.point_of_no_return(),
+            visible: invocation.visibility().await,
+        };
+        if invocation.context.dry_run {
+            self.0.check_write(files, &path, &args.content, &terms).await?;
+            let seen = invocation.visible_tools().await;
+            return preview(seen.as_ref(), &path, &args.content, self.0.remote());
+        }
+        let is_seen = terms.visible.shows(Root::Tools, &path);
+        let (mut written, effect) = self.0.write(files, &path, args.content, terms).await?;
+        // A tool that the caller may only write is as if it had not been there.
+        written.created |= !is_seen;
+        Ok(Outcome { files: vec![effect], ..ToolWrite::Done(written).into() })
+    }
+}

@@ -1,0 +1,90 @@
+//! `graph_query`: a question about the code at a commit.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use tgp_contract::{Effect, ExecutionPath, Graph, GraphAnswer, GraphQuestion, Target, ToolError};
+
+use tgp_router::{Invocation, Outcome, Tool, ToolInfo};
+
+pub(super) struct GraphQueryTool(pub(super) Arc<dyn Graph>);
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct GraphQueryArgs {
+    /// Such as MATCH (f:File)-[:IMPORTS]->(:File {path: $path}) RETURN f.path
+    #[schemars(length(min = 1))]
+    query: String,
+    /// Values for $names in the query.
+    #[serde(default)]
+    params: Map<String, Value>,
+    /// Such as HEAD~3, v1.0, a commit id, or WORKTREE.
+    #[schemars(length(min = 1))]
+    commit: Option<String>,
+}
+
+/// Rows of the code graph.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GraphQueryResult {
+    /// One object a row, by the names of the columns.
+    pub results: Vec<Map<String, Value>>,
+    pub columns: Vec<String>,
+    /// The name that was asked for, or the branch whose commit was taken.
+    #[serde(rename = "ref")]
+    pub reference: String,
+    /// The commit that the answer is about; empty where there is no commit yet.
+    pub commit: String,
+    /// Whether the answer is about changed files on top of that commit.
+    pub draft: bool,
+    /// Whether the repository's head has moved on and was not ingested since.
+    pub behind: bool,
+    /// Whether there were more rows than the cap.
+    pub truncated: bool,
+}
+
+#[async_trait]
+impl Tool for GraphQueryTool {
+    type Args = GraphQueryArgs;
+    type Output = GraphQueryResult;
+
+    const INFO: ToolInfo = ToolInfo {
+        name: "graph_query",
+        aliases: &["graph.query", "GraphQuery"],
+        description: "Ask the code graph in read-only Cypher. Nodes: File {path, name, language, test, lines}, Symbol {name, qualifiedName, kind, path, line, exported}, Package {name}, Commit {sha, time, author, message}, Tool. Relationships: DEFINES, CONTAINS, IMPORTS, CALLS, CHANGED_IN, PARENT, WAS_RENAMED_FROM. `commit` is any revision, or WORKTREE for the files as they are; the latest ingested commit otherwise. Answers {results, columns, ref, commit, draft, behind, truncated}.",
+        effect: Effect::Read,
+        path: ExecutionPath::Fast,
+        dry_run: true,
+    };
+
+    /// The graph holds names and places of all files, so no argument names what is read: the question is asked with
+    /// what the caller may see.
+    fn targets(&self, _args: &GraphQueryArgs) -> Result<Vec<Target>, ToolError> {
+        Ok(Vec::new())
+    }
+
+    async fn run(
+        &self,
+        args: GraphQueryArgs,
+        invocation: Invocation<'_>,
+    ) -> Result<Outcome<GraphQueryResult>, ToolError> {
+        let GraphQueryArgs { query, params, commit } = args;
+        let question = GraphQuestion { params, commit, ..GraphQuestion::new(query) };
+        let question = question.seen_by(&invocation.visibility().await);
+        let GraphAnswer { columns, rows, truncated, standing } = self.0.query(question).await?;
+        let row = |values: Vec<Value>| columns.iter().cloned().zip(values).collect::<Map<_, _>>();
+        let results = rows.into_iter().map(row).collect();
+        Ok(GraphQueryResult {
+            results,
+            columns,
+            reference: standing.reference,
+            commit: standing.commit,
+            draft: standing.draft,
+            behind: standing.behind,
+            truncated,
+        }
+        .into())
+    }
+}

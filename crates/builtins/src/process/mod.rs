@@ -1,0 +1,73 @@
+//! Commands on the project: each in a jail of its own, on a private layer whose changes are judged before they count.
+
+mod apply;
+mod protected_paths;
+mod shell_exec;
+mod test_run;
+mod yard;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tgp_contract::ToolError;
+use tgp_policy::Protections;
+
+pub use apply::CommandChange;
+pub use shell_exec::{CommandEnd, CommandOutput, CommandResult, StreamBytes};
+pub use test_run::TestRunResult;
+use tgp_router::gates::StateGate;
+
+use tgp_router::{DynTool, typed};
+use yard::Yard;
+
+/// What commands get, and what is kept from them.
+#[derive(Clone, Debug)]
+pub struct ProcessOptions {
+    pub project: PathBuf,
+    /// The agent's root on disk.
+    pub tool_root: PathBuf,
+    /// Where layers are made, outside the project.
+    pub scratch: PathBuf,
+    pub protections: Protections,
+    /// Directories of the project that are written without a layer, relative to it: build output.
+    pub direct: Vec<PathBuf>,
+    /// Absolute paths outside the project to read and run: toolchains.
+    pub readable: Vec<PathBuf>,
+    /// Absolute paths outside the project that no command sees, though they lie in what is readable: credentials.
+    pub secrets: Vec<PathBuf>,
+    /// The whole environment of a command.
+    pub environment: Vec<(String, String)>,
+    pub caps: ProcessCaps,
+    /// Files and directories of the project that are looked through for what commands must not see; in a larger project
+    /// no command runs.
+    pub entries: u64,
+    /// How the project's tests are run, instead of what its manifests say.
+    pub test_command: Option<String>,
+}
+
+/// Caps instead of those of a template.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProcessCaps {
+    pub memory_bytes: Option<u64>,
+    pub processes: Option<u64>,
+    pub file_bytes: Option<u64>,
+    pub layer_bytes: Option<u64>,
+    pub deadline: Option<Duration>,
+    pub output_bytes: Option<usize>,
+}
+
+/// `shell_exec` and `test_run`.
+///
+/// # Errors
+/// Never in practice: the names are constants.
+pub fn process_tools(
+    options: ProcessOptions,
+    state: &Arc<StateGate>,
+) -> Result<Vec<Arc<dyn DynTool>>, ToolError> {
+    let yard = Arc::new(Yard::new(options));
+    Ok(vec![
+        typed(shell_exec::ShellExec(Arc::clone(&yard)))?,
+        typed(test_run::TestRunTool { yard, state: Arc::clone(state) })?,
+    ])
+}

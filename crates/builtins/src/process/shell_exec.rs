@@ -1,0 +1,257 @@
+//! `shell_exec`: a command line, in a jail and on a layer of its own.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tgp_contract::{Access, Code, Effect, ExecutionPath, RelativePath, Root, Target, ToolError, background};
+use tgp_jail::{Captured, Exit, Finished, Template};
+
+use super::apply::{Changes, CommandChange};
+use super::yard::{Network, Wanted, Yard};
+use tgp_router::{Invocation, Outcome, Tool, ToolInfo};
+
+/// The longest command line; longer ones are scripts, and belong into a file.
+const MAX_COMMAND: usize = 64 * 1024;
+const MAX_STDIN: usize = 1024 * 1024;
+
+pub(super) struct ShellExec(pub(super) Arc<Yard>);
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ShellExecArgs {
+    /// For sh -c.
+    #[schemars(length(min = 1, max = MAX_COMMAND))]
+    command: String,
+    /// Directory below the project to start in.
+    #[serde(default)]
+    cwd: String,
+    /// What it may use; `build` has more time and memory, and writes build output directly.
+    template: Option<CommandTemplate>,
+    /// Less time than the configuration gives.
+    #[schemars(range(min = 1))]
+    timeout_ms: Option<u64>,
+    /// Ask for the network.
+    #[serde(default)]
+    network: bool,
+    #[serde(default)]
+    #[schemars(length(max = MAX_STDIN))]
+    stdin: String,
+    /// Apply the changes of a command that ends with another code than 0, too.
+    #[serde(default)]
+    keep_on_failure: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum CommandTemplate {
+    Shell,
+    Build,
+}
+
+/// How a command ended and what it printed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CommandOutput {
+    /// 128 and more for a signal; nothing when the kernel ended it.
+    pub exit_code: Option<i32>,
+    pub ended: CommandEnd,
+    /// Its beginning and its end, when it is long.
+    pub stdout: String,
+    /// Its beginning and its end, when it is long.
+    pub stderr: String,
+    pub stdout_bytes: StreamBytes,
+    pub stderr_bytes: StreamBytes,
+    pub duration_ms: u64,
+}
+
+/// Why a command is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CommandEnd {
+    Exit,
+    Signal,
+    Deadline,
+    Killed,
+    LayerFull,
+    MemoryFull,
+    TooManyProcesses,
+}
+
+impl CommandEnd {
+    /// As it is on the wire.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Exit => "exit",
+            Self::Signal => "signal",
+            Self::Deadline => "deadline",
+            Self::Killed => "killed",
+            Self::LayerFull => "layer_full",
+            Self::MemoryFull => "memory_full",
+            Self::TooManyProcesses => "too_many_processes",
+        }
+    }
+}
+
+/// How much a command printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StreamBytes {
+    pub total: u64,
+    /// How much of it is left out.
+    pub omitted: u64,
+}
+
+/// What a command did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CommandResult {
+    #[serde(flatten)]
+    pub output: CommandOutput,
+    /// True when nothing was changed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub dry_run: bool,
+    /// The files it changed; nothing when they could not be read, and it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changes: Option<Vec<CommandChange>>,
+    /// Whether the project has these changes now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub applied: Option<bool>,
+}
+
+#[async_trait]
+impl Tool for ShellExec {
+    type Args = ShellExecArgs;
+    type Output = CommandResult;
+
+    const INFO: ToolInfo = ToolInfo {
+        name: "shell_exec",
+        aliases: &["shell.exec", "Bash"],
+        description: "Run a command line with sh in a jail: the project to read, a private layer to write, no network unless granted, nothing that outlives it. When it ends with 0 the files it changed are judged like fs_write and applied all together; otherwise none is. Answers {exitCode, stdout, stderr, changes, applied, durationMs}.",
+        effect: Effect::Execute,
+        path: ExecutionPath::Sandbox,
+        dry_run: true,
+    };
+
+    fn targets(&self, args: &ShellExecArgs) -> Result<Vec<Target>, ToolError> {
+        let path = RelativePath::new(&args.cwd)?;
+        let mut targets = vec![Target::Command { command: args.command.clone() }];
+        if !path.is_root() {
+            targets.push(Target::File { root: Root::Project, path, access: Access::Read });
+        }
+        if args.network {
+            targets.push(Target::Network);
+        }
+        Ok(targets)
+    }
+
+    async fn run(
+        &self,
+        args: ShellExecArgs,
+        invocation: Invocation<'_>,
+    ) -> Result<Outcome<CommandResult>, ToolError> {
+        if args.command.contains('\0') {
+            return Err(ToolError::new(Code::Validation, "a command line cannot hold a NUL")
+                .detail("field", "command")
+                .help("write such bytes with printf inside the command"));
+        }
+        let dry_run = invocation.context.dry_run;
+        if dry_run && args.network {
+            return Err(ToolError::new(Code::Permission, "a dry run changes nothing, so it has no network")
+                .help("run it without dry_run, or without network"));
+        }
+        if args.network {
+            // What a command sends is sent, whatever becomes of the files it changes.
+            invocation.testify()?;
+        }
+        let build = args.template == Some(CommandTemplate::Build);
+        let wanted = Wanted {
+            template: if build { Template::Build } else { Template::Shell },
+            command: args.command,
+            directory: RelativePath::new(&args.cwd)?,
+            network: if args.network { Network::Granted } else { Network::OfTemplate },
+            stdin: args.stdin.into_bytes(),
+            deadline_ms: args.timeout_ms,
+            direct: if build && !dry_run { self.0.free_output(invocation, &[]).await } else { Vec::new() },
+            environment: Vec::new(),
+            filter: invocation.router.file_filter(invocation).await,
+        };
+        let started = SystemTime::now();
+        let finished = self.0.run(wanted).await?;
+        let output = command_output(&finished);
+        let counts = matches!(finished.exit, Exit::Code(0))
+            || (args.keep_on_failure && matches!(finished.exit, Exit::Code(_)));
+        let (yard, files) = (Arc::clone(&self.0), invocation.workspace.project_files());
+        // Reading a layer of many files takes a while, and must not hold up others.
+        let (changes, finished) = background::run(move || {
+            let changes = Changes::read(&finished.layer, &yard, &files);
+            Ok((changes, finished))
+        })
+        .await?;
+        // A command that failed may have left anything; it is not applied, so it need not be readable.
+        let changes = match changes {
+            Err(_) if !counts => None,
+            other => Some(other.map_err(|error| with_output(error, &output))?),
+        };
+        let mut result = CommandResult { output, dry_run: false, changes: None, applied: None };
+        let mut effects = Vec::new();
+        match changes {
+            None => {}
+            Some(changes) if dry_run => {
+                changes.judge(invocation).await.map_err(|error| with_output(error, &result.output))?;
+                result.dry_run = true;
+                result.changes = Some(changes.previews());
+            }
+            Some(changes) => {
+                result.changes = Some(changes.summary());
+                result.applied = Some(counts);
+                if counts {
+                    let applied = changes.apply(invocation, &self.0, started).await;
+                    effects = applied.map_err(|error| with_output(error, &result.output))?;
+                }
+            }
+        }
+        Ok(Outcome { files: effects, exit_code: exit_code(&finished), ..result.into() })
+    }
+}
+
+/// What a refused command printed is still worth knowing.
+fn with_output(error: ToolError, output: &CommandOutput) -> ToolError {
+    error
+        .detail("exitCode", output.exit_code)
+        .detail("stdout", output.stdout.as_str())
+        .detail("stderr", output.stderr.as_str())
+}
+
+pub(super) fn exit_code(finished: &Finished) -> Option<i32> {
+    match finished.exit {
+        Exit::Code(code) => Some(code),
+        Exit::Signal(signal) => Some(128 + signal),
+        _ => None,
+    }
+}
+
+/// How a command ended and what it printed.
+pub(super) fn command_output(finished: &Finished) -> CommandOutput {
+    let ended = match finished.exit {
+        Exit::Code(_) => CommandEnd::Exit,
+        Exit::Signal(_) => CommandEnd::Signal,
+        Exit::Deadline => CommandEnd::Deadline,
+        Exit::Killed => CommandEnd::Killed,
+        Exit::LayerFull => CommandEnd::LayerFull,
+        Exit::MemoryFull => CommandEnd::MemoryFull,
+        Exit::TooManyProcesses => CommandEnd::TooManyProcesses,
+    };
+    let bytes =
+        |stream: &Captured| StreamBytes { total: stream.total_bytes, omitted: stream.omitted_bytes() };
+    CommandOutput {
+        exit_code: exit_code(finished),
+        ended,
+        stdout: finished.stdout.to_text(),
+        stderr: finished.stderr.to_text(),
+        stdout_bytes: bytes(&finished.stdout),
+        stderr_bytes: bytes(&finished.stderr),
+        duration_ms: u64::try_from(finished.duration.as_millis()).unwrap_or(u64::MAX),
+    }
+}

@@ -1,0 +1,158 @@
+//! Where commands run: from an order to an end, bounded in number, and ended with whoever waits for them.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tgp_contract::{ChronicleLayout, Code, FileFilter, RelativePath, Root, ToolError, background};
+use tgp_jail::{Finished, JailError, Killer, NetworkAccess, ProcessOrder, Template};
+use tokio::sync::Semaphore;
+
+use super::{ProcessOptions, protected_paths};
+use tgp_router::Invocation;
+
+/// Commands at a time. Each may use as much memory as its template gives it; those beyond wait.
+const PARALLEL: usize = 4;
+
+/// Starts commands for one project.
+pub(super) struct Yard {
+    pub(super) options: ProcessOptions,
+    places: Arc<Semaphore>,
+}
+
+/// What a call wants to run.
+pub(super) struct Wanted {
+    pub(super) template: Template,
+    /// For `sh -c`.
+    pub(super) command: String,
+    pub(super) directory: RelativePath,
+    pub(super) network: Network,
+    pub(super) stdin: Vec<u8>,
+    pub(super) deadline_ms: Option<u64>,
+    /// Build output that may be written straight to the project, see [`Yard::free_output`].
+    pub(super) direct: Vec<PathBuf>,
+    pub(super) environment: Vec<(String, String)>,
+    /// What the gates let the call see and touch.
+    pub(super) filter: Option<FileFilter>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Network {
+    OfTemplate,
+    Granted,
+}
+
+impl Yard {
+    pub(super) fn new(options: ProcessOptions) -> Self {
+        Self { options, places: Arc::new(Semaphore::new(PARALLEL)) }
+    }
+
+    /// Runs a command to its end. Dropping the future ends every process of it.
+    pub(super) async fn run(self: &Arc<Self>, wanted: Wanted) -> Result<Finished, ToolError> {
+        let closed = |_| ToolError::new(Code::Internal, "this kernel starts no commands any more");
+        let place = Arc::clone(&self.places).acquire_owned().await.map_err(closed)?;
+        let yard = Arc::clone(self);
+        let start = move || tgp_jail::start(&yard.order(wanted)?).map_err(|error| refused(&error));
+        let process = background::run(start).await?;
+        let _guard = EndWithCaller(process.killer());
+        background::run_bounded(move || {
+            let _place = place;
+            process.wait().map_err(|error| refused(&error))
+        })
+        .await
+    }
+
+    /// Directories for build output that a command may write straight to, `made` ones and those of the configuration. A
+    /// directory in which a gate may have something against a file is not among them: there the command writes to its
+    /// layer, and every file is judged.
+    pub(super) async fn free_output(&self, invocation: Invocation<'_>, made: &[&str]) -> Vec<PathBuf> {
+        let mut free = Vec::new();
+        for (path, make) in made
+            .iter()
+            .map(|name| (PathBuf::from(name), true))
+            .chain(self.options.direct.iter().map(|path| (path.clone(), false)))
+        {
+            let Some(directory) = path.to_str().and_then(|text| RelativePath::new(text).ok()) else {
+                continue;
+            };
+            // Nothing that holds chronicles is written unjudged.
+            let holds_chronicles = directory.is_root() || ChronicleLayout::Tree.reserves(&directory);
+            if holds_chronicles
+                || invocation.router.may_restrict_below(invocation, Root::Project, &directory).await
+            {
+                continue;
+            }
+            if make {
+                // In a layer it would be thrown away with every run, and the next one would build everything again.
+                let _ = std::fs::create_dir(self.options.project.join(&path));
+            }
+            if is_plain(&self.options.project, &path) {
+                free.push(path);
+            }
+        }
+        free.sort();
+        free.dedup();
+        free
+    }
+
+    fn order(&self, wanted: Wanted) -> Result<ProcessOrder, ToolError> {
+        let options = &self.options;
+        std::fs::create_dir_all(&options.scratch).map_err(|error| {
+            ToolError::new(Code::Internal, format!("no place for the command's layer: {error}"))
+                .help("set TGP_CACHE_DIR to a directory that can be written, outside the project")
+        })?;
+        let protected = protected_paths::find(options, wanted.filter.as_ref())?;
+        let mut order = wanted.template.order("/bin/sh", &options.project, &options.scratch);
+        order.arguments = vec!["-c".into(), wanted.command.into()];
+        order.directory = PathBuf::from(wanted.directory.as_str());
+        order.environment.clone_from(&options.environment);
+        order.environment.extend(wanted.environment);
+        order.hidden = protected.hidden;
+        order.read_only = protected.read_only;
+        order.direct = wanted.direct;
+        order.readable.clone_from(&options.readable);
+        order.secrets.clone_from(&options.secrets);
+        if wanted.network == Network::Granted {
+            order.network = NetworkAccess::Unrestricted;
+        }
+        order.stdin = wanted.stdin;
+        let caps = options.caps;
+        let limits = &mut order.limits;
+        limits.memory_bytes = caps.memory_bytes.unwrap_or(limits.memory_bytes);
+        limits.processes = caps.processes.unwrap_or(limits.processes);
+        limits.file_bytes = caps.file_bytes.unwrap_or(limits.file_bytes);
+        limits.layer_bytes = caps.layer_bytes.unwrap_or(limits.layer_bytes);
+        order.output_bytes = caps.output_bytes.unwrap_or(order.output_bytes);
+        let longest = caps.deadline.unwrap_or(order.deadline);
+        // A caller may have less time than the configuration gives, never more.
+        order.deadline =
+            wanted.deadline_ms.map_or(longest, |ms| longest.min(std::time::Duration::from_millis(ms)));
+        Ok(order)
+    }
+}
+
+/// A directory on the way to which nothing is a link.
+fn is_plain(project: &Path, path: &Path) -> bool {
+    let mut whole = project.to_owned();
+    path.components().all(|part| {
+        whole.push(part);
+        std::fs::symlink_metadata(&whole).is_ok_and(|metadata| metadata.is_dir())
+    })
+}
+
+/// Ends a command whose caller has gone away; one that has ended is not touched.
+struct EndWithCaller(Killer);
+
+impl Drop for EndWithCaller {
+    fn drop(&mut self) {
+        self.0.kill();
+    }
+}
+
+fn refused(error: &JailError) -> ToolError {
+    match error {
+        JailError::Lacks { .. } => ToolError::new(Code::Security, error.to_string())
+            .help("commands run in a whole jail or not at all; `tgp doctor` says what this machine lacks"),
+        _ => ToolError::new(Code::Internal, format!("the jail cannot be built: {error}"))
+            .help("`tgp doctor` says what this machine lacks"),
+    }
+}

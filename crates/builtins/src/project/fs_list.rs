@@ -1,0 +1,123 @@
+//! `fs_list`: the entries of a directory of the project.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tgp_contract::{Access, Effect, Entry, EntryKind, ExecutionPath, RelativePath, Target, ToolError};
+
+use super::page::{DEFAULT_LIMIT, MAX_LIMIT, Page};
+use super::{Desk, project_file};
+use tgp_router::files::{Flow, Ignored, Walk};
+use tgp_router::{Invocation, Outcome, Tool, ToolInfo};
+
+const MAX_DEPTH: usize = 64;
+/// A listing that takes longer shows what it has seen, and says so.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+pub(super) struct FsList(pub(super) Arc<Desk>);
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FsListArgs {
+    /// Directory below the project; the project itself when it is left out.
+    #[serde(default)]
+    path: String,
+    /// Levels to show.
+    #[serde(default = "own_entries")]
+    #[schemars(range(min = 1, max = MAX_DEPTH))]
+    depth: usize,
+    #[serde(default = "default_limit")]
+    #[schemars(range(min = 1, max = MAX_LIMIT))]
+    limit: usize,
+    /// Entries to skip.
+    #[serde(default)]
+    offset: usize,
+    /// Show what ignore files name, too.
+    #[serde(default)]
+    ignored: bool,
+}
+
+fn own_entries() -> usize {
+    1
+}
+
+fn default_limit() -> usize {
+    DEFAULT_LIMIT
+}
+
+/// The entries of a directory, sorted by path.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FileList {
+    pub path: RelativePath,
+    /// Entries in all.
+    pub total: usize,
+    /// False when not everything could be looked at in time.
+    pub complete: bool,
+    /// True when there is more than this page has.
+    pub truncated: bool,
+    /// The offset of the next page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_offset: Option<usize>,
+    pub entries: Vec<ListedFile>,
+}
+
+/// One entry of a directory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ListedFile {
+    pub path: RelativePath,
+    pub kind: EntryKind,
+    /// Bytes of a file, 0 otherwise.
+    pub size: u64,
+}
+
+#[async_trait]
+impl Tool for FsList {
+    type Args = FsListArgs;
+    type Output = FileList;
+
+    const INFO: ToolInfo = ToolInfo {
+        name: "fs_list",
+        aliases: &["fs.list"],
+        description: "List a directory of the project, sorted by path, without what .gitignore and .ignore name. Hidden files are shown. Answers {path, entries: [{path, kind, size}], total, complete, truncated, nextOffset?}; kind is `file`, `directory` or `other` (a link or a special file).",
+        effect: Effect::Read,
+        path: ExecutionPath::Fast,
+        dry_run: true,
+    };
+
+    fn targets(&self, args: &FsListArgs) -> Result<Vec<Target>, ToolError> {
+        project_file(&args.path, Access::Read)
+    }
+
+    async fn run(
+        &self,
+        args: FsListArgs,
+        invocation: Invocation<'_>,
+    ) -> Result<Outcome<FileList>, ToolError> {
+        let path = RelativePath::new(&args.path)?;
+        let files = invocation.filtered_workspace().await.project_files();
+        let list = move |stop: &super::Stop| {
+            let ignored = if args.ignored { Ignored::Shown } else { Ignored::Skipped };
+            let walk = Walk { files: &files, ignored, depth: args.depth, is_due: &|| stop.is_due() };
+            let mut entries = Vec::new();
+            let complete = walk.each(&path, &mut |entry: &Entry| {
+                entries.push(entry.clone());
+                Flow::On
+            })?;
+            let complete = complete.is_whole();
+            entries.sort();
+            let total = entries.len();
+            let rows = entries.into_iter().map(|Entry { path, kind, size, .. }| {
+                let bytes = path.as_str().len();
+                (ListedFile { path, kind, size }, bytes)
+            });
+            let Page { rows, next } = Page::of(rows, args.offset, args.limit);
+            let truncated = next.is_some() || !complete;
+            Ok(FileList { path, total, complete, truncated, next_offset: next, entries: rows })
+        };
+        Ok(self.0.search(PATIENCE, list).await?.into())
+    }
+}

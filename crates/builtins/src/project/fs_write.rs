@@ -1,0 +1,63 @@
+//! `fs_write`: a new file of the project, or a new content for an old one.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tgp_contract::{Access, Effect, ExecutionPath, RelativePath, Target, ToolError};
+
+use super::change::{ExpectedContent, FileChangeResult, answer, change};
+use super::{Desk, project_file};
+use tgp_router::{Invocation, Outcome, Tool, ToolInfo};
+
+pub(super) struct FsWrite(pub(super) Arc<Desk>);
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FsWriteArgs {
+    /// File below the project, such as `src/main.rs`.
+    #[schemars(length(min = 1))]
+    path: String,
+    /// The whole new content.
+    content: String,
+    /// Refuse with ECONFLICT unless the file has this SHA-256, as fs_read gave it.
+    #[schemars(regex(pattern = "^[0-9a-f]{64}$"))]
+    expected_sha256: Option<String>,
+}
+
+#[async_trait]
+impl Tool for FsWrite {
+    type Args = FsWriteArgs;
+    type Output = FileChangeResult;
+
+    const INFO: ToolInfo = ToolInfo {
+        name: "fs_write",
+        aliases: &["fs.write", "Write"],
+        description: "Create a file of the project or replace its whole content. Missing directories are made; the write is atomic. Answers {path, created, bytes, sha256}.",
+        effect: Effect::Write,
+        path: ExecutionPath::Fast,
+        dry_run: true,
+    };
+
+    fn targets(&self, args: &FsWriteArgs) -> Result<Vec<Target>, ToolError> {
+        project_file(&args.path, Access::Write)
+    }
+
+    async fn run(
+        &self,
+        args: FsWriteArgs,
+        invocation: Invocation<'_>,
+    ) -> Result<Outcome<FileChangeResult>, ToolError> {
+        let path = RelativePath::new(&args.path)?;
+        let expected = ExpectedContent::new(&path, args.expected_sha256);
+        let changed = change(&self.0, invocation, &path, move |before| {
+            expected.check(before)?;
+            Ok(Some(args.content.into_bytes()))
+        })
+        .await?;
+        let created = Some(changed.before().is_none());
+        let result = FileChangeResult { created, ..FileChangeResult::of(&path) };
+        Ok(answer(invocation, &changed, result))
+    }
+}

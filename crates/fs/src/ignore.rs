@@ -1,0 +1,265 @@
+//! Which files of a project are ignored: one answer for everyone who asks.
+//!
+//! Rules come from `.ignore` and `.gitignore` files, from the top of the git repository down to the file, and from git's
+//! `info/exclude`. The nearest file decides; any `.ignore` file beats any `.gitignore` file, and both beat `info/exclude`.
+//! What is below an ignored directory is ignored. Nobody's own rules for all repositories count: two people on one project
+//! get the same answer. Whether git tracks a file that a rule names makes no difference either.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use ::ignore::Match;
+use ::ignore::gitignore::{Gitignore, GitignoreBuilder};
+use nix::fcntl::OFlag;
+use tgp_contract::RelativePath;
+
+/// The files that hold rules, the stronger kind first.
+pub const RULE_FILES: [&str; 2] = [".ignore", ".gitignore"];
+/// Bytes of a file of rules. The rules of a larger one do not count: people write no such file, and it would cost every
+/// path a match.
+pub const MAX_RULE_BYTES: u64 = 256 << 10;
+/// Where git keeps rules that are in no commit, below its directory.
+const EXCLUDE: &str = "info/exclude";
+/// Directories above a project in which a repository is looked for.
+const MAX_ABOVE: usize = 64;
+/// Bytes of a `.git` file, or of the file that names the shared directory of a work tree.
+const MAX_POINTER_BYTES: u64 = 8 << 10;
+
+type Rules = [Option<Gitignore>; RULE_FILES.len()];
+
+/// The rules of one project.
+#[derive(Clone, Debug, Default)]
+pub struct IgnoreRules {
+    /// By the directory of their file.
+    inside: HashMap<String, Rules>,
+    /// Those above the project, the nearest first, with the project's path as seen from there.
+    above: Vec<(String, Rules)>,
+    exclude: Option<(String, Gitignore)>,
+}
+
+/// A file with rules for a project that is not in the project.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutsideRules {
+    /// The project's path, as seen from the directory whose files the rules are about.
+    pub prefix: String,
+    /// The name of the file, one of [`RULE_FILES`]; nothing for git's `info/exclude`.
+    pub name: Option<&'static str>,
+    pub text: Vec<u8>,
+}
+
+impl IgnoreRules {
+    /// Takes in a file of rules. A path that is none changes nothing. Answers whether it is one.
+    pub fn set(&mut self, file: &RelativePath, text: &[u8]) -> bool {
+        let Some(kind) = kind_of(file) else { return false };
+        let rules = parse(text);
+        let directory = file.parent();
+        if !rules.is_empty() {
+            let held = self.inside.entry(directory.as_str().to_owned()).or_default();
+            if let Some(place) = held.get_mut(kind) {
+                *place = Some(rules);
+            }
+        } else {
+            self.unset(file);
+        }
+        true
+    }
+
+    /// Forgets the rules of a file.
+    pub fn unset(&mut self, file: &RelativePath) {
+        let Some(kind) = kind_of(file) else { return };
+        let directory = file.parent();
+        if let Some(held) = self.inside.get_mut(directory.as_str()) {
+            if let Some(place) = held.get_mut(kind) {
+                *place = None;
+            }
+            if held.iter().all(Option::is_none) {
+                self.inside.remove(directory.as_str());
+            }
+        }
+    }
+
+    /// Forgets the rules of all files.
+    pub fn clear(&mut self) {
+        self.inside.clear();
+    }
+
+    /// Takes in rules from outside of the project.
+    #[must_use]
+    pub fn with_outside(mut self, outside: &[OutsideRules]) -> Self {
+        for file in outside {
+            let rules = parse(&file.text);
+            let kind = RULE_FILES.iter().position(|name| file.name == Some(*name));
+            let Some(kind) = kind else {
+                self.exclude = Some((file.prefix.clone(), rules));
+                continue;
+            };
+            let known = self.above.iter().position(|(prefix, _)| *prefix == file.prefix);
+            let at = known.unwrap_or_else(|| {
+                self.above.push((file.prefix.clone(), Rules::default()));
+                self.above.len() - 1
+            });
+            if let Some(place) = self.above.get_mut(at).and_then(|(_, held)| held.get_mut(kind)) {
+                *place = Some(rules);
+            }
+        }
+        // The nearest is the one from which the project's path is shortest.
+        self.above.sort_by_key(|(prefix, _)| prefix.len());
+        self
+    }
+
+    /// Whether a path is ignored whose directory is not.
+    #[must_use]
+    pub fn ignores(&self, path: &RelativePath, is_directory: bool) -> bool {
+        self.ignores_name(path.as_str(), is_directory)
+    }
+
+    /// The same for the text of a path.
+    #[must_use]
+    pub fn ignores_name(&self, path: &str, is_directory: bool) -> bool {
+        for kind in 0..RULE_FILES.len() {
+            let mut directory = parent(path);
+            loop {
+                if let Some(rules) = self.inside.get(directory).and_then(|held| held.get(kind)?.as_ref()) {
+                    let below = path.get(directory.len()..).unwrap_or_default().trim_start_matches('/');
+                    if let Some(verdict) = verdict(rules, below, is_directory) {
+                        return verdict;
+                    }
+                }
+                if directory.is_empty() {
+                    break;
+                }
+                directory = parent(directory);
+            }
+            for (prefix, held) in &self.above {
+                if let Some(rules) = held.get(kind).and_then(Option::as_ref)
+                    && let Some(verdict) = verdict(rules, &join(prefix, path), is_directory)
+                {
+                    return verdict;
+                }
+            }
+        }
+        let exclude = self.exclude.as_ref();
+        exclude.and_then(|(prefix, rules)| verdict(rules, &join(prefix, path), is_directory)).unwrap_or(false)
+    }
+
+    /// Whether a file, or one of the directories it is in, is ignored.
+    #[must_use]
+    pub fn ignores_file(&self, path: &RelativePath) -> bool {
+        let path = path.as_str();
+        let mut directories = path.match_indices('/').filter_map(|(at, _)| path.get(..at));
+        directories.any(|directory| self.ignores_name(directory, true)) || self.ignores_name(path, false)
+    }
+}
+
+/// The rules for files of `project` that are not in it: of the directories above, up to the top of the git repository,
+/// and git's own. Links to such files are not followed, as git does not follow them.
+#[must_use]
+pub fn outside_rules(project: &Path) -> Vec<OutsideRules> {
+    let Ok(project) = project.canonicalize() else { return Vec::new() };
+    let Some((top, git)) = repository(&project) else { return Vec::new() };
+    let seen_from = |directory: &Path| Some(project.strip_prefix(directory).ok()?.to_str()?.to_owned());
+    let mut found = Vec::new();
+    let above = project.ancestors().skip(1).take_while(|directory| directory.starts_with(&top));
+    for directory in above {
+        let Some(prefix) = seen_from(directory) else { continue };
+        for name in RULE_FILES {
+            let text = read_plain(&directory.join(name), MAX_RULE_BYTES);
+            found.extend(text.map(|text| OutsideRules { prefix: prefix.clone(), name: Some(name), text }));
+        }
+    }
+    let text = read_plain(&git.join(EXCLUDE), MAX_RULE_BYTES);
+    found.extend(text.zip(seen_from(&top)).map(|(text, prefix)| OutsideRules { prefix, name: None, text }));
+    found
+}
+
+/// Which of `paths` are ignored, by the rules that are on the disk now. `read` gives the content of a file of the project.
+#[must_use]
+pub fn ignored(
+    project: &Path,
+    paths: &[RelativePath],
+    read: &dyn Fn(&RelativePath) -> Option<Vec<u8>>,
+) -> Vec<bool> {
+    let mut rules = IgnoreRules::default().with_outside(&outside_rules(project));
+    let mut known = std::collections::HashSet::new();
+    for path in paths {
+        let mut directory = path.parent();
+        while known.insert(directory.clone()) {
+            for name in RULE_FILES {
+                if let Some((file, text)) =
+                    directory.join(name).ok().and_then(|file| Some((file.clone(), read(&file)?)))
+                    && text.len() as u64 <= MAX_RULE_BYTES
+                {
+                    rules.set(&file, &text);
+                }
+            }
+            directory = directory.parent();
+        }
+    }
+    paths.iter().map(|path| rules.ignores_file(path)).collect()
+}
+
+/// The top of the project's repository, and the directory in which git keeps its own files.
+fn repository(project: &Path) -> Option<(PathBuf, PathBuf)> {
+    for directory in project.ancestors().take(MAX_ABOVE) {
+        let git = directory.join(".git");
+        let Ok(data) = git.symlink_metadata() else { continue };
+        if data.is_dir() {
+            return Some((directory.to_owned(), git));
+        }
+        if data.is_file() {
+            // A work tree or a submodule: the file says where the rest is.
+            let text = String::from_utf8(read_plain(&git, MAX_POINTER_BYTES)?).ok()?;
+            let place = directory.join(text.strip_prefix("gitdir:")?.trim());
+            let shared = read_plain(&place.join("commondir"), MAX_POINTER_BYTES);
+            let shared = shared.and_then(|text| String::from_utf8(text).ok());
+            let place = shared.map_or_else(|| place.clone(), |text| place.join(text.trim()));
+            return Some((directory.to_owned(), place));
+        }
+    }
+    None
+}
+
+/// A plain file of at most `most` bytes.
+fn read_plain(path: &Path, most: u64) -> Option<Vec<u8>> {
+    let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
+    let file = File::options().read(true).custom_flags(flags.bits()).open(path).ok()?;
+    if !file.metadata().ok()?.is_file() {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    file.take(most + 1).read_to_end(&mut bytes).ok()?;
+    (bytes.len() as u64 <= most).then_some(bytes)
+}
+
+fn kind_of(file: &RelativePath) -> Option<usize> {
+    RULE_FILES.iter().position(|name| file.name() == Some(name))
+}
+
+/// A line that is no pattern says nothing, and a byte-order mark is passed over, as in git.
+fn parse(text: &[u8]) -> Gitignore {
+    let text = String::from_utf8_lossy(text);
+    let mut builder = GitignoreBuilder::new("");
+    for line in text.strip_prefix('\u{feff}').unwrap_or(&text).lines() {
+        let _ = builder.add_line(None, line);
+    }
+    builder.build().unwrap_or_else(|_| Gitignore::empty())
+}
+
+fn verdict(rules: &Gitignore, path: &str, is_directory: bool) -> Option<bool> {
+    match rules.matched(path, is_directory) {
+        Match::None => None,
+        Match::Ignore(_) => Some(true),
+        Match::Whitelist(_) => Some(false),
+    }
+}
+
+fn join(prefix: &str, path: &str) -> String {
+    if prefix.is_empty() { path.to_owned() } else { format!("{prefix}/{path}") }
+}
+
+fn parent(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(directory, _)| directory)
+}

@@ -1,0 +1,28 @@
+//! Files without surprises: the base of everything that reads or writes a disk.
+//!
+//! Three file systems are behind the one trait of `tgp-contract`: a confined directory on disk ([`DiskFs`]), a tree in
+//! memory, and an overlay that holds changes back until they are committed. All three plan a batch with the same code, so
+//! a conflict is the same error wherever it happens.
+//!
+//! Beside them: directories that are opened name by name without following a link ([`Directory`]), which files are ignored
+//! ([`IgnoreRules`]), how to see that a file has changed ([`Stamp`]), and locks between processes ([`take_lock`]).
+#![forbid(unsafe_code)]
+
+mod batch;
+mod directory;
+mod disk;
+mod ignore;
+mod limits;
+mod lock;
+mod memory;
+mod overlay;
+mod stamp;
+
+pub use directory::{Directory, Replace};
+pub use disk::{DiskFs, DiskOptions, HardLinks, OpenError, SECOND_NAME};
+pub use ignore::{IgnoreRules, MAX_RULE_BYTES, OutsideRules, RULE_FILES, ignored, outside_rules};
+pub use limits::Limits;
+pub use lock::{LockKind, LockWait, jittered, take_lock};
+pub use memory::MemoryFs;
+pub use overlay::OverlayFs;
+pub use stamp::{Stamp, since_epoch};

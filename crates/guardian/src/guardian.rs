@@ -1,0 +1,50 @@
+//! The Guardian itself: what it works with.
+
+use std::sync::Arc;
+
+use tgp_contract::{Chronicle, FileSystem, Graph, ToolError};
+use tokio::sync::Mutex;
+
+use crate::Invariants;
+
+/// Reads `.sage/invariants.yml` anew; none where there is no such file.
+pub type InvariantSource = Arc<dyn Fn() -> Result<Invariants, ToolError> + Send + Sync>;
+
+/// Tells the time as RFC 3339.
+pub type WallClock = Arc<dyn Fn() -> String + Send + Sync>;
+
+/// The chronicle of the Guardian's own events.
+pub const GUARDIAN_CHRONICLE: &str = ".sage/guardian.sage";
+
+/// What a Guardian works with.
+#[derive(Clone)]
+pub struct GuardianParts {
+    pub graph: Arc<dyn Graph>,
+    pub chronicle: Arc<dyn Chronicle>,
+    pub invariants: InvariantSource,
+    pub clock: WallClock,
+    /// The work tree, to read what a plan would edit. Nothing is written to it.
+    pub files: Arc<dyn FileSystem>,
+}
+
+/// Knows what must hold, and says so before and after.
+pub struct Guardian {
+    pub(crate) parts: GuardianParts,
+    /// Held from the look at the Guardian's chronicle to the event that follows from it.
+    pub(crate) writing: Mutex<()>,
+}
+
+impl Guardian {
+    #[must_use]
+    pub fn new(parts: GuardianParts) -> Self {
+        Self { parts, writing: Mutex::new(()) }
+    }
+
+    pub(crate) fn invariants(&self) -> Result<Invariants, ToolError> {
+        (self.parts.invariants)()
+    }
+
+    pub(crate) fn now(&self) -> String {
+        (self.parts.clock)()
+    }
+}

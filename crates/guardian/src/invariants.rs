@@ -1,0 +1,345 @@
+//! What a repository says must hold: named questions to the graph, and what their answers must be.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use serde_saphyr::budget::BudgetBreach;
+use serde_saphyr::{
+    DuplicateKeyPolicy, Error, Location, MergeKeyPolicy, MessageFormatter, Spanned, UserMessageFormatter,
+};
+use tgp_contract::{Code, Place, Severity, ToolError};
+
+use crate::spelling::nearest;
+
+/// The version of the file that this build reads.
+const VERSION: u64 = 1;
+/// Each costs a query before every write; a repository with more wants a tool of its own.
+pub const MAX_INVARIANTS: usize = 200;
+/// A file of the most invariants, each with a long query, is smaller.
+const MAX_FILE_BYTES: usize = 1 << 20;
+/// A query that a person wrote fits; the graph has a bound of its own.
+const MAX_QUERY_BYTES: usize = 16 * 1024;
+/// What fits into a line of an error.
+const MAX_NAME_BYTES: usize = 100;
+const MAX_MESSAGE_BYTES: usize = 1_000;
+/// A name of a revision; git's own are shorter.
+const MAX_REVISION_BYTES: usize = 256;
+/// Parameters are flat or nearly so; deeper text is an attack on the stack.
+const MAX_DEPTH: usize = 16;
+/// A file of the largest size holds fewer values unless it is made of brackets.
+const MAX_NODES: usize = 50_000;
+
+/// The parameters that every query gets, whatever the file says.
+pub(super) const OWN_PARAMETERS: [&str; 3] = ["changed", "added", "deleted"];
+
+/// What the answer to an invariant's query must be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Expect {
+    /// No row: each one is a fault.
+    None,
+    /// At least one row.
+    Rows,
+    /// Every row that was there before is there after.
+    Kept,
+}
+
+/// One thing that must hold.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Invariant {
+    pub name: String,
+    pub query: String,
+    pub expect: Expect,
+    pub severity: Severity,
+    /// Why, for whoever breaks it.
+    pub message: String,
+    pub params: Map<String, Value>,
+    /// With [`Expect::Kept`]: the revision whose rows must still be there.
+    pub since: Option<String>,
+    /// Where the query stands in the file; none for an assertion that stands in no file.
+    pub(super) place: Option<QueryPlace>,
+}
+
+/// Where a query begins in its file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct QueryPlace {
+    file: String,
+    line: u32,
+    column: u32,
+    /// Whether each line of the query is a line of the file, from this column on.
+    is_block: bool,
+    /// Whether the first line of the query stands in the file as it is.
+    is_plain: bool,
+}
+
+impl QueryPlace {
+    fn new(file: &str, text: &str, location: Location) -> Self {
+        let (line, column) = (narrow(location.line()), narrow(location.column()));
+        let place = Self { file: file.to_owned(), line, column, is_block: false, is_plain: false };
+        let above = usize::try_from(line - 1).unwrap_or(usize::MAX);
+        // The text of a block begins below the line that opens it, after empty lines that are part of the query.
+        let opening = text.lines().take(above).enumerate().filter(|(_, line)| !line.trim().is_empty()).last();
+        let opens = opening.and_then(|(at, line)| Some((at, line.trim_start().split_once("query:")?.1)));
+        let opens = opens.map(|(at, rest)| (at, rest.trim_start().chars().next()));
+        match opens {
+            Some((at, Some('|'))) => {
+                // The parser's column is where the block is moved in to.
+                let line = narrow(at as u64 + 2);
+                return Self { line, is_block: true, is_plain: true, ..place };
+            }
+            // How folded lines were joined is not known any more.
+            Some((_, Some('>'))) => return place,
+            Some(_) | None => {}
+        }
+        let before = usize::try_from(column - 1).unwrap_or(usize::MAX);
+        match text.lines().nth(above).and_then(|line| line.chars().nth(before)) {
+            // Nor are escapes.
+            Some('"') | None => place,
+            Some('\'') => Self { column: column.saturating_add(1), is_plain: true, ..place },
+            Some(_) => Self { is_plain: true, ..place },
+        }
+    }
+
+    /// The place in the file of a place in the query; its beginning where that cannot be told.
+    pub(super) fn of(&self, inner: Option<&Place>) -> Place {
+        let (line, column) = match inner {
+            Some(inner) if self.is_block || (self.is_plain && inner.line == 1) => (
+                self.line.saturating_add(inner.line.saturating_sub(1)),
+                self.column.saturating_add(inner.column.saturating_sub(1)),
+            ),
+            Some(_) | None => (self.line, self.column),
+        };
+        Place { file: self.file.clone(), line, column }
+    }
+}
+
+/// A number of a line or column, counted from 1.
+fn narrow(number: u64) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX).max(1)
+}
+
+impl Invariant {
+    /// Whether the query asks about the change itself.
+    pub(super) fn asks_about_change(&self) -> bool {
+        OWN_PARAMETERS.iter().any(|name| self.query.contains(&format!("${name}")))
+    }
+}
+
+/// All that must hold in a repository, in the order of its file.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Invariants {
+    all: Vec<Invariant>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    version: Spanned<u64>,
+    #[serde(default)]
+    invariants: Vec<Entry>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    name: Spanned<String>,
+    query: Spanned<String>,
+    expect: Expect,
+    #[serde(default = "error")]
+    severity: Severity,
+    message: Spanned<String>,
+    #[serde(default)]
+    params: Option<Spanned<Map<String, Value>>>,
+    #[serde(default)]
+    since: Option<Spanned<String>>,
+}
+
+fn error() -> Severity {
+    Severity::Error
+}
+
+impl Invariants {
+    /// Reads `.sage/invariants.yml`. An empty file has none.
+    ///
+    /// # Errors
+    /// `ECONFIG` with the place of the first problem.
+    pub fn parse(file_name: &str, text: &str) -> Result<Self, ToolError> {
+        let fault = |location: Location, message: String| Fault { file: file_name, location, message };
+        if text.len() > MAX_FILE_BYTES {
+            let message =
+                format!("the file has {} bytes, more than the {MAX_FILE_BYTES} allowed", text.len());
+            return Err(fault(Location::UNKNOWN, message).help("keep fewer and shorter invariants"));
+        }
+        if text.lines().all(|line| line.trim_start().is_empty() || line.trim_start().starts_with('#')) {
+            return Ok(Self::default());
+        }
+        let options = serde_saphyr::options! {
+            budget: serde_saphyr::budget! {
+                max_aliases: 0,
+                max_anchors: 0,
+                max_merge_keys: 0,
+                max_depth: MAX_DEPTH,
+                max_nodes: MAX_NODES,
+                max_documents: 1,
+            },
+            duplicate_keys: DuplicateKeyPolicy::Error,
+            merge_keys: MergeKeyPolicy::Error,
+            strict_booleans: true,
+            reject_unsupported_tags: true,
+            with_snippet: false,
+        };
+        let file: File = serde_saphyr::from_str_with_options(text, options)
+            .map_err(|error| unreadable(file_name, &error))?;
+        if file.version.value != VERSION {
+            let message = format!("version {} is not known", file.version.value);
+            return Err(fault(file.version.referenced, message).help(format!("write `version: {VERSION}`")));
+        }
+        if file.invariants.len() > MAX_INVARIANTS {
+            let message = format!("there are {} invariants, at most {MAX_INVARIANTS}", file.invariants.len());
+            return Err(fault(Location::UNKNOWN, message).help("put several rules into one query"));
+        }
+        let mut all: Vec<Invariant> = Vec::with_capacity(file.invariants.len());
+        let mut names = BTreeMap::new();
+        for entry in file.invariants {
+            let place = entry.name.referenced;
+            let invariant = entry.check(file_name, text)?;
+            if let Some(first) = names.insert(invariant.name.clone(), place.line()) {
+                let message =
+                    format!("`{}` is the name of the invariant at line {first} already", invariant.name);
+                return Err(fault(place, message).help("give each invariant a name of its own"));
+            }
+            all.push(invariant);
+        }
+        Ok(Self { all })
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &Invariant> {
+        self.all.iter()
+    }
+
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    #[must_use]
+    pub fn named(&self, name: &str) -> Option<&Invariant> {
+        self.all.iter().find(|invariant| invariant.name == name)
+    }
+}
+
+impl Entry {
+    fn check(self, file: &str, source: &str) -> Result<Invariant, ToolError> {
+        let fault = |location: Location, message: String| Fault { file, location, message };
+        let bounded = |field: &str, text: &Spanned<String>, most: usize| {
+            if text.value.trim().is_empty() {
+                return Err(fault(text.referenced, format!("`{field}` is empty")).help("say what it is"));
+            }
+            if text.value.len() > most {
+                let message = format!("`{field}` has {} bytes, more than {most}", text.value.len());
+                return Err(fault(text.referenced, message).help("make it shorter"));
+            }
+            Ok(())
+        };
+        bounded("name", &self.name, MAX_NAME_BYTES)?;
+        bounded("query", &self.query, MAX_QUERY_BYTES)?;
+        bounded("message", &self.message, MAX_MESSAGE_BYTES)?;
+        let fits = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.' | '/');
+        if !self.name.value.chars().all(fits) {
+            let message = format!("`{}` is no name of an invariant", self.name.value.escape_debug());
+            return Err(fault(self.name.referenced, message)
+                .help("use letters, digits, `-`, `_`, `.` and `/`, such as `domain-knows-no-web`"));
+        }
+        if let Some(since) = &self.since {
+            bounded("since", since, MAX_REVISION_BYTES)?;
+            if self.expect != Expect::Kept {
+                return Err(fault(
+                    since.referenced,
+                    "`since` has a meaning only with `expect: kept`".to_owned(),
+                )
+                .help("write `expect: kept`, or leave `since` out"));
+            }
+        }
+        if let Some(params) = &self.params
+            && let Some(taken) = OWN_PARAMETERS.iter().find(|name| params.value.contains_key(**name))
+        {
+            return Err(fault(params.referenced, format!("`{taken}` is given by the Guardian itself"))
+                .help("use another name for your parameter"));
+        }
+        Ok(Invariant {
+            place: Some(QueryPlace::new(file, source, self.query.referenced)),
+            name: self.name.value,
+            query: self.query.value,
+            expect: self.expect,
+            severity: self.severity,
+            message: self.message.value.trim().to_owned(),
+            params: self.params.map(|params| params.value).unwrap_or_default(),
+            since: self.since.map(|since| since.value),
+        })
+    }
+}
+
+/// A problem at a place, which still lacks the next step.
+struct Fault<'a> {
+    file: &'a str,
+    location: Location,
+    message: String,
+}
+
+impl Fault<'_> {
+    fn help(self, help: impl Into<String>) -> ToolError {
+        let place = Place {
+            file: self.file.to_owned(),
+            line: narrow(self.location.line()),
+            column: narrow(self.location.column()),
+        };
+        ToolError::new(Code::Config, format!("{place}: {}", self.message)).place(&place).help(help)
+    }
+}
+
+fn unreadable(file: &str, error: &Error) -> ToolError {
+    let error = error.without_snippet();
+    let location = error.location().unwrap_or(Location::UNKNOWN);
+    let said = |message: String| Fault { file, location, message };
+    let choice = |word: &str, expected: &[&'static str]| match nearest(word, expected.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("use one of: {}", expected.join(", ")),
+    };
+    match error {
+        Error::SerdeUnknownField { field, expected, .. } => {
+            said(format!("`{}` is no field of an invariant's file", field.escape_debug()))
+                .help(choice(field, expected))
+        }
+        Error::SerdeUnknownVariant { variant, expected, .. } => {
+            said(format!("`{}` is not one of the words that can stand here", variant.escape_debug()))
+                .help(choice(variant, expected))
+        }
+        Error::SerdeMissingField { field, .. } => {
+            said(format!("`{field}` is missing")).help(format!("add `{field}:`"))
+        }
+        Error::DuplicateMappingKey { key: Some(key), .. } => {
+            said(format!("`{}` is given twice", key.escape_debug())).help("keep one of them")
+        }
+        Error::Budget { breach: BudgetBreach::Anchors { .. } | BudgetBreach::Aliases { .. }, .. } => {
+            said("anchors and aliases are not part of this file".to_owned())
+                .help("write the value out where it is needed")
+        }
+        Error::Budget { .. } => {
+            said("the file has too many or too deeply nested values".to_owned()).help("keep it flat")
+        }
+        other => {
+            // The parser quotes the file, so its control characters must not reach a terminal.
+            let message = UserMessageFormatter.format_message(other);
+            let shown = message.chars().map(|letter| if letter.is_control() { ' ' } else { letter });
+            said(shown.collect()).help(
+                "correct the YAML at this place; a query that holds a colon stands in a block, `query: |`",
+            )
+        }
+    }
+}

@@ -1,0 +1,350 @@
+//! Which invariants a change would break that are not broken already, and which are broken now.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use tgp_contract::{
+    Change, EntryKind, GraphAnswer, GraphQuestion, Severity, ToolError, Visibility, canonical,
+};
+
+use crate::questions::{Asked, Row, rows, whole};
+use crate::wording::{count, thousands};
+use crate::{Expect, Guardian, Invariant};
+
+/// What is said of a violation of which nothing may be seen.
+const CONCEALED: &str = "something in files that are hidden from this call";
+
+/// Rows that are shown of one violation: enough to see what kind they are.
+pub(super) const MAX_ROWS_SHOWN: usize = 10;
+
+/// An invariant that a change would break.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Violation {
+    pub invariant: String,
+    pub severity: Severity,
+    pub message: String,
+    pub expected: String,
+    pub actual: String,
+    /// The rows that are wrong, or missing with [`Expect::Kept`]; the first few of them, by column.
+    pub rows: Vec<Value>,
+    /// How many there are.
+    pub total: usize,
+}
+
+/// An invariant that does not hold, with every row that says so.
+#[derive(Clone, Debug)]
+pub(super) struct Broken {
+    pub(super) invariant: Invariant,
+    pub(super) rows: Vec<Row>,
+    /// Whether there are more rows, which the graph has not given.
+    pub(super) cut: bool,
+    /// Whether all that breaks it is hidden from whoever is told: then there are no rows, and no number of them.
+    pub(super) concealed: bool,
+}
+
+impl Broken {
+    pub(super) fn expected(&self) -> String {
+        match (self.invariant.expect, &self.invariant.since) {
+            (Expect::None, _) => "no rows".to_owned(),
+            (Expect::Rows, _) => "rows".to_owned(),
+            (Expect::Kept, None) => "every row that was there before".to_owned(),
+            (Expect::Kept, Some(since)) => format!("every row that was there at {since}"),
+        }
+    }
+
+    pub(super) fn actual(&self) -> String {
+        if self.concealed {
+            return CONCEALED.to_owned();
+        }
+        match (self.invariant.expect, self.rows.len()) {
+            (Expect::Rows, _) => "no rows".to_owned(),
+            (Expect::None, rows) if self.cut => format!("more than {}", count(rows, "row")),
+            (Expect::None, rows) => count(rows, "row"),
+            (Expect::Kept, 1) => "1 row is missing".to_owned(),
+            (Expect::Kept, rows) => format!("{} rows are missing", thousands(rows)),
+        }
+    }
+
+    pub(super) fn shown(&self) -> Vec<Value> {
+        self.rows.iter().take(MAX_ROWS_SHOWN).map(|row| row.value.clone()).collect()
+    }
+
+    /// What somebody accepts who accepts this: each row, or that there is none.
+    pub(super) fn fingerprints(&self) -> BTreeSet<String> {
+        match self.invariant.expect {
+            Expect::Rows => BTreeSet::from([nothing()]),
+            Expect::None | Expect::Kept => self.rows.iter().map(|row| row.fingerprint.clone()).collect(),
+        }
+    }
+
+    /// The same as it is seen by whoever finds only `seen` broken.
+    fn concealed_unless(self, seen: &[Self]) -> Self {
+        match seen.iter().find(|seen| seen.invariant.name == self.invariant.name) {
+            Some(seen) => seen.clone(),
+            None => Self { rows: Vec::new(), cut: false, concealed: true, ..self },
+        }
+    }
+
+    /// What of it nobody has accepted, when there is anything.
+    pub(super) fn unless_accepted(mut self, accepted: &BTreeSet<String>) -> Option<Self> {
+        if self.invariant.expect == Expect::Rows {
+            return (!accepted.contains(&nothing())).then_some(self);
+        }
+        if !self.cut {
+            self.rows.retain(|row| !accepted.contains(&row.fingerprint));
+        }
+        (!self.rows.is_empty()).then_some(self)
+    }
+}
+
+/// The fingerprint of an answer without rows.
+fn nothing() -> String {
+    canonical::hash_exact(json!("no rows"))
+}
+
+impl From<&Broken> for Violation {
+    fn from(broken: &Broken) -> Self {
+        Self {
+            invariant: broken.invariant.name.clone(),
+            severity: broken.invariant.severity,
+            message: broken.invariant.message.clone(),
+            expected: broken.expected(),
+            actual: broken.actual(),
+            rows: broken.shown(),
+            total: broken.rows.len(),
+        }
+    }
+}
+
+/// Where the answers about one invariant stand among all of them.
+struct Places {
+    /// With the paths of the change as parameters.
+    with: usize,
+    /// Without them, where that makes a difference.
+    without: usize,
+}
+
+impl Guardian {
+    /// The invariants that `changes` would break anew. What is broken already does not count again.
+    ///
+    /// # Errors
+    /// When the invariants cannot be read, or the graph cannot answer.
+    pub async fn judge_changes(
+        &self,
+        changes: &[Change],
+        visible: &Visibility,
+    ) -> Result<Vec<Violation>, ToolError> {
+        let invariants: Vec<Invariant> = self.invariants()?.iter().cloned().collect();
+        let broken = self.newly_broken_seen_by(changes, invariants, visible).await?;
+        Ok(broken.iter().map(Violation::from).collect())
+    }
+
+    /// What the changes break, judged by everything. Rows are those that would be there without what is hidden from
+    /// whoever is told; where there are none, it is only said that it is broken.
+    pub(super) async fn newly_broken_seen_by(
+        &self,
+        changes: &[Change],
+        invariants: Vec<Invariant>,
+        visible: &Visibility,
+    ) -> Result<Vec<Broken>, ToolError> {
+        let broken = self.newly_broken(changes, invariants, &Visibility::everything()).await?;
+        if broken.is_empty() || visible.is_everything() || !self.parts.graph.hides(visible).await? {
+            return Ok(broken);
+        }
+        let asked = broken.iter().map(|broken| broken.invariant.clone()).collect();
+        // An invariant that cannot be asked so has nothing to show.
+        let seen = self.newly_broken(changes, asked, visible).await.unwrap_or_default();
+        Ok(broken.into_iter().map(|broken| broken.concealed_unless(&seen)).collect())
+    }
+
+    async fn newly_broken(
+        &self,
+        changes: &[Change],
+        invariants: Vec<Invariant>,
+        visible: &Visibility,
+    ) -> Result<Vec<Broken>, ToolError> {
+        if invariants.is_empty() || changes.is_empty() {
+            return Ok(Vec::new());
+        }
+        let paths = self.change_parameters(changes);
+        let mut asked = Vec::new();
+        let mut places = Vec::with_capacity(invariants.len());
+        for invariant in &invariants {
+            let with = asked.len();
+            asked.push(Asked::of(invariant, question(invariant, &paths)).seen_by(visible));
+            let mut without = with;
+            // Before the change nothing is changed. What must be kept is compared with the same question.
+            if invariant.expect != Expect::Kept && invariant.asks_about_change() {
+                without = asked.len();
+                asked.push(Asked::of(invariant, question(invariant, &no_change())).seen_by(visible));
+            }
+            places.push(Places { with, without });
+        }
+        let answers = self.ask_both(changes, &asked).await?;
+        let mut broken = Vec::new();
+        for (invariant, place) in invariants.into_iter().zip(places) {
+            let (Some((before, _)), Some((_, after))) = (answers.get(place.without), answers.get(place.with))
+            else {
+                continue;
+            };
+            let rows = match invariant.expect {
+                Expect::Rows => {
+                    if !after.rows.is_empty() || before.rows.is_empty() {
+                        continue;
+                    }
+                    Vec::new()
+                }
+                Expect::None => {
+                    beyond(&whole_rows(after, &invariant.name)?, &whole_rows(before, &invariant.name)?)
+                }
+                Expect::Kept => {
+                    let mut missing =
+                        beyond(&whole_rows(before, &invariant.name)?, &whole_rows(after, &invariant.name)?);
+                    if invariant.since.is_some() {
+                        let base = self.rows_since(&invariant, &paths, visible).await?;
+                        let base: BTreeSet<String> = base.values().map(|row| words(&row.value)).collect();
+                        missing.retain(|row| base.contains(&words(&row.value)));
+                    }
+                    missing
+                }
+            };
+            if invariant.expect == Expect::Rows || !rows.is_empty() {
+                broken.push(Broken { invariant, rows, cut: false, concealed: false });
+            }
+        }
+        Ok(broken)
+    }
+
+    /// The invariants that do not hold now, in the order of the file.
+    pub(super) async fn broken_now(&self, invariants: &[Invariant]) -> Result<Vec<Broken>, ToolError> {
+        // Without a change there is no before, unless the invariant names one.
+        let able = |invariant: &&Invariant| invariant.expect != Expect::Kept || invariant.since.is_some();
+        let invariants: Vec<&Invariant> = invariants.iter().filter(able).collect();
+        let asked: Vec<Asked> = invariants
+            .iter()
+            .map(|invariant| Asked::of(invariant, question(invariant, &no_change())))
+            .collect();
+        let mut broken = Vec::new();
+        for (invariant, now) in invariants.into_iter().zip(self.ask(&asked).await?) {
+            let rows: Vec<Row> = match invariant.expect {
+                Expect::Rows if now.rows.is_empty() => Vec::new(),
+                Expect::Rows => continue,
+                // It is broken however many rows are missing from the answer.
+                Expect::None => rows(&now).into_values().collect(),
+                Expect::Kept => {
+                    let base = self.rows_since(invariant, &no_change(), &Visibility::everything()).await?;
+                    beyond(&base, &whole_rows(&now, &invariant.name)?)
+                }
+            };
+            if invariant.expect == Expect::Rows || !rows.is_empty() {
+                let cut = invariant.expect == Expect::None && now.truncated;
+                broken.push(Broken { invariant: invariant.clone(), rows, cut, concealed: false });
+            }
+        }
+        Ok(broken)
+    }
+
+    async fn rows_since(
+        &self,
+        invariant: &Invariant,
+        paths: &Map<String, Value>,
+        visible: &Visibility,
+    ) -> Result<BTreeMap<String, Row>, ToolError> {
+        let since = invariant.since.clone().unwrap_or_default();
+        let asked = Asked::of(invariant, question(invariant, paths).at(since)).seen_by(visible);
+        let answer = self.parts.graph.query(asked.question.clone()).await;
+        let answer = answer.map_err(|error| asked.named_in(error))?;
+        whole_rows(&answer, &invariant.name)
+    }
+
+    /// The paths of a change, as every query gets them.
+    fn change_parameters(&self, changes: &[Change]) -> Map<String, Value> {
+        let (mut changed, mut added, mut deleted) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        for change in changes {
+            let path = change.path();
+            // The last change of a file is the one that counts.
+            for set in [&mut changed, &mut added, &mut deleted] {
+                set.remove(path.as_str());
+            }
+            let is_there =
+                matches!(self.parts.files.entry(path), Ok(Some(entry)) if entry.kind == EntryKind::File);
+            match change {
+                Change::Write { .. } if is_there => changed.insert(path.as_str()),
+                Change::Write { .. } => added.insert(path.as_str()),
+                Change::Remove { .. } => deleted.insert(path.as_str()),
+            };
+        }
+        parameters([json!(changed), json!(added), json!(deleted)])
+    }
+}
+
+fn parameters(lists: [Value; 3]) -> Map<String, Value> {
+    crate::invariants::OWN_PARAMETERS.iter().map(|name| (*name).to_owned()).zip(lists).collect()
+}
+
+fn no_change() -> Map<String, Value> {
+    parameters([json!([]), json!([]), json!([])])
+}
+
+fn question(invariant: &Invariant, paths: &Map<String, Value>) -> GraphQuestion {
+    let mut params = invariant.params.clone();
+    params.extend(paths.clone());
+    GraphQuestion { query: invariant.query.clone(), params, ..GraphQuestion::default() }
+}
+
+fn whole_rows(answer: &GraphAnswer, name: &str) -> Result<BTreeMap<String, Row>, ToolError> {
+    whole(answer, name)?;
+    Ok(rows(answer))
+}
+
+/// The rows of one answer that go beyond the other.
+///
+/// Rows are told from each other by their texts, because a number in them (a line, a size, a count) changes with every
+/// edit of the file that they name: by all values, a violation that moved down a line would be a new one, and stand in
+/// the way of its own repair. So a row goes beyond where there are more rows of the same texts than before; rows without
+/// any text are compared by their count. The one exception is an answer that is a single number, such as
+/// `RETURN count(*)`: there a larger number goes beyond, and a smaller one does not.
+fn beyond(one: &BTreeMap<String, Row>, other: &BTreeMap<String, Row>) -> Vec<Row> {
+    if let (Some(now), Some(before)) = (single_number(one), single_number(other)) {
+        return if now > before { one.values().cloned().collect() } else { Vec::new() };
+    }
+    let mut room: BTreeMap<String, usize> = BTreeMap::new();
+    for row in other.values() {
+        *room.entry(words(&row.value)).or_default() += 1;
+    }
+    // What is the same in every value takes its place first, so that what is named is what is new.
+    let (same, changed): (Vec<_>, Vec<_>) = one.iter().partition(|(text, _)| other.contains_key(*text));
+    let mut found = Vec::new();
+    for (_, row) in same.into_iter().chain(changed) {
+        match room.get_mut(&words(&row.value)) {
+            Some(left) if *left > 0 => *left -= 1,
+            _ => found.push(row.clone()),
+        }
+    }
+    found
+}
+
+/// The texts of a row, each at its place.
+fn words(row: &Value) -> String {
+    fn kept(value: &Value) -> Value {
+        match value {
+            Value::String(_) => value.clone(),
+            Value::Array(items) => Value::Array(items.iter().map(kept).collect()),
+            Value::Object(fields) => {
+                Value::Object(fields.iter().map(|(name, item)| (name.clone(), kept(item))).collect())
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => Value::Null,
+        }
+    }
+    kept(row).to_string()
+}
+
+/// The number that an answer consists of.
+fn single_number(rows: &BTreeMap<String, Row>) -> Option<f64> {
+    let mut rows = rows.values();
+    let (Some(row), None) = (rows.next(), rows.next()) else { return None };
+    let mut values = row.value.as_object()?.values();
+    let (Some(value), None) = (values.next(), values.next()) else { return None };
+    value.as_f64()
+}

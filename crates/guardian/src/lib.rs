@@ -1,0 +1,36 @@
+//! The Guardian compares what somebody wants to do, and what was done, with what the graph, the chronicle and the
+//! repository's own invariants say is true. The Delegator carries out the plans that it approves.
+#![forbid(unsafe_code)]
+
+mod acts;
+mod claims;
+mod conceal;
+mod delegator;
+mod evidence;
+mod gate;
+mod guardian;
+mod halt;
+mod inquiry;
+mod invariants;
+mod judge;
+mod questions;
+mod radius;
+mod reconcile;
+mod review;
+mod spelling;
+mod tree;
+mod wording;
+
+pub use acts::planned_files;
+pub use delegator::{Delegator, PlanOutcome, PlanReport, StepReport, StepStatus};
+pub use gate::{EXEMPT_TOOLS, GuardianGate, Vigilance};
+pub use guardian::{GUARDIAN_CHRONICLE, Guardian, GuardianParts, InvariantSource, WallClock};
+pub use halt::{Assertion, Halt};
+pub use inquiry::{AUDIT_FIELD, AuditIndex, Finding, Gravity, InquirySources, Inspect};
+pub use invariants::{Expect, Invariant, Invariants, MAX_INVARIANTS};
+pub use judge::Violation;
+pub use radius::{BlastRadius, Caller, Listing};
+pub use reconcile::{Edit, Reconciled};
+pub use review::{Review, StepFinding};
+/// The chronicle of files that may have none of their own.
+pub use tgp_contract::PROJECT_CHRONICLE;

@@ -1,0 +1,178 @@
+//! What the Guardian asks the graph, and how it reads the answers: always about the files as they are.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value};
+use tgp_contract::{
+    Change, Code, GraphAnswer, GraphQuestion, RelativePath, ToolError, Visibility, canonical,
+};
+
+use crate::invariants::QueryPlace;
+use crate::wording::count;
+use crate::{Guardian, Invariant};
+
+/// Paths in one question: a list that the graph still looks up one by one at once.
+const PATHS_A_QUESTION: usize = 1_000;
+
+/// A question, and whose it is.
+pub(super) struct Asked {
+    /// Named in the error when the graph cannot answer; an invariant's name.
+    pub(super) label: String,
+    pub(super) question: GraphQuestion,
+    /// Where the query stands, when it stands in a file.
+    place: Option<QueryPlace>,
+}
+
+impl Asked {
+    pub(super) fn new(label: &str, question: GraphQuestion) -> Self {
+        Self { label: label.to_owned(), question, place: None }
+    }
+
+    /// The question of an invariant.
+    pub(super) fn of(invariant: &Invariant, question: GraphQuestion) -> Self {
+        Self { label: invariant.name.clone(), question, place: invariant.place.clone() }
+    }
+
+    /// The error with the name of the question, at its place in the file.
+    pub(super) fn named_in(&self, error: ToolError) -> ToolError {
+        let mut message = format!("`{}` cannot be asked: {}", self.label, error.message);
+        let place = self.place.as_ref().map(|place| place.of(error.place_of().as_ref()));
+        if let Some(place) = &place {
+            message = format!("{place}: {message}");
+        }
+        let error = error.with_message(message).detail("invariant", self.label.as_str());
+        match place {
+            Some(place) => error.place(&place),
+            None => error,
+        }
+    }
+
+    /// The same for a caller who may not see everything.
+    pub(super) fn seen_by(self, visible: &Visibility) -> Self {
+        Self { question: self.question.seen_by(visible), ..self }
+    }
+
+    fn about(label: &str, query: &str, paths: &[String]) -> Self {
+        Self::new(label, GraphQuestion::new(query).param("paths", paths))
+    }
+}
+
+/// A row by the names of its columns, with the hash that tells it from others.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Row {
+    pub(super) value: Value,
+    pub(super) fingerprint: String,
+}
+
+/// The rows of an answer, each once, in an order that does not depend on the graph's.
+pub(super) fn rows(answer: &GraphAnswer) -> BTreeMap<String, Row> {
+    let row = |values: &Vec<Value>| {
+        let fields: Map<String, Value> = answer.columns.iter().cloned().zip(values.iter().cloned()).collect();
+        let value = Value::Object(fields);
+        Row { fingerprint: canonical::hash_exact(value.clone()), value }
+    };
+    // By their text, so that a list of files is sorted by name.
+    answer.rows.iter().map(row).map(|row| (row.value.to_string(), row)).collect()
+}
+
+/// Refuses an answer that the graph has cut off, where what is missing would matter.
+pub(super) fn whole(answer: &GraphAnswer, label: &str) -> Result<(), ToolError> {
+    if !answer.truncated {
+        return Ok(());
+    }
+    let most = count(answer.rows.len(), "row");
+    let message = format!("the answer to `{label}` has more than {most}, and the graph gives no more");
+    Err(ToolError::new(Code::Budget, message)
+        .detail("invariant", label)
+        .help("narrow the query, so that it finds fewer rows"))
+}
+
+fn texts(answer: &GraphAnswer) -> impl Iterator<Item = Vec<&str>> {
+    answer.rows.iter().map(|row| row.iter().filter_map(Value::as_str).collect())
+}
+
+impl Guardian {
+    /// Asks about the files as they are, and as they would be with `changes`.
+    pub(super) async fn ask_both(
+        &self,
+        changes: &[Change],
+        asked: &[Asked],
+    ) -> Result<Vec<(GraphAnswer, GraphAnswer)>, ToolError> {
+        if asked.is_empty() {
+            return Ok(Vec::new());
+        }
+        let questions: Vec<GraphQuestion> = asked.iter().map(|asked| asked.question.clone()).collect();
+        let answers = match self.parts.graph.propose(changes, &questions).await {
+            Ok(answers) => answers,
+            Err(error) => return Err(self.whose(changes, asked, error).await),
+        };
+        if answers.len() == asked.len() {
+            return Ok(answers);
+        }
+        let message = format!("the graph gave {} answers to {} questions", answers.len(), asked.len());
+        Err(ToolError::new(Code::Internal, message))
+    }
+
+    /// Asks about the files as they are.
+    pub(super) async fn ask(&self, asked: &[Asked]) -> Result<Vec<GraphAnswer>, ToolError> {
+        Ok(self.ask_both(&[], asked).await?.into_iter().map(|(now, _)| now).collect())
+    }
+
+    /// Adds to an error which of the questions it is about.
+    async fn whose(&self, changes: &[Change], asked: &[Asked], error: ToolError) -> ToolError {
+        if error.code != Code::Validation {
+            return error;
+        }
+        for asked in asked {
+            let question = std::slice::from_ref(&asked.question);
+            if let Err(error) = self.parts.graph.propose(changes, question).await {
+                return asked.named_in(error);
+            }
+        }
+        error
+    }
+
+    /// Which of the paths are files in the graph.
+    pub(super) async fn known(&self, paths: &BTreeSet<RelativePath>) -> Result<BTreeSet<String>, ToolError> {
+        const QUERY: &str = "MATCH (f:File) WHERE f.path IN $paths RETURN f.path AS path";
+        let mut known = BTreeSet::new();
+        for answer in self.ask(&pieces("files in the graph", QUERY, paths)).await? {
+            whole(&answer, "files in the graph")?;
+            known.extend(texts(&answer).filter_map(|row| row.first().map(|path| (*path).to_owned())));
+        }
+        Ok(known)
+    }
+
+    /// Who imports each of the paths, with `changes` made, as far as it may be seen.
+    pub(super) async fn importers(
+        &self,
+        changes: &[Change],
+        paths: &BTreeSet<RelativePath>,
+        visible: &Visibility,
+    ) -> Result<BTreeMap<String, BTreeSet<String>>, ToolError> {
+        const QUERY: &str = "MATCH (a:File)-[:IMPORTS]->(b:File) WHERE b.path IN $paths \
+                             RETURN DISTINCT b.path AS imported, a.path AS importer";
+        let mut importers: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        let asked: Vec<Asked> =
+            pieces("importers", QUERY, paths).into_iter().map(|asked| asked.seen_by(visible)).collect();
+        for (_, answer) in self.ask_both(changes, &asked).await? {
+            // Somebody who is not named here would import what is not there any more.
+            whole(&answer, "importers").map_err(|error| {
+                error.help("remove fewer files in one plan, or change those that import them first")
+            })?;
+            for row in texts(&answer) {
+                if let [imported, importer] = row.as_slice()
+                    && imported != importer
+                {
+                    importers.entry((*imported).to_owned()).or_default().insert((*importer).to_owned());
+                }
+            }
+        }
+        Ok(importers)
+    }
+}
+
+fn pieces(label: &str, query: &str, paths: &BTreeSet<RelativePath>) -> Vec<Asked> {
+    let paths: Vec<String> = paths.iter().map(|path| path.as_str().to_owned()).collect();
+    paths.chunks(PATHS_A_QUESTION).map(|piece| Asked::about(label, query, piece)).collect()
+}

@@ -1,0 +1,115 @@
+//! The database as a call sees it: each statement a transaction of its own, or all of a run in one.
+
+mod run;
+
+use std::sync::Arc;
+
+use tgp_contract::{Code, Database, SqlAccess, SqlAnswer, SqlClass, SqlStatement, ToolError};
+
+use crate::router::PointOfNoReturn;
+pub use run::SqlRun;
+pub use run::{SqlNote, SqlNotes};
+
+/// How the embedded database calls what it speaks.
+const EMBEDDED: &str = "sqlite";
+
+/// What becomes of a statement that succeeded.
+pub enum StatementEnd {
+    /// It was a dry run.
+    Undo,
+    Commit(PointOfNoReturn),
+}
+
+/// Where a statement goes.
+#[derive(Clone)]
+pub enum Sql {
+    Absent,
+    /// A statement is a transaction.
+    Each(Arc<dyn Database>),
+    /// A statement is part of a run's transaction.
+    Run(SqlRun),
+}
+
+impl Sql {
+    /// The view of a run that starts on top of this one.
+    pub fn for_run(&self) -> Self {
+        match self {
+            Self::Absent => Self::Absent,
+            Self::Each(database) => Self::Run(SqlRun::on_database(Arc::clone(database))),
+            Self::Run(outer) => Self::Run(SqlRun::inside(outer.clone())),
+        }
+    }
+
+    pub fn run(&self) -> Option<&SqlRun> {
+        match self {
+            Self::Run(run) => Some(run),
+            Self::Absent | Self::Each(_) => None,
+        }
+    }
+
+    /// Whether a statement that is rolled back has certainly left nothing. A server has sequences, functions and
+    /// programs that no rollback reaches; the embedded database has only its file.
+    pub fn undoes_everything(&self) -> bool {
+        match self {
+            Self::Absent => true,
+            Self::Each(database) => database.dialect() == EMBEDDED,
+            Self::Run(run) => run.database().dialect() == EMBEDDED,
+        }
+    }
+
+    /// What a statement would do, as the database itself says; `None` when it cannot.
+    pub async fn inspect(&self, sql: &str) -> Option<SqlClass> {
+        match self {
+            Self::Absent => None,
+            Self::Each(database) => database.inspect(sql).await,
+            Self::Run(run) => run.inspect(sql).await,
+        }
+    }
+
+    /// Runs one statement, and ends its transaction as `end` says; inside a run the run itself does that.
+    pub async fn execute(
+        &self,
+        statement: &SqlStatement,
+        end: &StatementEnd,
+    ) -> Result<SqlAnswer, ToolError> {
+        match self {
+            Self::Absent => Err(ToolError::new(Code::Sql, "no database is configured")
+                .help("this kernel has no database; pass the rows as arguments")),
+            Self::Run(run) => run.execute(statement).await,
+            Self::Each(database) => {
+                // What was judged as a read is never given the chance to write. It waits for no writer, either.
+                let reads = statement.judged.as_ref().is_some_and(|judged| judged.reads);
+                let access = if reads { SqlAccess::ReadOnly } else { SqlAccess::ReadWrite };
+                alone(database.as_ref(), statement, access, end).await
+            }
+        }
+    }
+}
+
+/// One statement as a transaction.
+async fn alone(
+    database: &dyn Database,
+    statement: &SqlStatement,
+    access: SqlAccess,
+    end: &StatementEnd,
+) -> Result<SqlAnswer, ToolError> {
+    let mut transaction = database.begin(access).await?;
+    if matches!(end, StatementEnd::Undo) {
+        // Behind a mark no database accepts a statement that it could not undo.
+        transaction.mark().await?;
+    }
+    match (transaction.execute(statement).await, end) {
+        (Ok(answer), StatementEnd::Undo) => {
+            transaction.rollback().await;
+            Ok(answer)
+        }
+        (Ok(answer), StatementEnd::Commit(point)) => {
+            point.pass()?;
+            transaction.commit().await.map(|()| answer)
+        }
+        (Err(error), _) => {
+            transaction.rollback().await;
+            Err(error)
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! One transaction a run, opened at the first statement; a run inside a run has a savepoint in it.
+//!
+//! INVARIANT: a level that was dropped without an end is undone before its transaction is used again. The future of
+//! an inner run can be dropped at any await, when the outer tool returns without waiting for it.
+
+use std::sync::{Arc, Mutex as BlockingMutex, PoisonError};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tgp_contract::{Code, Database, SqlAccess, SqlAnswer, SqlClass, SqlStatement, SqlTransaction, ToolError};
+use tokio::sync::{Mutex, OwnedMutexGuard};
+
+/// Statements a dry run reports; the others are counted.
+const MAX_NOTES: usize = 100;
+
+/// The database side of one run.
+#[derive(Clone)]
+pub struct SqlRun(Arc<Shared>);
+
+struct Shared {
+    source: Source,
+    /// Held for one statement, or by an inner run from its first statement to its end: savepoints are a stack, so
+    /// what two runs do must not interleave.
+    level: Arc<Mutex<Level>>,
+    notes: BlockingMutex<SqlNotes>,
+}
+
+enum Source {
+    Database(Arc<dyn Database>),
+    Outer(SqlRun),
+}
+
+/// What the statements of a run did.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SqlNotes {
+    pub statements: Vec<SqlNote>,
+    /// How many statements there were in all.
+    pub count: u64,
+    /// Rows they changed, all together.
+    #[serde(skip)]
+    pub changed: u64,
+}
+
+/// One statement of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SqlNote {
+    pub sql: String,
+    /// Rows that it returned.
+    pub rows: usize,
+    /// Rows that it inserted, updated or deleted.
+    pub changed: u64,
+}
+
+#[derive(Default)]
+struct Level {
+    hold: Option<Hold>,
+    /// True while the database works; still true afterwards when the future that waited for it was dropped.
+    busy: bool,
+    /// Marks of inner runs that ended without a word.
+    abandoned: u32,
+    over: bool,
+}
+
+enum Hold {
+    Own(Box<dyn SqlTransaction>),
+    Outer(OwnedMutexGuard<Level>),
+}
+
+impl Level {
+    fn transaction(&mut self) -> Option<&mut dyn SqlTransaction> {
+        match self.hold.as_mut()? {
+            Hold::Own(transaction) => Some(transaction.as_mut()),
+            Hold::Outer(level) => level.transaction(),
+        }
+    }
+
+    /// Makes the level ready for use after an inner run was broken off.
+    async fn recover(&mut self) -> Result<(), ToolError> {
+        if self.busy {
+            return Err(left_alone());
+        }
+        while self.abandoned > 0 {
+            self.busy = true;
+            if let Some(transaction) = self.transaction() {
+                transaction.undo().await?;
+            }
+            self.busy = false;
+            self.abandoned -= 1;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Level {
+    fn drop(&mut self) {
+        if let Some(Hold::Outer(outer)) = &mut self.hold {
+            outer.abandoned += 1 + self.abandoned;
+            outer.busy |= self.busy;
+        }
+    }
+}
+
+impl SqlRun {
+    pub(super) fn on_database(database: Arc<dyn Database>) -> Self {
+        Self::new(Source::Database(database))
+    }
+
+    pub(super) fn inside(outer: SqlRun) -> Self {
+        Self::new(Source::Outer(outer))
+    }
+
+    fn new(source: Source) -> Self {
+        Self(Arc::new(Shared { source, level: Arc::default(), notes: BlockingMutex::default() }))
+    }
+
+    /// Where its statements go in the end.
+    pub(super) fn database(&self) -> &dyn Database {
+        match &self.0.source {
+            Source::Database(database) => database.as_ref(),
+            Source::Outer(outer) => outer.database(),
+        }
+    }
+
+    /// The level, with its transaction open.
+    async fn open(&self) -> Result<OwnedMutexGuard<Level>, ToolError> {
+        let mut level = Arc::clone(&self.0.level).lock_owned().await;
+        if level.over {
+            return Err(ToolError::new(Code::Sql, "the run that this statement belongs to is over"));
+        }
+        level.recover().await?;
+        if level.hold.is_none() {
+            level.hold = Some(match &self.0.source {
+                Source::Database(database) => {
+                    let mut transaction = database.begin(SqlAccess::ReadWrite).await?;
+                    // Whatever a run does can be undone, so statements that a database cannot undo are refused.
+                    transaction.mark().await?;
+                    Hold::Own(transaction)
+                }
+                Source::Outer(outer) => {
+                    let mut outer = Box::pin(outer.open()).await?;
+                    outer.busy = true;
+                    if let Some(transaction) = outer.transaction() {
+                        transaction.mark().await?;
+                    }
+                    outer.busy = false;
+                    Hold::Outer(outer)
+                }
+            });
+        }
+        Ok(level)
+    }
+
+    /// What a statement would do as the next one of this run. Only a transaction knows the tables that it has made, so it
+    /// is asked if there is one; none is opened for the question.
+    pub(super) async fn inspect(&self, sql: &str) -> Option<SqlClass> {
+        let mut level = self.0.level.lock().await;
+        if level.over || level.recover().await.is_err() {
+            return None;
+        }
+        if level.hold.is_some() {
+            level.busy = true;
+            let found = match level.transaction() {
+                Some(transaction) => transaction.inspect(sql).await,
+                None => None,
+            };
+            level.busy = false;
+            return found;
+        }
+        match &self.0.source {
+            Source::Outer(outer) => Box::pin(outer.inspect(sql)).await,
+            Source::Database(database) => {
+                let found = database.inspect(sql).await;
+                // A run's transaction may write, so on a server nothing in it is certain to be a read.
+                let certain = database.dialect() == super::EMBEDDED;
+                found.map(|found| SqlClass { reads: found.reads && certain, ..found })
+            }
+        }
+    }
+
+    pub(super) async fn execute(&self, statement: &SqlStatement) -> Result<SqlAnswer, ToolError> {
+        let mut level = self.open().await?;
+        level.busy = true;
+        let answer = match level.transaction() {
+            Some(transaction) => transaction.execute(statement).await,
+            None => Err(ToolError::new(Code::Internal, "the run has no transaction")),
+        };
+        level.busy = false;
+        let answer = answer?;
+        self.note(SqlNote { sql: statement.sql.clone(), rows: answer.rows.len(), changed: answer.changed });
+        Ok(answer)
+    }
+
+    fn note(&self, note: SqlNote) {
+        if let Source::Outer(outer) = &self.0.source {
+            return outer.note(note);
+        }
+        let mut notes = self.0.notes.lock().unwrap_or_else(PoisonError::into_inner);
+        notes.count += 1;
+        notes.changed += note.changed;
+        if notes.statements.len() < MAX_NOTES {
+            notes.statements.push(note);
+        }
+    }
+
+    /// What the statements of this run, and of those inside it, did.
+    pub fn notes(&self) -> SqlNotes {
+        self.0.notes.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Whether there is anything to commit.
+    pub async fn is_open(&self) -> bool {
+        self.0.level.lock().await.hold.is_some()
+    }
+
+    /// Commits the run's statements; for an inner run, into the outer one.
+    pub async fn commit(&self) -> Result<(), ToolError> {
+        let mut level = self.0.level.lock().await;
+        level.over = true;
+        level.recover().await?;
+        match level.hold.take() {
+            None => Ok(()),
+            Some(Hold::Own(transaction)) => transaction.commit().await,
+            Some(Hold::Outer(mut outer)) => {
+                outer.busy = true;
+                let kept = match outer.transaction() {
+                    Some(transaction) => transaction.keep().await,
+                    None => Ok(()),
+                };
+                outer.busy = false;
+                kept
+            }
+        }
+    }
+
+    /// Undoes the run's statements, and waits until the database has.
+    pub async fn roll_back(&self) {
+        let mut level = self.0.level.lock().await;
+        level.over = true;
+        match level.hold.take() {
+            None => {}
+            Some(Hold::Own(transaction)) => transaction.rollback().await,
+            Some(Hold::Outer(mut outer)) => {
+                outer.abandoned += 1 + level.abandoned;
+                outer.busy |= level.busy;
+                // When this fails the outer run finds it out at its next statement or at its end.
+                let _ = outer.recover().await;
+            }
+        }
+    }
+}
+
+fn left_alone() -> ToolError {
+    ToolError::new(Code::Sql, "a statement was broken off, so the transaction was rolled back")
+        .help("await every tgp.exec_sql and tgp.exec_tool before the tool returns")
+}

@@ -1,0 +1,80 @@
+//! Many files of the project at once: what a command has changed.
+
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+use std::sync::Arc;
+
+use nix::fcntl::{OFlag, openat};
+use nix::sys::stat::{Mode, mkdirat};
+use tgp_contract::{Change, FsError, RelativePath, Root, ToolError};
+
+use super::directories::Directories;
+use super::{ProjectFiles, is_write_protected};
+
+impl ProjectFiles {
+    /// Applies all changes or none of them, after `check` has found nothing against it. Nobody else's write comes in
+    /// between.
+    pub fn apply_all(
+        &self,
+        changes: &[Change],
+        check: impl FnOnce() -> Result<(), ToolError>,
+    ) -> Result<(), ToolError> {
+        let mut batch = Vec::with_capacity(changes.len());
+        for change in changes {
+            let path = self.within(change.path())?;
+            if self.is_sealed(&path) || is_write_protected(Root::Project, change.path()) {
+                let reason = "the kernel's configuration, its rules and the packages are read-only";
+                return Err(FsError::Security { path: change.path().to_string(), reason }.into());
+            }
+            batch.push(match change {
+                Change::Write { content, .. } => Change::Write { path, content: Arc::clone(content) },
+                Change::Remove { .. } => Change::Remove { path },
+            });
+        }
+        let _lock = self.base.commit_lock_blocking();
+        check()?;
+        let asked = changes.first().map(|change| change.path().clone()).unwrap_or_default();
+        Ok(self.host.apply(&batch).map_err(|error| self.as_named(error, &asked))?)
+    }
+
+    /// Makes a directory, or leaves the one that is there.
+    pub fn make_directory(&self, path: &RelativePath) -> Result<(), FsError> {
+        let host = self.within(path)?;
+        self.base.directories.make(&host).map_err(|error| self.as_named(error, path))
+    }
+
+    /// Lets whoever may read a file execute it as well, or nobody any more.
+    pub fn set_executable(&self, path: &RelativePath, executable: bool) -> Result<(), FsError> {
+        let host = self.within(path)?;
+        let set = self.base.directories.set_executable(&host, executable);
+        set.map_err(|error| self.as_named(error, path))
+    }
+}
+
+impl Directories {
+    fn make(&self, path: &RelativePath) -> Result<(), FsError> {
+        let Some(name) = path.name() else { return Ok(()) };
+        let parent = self.handle(&path.parent())?;
+        match mkdirat(&parent, name, Mode::from_bits_truncate(0o777)) {
+            Ok(()) | Err(nix::errno::Errno::EEXIST) => Ok(()),
+            Err(errno) => Err(FsError::Io { path: path.clone(), source: errno.into() }),
+        }
+    }
+
+    /// By a handle that was opened without following a link: what stands there now is what is changed.
+    fn set_executable(&self, path: &RelativePath, executable: bool) -> Result<(), FsError> {
+        let Some(name) = path.name() else { return Ok(()) };
+        let parent = self.handle(&path.parent())?;
+        let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
+        let failed = |source: std::io::Error| FsError::Io { path: path.clone(), source };
+        let file = openat(&parent, name, flags, Mode::empty()).map_err(|errno| failed(errno.into()))?;
+        let file = std::fs::File::from(file);
+        let metadata = file.metadata().map_err(failed)?;
+        if metadata.is_file() {
+            let mode = metadata.permissions().mode();
+            let mode = if executable { mode | (mode & 0o444) >> 2 } else { mode & !0o111 };
+            file.set_permissions(Permissions::from_mode(mode)).map_err(failed)?;
+        }
+        Ok(())
+    }
+}

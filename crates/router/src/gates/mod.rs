@@ -1,0 +1,17 @@
+//! The gates of the router: where the work stands, what the rules say, and what a token leaves of it.
+
+mod extension;
+mod file_tools;
+mod histories;
+mod policy;
+mod predicates;
+mod rules;
+mod state;
+mod token;
+
+pub use histories::{PastCalls, PastRange};
+pub use policy::{ListedRule, PolicyGate, RuleListing, TddView};
+pub use predicates::{Predicate, PredicateCompiler};
+pub use rules::{ForeignRules, RuleFiles, RuleTrust};
+pub use state::StateGate;
+pub use token::{TokenGate, Tokens};

@@ -1,0 +1,490 @@
+//! The approval of a call: who is asked, what is shown, and that what was agreed to is what happens.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde_json::Value;
+use tgp_contract::{
+    Access, ApprovalAnswer, ApprovalRequest, CallContext, Change, Code, Effect, GateDecision, GateRequest,
+    GateVerdict, RelativePath, Target, ToolCall, ToolError,
+};
+
+use super::consent::{Subject, Trial, must_ask};
+use super::contents::{Attempt, DryRun};
+use super::course::Course;
+use super::exhibit::Exhibit;
+use super::open_call::Trail;
+use super::preview::{Agreement, Preview};
+use super::runs_later;
+use super::tool::Findings;
+use super::{Invocation, Outcome, Question, Registered, Router, Setting, Wish};
+
+/// How often somebody is asked about one call that changes while they think. Whoever agrees to a fourth version reads
+/// none of them.
+pub(super) const MAX_ROUNDS: usize = 3;
+
+/// How long a preview may take; a database may have its own, longer patience. Then it is asked without one.
+const PREVIEW_PATIENCE: Duration = Duration::from_secs(30);
+
+/// Why nothing is shown of a statement that only the embedded database could try.
+const WOULD_HAVE_TO_RUN: &str =
+    "the statement would have to run, and a database server does not undo all that a statement can do";
+
+/// Which approvals whoever let a running call through has given already for what it goes on to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Covered {
+    Nothing,
+    /// Those that the defaults ask for.
+    Defaults,
+}
+
+/// A call that has passed the gates and is about to run.
+#[derive(Clone, Copy)]
+pub(super) struct Passed<'a> {
+    pub(super) registered: &'a Registered,
+    pub(super) request: GateRequest<'a>,
+    pub(super) setting: Setting<'a>,
+}
+
+impl Router {
+    /// Runs a call, after somebody has agreed to it where a gate wants that. `judged` are the files as the gates saw them,
+    /// where one of them has judged contents.
+    pub(super) async fn run_agreed(
+        self: &Arc<Self>,
+        passed: Passed<'_>,
+        wishes: &[Wish],
+        judged: Option<&Arc<Agreement>>,
+        trail: &mut Trail,
+    ) -> Result<Attempt, ToolError> {
+        let subject = Subject::Call(Trial::of(passed.request.targets, passed.setting.workspace));
+        if !must_ask(passed.request, subject, wishes, &mut trail.verdicts) {
+            let outcome = self.run_tool(passed, wishes, judged, trail).await;
+            return Attempt::to_run(passed, outcome, judged);
+        }
+        // Large, and seldom needed.
+        Box::pin(self.ask_and_run(passed, wishes, judged, trail)).await
+    }
+
+    /// A call that has passed the gates, as its tool sees it.
+    pub(super) fn invocation<'a>(
+        self: &'a Arc<Self>,
+        passed: Passed<'a>,
+        context: &'a CallContext,
+        findings: &'a Mutex<Findings>,
+        agreement: Option<&'a Arc<Agreement>>,
+        granted: &'a [Target],
+    ) -> Invocation<'a> {
+        let Passed { request: GateRequest { serial, call, definition, targets, .. }, setting, .. } = passed;
+        let Setting { workspace, course } = setting;
+        let router = self;
+        Invocation {
+            serial,
+            call,
+            definition,
+            context,
+            workspace,
+            targets,
+            router,
+            findings,
+            agreement,
+            granted,
+            course,
+        }
+    }
+
+    /// What a call touches besides what its arguments name.
+    pub(super) async fn found_targets(self: &Arc<Self>, passed: Passed<'_>) -> Vec<Target> {
+        let findings = Mutex::default();
+        let invocation = self.invocation(passed, passed.request.context, &findings, None, &[]);
+        passed.registered.tool.found_targets(invocation).await
+    }
+
+    /// Runs a call that nobody has to be asked about any more. `wishes` were agreed to.
+    async fn run_tool(
+        self: &Arc<Self>,
+        passed: Passed<'_>,
+        wishes: &[Wish],
+        agreement: Option<&Arc<Agreement>>,
+        trail: &mut Trail,
+    ) -> Result<Outcome, ToolError> {
+        // A dry run is not asked about, and so grants nothing.
+        let by_rule = wishes.iter().any(Wish::is_rule);
+        let granted = if by_rule { passed.request.targets } else { &[] };
+        if !self.is_veiled(passed, wishes).await {
+            return self.run_once(passed, granted, agreement, trail).await;
+        }
+        for _ in 0..MAX_ROUNDS {
+            let mut dry_run = DryRun::default();
+            self.judge_contents(passed, granted, &mut dry_run, trail).await?;
+            let judged = dry_run.agreement();
+            let outcome = self.run_once(passed, granted, judged.as_ref().or(agreement), trail).await;
+            if let Attempt::Done(outcome) = Attempt::to_run(passed, outcome, judged.as_ref())? {
+                return Ok(outcome);
+            }
+        }
+        Err(keeps_changing(passed.request, Code::Conflict, &mut trail.verdicts))
+    }
+
+    async fn run_once(
+        self: &Arc<Self>,
+        passed: Passed<'_>,
+        granted: &[Target],
+        agreement: Option<&Arc<Agreement>>,
+        trail: &mut Trail,
+    ) -> Result<Outcome, ToolError> {
+        let findings = Mutex::default();
+        let invocation = self.invocation(passed, passed.request.context, &findings, agreement, granted);
+        passed.setting.course.start();
+        let outcome = passed.registered.tool.run(invocation).await;
+        let Findings { targets, verdicts } = findings.into_inner().unwrap_or_else(PoisonError::into_inner);
+        trail.targets.extend(targets);
+        trail.verdicts.extend(verdicts);
+        outcome
+    }
+
+    /// Asks until what was agreed to is what would happen now, and then lets it happen. Where a gate has judged contents,
+    /// it ends when they are not those any more: they are judged again before somebody is asked again.
+    async fn ask_and_run(
+        self: &Arc<Self>,
+        passed: Passed<'_>,
+        wishes: &[Wish],
+        judged: Option<&Arc<Agreement>>,
+        trail: &mut Trail,
+    ) -> Result<Attempt, ToolError> {
+        let mut shown = self.exhibit(passed, wishes, trail).await?;
+        for _ in 0..MAX_ROUNDS {
+            if judged.is_some_and(|judged| !judged.is_to(&shown.preview)) {
+                return Ok(Attempt::Changed);
+            }
+            self.ask(passed.request, passed.setting.course, &shown, wishes, &mut trail.verdicts).await?;
+            let now = self.exhibit(passed, wishes, trail).await?;
+            if now.hash == shown.hash {
+                let agreement = Agreement::to(&now.preview).map(Arc::new).or_else(|| judged.cloned());
+                let outcome = self.run_tool(passed, wishes, agreement.as_ref(), trail).await;
+                if let Attempt::Done(outcome) = Attempt::to_run(passed, outcome, agreement.as_ref())? {
+                    return Ok(Attempt::Done(outcome));
+                }
+                shown = self.exhibit(passed, wishes, trail).await?;
+            } else {
+                shown = now;
+            }
+            trail.verdicts.push(GateVerdict::approval(GateDecision::Ask, "it changed meanwhile"));
+            if judged.is_some() {
+                return Ok(Attempt::Changed);
+            }
+        }
+        Err(keeps_changing(passed.request, Code::Approval, &mut trail.verdicts))
+    }
+
+    /// What a call would do now. One that would fail anyway is not asked for: its error is the answer.
+    async fn exhibit(
+        self: &Arc<Self>,
+        passed: Passed<'_>,
+        wishes: &[Wish],
+        trail: &mut Trail,
+    ) -> Result<Exhibit, ToolError> {
+        let made = async {
+            let request = passed.request;
+            // What the router has added for the preview of a dry run stands behind the tool's own targets.
+            let tool = &passed.registered.tool;
+            let mut targets = tool.targets_in(&request.call.arguments, passed.setting.workspace).await?;
+            if request.context.dry_run {
+                targets.extend(previews(&targets));
+            }
+            targets.extend(self.found_targets(passed).await);
+            if targets.iter().any(|target| !request.targets.contains(target)) {
+                return Err(changed_meanwhile(request));
+            }
+            let preview = self.preview(passed, wishes, &targets).await?;
+            Ok(Exhibit::new(request, targets, preview))
+        };
+        let made: Result<Exhibit, ToolError> = made.await;
+        made.inspect_err(|_| trail.verdicts.push(GateVerdict::approval(GateDecision::Refused, "would-fail")))
+    }
+
+    async fn preview(
+        self: &Arc<Self>,
+        passed: Passed<'_>,
+        wishes: &[Wish],
+        targets: &[Target],
+    ) -> Result<Preview, ToolError> {
+        let Passed { registered, request, setting } = passed;
+        let context = CallContext { dry_run: true, ..request.context.clone() };
+        let findings = Mutex::default();
+        let invocation = self.invocation(passed, &context, &findings, None, &[]);
+        if request.definition.effect == Effect::Write {
+            let by_rule = wishes.iter().any(Wish::is_rule);
+            match Trial::of(targets, setting.workspace) {
+                // Nothing that stays may happen before somebody has agreed to it.
+                Trial::Leaves => return Ok(Preview::missing(WOULD_HAVE_TO_RUN)),
+                // A rule that asks before a statement is asked before its dry run, too.
+                Trial::Undone if by_rule => {
+                    let why = "a rule wants to be asked before anything runs, a dry run too";
+                    return Ok(Preview::missing(why));
+                }
+                Trial::Undone | Trial::Looks => {}
+            }
+            if !self.may_read(invocation, targets).await {
+                return Ok(Preview::missing("the caller may not read what it wants to change"));
+            }
+        }
+        let made = tokio::time::timeout(PREVIEW_PATIENCE, registered.tool.preview(invocation)).await;
+        made.unwrap_or_else(|_| {
+            let seconds = PREVIEW_PATIENCE.as_secs();
+            Ok(Preview::missing(format!("it was not made within {seconds} s")))
+        })
+    }
+
+    /// Whether a call would change a file that it may not read before somebody has agreed to it. Such a write is not
+    /// tried before: whether it would fail depends on what is in the file.
+    pub(super) async fn is_veiled(self: &Arc<Self>, passed: Passed<'_>, wishes: &[Wish]) -> bool {
+        if !wishes.iter().any(Wish::is_rule) {
+            return false;
+        }
+        let findings = Mutex::default();
+        let invocation = self.invocation(passed, passed.request.context, &findings, None, &[]);
+        !self.may_read(invocation, passed.request.targets).await
+    }
+
+    /// Whether the gates let a call read the files it would change: a preview shows them.
+    async fn may_read(&self, invocation: Invocation<'_>, targets: &[Target]) -> bool {
+        let Some(filter) = self.file_filter(invocation).await else { return true };
+        let changed = targets.iter().filter_map(Target::file).filter(|(.., access)| *access != Access::Read);
+        changed.into_iter().all(|(root, path, _)| filter(root, path, Access::Read))
+    }
+
+    /// Puts one exhibit before whoever can be asked. Their answer stands in the record.
+    async fn ask(
+        &self,
+        request: GateRequest<'_>,
+        course: &Course,
+        shown: &Exhibit,
+        wishes: &[Wish],
+        verdicts: &mut Vec<GateVerdict>,
+    ) -> Result<(), ToolError> {
+        let GateRequest { call, definition, context, .. } = request;
+        let question = ApprovalRequest {
+            call,
+            definition,
+            context,
+            targets: &shown.targets,
+            reasons: wishes.iter().map(|wish| wish.reason.clone()).collect(),
+            preview: shown.shown.clone(),
+            no_preview: shown.preview.missing.clone(),
+            reach: self.reach(request).await,
+            hash: shown.hash.clone(),
+        };
+        let answer = match course.wait().begin() {
+            Some(_waiting) => self.approver.ask(question).await,
+            None => ApprovalAnswer::Refused { reason: "the run has asked too often".to_owned() },
+        };
+        let reason = match answer {
+            ApprovalAnswer::Approved { by, hash } if hash == shown.hash => {
+                verdicts.push(GateVerdict::approval(GateDecision::Approved, &by));
+                return Ok(());
+            }
+            ApprovalAnswer::Approved { .. } => "the answer was for something else".to_owned(),
+            ApprovalAnswer::Refused { reason } => reason,
+        };
+        verdicts.push(GateVerdict::approval(GateDecision::Refused, &reason));
+        let later: Vec<&RelativePath> = wishes.iter().flat_map(|wish| &wish.later).collect();
+        if !later.is_empty() {
+            return Err(runs_later::refused(definition, &reason, &later));
+        }
+        let made_by_somebody: Vec<&str> =
+            wishes.iter().filter(|wish| wish.is_rule()).map(|wish| wish.reason.reason.as_str()).collect();
+        let because = match made_by_somebody.join("; ") {
+            because if because.is_empty() => String::new(),
+            because => format!(" (a rule asks: {because})"),
+        };
+        let message = format!("`{}` was not approved: {reason}{because}", definition.name);
+        Err(ToolError::new(Code::Approval, message)
+            .help("nothing was changed; do without it, or say why it is needed and ask again"))
+    }
+
+    /// What else the change would reach, as the first gate that knows it says.
+    async fn reach(&self, request: GateRequest<'_>) -> Option<Value> {
+        let visible =
+            self.workspace.visibility(self.filter_for(GateRequest { targets: &[], ..request }).await);
+        for gate in &self.gates {
+            if let Some(reach) = gate.reach(request, &visible).await {
+                return Some(reach);
+            }
+        }
+        None
+    }
+
+    /// Takes files that a running call is about to change past the gates, and asks where one of them wants it: `show`
+    /// says what would change as things stand, `propose` gives the contents for a gate that judges those, and `later` are
+    /// those of the files that run later. What the gates say stands in the call's record. Answers what was agreed to,
+    /// when somebody was asked.
+    pub async fn judge_changes<P, S, F>(
+        &self,
+        invocation: Invocation<'_>,
+        changes: &[Target],
+        later: &[Target],
+        propose: P,
+        show: S,
+    ) -> Result<Option<Arc<Agreement>>, ToolError>
+    where
+        P: FnOnce() -> Vec<Change> + Send,
+        S: Fn() -> F + Send + Sync,
+        F: Future<Output = Result<Preview, ToolError>> + Send,
+    {
+        if changes.is_empty() {
+            return Ok(None);
+        }
+        let Invocation { serial, call, definition, context, .. } = invocation;
+        let request = GateRequest { serial, call, definition, context, targets: changes, proposed: None };
+        let proposed = if self.wants_contents(request).await { Some(propose()) } else { None };
+        let request = GateRequest { proposed: proposed.as_deref(), ..request };
+        let mut verdicts = Vec::new();
+        let passed = self.pass_changes(request, invocation.course, later, show, &mut verdicts).await;
+        note(invocation, &[], verdicts);
+        passed
+    }
+
+    async fn pass_changes<S, F>(
+        &self,
+        request: GateRequest<'_>,
+        course: &Course,
+        later: &[Target],
+        show: S,
+        verdicts: &mut Vec<GateVerdict>,
+    ) -> Result<Option<Arc<Agreement>>, ToolError>
+    where
+        S: Fn() -> F + Send + Sync,
+        F: Future<Output = Result<Preview, ToolError>> + Send,
+    {
+        let mut wishes = self.pass_gates(request, Question::Changes, verdicts).await?;
+        wishes.extend(self.judge_runs_later(request, later, verdicts).await?);
+        if !must_ask(request, Subject::Finding, &wishes, verdicts) {
+            return Ok(None);
+        }
+        Box::pin(self.ask_about_changes(request, course, &wishes, show, verdicts)).await
+    }
+
+    /// Takes what a running call goes on to past the gates, as if it were a call of its own: `call` is the call with the
+    /// arguments that would lead there. The record of the running call names the targets. `covered` says that whoever let
+    /// the running call through has seen as much as the default approvals ask for.
+    ///
+    /// # Errors
+    /// What a gate has against it, or `EAPPROVAL`.
+    pub async fn judge_further(
+        &self,
+        invocation: Invocation<'_>,
+        call: &ToolCall,
+        targets: &[Target],
+        covered: bool,
+    ) -> Result<(), ToolError> {
+        let covered = if covered { Covered::Defaults } else { Covered::Nothing };
+        let judged = self.judge_found(invocation, call, targets, Question::Further, covered).await;
+        note(invocation, targets, Vec::new());
+        judged
+    }
+
+    /// Takes directories that a running call makes or removes past the gates that judge by names.
+    ///
+    /// # Errors
+    /// What a gate has against one of them, or `EAPPROVAL`.
+    pub async fn judge_directories(
+        &self,
+        invocation: Invocation<'_>,
+        directories: &[Target],
+    ) -> Result<(), ToolError> {
+        if directories.is_empty() {
+            return Ok(());
+        }
+        let question = Question::Directories;
+        self.judge_found(invocation, invocation.call, directories, question, Covered::Nothing).await
+    }
+
+    async fn judge_found(
+        &self,
+        invocation: Invocation<'_>,
+        call: &ToolCall,
+        targets: &[Target],
+        question: Question,
+        covered: Covered,
+    ) -> Result<(), ToolError> {
+        let Invocation { serial, definition, context, course, .. } = invocation;
+        let request = GateRequest { serial, call, definition, context, targets, proposed: None };
+        let mut verdicts = Vec::new();
+        let judged = async {
+            let mut wishes = self.pass_gates(request, question, &mut verdicts).await?;
+            if covered == Covered::Defaults {
+                wishes.retain(Wish::is_rule);
+            }
+            if must_ask(request, Subject::Finding, &wishes, &mut verdicts) {
+                let shown = Exhibit::new(request, targets.to_vec(), Preview::default());
+                self.ask(request, course, &shown, &wishes, &mut verdicts).await?;
+            }
+            Ok(())
+        };
+        let judged = judged.await;
+        note(invocation, &[], verdicts);
+        judged
+    }
+
+    async fn ask_about_changes<S, F>(
+        &self,
+        request: GateRequest<'_>,
+        course: &Course,
+        wishes: &[Wish],
+        show: S,
+        verdicts: &mut Vec<GateVerdict>,
+    ) -> Result<Option<Arc<Agreement>>, ToolError>
+    where
+        S: Fn() -> F + Send + Sync,
+        F: Future<Output = Result<Preview, ToolError>> + Send,
+    {
+        let exhibit = async || show().await.map(|made| Exhibit::new(request, request.targets.to_vec(), made));
+        let mut shown = exhibit().await?;
+        for _ in 0..MAX_ROUNDS {
+            self.ask(request, course, &shown, wishes, verdicts).await?;
+            let now = exhibit().await?;
+            if now.hash == shown.hash {
+                return Ok(Agreement::to(&now.preview).map(Arc::new));
+            }
+            shown = now;
+            verdicts.push(GateVerdict::approval(GateDecision::Ask, "it changed meanwhile"));
+        }
+        Err(keeps_changing(request, Code::Approval, verdicts))
+    }
+}
+
+/// Keeps what a running call turned out to touch, and what the gates said of it, for its record.
+fn note(invocation: Invocation<'_>, targets: &[Target], mut verdicts: Vec<GateVerdict>) {
+    let mut findings = invocation.findings.lock().unwrap_or_else(PoisonError::into_inner);
+    findings.targets.extend_from_slice(targets);
+    findings.verdicts.append(&mut verdicts);
+}
+
+/// A call that would touch something else than the gates have judged.
+fn changed_meanwhile(request: GateRequest<'_>) -> ToolError {
+    let message =
+        format!("what `{}` would touch has changed since the rules judged it", request.definition.name);
+    ToolError::new(Code::Conflict, message).help("nothing was changed; repeat the call")
+}
+
+/// A call that was different each time it was compared with what was agreed to, or with what the gates had judged.
+pub(super) fn keeps_changing(
+    request: GateRequest<'_>,
+    code: Code,
+    verdicts: &mut Vec<GateVerdict>,
+) -> ToolError {
+    verdicts.push(GateVerdict::approval(GateDecision::Refused, "it keeps changing"));
+    let done = if code == Code::Approval { "approved" } else { "judged" };
+    let message = format!(
+        "`{}` was {done} {MAX_ROUNDS} times, and each time what it would do had changed: it keeps changing",
+        request.definition.name
+    );
+    ToolError::new(code, message)
+        .help("nothing was changed; stop whatever else works on this, and repeat the call")
+}
+
+/// What a dry run reads to show the difference it would make.
+pub(super) fn previews(targets: &[Target]) -> Vec<Target> {
+    let changed = targets.iter().filter_map(Target::file).filter(|(.., access)| *access != Access::Read);
+    changed.map(|(root, path, _)| Target::File { root, path: path.clone(), access: Access::Read }).collect()
+}

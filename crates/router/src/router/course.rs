@@ -1,0 +1,217 @@
+//! How far a call has come, and until when it can be taken back.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use tgp_contract::{Code, Execution, Recorder, ToolError, ToolResult, Witness};
+use tokio::sync::Notify;
+
+use super::waiting::ApprovalWait;
+
+/// Shared by a call, by whoever may cancel it, and by the place where it takes effect.
+///
+/// INVARIANT: of a cancellation and the point of no return one comes first, and the other is refused. So a call that
+/// was cancelled has changed nothing that its record should name, on whichever thread its work goes on.
+#[derive(Default)]
+pub(super) struct Course {
+    state: Mutex<State>,
+    cancelled: Notify,
+    witness: Option<Witness>,
+    /// What keeps its record: nothing takes effect that could not be recorded. A call that outlives its kernel must not keep
+    /// the recorder from writing its last records.
+    recorder: Option<Weak<dyn Recorder>>,
+    wait: Arc<ApprovalWait>,
+}
+
+impl std::fmt::Debug for Course {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Course").field("state", &self.state).finish_non_exhaustive()
+    }
+}
+
+#[derive(Debug, Default)]
+struct State {
+    stage: Stage,
+    /// Somebody wanted to cancel it, in time or not.
+    unwanted: bool,
+    /// The tool began to run.
+    started: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Stage {
+    /// Nothing of it has taken effect.
+    #[default]
+    Open,
+    /// It takes effect, or has; it goes on to its end.
+    Committing,
+    /// It will not take effect any more.
+    Cancelled,
+}
+
+impl Course {
+    pub(super) fn new(witness: Option<Witness>) -> Self {
+        Self { witness, ..Self::default() }
+    }
+
+    /// The course of a call that this one makes while it runs. It is a part of its effect, and its approvals are waited
+    /// for by both.
+    fn inner(&self) -> Self {
+        let wait = ApprovalWait::inside(Some(Arc::clone(&self.wait)));
+        let (witness, recorder) = (self.witness.clone(), self.recorder.clone());
+        Self { witness, recorder, wait: Arc::new(wait), ..Self::default() }
+    }
+
+    /// The same with what keeps its record.
+    pub(super) fn recorded_by(self, recorder: &Arc<dyn Recorder>) -> Self {
+        Self { recorder: Some(Arc::downgrade(recorder)), ..self }
+    }
+
+    /// The approvals that it waits for.
+    pub(super) fn wait(&self) -> &Arc<ApprovalWait> {
+        &self.wait
+    }
+
+    /// Something is about to happen that cannot be taken back.
+    pub(super) fn testify(&self) -> Result<(), ToolError> {
+        if let Some(recorder) = &self.recorder {
+            let ended = || ToolError::new(Code::Internal, "the kernel has ended, so nothing can be recorded");
+            recorder.upgrade().ok_or_else(ended)?.check()?;
+        }
+        self.witness.as_ref().map_or(Ok(()), |witness| witness())
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the call back, if that is possible. Answers whether it is.
+    pub(super) fn cancel(&self) -> bool {
+        let mut state = self.state();
+        state.unwanted = true;
+        if state.stage == Stage::Open {
+            state.stage = Stage::Cancelled;
+            self.cancelled.notify_one();
+        }
+        state.stage == Stage::Cancelled
+    }
+
+    /// Ends when the call was taken back. One task at a time may wait for it.
+    pub(super) async fn cancelled(&self) {
+        while self.state().stage != Stage::Cancelled {
+            self.cancelled.notified().await;
+        }
+    }
+
+    fn commit(&self) -> bool {
+        let mut state = self.state();
+        if state.stage == Stage::Open {
+            state.stage = Stage::Committing;
+        }
+        state.stage == Stage::Committing
+    }
+
+    /// The tool begins to run.
+    pub(super) fn start(&self) {
+        self.state().started = true;
+    }
+
+    /// How far the execution of a call went that ended with this result.
+    pub(super) fn execution(&self, result: &ToolResult) -> Execution {
+        match (self.state().started, result.error()) {
+            (false, _) => Execution::NotStarted,
+            (true, None) => Execution::Done,
+            (true, Some(error)) if error.is_of_unknown_outcome() => Execution::Unknown,
+            (true, Some(error)) if error.is_after_effect() => Execution::Done,
+            (true, Some(_)) => Execution::RolledBack,
+        }
+    }
+
+    /// How far the execution of a call went that has no end of its own: it was cancelled, or its runtime ended.
+    fn interrupted(&self) -> Execution {
+        let state = self.state();
+        match (state.started, state.stage) {
+            (false, _) => Execution::NotStarted,
+            (true, Stage::Committing) => Execution::Unknown,
+            (true, Stage::Open | Stage::Cancelled) => Execution::RolledBack,
+        }
+    }
+
+    /// The call has ended, and is recorded as it did.
+    pub(super) fn end(&self) {
+        self.commit();
+    }
+
+    /// What became of a call that has no end. Only the end of its runtime takes one away that takes effect.
+    pub(super) fn broken_off(&self) -> (ToolError, Execution) {
+        let execution = self.interrupted();
+        if execution != Execution::Unknown {
+            return (cancelled(), execution);
+        }
+        let message = "the kernel ended while the call took effect: what it has changed is not known";
+        let error = ToolError::new(Code::Runtime, message)
+            .of_unknown_outcome()
+            .help("look at what it would have changed before you make it again");
+        (error, execution)
+    }
+
+    /// It did not take effect after all, and is tried again: a wish that came too late comes in time now.
+    pub(super) fn reopen(&self) {
+        let mut state = self.state();
+        if state.stage == Stage::Committing {
+            state.stage = if state.unwanted { Stage::Cancelled } else { Stage::Open };
+            if state.unwanted {
+                self.cancelled.notify_one();
+            }
+        }
+    }
+}
+
+/// Where a call begins to take effect. Before it a caller that goes away takes the call back; after it the call is
+/// carried out and recorded, whoever still waits for it.
+#[derive(Clone, Debug)]
+pub struct PointOfNoReturn(pub(super) Arc<Course>);
+
+impl PointOfNoReturn {
+    /// To be called right before the effect, by whoever causes it, and when nothing can be said against it any more.
+    ///
+    /// # Errors
+    /// When the call was cancelled before, its record could not be kept, or its witness failed; then it must not take
+    /// effect.
+    pub fn pass(&self) -> Result<(), ToolError> {
+        self.pass_unseen()?;
+        self.0.testify()
+    }
+
+    /// The same for a call that turns out to change nothing.
+    ///
+    /// # Errors
+    /// When the call was cancelled before.
+    pub fn pass_unseen(&self) -> Result<(), ToolError> {
+        if self.0.commit() { Ok(()) } else { Err(cancelled()) }
+    }
+}
+
+/// A running call, for the calls that it makes.
+#[derive(Clone, Debug)]
+pub struct OuterCall(pub(super) Arc<Course>);
+
+impl OuterCall {
+    /// How long it has waited for approvals, its own and those of calls inside it.
+    pub fn waited(&self) -> Duration {
+        self.0.wait.total()
+    }
+
+    pub(super) fn inner_course(&self) -> Course {
+        self.0.inner()
+    }
+}
+
+/// What a call that was taken back answers. `details.cancelled` tells it from one that failed by itself.
+fn cancelled() -> ToolError {
+    ToolError::new(Code::Runtime, "the call was cancelled before it ended").of_cancellation()
+}
+
+#[cfg(test)]
+#[path = "course_tests.rs"]
+mod tests;

@@ -1,0 +1,506 @@
+//! One door for every call.
+
+mod approval;
+mod approver;
+mod consent;
+mod contents;
+mod course;
+mod derived_schema;
+mod exhibit;
+mod open_call;
+mod preview;
+mod recent;
+mod running;
+mod runs_later;
+mod schema;
+mod tee;
+mod tool;
+mod typed;
+mod waiting;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tgp_contract::{
+    Access, ApprovalReason, Approver, CallContext, CallRecord, Cancellation, Code, FileFilter, Gate,
+    GateDecision, GateRequest, GateVerdict, Recorder, RelativePath, Root, Stage, Target, ToolCall,
+    ToolDefinition, ToolError, ToolResult, Verdict, Visibility, Witness, chronicled,
+    is_chronicle_tree_directory,
+};
+
+use crate::Workspace;
+use approval::{Passed, previews};
+pub use approver::RefuseAll;
+use course::Course;
+pub use course::OuterCall;
+pub use course::PointOfNoReturn;
+use open_call::{OpenCall, Trail};
+pub use preview::{Agreement, ShownChange};
+pub use preview::{FoundFile, Preview};
+pub use recent::RecentCalls;
+pub use running::CallsInFlight;
+use running::Running;
+use schema::Schema;
+pub use tee::Tee;
+pub use tool::{DynTool, Invocation, Outcome};
+pub use typed::{Tool, ToolInfo, typed};
+
+/// A gate asks for approval.
+#[derive(Clone)]
+struct Wish {
+    reason: ApprovalReason,
+    /// Files that run later, which only an answer to this very question lets change.
+    later: Vec<RelativePath>,
+}
+
+impl Wish {
+    fn is_rule(&self) -> bool {
+        self.reason.origin.is_rule()
+    }
+}
+
+/// What the gates are asked.
+#[derive(Clone, Copy)]
+enum Question {
+    /// Whether a call may happen.
+    Call,
+    /// Whether a call that runs may change these files.
+    Changes,
+    /// Whether a call that runs may make or remove these directories. They have no contents, so only gates that judge by
+    /// names are asked.
+    Directories,
+    /// Whether a call that runs may go on to these targets.
+    Further,
+    /// Whether a write, which was tried, may leave these contents. Only gates that judge contents are asked.
+    Contents,
+}
+
+/// A name that stands for every name which no rule means by itself.
+const PROBE: &str = "any-name-4f1c9e7a";
+
+/// How deep tools may call tools.
+const MAX_DEPTH: u32 = 8;
+
+/// What a call works on, and how far it has come.
+#[derive(Clone, Copy)]
+struct Setting<'a> {
+    workspace: &'a Workspace,
+    course: &'a Arc<Course>,
+}
+
+struct Registered {
+    tool: Arc<dyn DynTool>,
+    schema: Schema,
+}
+
+/// Takes every call through the same stages.
+pub struct Router {
+    tools: BTreeMap<String, Registered>,
+    aliases: BTreeMap<String, String>,
+    gates: Vec<Arc<dyn Gate>>,
+    approver: Arc<dyn Approver>,
+    recorder: Arc<dyn Recorder>,
+    workspace: Workspace,
+    /// How many calls there were.
+    calls: AtomicU64,
+    in_flight: CallsInFlight,
+    orphans: CallsInFlight,
+}
+
+/// Why a set of tools cannot be registered.
+#[derive(Debug, thiserror::Error)]
+pub enum RouterError {
+    #[error("two tools are called `{0}`")]
+    Duplicate(String),
+    #[error("the input schema of `{tool}` is not a valid JSON Schema: {reason}")]
+    Schema { tool: String, reason: String },
+}
+
+impl std::fmt::Debug for Router {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Router").field("tools", &self.tools.keys()).finish_non_exhaustive()
+    }
+}
+
+impl Router {
+    /// # Errors
+    /// When two tools share a name or alias, or a schema is broken.
+    pub fn new(
+        tools: Vec<Arc<dyn DynTool>>,
+        mut gates: Vec<Arc<dyn Gate>>,
+        approver: Arc<dyn Approver>,
+        recorder: Arc<dyn Recorder>,
+        workspace: Workspace,
+    ) -> Result<Self, RouterError> {
+        let mut by_name = BTreeMap::new();
+        let mut aliases = BTreeMap::new();
+        for tool in tools {
+            let definition = tool.definition();
+            let name = definition.name.as_str().to_owned();
+            let schema = Schema::new(&definition.input_schema)
+                .map_err(|reason| RouterError::Schema { tool: name.clone(), reason })?;
+            for alias in &definition.aliases {
+                if aliases.insert(alias.clone(), name.clone()).is_some() {
+                    return Err(RouterError::Duplicate(alias.clone()));
+                }
+            }
+            if by_name.insert(name.clone(), Registered { tool, schema }).is_some() {
+                return Err(RouterError::Duplicate(name));
+            }
+        }
+        if let Some(shadowed) = aliases.keys().find(|alias| by_name.contains_key(*alias)) {
+            return Err(RouterError::Duplicate(shadowed.clone()));
+        }
+        gates.sort_by_key(|gate| gate.stage());
+        Ok(Self {
+            tools: by_name,
+            aliases,
+            gates,
+            approver,
+            recorder,
+            workspace,
+            // Zero is the number of no call: of a question about one that is not made.
+            calls: AtomicU64::new(1),
+            in_flight: CallsInFlight::default(),
+            orphans: CallsInFlight::default(),
+        })
+    }
+
+    /// The JSON Schema of a tool's results; none where there is no such tool, or its results can be anything.
+    #[must_use]
+    pub fn output_schema(&self, name: &str) -> Option<serde_json::Value> {
+        self.find(name).ok()?.tool.output_schema()
+    }
+
+    /// Every tool's definition, sorted by name.
+    pub fn definitions(&self) -> impl Iterator<Item = &ToolDefinition> {
+        self.tools.values().map(|registered| registered.tool.definition())
+    }
+
+    /// Runs one call on the router's own workspace.
+    pub async fn call(self: &Arc<Self>, call: ToolCall, context: CallContext) -> ToolResult {
+        self.begin(call, context, &self.workspace, Course::default()).await.result
+    }
+
+    /// The same, and answers the record that the call has left, with its result.
+    pub async fn call_recorded(self: &Arc<Self>, call: ToolCall, context: CallContext) -> CallRecord {
+        self.begin(call, context, &self.workspace, Course::default()).await
+    }
+
+    /// The same for a call that somebody may not want any more. When `cancelled` completes before the call takes
+    /// effect, it is taken back: its command is ended, its transaction undone, and its record says so. Later it is
+    /// waited for, and its record says what it did. `witness` is called before it takes effect.
+    pub async fn call_cancellable(
+        self: &Arc<Self>,
+        call: ToolCall,
+        context: CallContext,
+        mut cancelled: Cancellation<'_>,
+        witness: Option<Witness>,
+    ) -> CallRecord {
+        let mut running = self.begin(call, context, &self.workspace, Course::new(witness));
+        tokio::select! {
+            biased;
+            record = &mut running => return record,
+            () = &mut cancelled => running.cancel(),
+        }
+        running.await
+    }
+
+    /// Waits for calls that took effect when their callers went away: they go on by themselves until they are
+    /// recorded. Answers whether all have ended in time.
+    pub async fn finish(&self, patience: Duration) -> bool {
+        self.orphans.wait(patience).await
+    }
+
+    /// All calls that have not left their record, those inside others included.
+    #[must_use]
+    pub fn calls_in_flight(&self) -> CallsInFlight {
+        self.in_flight.clone()
+    }
+
+    /// Runs one call that a running one makes, on its view of the files: a tool's own call sees what its run has written
+    /// so far.
+    pub async fn call_within(
+        self: &Arc<Self>,
+        call: ToolCall,
+        context: CallContext,
+        workspace: &Workspace,
+        outer: &OuterCall,
+    ) -> ToolResult {
+        self.begin(call, context, workspace, outer.inner_course()).await.result
+    }
+
+    fn begin(
+        self: &Arc<Self>,
+        call: ToolCall,
+        context: CallContext,
+        workspace: &Workspace,
+        course: Course,
+    ) -> Running {
+        let course = Arc::new(course.recorded_by(&self.recorder));
+        let whole = Arc::clone(self).whole(call, context, workspace.clone(), Arc::clone(&course));
+        Running::new(whole, course, &self.in_flight, self.orphans.clone())
+    }
+
+    /// A call from its entry to its record. It owns what it works on, so that it can outlive its caller.
+    async fn whole(
+        self: Arc<Self>,
+        call: ToolCall,
+        context: CallContext,
+        workspace: Workspace,
+        course: Arc<Course>,
+    ) -> CallRecord {
+        let serial = self.calls.fetch_add(1, Ordering::Relaxed);
+        let mut open = OpenCall::new(serial, call, context, &self.gates, self.recorder.as_ref(), &course);
+        let OpenCall { call, context, trail, .. } = &mut open;
+        let setting = Setting { workspace: &workspace, course: &course };
+        let result = tokio::select! {
+            biased;
+            () = course.cancelled() => None,
+            result = self.take_through(serial, call, context, setting, trail) => Some(result),
+        };
+        let Some(result) = result else { return open.cancel() };
+        // Whoever goes away now does not take its record along.
+        course.end();
+        // An error never repeats a long argument, neither to the caller nor in the record.
+        let record = open.close(result.map_err(ToolError::bounded).into());
+        match self.recorder.record(record.clone()).await {
+            Ok(()) => record,
+            Err(error) => record.unrecorded(error),
+        }
+    }
+
+    async fn take_through(
+        self: &Arc<Self>,
+        serial: u64,
+        call: &ToolCall,
+        context: &CallContext,
+        setting: Setting<'_>,
+        trail: &mut Trail,
+    ) -> Result<serde_json::Value, ToolError> {
+        let registered = self.find(&call.tool)?;
+        let definition = registered.tool.definition();
+        trail.definition = Some(definition.clone());
+        self.recorder.ready().await?;
+        registered.schema.check(definition.name.as_str(), &call.arguments)?;
+        if context.depth > MAX_DEPTH {
+            return Err(ToolError::new(
+                Code::Runtime,
+                format!("tools call tools more than {MAX_DEPTH} levels deep"),
+            )
+            .help("call the inner tool directly, or import it instead of executing it"));
+        }
+        if context.dry_run && !definition.dry_run {
+            return Err(ToolError::new(Code::Validation, format!("`{}` has no dry run", definition.name))
+                .help("call it without dry_run"));
+        }
+        trail.targets = registered.tool.targets_in(&call.arguments, setting.workspace).await?;
+        if context.dry_run {
+            // A preview shows what stands in the file.
+            trail.targets.extend(previews(&trail.targets));
+        }
+        let request = GateRequest { serial, call, definition, context, targets: &[], proposed: None };
+        trail.targets.extend(self.found_targets(Passed { registered, request, setting }).await);
+        let targets = trail.targets.clone();
+        let request = GateRequest { targets: &targets, ..request };
+        let wishes = self.pass_gates(request, Question::Call, &mut trail.verdicts).await?;
+        let outcome = self.run_judged(Passed { registered, request, setting }, wishes, trail).await?;
+        if !context.dry_run {
+            trail.files = outcome.files;
+        }
+        trail.rows_changed = outcome.rows_changed;
+        trail.exit_code = outcome.exit_code;
+        Ok(outcome.data)
+    }
+
+    /// What the gates would be shown of a call: the tool, and what the call would touch. No gate is asked.
+    ///
+    /// # Errors
+    /// When there is no such tool or the arguments do not fit.
+    pub async fn examine(
+        self: &Arc<Self>,
+        call: &ToolCall,
+        context: &CallContext,
+    ) -> Result<(&ToolDefinition, Vec<Target>), ToolError> {
+        let registered = self.find(&call.tool)?;
+        let definition = registered.tool.definition();
+        registered.schema.check(definition.name.as_str(), &call.arguments)?;
+        let mut targets = registered.tool.targets_in(&call.arguments, &self.workspace).await?;
+        let course = Arc::new(Course::default());
+        let setting = Setting { workspace: &self.workspace, course: &course };
+        let request = GateRequest { serial: 0, call, definition, context, targets: &[], proposed: None };
+        targets.extend(self.found_targets(Passed { registered, request, setting }).await);
+        Ok((definition, targets))
+    }
+
+    /// What every gate would say of a call now, until one denies it. Nothing runs, and no record is left.
+    ///
+    /// # Errors
+    /// When there is no such tool or the arguments do not fit.
+    pub async fn foresee(
+        self: &Arc<Self>,
+        call: &ToolCall,
+        context: &CallContext,
+    ) -> Result<Vec<GateVerdict>, ToolError> {
+        let (definition, targets) = self.examine(call, context).await?;
+        let serial = self.calls.fetch_add(1, Ordering::Relaxed);
+        let request = GateRequest { serial, call, definition, context, targets: &targets, proposed: None };
+        let mut verdicts = Vec::new();
+        // A denial is among the verdicts.
+        if self.pass_gates(request, Question::Call, &mut verdicts).await.is_ok() {
+            let _ = self.judge_runs_later(request, &runs_later::always(&targets), &mut verdicts).await;
+        }
+        // Gates that count calls have counted this one; it is given back as a call that did not start.
+        let error = ToolError::new(Code::Runtime, "only asked about");
+        let record = CallRecord {
+            serial,
+            tool: Some(definition.name.to_string()),
+            effect: Some(definition.effect),
+            targets,
+            verdicts: verdicts.clone(),
+            ..CallRecord::not_begun(call.clone(), context.clone(), error)
+        };
+        self.gates.iter().for_each(|gate| gate.settled(&record));
+        Ok(verdicts)
+    }
+
+    /// What a running call may see and touch besides what its arguments name; `None` when that is everything.
+    pub async fn file_filter(&self, invocation: Invocation<'_>) -> Option<FileFilter> {
+        let Invocation { serial, call, definition, context, granted: targets, .. } = invocation;
+        self.filter_for(GateRequest { serial, call, definition, context, targets, proposed: None }).await
+    }
+
+    /// The filters of all gates together. The targets of the request are what somebody has agreed to.
+    async fn filter_for(&self, request: GateRequest<'_>) -> Option<FileFilter> {
+        let mut filters = Vec::new();
+        for gate in &self.gates {
+            filters.extend(gate.file_filter(request).await);
+        }
+        (!filters.is_empty()).then(|| -> FileFilter {
+            Arc::new(move |root, path, access| {
+                let passes = |path: &RelativePath| filters.iter().all(|filter| filter(root, path, access));
+                // A chronicle tells of its file, so whoever may not see the one may not see the other.
+                !is_chronicle_tree_directory(path)
+                    && passes(path)
+                    && chronicled(path).is_none_or(|file| passes(&file))
+            })
+        })
+    }
+
+    /// What a call of this tool by this caller may see of the project and of the tool repository: what no gate hides,
+    /// and nothing that is protected. Tools that read otherwise than by the files that their arguments name keep to it.
+    ///
+    /// # Errors
+    /// When there is no such tool.
+    pub async fn visibility(&self, call: &ToolCall, context: &CallContext) -> Result<Visibility, ToolError> {
+        let definition = self.find(&call.tool)?.tool.definition();
+        let request = GateRequest { serial: 0, call, definition, context, targets: &[], proposed: None };
+        Ok(self.workspace.visibility(self.filter_for(request).await))
+    }
+
+    /// Whether a gate may have something against a file that a running call leaves below a directory.
+    pub async fn may_restrict_below(
+        &self,
+        invocation: Invocation<'_>,
+        root: Root,
+        directory: &RelativePath,
+    ) -> bool {
+        self.restricts_below(invocation, &[], root, directory).await
+    }
+
+    /// Whether a gate may hide a file below a directory from a call, whatever the file is called.
+    pub async fn may_hide_below(
+        &self,
+        invocation: Invocation<'_>,
+        root: Root,
+        directory: &RelativePath,
+    ) -> bool {
+        // What holds for every name holds for this one; the gates know of patterns that mean some names alone.
+        let probes = [PROBE.to_owned(), format!("{PROBE}/{PROBE}")];
+        let filter = self.file_filter(invocation).await;
+        let is_hidden = |name: &String| {
+            let path = directory.join(name);
+            path.is_ok_and(|path| filter.as_ref().is_some_and(|filter| !filter(root, &path, Access::Read)))
+        };
+        if probes.iter().any(is_hidden) {
+            return true;
+        }
+        let read = Target::File { root, path: directory.clone(), access: Access::Read };
+        self.restricts_below(invocation, std::slice::from_ref(&read), root, directory).await
+    }
+
+    async fn restricts_below(
+        &self,
+        invocation: Invocation<'_>,
+        targets: &[Target],
+        root: Root,
+        directory: &RelativePath,
+    ) -> bool {
+        let Invocation { serial, call, definition, context, .. } = invocation;
+        let request = GateRequest { serial, call, definition, context, targets, proposed: None };
+        for gate in &self.gates {
+            if gate.may_restrict_below(request, root, directory).await {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// The same without what the caller's token narrows: for what the configuration has chosen, and not the caller.
+    pub async fn file_filter_without_token(&self, invocation: Invocation<'_>) -> Option<FileFilter> {
+        let context = CallContext { token: None, ..invocation.context.clone() };
+        self.file_filter(Invocation { context: &context, ..invocation }).await
+    }
+
+    fn find(&self, name: &str) -> Result<&Registered, ToolError> {
+        let name = self.aliases.get(name).map_or(name, String::as_str);
+        self.tools.get(name).ok_or_else(|| {
+            let known: Vec<&str> = self.tools.keys().map(String::as_str).collect();
+            ToolError::new(Code::NotFound, format!("there is no tool `{name}`"))
+                .help(format!("the tools are: {}", known.join(", ")))
+        })
+    }
+
+    /// Asks every gate, in order; the first denial ends the call. Returns why somebody must be asked, if so.
+    async fn pass_gates(
+        &self,
+        request: GateRequest<'_>,
+        question: Question,
+        verdicts: &mut Vec<GateVerdict>,
+    ) -> Result<Vec<Wish>, ToolError> {
+        let mut reasons = Vec::new();
+        for gate in &self.gates {
+            let verdict = match question {
+                Question::Call => gate.judge(request).await,
+                Question::Changes => gate.judge_changes(request).await,
+                Question::Directories if gate.stage() == Stage::Policy => gate.judge_changes(request).await,
+                Question::Further => gate.judge_further(request).await,
+                Question::Contents if gate.wants_contents(request).await => gate.judge_changes(request).await,
+                Question::Contents | Question::Directories => continue,
+            };
+            let (decision, rule, denial) = match verdict {
+                Verdict::Allow { rule } => (GateDecision::Allow, rule, None),
+                Verdict::Ask(reason) => {
+                    let rule = reason.origin.rule().to_owned();
+                    reasons.push(Wish { reason, later: Vec::new() });
+                    (GateDecision::Ask, rule, None)
+                }
+                Verdict::Deny { rule, error } => (GateDecision::Deny, rule, Some(error)),
+            };
+            verdicts.push(GateVerdict {
+                stage: gate.stage(),
+                gate: gate.name().to_owned(),
+                verdict: decision,
+                rule,
+            });
+            if let Some(error) = denial {
+                let asking = GateRequest { targets: &[], ..request };
+                let visible = self.workspace.visibility(self.filter_for(asking).await);
+                return Err(gate.conceal(request, error, &visible).await);
+            }
+        }
+        Ok(reasons)
+    }
+}

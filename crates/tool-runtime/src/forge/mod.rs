@@ -1,0 +1,424 @@
+//! From a tool's source to a program, and from a program to a result.
+
+mod bridge;
+mod cache;
+mod changes;
+mod describe;
+mod failure;
+mod frontend;
+mod mounts;
+mod predicate;
+mod program;
+mod run_commit;
+mod sources;
+mod testing;
+mod types;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::{Value, json};
+use tgp_compiler::{CheckOptions, GraphBuilder, GraphHost, Role, Unit};
+use tgp_contract::{
+    CheckReport, Code, FileSystem, Finding, Place, RelativePath, Root, Severity, ToolError, TypeCheck,
+    canonical,
+};
+use tgp_sandbox::{CompileFailure, Limits, LogLine, RunInput, RunOptions, RunStats, Sandbox, SandboxError};
+use tokio::sync::Semaphore;
+
+pub use cache::BytecodeCache;
+pub use changes::RunChange;
+use changes::{grow, judge, pre_commit_check, with_past};
+pub use frontend::ForgeFrontend;
+use frontend::{FrontendAnswer, FrontendRequest};
+use program::{Prepared, prepare};
+use run_commit::RunCommit;
+use sources::Sources;
+pub use sources::as_targets;
+pub use testing::tested_tool;
+pub use testing::{TestFailure, TestReport, TestResult};
+use tgp_router::Invocation;
+use tgp_router::database::{SqlNotes, SqlRun};
+use types::TypeChecker;
+pub use types::native_type_checker;
+
+/// What the forge depends on besides the files.
+#[derive(Clone, Debug)]
+pub struct ForgeOptions {
+    /// The project directory, whose `node_modules` hold the packages.
+    pub project: PathBuf,
+    /// The agent's root on disk, for the native type checker.
+    pub tool_root: PathBuf,
+    pub allowed_imports: Vec<String>,
+    pub limits: Limits,
+    pub seed: Option<u64>,
+    pub frozen_clock_ms: Option<f64>,
+}
+
+/// Why the forge cannot work at all.
+#[derive(Debug, thiserror::Error)]
+pub enum ForgeError {
+    #[error(transparent)]
+    Sandbox(#[from] SandboxError),
+    #[error(transparent)]
+    Compile(#[from] CompileFailure),
+    #[error("the compile worker speaks another language")]
+    Protocol,
+}
+
+impl From<ForgeError> for ToolError {
+    fn from(error: ForgeError) -> Self {
+        match error {
+            ForgeError::Compile(
+                CompileFailure::Crashed | CompileFailure::TooSlow | CompileFailure::Refused(_),
+            ) => ToolError::new(Code::Compile, error.to_string())
+                .help("flatten the expression or split the source into several tools"),
+            _ => ToolError::new(Code::Internal, error.to_string())
+                .help("`tgp doctor` shows what this machine lacks"),
+        }
+    }
+}
+
+/// Compiles, checks and runs tools.
+#[derive(Debug)]
+pub struct Forge {
+    sandbox: Arc<Sandbox>,
+    cache: Arc<BytecodeCache>,
+    options: ForgeOptions,
+    types: TypeChecker,
+    programs: Mutex<BTreeMap<String, Arc<Prepared>>>,
+    running: Semaphore,
+}
+
+/// Tools that run at a time; each is a process with a heap of its own. A call beyond that waits for a place.
+const MAX_RUNNING: usize = 32;
+
+/// Programs kept ready; when there are more, one of them goes.
+const MAX_PROGRAMS: usize = 256;
+
+impl Forge {
+    /// Starts the sandbox's pool, with the prelude from the cache where it is there.
+    ///
+    /// # Errors
+    /// When the prelude cannot be compiled or no thread can be started.
+    pub async fn start(
+        sandbox: Arc<Sandbox>,
+        cache: Arc<BytecodeCache>,
+        options: ForgeOptions,
+    ) -> Result<Self, ForgeError> {
+        let types = TypeChecker::new(&options.project, &options.tool_root);
+        let forge = Self {
+            sandbox,
+            cache,
+            options,
+            types,
+            programs: Mutex::default(),
+            running: Semaphore::new(MAX_RUNNING),
+        };
+        let prelude = forge.prelude().await?;
+        forge.sandbox.warm(prelude).await?;
+        Ok(forge)
+    }
+
+    /// Names this build of the compiler: another one may read the same source differently.
+    pub fn build(&self) -> String {
+        self.cache.key(&[]).chars().take(16).collect()
+    }
+
+    async fn prelude(&self) -> Result<Vec<u8>, ForgeError> {
+        let emit = Sandbox::prelude();
+        let key = self.cache.key(&["prelude", &emit.id, &emit.code]);
+        if let Some(bytecode) = self.cache.raw(&key) {
+            return Ok(bytecode);
+        }
+        let request = FrontendRequest::Script {
+            id: emit.id,
+            common_js: true,
+            code: emit.code,
+            keep_debug_info: emit.keep_debug_info,
+        };
+        let bytecode = self.emit(&request).await?;
+        self.cache.keep_raw(&key, &bytecode);
+        Ok(bytecode)
+    }
+
+    /// Bytecode of code that is JavaScript already.
+    async fn emit(&self, request: &FrontendRequest) -> Result<Vec<u8>, ForgeError> {
+        let text = serde_json::to_vec(request).map_err(|_| ForgeError::Protocol)?;
+        self.sandbox.compile(text).await?.bytecode.ok_or(ForgeError::Protocol)
+    }
+
+    /// Checks one tool: rules, imports, standards, and types where the project can.
+    ///
+    /// # Errors
+    /// When the file cannot be read or no worker can be had; findings are no errors.
+    pub async fn check(
+        &self,
+        invocation: Invocation<'_>,
+        path: &RelativePath,
+    ) -> Result<CheckReport, ToolError> {
+        let tools = &invocation.visible_tools().await;
+        let unit = Unit { id: path.to_string(), source: tools.read_text(path)?, role: Role::Tool };
+        let options = CheckOptions { allowed_imports: self.options.allowed_imports.clone() };
+        let mut findings = self.findings(unit.clone(), options).await?;
+        let broken =
+            |findings: &[Finding]| findings.iter().any(|finding| finding.severity == Severity::Error);
+        if !broken(&findings)
+            && let Err(error) = self.judged_program(invocation, path).await
+        {
+            if matches!(error.code, Code::Internal | Code::Conflict | Code::Policy) {
+                return Err(error);
+            }
+            findings.push(failure::import_finding(&unit.id, &error));
+        }
+        let unparsed = findings.iter().any(|finding| finding.rule == "syntax");
+        let mut checked = TypeCheck::Skipped;
+        if !unparsed && let Some(found) = self.types.check(&unit, tools).await? {
+            // What a rule has said of a place already is said once.
+            let said: Vec<Place> = findings.iter().map(|finding| finding.place.clone()).collect();
+            findings.extend(found.into_iter().filter(|finding| !said.contains(&finding.place)));
+            checked = TypeCheck::Checked;
+        }
+        Ok(CheckReport::new(findings, checked))
+    }
+
+    async fn findings(&self, unit: Unit, options: CheckOptions) -> Result<Vec<Finding>, ToolError> {
+        let id = unit.id.clone();
+        let request = serde_json::to_vec(&FrontendRequest::Check { unit, options })
+            .map_err(|_| ToolError::from(ForgeError::Protocol))?;
+        match self.sandbox.compile(request).await {
+            Ok(done) => match serde_json::from_slice(&done.answer) {
+                Ok(FrontendAnswer::Checked(findings)) => Ok(findings),
+                _ => Err(ForgeError::Protocol.into()),
+            },
+            Err(CompileFailure::Sandbox(error)) => Err(ForgeError::from(error).into()),
+            Err(failure) => Ok(vec![failure::crash_finding(&id, &failure)]),
+        }
+    }
+
+    /// The program of a tool, from memory when nothing of it has changed.
+    async fn program(
+        &self,
+        tools: &Arc<dyn FileSystem>,
+        entry: &RelativePath,
+        sources: &mut Sources<'_>,
+    ) -> Result<Arc<Prepared>, ToolError> {
+        let builder = || GraphBuilder::new(self.graph_host(tools), entry).map_err(|error| error.0);
+        self.prepared(tools, entry.to_string(), builder, sources).await
+    }
+
+    /// The program of a tool whose sources the gates have judged.
+    async fn judged_program(
+        &self,
+        invocation: Invocation<'_>,
+        entry: &RelativePath,
+    ) -> Result<Arc<Prepared>, ToolError> {
+        let tools = &invocation.workspace.tools;
+        let prepared = match self.program(tools, entry, &mut Sources::Judged(invocation)).await {
+            Ok(prepared) => prepared,
+            Err(error) if matches!(error.code, Code::Policy | Code::Conflict) => return Err(error),
+            // What is said of a tool that is not there suggests others: only those that the caller may see.
+            Err(_) => {
+                let visible = invocation.visible_tools().await;
+                self.program(&visible, entry, &mut Sources::Judged(invocation)).await?
+            }
+        };
+        self.check_packages(invocation, &prepared).await?;
+        Ok(prepared)
+    }
+
+    fn keep_program(&self, key: String, prepared: &Arc<Prepared>) {
+        self.sandbox.forget_others(prepared.libraries());
+        let mut programs = self.programs();
+        if programs.len() >= MAX_PROGRAMS {
+            programs.pop_first();
+        }
+        programs.insert(key, Arc::clone(prepared));
+    }
+
+    fn programs(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, Arc<Prepared>>> {
+        self.programs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn graph_host(&self, tools: &Arc<dyn FileSystem>) -> GraphHost {
+        GraphHost {
+            tools: Arc::clone(tools),
+            project: self.options.project.clone(),
+            allowed_imports: self.options.allowed_imports.clone(),
+        }
+    }
+
+    /// The sources below the tool root that a tool consists of, by their hashes. They are compiled, and nothing runs.
+    ///
+    /// # Errors
+    /// When the tool is not there, does not compile or cannot be executed.
+    pub async fn sources(
+        &self,
+        invocation: Invocation<'_>,
+        path: &RelativePath,
+    ) -> Result<Vec<(RelativePath, String)>, ToolError> {
+        let prepared = self.judged_program(invocation, path).await?;
+        prepared.must_be_runnable(path)?;
+        Ok(prepared.sources().to_vec())
+    }
+
+    /// Runs a tool as one transaction: its writes are committed when it returns, and none of them otherwise.
+    ///
+    /// # Errors
+    /// The tool's failure, with its place in the TypeScript and its logs.
+    pub async fn execute(
+        &self,
+        invocation: Invocation<'_>,
+        path: &RelativePath,
+        arguments: Value,
+    ) -> Result<ToolRun, ToolError> {
+        let prepared = self.judged_program(invocation, path).await?;
+        prepared.must_be_runnable(path)?;
+        if let Some(agreement) = invocation.agreement() {
+            // What was compiled is what runs, so nothing can change between this look and the run.
+            for (path, hash) in prepared.sources() {
+                agreement.check_hash(Root::Tools, path, Some(hash))?;
+            }
+        }
+        refuse_inexact(&arguments)?;
+        let inner = invocation.workspace.overlaid;
+        // An inner run must not wait for a place that its outer run holds.
+        let _place = if inner { None } else { self.running.acquire().await.ok() };
+        let (workspace, overlay) = invocation.filtered_workspace().await.overlay();
+        let base = (!inner).then(|| Arc::clone(&workspace.base));
+        let point = (!inner).then(|| invocation.point_of_no_return());
+        let end = RunCommit { overlay, sql: workspace.sql.run().cloned(), base, point };
+        let bridge = bridge::ToolBridge::new(path.clone(), workspace, invocation);
+        let input = RunInput { arguments, call_default: true, environment: Vec::new() };
+        let report = self.sandbox.run(&prepared.program, input, self.run_options(), &bridge).await;
+        let report = match report {
+            Ok(report) => report,
+            Err(error) => {
+                end.undo().await;
+                return Err(ForgeError::from(error).into());
+            }
+        };
+        let logs: Vec<LogLine> = report
+            .logs
+            .into_iter()
+            .map(|line| LogLine { text: failure::map_log(&line.text, &prepared.graph), ..line })
+            .collect();
+        let stats = report.stats;
+        match report.result {
+            Ok(result) => {
+                if prepared.proves_itself() {
+                    self.sandbox.learn(prepared.libraries());
+                }
+                // An inner run that nobody waited for may be about to end; what it leaves is judged as well.
+                end.settle().await;
+                // What an inner run writes goes into the outer one's overlay, and is the outer one's to report.
+                let mut changes = match inner {
+                    true => Vec::new(),
+                    false => with_past(end.overlay.changes(), invocation.workspace).await?,
+                };
+                let agreement = match judge(invocation, &changes).await {
+                    Ok(agreement) => agreement,
+                    Err(refused) => {
+                        end.undo().await;
+                        return Err(refused.detail("logs", json!(logs)));
+                    }
+                };
+                if agreement.is_some() {
+                    // Whoever was asked may have taken a while.
+                    changes = with_past(end.overlay.changes(), invocation.workspace).await?;
+                }
+                let statements = end.sql.as_ref().map(SqlRun::notes).unwrap_or_default();
+                if inner || !invocation.context.dry_run {
+                    let growth = match grow(invocation, &changes) {
+                        Ok(growth) => growth,
+                        Err(refused) => {
+                            end.undo().await;
+                            return Err(refused.detail("logs", json!(logs)));
+                        }
+                    };
+                    let check = agreement.map(|agreement| pre_commit_check(agreement, invocation, &changes));
+                    end.commit(check).await?;
+                    growth.keep();
+                } else {
+                    end.undo().await;
+                }
+                Ok(ToolRun { result, logs, stats, changes, statements })
+            }
+            Err(error) => {
+                end.undo().await;
+                Err(failure::explain(&error, &prepared.graph, |code| bridge.has_answered(code))
+                    .detail("logs", json!(logs))
+                    .detail("stats", json!(stats)))
+            }
+        }
+    }
+
+    fn run_options(&self) -> RunOptions {
+        RunOptions {
+            limits: self.options.limits,
+            seed: self.options.seed,
+            frozen_clock_ms: self.options.frozen_clock_ms,
+        }
+    }
+
+    /// Evaluates a configuration file in a worker. It sees the environment variables it names and nothing else.
+    ///
+    /// # Errors
+    /// When it does not compile or throws.
+    pub async fn evaluate_config(
+        &self,
+        unit: Unit,
+        environment: impl Fn(&str) -> Option<String>,
+    ) -> Result<Value, ToolError> {
+        let nothing: Arc<dyn FileSystem> = Arc::new(tgp_fs::MemoryFs::new());
+        let entry = unit.id.clone();
+        let builder = GraphBuilder::for_unit(self.graph_host(&nothing), unit).map_err(|error| error.0)?;
+        let prepared = prepare(self, builder, &mut Sources::Own).await?;
+        let named = prepared.environment(&entry);
+        let input = RunInput {
+            arguments: Value::Null,
+            call_default: false,
+            environment: named
+                .into_iter()
+                .filter_map(|name| environment(&name).map(|value| (name, value)))
+                .collect(),
+        };
+        let report = self
+            .sandbox
+            .run(
+                &prepared.program,
+                input,
+                RunOptions::default(),
+                &bridge::NoBridge("a configuration is read"),
+            )
+            .await
+            .map_err(ForgeError::from)?;
+        report.result.map_err(|error| failure::explain(&error, &prepared.graph, |_| false))
+    }
+
+    /// How the workers are locked.
+    ///
+    /// # Errors
+    /// When no worker can be had.
+    pub async fn lock_report(&self) -> Result<tgp_jail::LockReport, ForgeError> {
+        Ok(self.sandbox.lock_report().await?)
+    }
+}
+
+/// A successful run.
+pub struct ToolRun {
+    pub result: Value,
+    pub logs: Vec<LogLine>,
+    pub stats: RunStats,
+    pub changes: Vec<RunChange>,
+    /// What its SQL did.
+    pub statements: SqlNotes,
+}
+
+/// JavaScript would round an integer beyond 2^53 without a word.
+fn refuse_inexact(arguments: &Value) -> Result<(), ToolError> {
+    canonical::check(arguments).map_err(|error| {
+        ToolError::new(Code::Validation, format!("the tool's arguments: {error}")).help("pass it as a string")
+    })
+}

@@ -1,0 +1,189 @@
+//! A tool's module graph, compiled and linked.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tgp_compiler::{Compiled, GraphBuilder, ModuleGraph, Role, ToolShape, Unit};
+use tgp_contract::{Code, FileSystem, RelativePath, ToolError, canonical};
+use tgp_fs::Stamp;
+use tgp_sandbox::{CompileFailure, ModuleCode, Program};
+
+use super::cache::CachedModule;
+use super::frontend::{FrontendAnswer, FrontendRequest, kind};
+use super::sources::Sources;
+use super::{Forge, ForgeError, failure};
+
+/// A program and what is needed to explain its failures and to know when it is out of date.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    pub(super) program: Program,
+    pub(super) graph: ModuleGraph,
+    /// Content hash of each source below the tool root.
+    tools: Vec<(RelativePath, String)>,
+    /// Size and time of each package file.
+    packages: Vec<(PathBuf, Option<Stamp>)>,
+    proven: AtomicBool,
+}
+
+impl Prepared {
+    /// True when every source still is what was compiled.
+    pub(super) fn is_current(&self, tools: &dyn FileSystem) -> bool {
+        let same = |(path, hash): &(RelativePath, String)| {
+            tools.read(path).is_ok_and(|bytes| canonical::sha256_hex(&bytes) == *hash)
+        };
+        self.tools.iter().all(same) && self.packages.iter().all(|(path, seen)| fingerprint(path) == *seen)
+    }
+
+    /// The files of packages that it consists of.
+    pub(super) fn package_files(&self) -> impl Iterator<Item = &Path> {
+        self.packages.iter().map(|(path, _)| path.as_path())
+    }
+
+    /// The sources below the tool root, by their hashes.
+    pub(super) fn sources(&self) -> &[(RelativePath, String)] {
+        &self.tools
+    }
+
+    /// The hash of a source of the tool root, when it is part of the program.
+    pub(super) fn source_hash(&self, path: &RelativePath) -> Option<&str> {
+        self.tools.iter().find(|(known, _)| known == path).map(|(_, hash)| hash.as_str())
+    }
+
+    /// A module without a default export can be imported, not executed.
+    pub(super) fn must_be_runnable(&self, path: &RelativePath) -> Result<(), ToolError> {
+        let shape = self.graph.modules.get(&self.graph.entry).map(|module| module.shape);
+        if shape == Some(ToolShape::NamedExportsOnly) {
+            return Err(ToolError::new(
+                Code::Validation,
+                format!("`{path}` has no default export to execute"),
+            )
+            .help("add `export default function (args) { … }`, or import it from another tool"));
+        }
+        Ok(())
+    }
+
+    pub(super) fn environment(&self, entry: &str) -> Vec<String> {
+        self.graph.modules.get(entry).map(|module| module.environment.clone()).unwrap_or_default()
+    }
+
+    /// True after its first good run, once.
+    pub(super) fn proves_itself(&self) -> bool {
+        !self.proven.swap(true, Ordering::Relaxed)
+    }
+
+    /// The modules that other tools are likely to share.
+    pub(super) fn libraries(&self) -> impl Iterator<Item = Arc<ModuleCode>> {
+        self.program.modules.iter().filter(|module| is_library(&module.id)).map(Arc::clone)
+    }
+}
+
+fn is_library(id: &str) -> bool {
+    ["npm:", "tgp:", "esm:npm:"].iter().any(|prefix| id.starts_with(prefix))
+}
+
+fn fingerprint(path: &Path) -> Option<Stamp> {
+    Some(Stamp::of(&std::fs::metadata(path).ok()?))
+}
+
+/// Compiles everything the builder asks for and links it. `sources` is told of every source of the tool root before it is
+/// compiled.
+pub(super) async fn prepare(
+    forge: &Forge,
+    mut builder: GraphBuilder,
+    sources: &mut Sources<'_>,
+) -> Result<Prepared, ToolError> {
+    let mut bytecode = BTreeMap::<String, Arc<CachedModule>>::new();
+    let mut tools = Vec::new();
+    loop {
+        let units = builder.pending();
+        if units.is_empty() {
+            break;
+        }
+        for unit in units {
+            if unit.role == Role::Tool
+                && let Ok(path) = RelativePath::new(&unit.id)
+            {
+                sources.meet(&path)?;
+                tools.push((path, canonical::sha256_hex(unit.source.as_bytes())));
+            }
+            let module = module(forge, unit).await?;
+            bytecode.insert(module.compiled.id.clone(), Arc::clone(&module));
+            if let Err(error) = builder.supply(Compiled::clone(&module.compiled)) {
+                sources.miss(builder.missed());
+                return Err(error.0);
+            }
+        }
+    }
+    let packages = builder
+        .package_files()
+        .into_iter()
+        .map(|path| {
+            let seen = fingerprint(&path);
+            (path, seen)
+        })
+        .collect();
+    let graph = builder.finish().map_err(|error| error.0)?;
+    let mut modules = Vec::new();
+    for (id, compiled) in &graph.modules {
+        let bytes = match bytecode.get(id) {
+            Some(module) => module.bytecode.clone(),
+            // The graph made it itself, to let an ES module import a CommonJS one.
+            None => facade(forge, compiled).await?,
+        };
+        let links = graph.links.get(id).map(|links| links.clone().into_iter().collect()).unwrap_or_default();
+        modules.push(Arc::new(ModuleCode {
+            id: id.clone(),
+            kind: kind(compiled.format),
+            bytecode: bytes,
+            links,
+        }));
+    }
+    let program = Program { entry: graph.entry.clone(), modules };
+    Ok(Prepared { program, graph, tools, packages, proven: AtomicBool::new(false) })
+}
+
+/// One source, compiled now or before.
+async fn module(forge: &Forge, unit: Unit) -> Result<Arc<CachedModule>, ToolError> {
+    let role = format!("{:?}", unit.role);
+    let key = forge.cache.key(&["module", &role, &unit.id, &unit.source]);
+    if let Some(module) = forge.cache.module(&key) {
+        return Ok(module);
+    }
+    let id = unit.id.clone();
+    let request = serde_json::to_vec(&FrontendRequest::Compile { unit })
+        .map_err(|_| ToolError::from(ForgeError::Protocol))?;
+    let done = match forge.sandbox.compile(request).await {
+        Ok(done) => done,
+        Err(CompileFailure::Sandbox(error)) => return Err(ForgeError::from(error).into()),
+        Err(refused) => {
+            let findings = vec![failure::crash_finding(&id, &refused)];
+            return Err(tgp_compiler::CompileError { findings }.into());
+        }
+    };
+    match serde_json::from_slice(&done.answer) {
+        Ok(FrontendAnswer::Compiled(compiled)) => {
+            let bytecode = done.bytecode.ok_or(ForgeError::Protocol)?;
+            Ok(forge.cache.keep_module(&key, CachedModule { compiled: *compiled, bytecode }))
+        }
+        Ok(FrontendAnswer::Refused(error)) => Err(error.into()),
+        _ => Err(ForgeError::Protocol.into()),
+    }
+}
+
+async fn facade(forge: &Forge, compiled: &Compiled) -> Result<Vec<u8>, ToolError> {
+    let key = forge.cache.key(&["facade", &compiled.id, &compiled.code]);
+    if let Some(bytecode) = forge.cache.raw(&key) {
+        return Ok(bytecode);
+    }
+    let request = FrontendRequest::Script {
+        id: compiled.id.clone(),
+        common_js: false,
+        code: compiled.code.clone(),
+        keep_debug_info: false,
+    };
+    let bytecode = forge.emit(&request).await?;
+    forge.cache.keep_raw(&key, &bytecode);
+    Ok(bytecode)
+}

@@ -1,0 +1,526 @@
+//! The tools of a project: written, committed, described and found again.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tgp_contract::{
+    Actor, Code, FileEffect, FileSystem, FsError, RelativePath, Root, ToolError, ToolMetadata, Visibility,
+    canonical,
+};
+use tgp_git::{Conflict, Edit, HydrateOutcome, Memory, MemoryOptions};
+use tgp_registry::{Found, Hit, Index, Searcher, Verdict, is_tool};
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+use tokio::runtime::Handle;
+use tokio::sync::Mutex;
+
+use super::catalogue::{Catalogue, IndexCare};
+use super::duplicates::{OnDuplicate, similar_tool};
+use super::remote::RemoteName;
+use super::{META_FILE, TOOLS_DIRECTORY};
+use super::{SyncResult, ToolLog, ToolVersion, ToolWriteResult};
+use crate::Forge;
+use tgp_router::{Agreement, PointOfNoReturn};
+
+/// Similar tools that a write names at most.
+const MAX_SIMILAR: usize = 5;
+
+/// Bytes of a file in the tool repository: every version of it stays in the history of everybody.
+const MAX_FILE_BYTES: usize = 1024 * 1024;
+
+/// Versions that are looked through where some may not be seen.
+const MAX_LOOKED_THROUGH: usize = 1_000;
+
+/// How long a search waits until new tools are embedded; those that are not are compared by their words.
+const SEARCH_PATIENCE: Duration = Duration::from_secs(60);
+/// The same for a write, which only wants to know whether there is a double.
+const WRITE_PATIENCE: Duration = Duration::from_secs(5);
+
+/// Under which conditions a file is written.
+pub struct WriteTerms<'a> {
+    pub actor: &'a Actor,
+    /// Tools that are known to do the same, and do not do.
+    pub despite: &'a [RelativePath],
+    /// What somebody has agreed to.
+    pub agreement: Option<Arc<Agreement>>,
+    pub point: PointOfNoReturn,
+    /// What the writer may see: only such tools are named as doing the same.
+    pub visible: Visibility,
+}
+
+/// See the module's documentation.
+pub struct Library {
+    /// The repository, or why it cannot be used: tools can be found and run without it, but not written.
+    git: Result<Memory, ToolError>,
+    catalogue: Arc<Catalogue>,
+    searcher: Searcher,
+    on_duplicate: OnDuplicate,
+    has_remote: bool,
+    remote: Option<RemoteName>,
+    head_file: PathBuf,
+    known: Mutex<Known>,
+}
+
+/// What a person should know about the start.
+#[derive(Clone, Debug, Default)]
+pub struct Opening {
+    /// Conflicts and repairs, one sentence each.
+    pub notices: Vec<String>,
+    /// Why the remote could not be reached, when the local tools are used without it.
+    pub offline: Option<String>,
+}
+
+/// What has been seen of the working tree.
+#[derive(Default)]
+struct Known {
+    /// Every tool; nothing when it has to be looked at (again).
+    tools: Option<BTreeMap<RelativePath, Arc<ToolMetadata>>>,
+    /// What the branch stood on when they were looked at.
+    head: Option<Vec<u8>>,
+    /// True when `meta.json` says the same.
+    mended: bool,
+    /// True when the searcher knows them all.
+    told: bool,
+    /// Counts what was learned since, so that an update in between is not taken for the last word.
+    learned: u64,
+}
+
+impl std::fmt::Debug for Library {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Library").field("on_duplicate", &self.on_duplicate).finish_non_exhaustive()
+    }
+}
+
+impl Library {
+    /// Opens the repository, and brings it up to date with its remote. `git` gets this library's own way to make
+    /// `meta.json`. Also answers what a person should know.
+    ///
+    /// # Errors
+    /// `EGIT` when there is no repository and none can be had.
+    pub async fn open(
+        forge: Arc<Forge>,
+        searcher: Searcher,
+        on_duplicate: OnDuplicate,
+        git: impl FnOnce(Arc<dyn tgp_git::DerivedFile>) -> MemoryOptions,
+        state: &Path,
+    ) -> Result<(Self, Opening), ToolError> {
+        let catalogue = Arc::new(Catalogue::new(forge, state, Handle::current())?);
+        let options = git(Arc::clone(&catalogue) as _);
+        let has_remote = options.remote.is_some();
+        let head_file = options.root.join(".git/refs/heads").join(&options.branch);
+        let has_tools = options.root.join(TOOLS_DIRECTORY).is_dir();
+        let mut opening = Opening::default();
+        let mut remote = None;
+        let git = match hydrated(options, &mut opening).await {
+            Ok(git) => {
+                if has_remote {
+                    remote = git.status().await?.remote.map(RemoteName::new);
+                }
+                Ok(git)
+            }
+            Err(error) if has_tools && matches!(error.code, Code::Git | Code::Permission) => {
+                let why = &error.message;
+                opening.notices.push(format!("tools can be run but not written: {why}"));
+                Err(error)
+            }
+            Err(error) => return Err(error),
+        };
+        let known = Mutex::default();
+        let library = Self { git, catalogue, searcher, on_duplicate, has_remote, remote, head_file, known };
+        Ok((library, opening))
+    }
+
+    pub(super) fn git(&self) -> Result<&Memory, ToolError> {
+        self.git.as_ref().map_err(Clone::clone)
+    }
+
+    /// Where every change is sent, when there is such a place.
+    pub fn remote(&self) -> Option<&RemoteName> {
+        self.remote.as_ref()
+    }
+
+    /// Where the repository stands.
+    ///
+    /// # Errors
+    /// `EGIT`.
+    pub async fn status(&self) -> Result<tgp_git::Status, ToolError> {
+        self.git()?.status().await
+    }
+
+    /// Sees to it that the searcher knows every tool. Answers what had to be repaired on the way.
+    async fn survey(
+        &self,
+        files: &Arc<dyn FileSystem>,
+        patience: Duration,
+        care: IndexCare,
+    ) -> Result<Vec<String>, ToolError> {
+        let mut warnings = Vec::new();
+        let head = self.head();
+        let mut known = self.known.lock().await;
+        // Another process, or a rebase, may have brought tools that nobody here has seen.
+        let unmended = care == IndexCare::Mend && !known.mended;
+        if known.tools.is_none() || known.head != head || unmended {
+            let survey = self.catalogue.survey(files, care).await?;
+            warnings = survey.warnings;
+            known.tools = Some(survey.tools.into_iter().map(|tool| (tool.path.clone(), tool)).collect());
+            known.head = head;
+            known.mended = care == IndexCare::Mend;
+            known.told = false;
+        }
+        if known.told {
+            return Ok(warnings);
+        }
+        let learned = known.learned;
+        let tools: Vec<ToolMetadata> =
+            known.tools.iter().flat_map(BTreeMap::values).map(|tool| tool.as_ref().clone()).collect();
+        // Embedding takes its time; a write must not wait for it.
+        drop(known);
+        match tokio::time::timeout(patience, self.searcher.update(tools)).await {
+            Ok(Ok(_)) => {
+                let mut known = self.known.lock().await;
+                known.told = known.learned == learned;
+            }
+            // They can be found by their words already.
+            Ok(Err(error)) => warnings.push(format!("the tools could not be embedded: {}", error.message)),
+            Err(_) => {}
+        }
+        Ok(warnings)
+    }
+
+    /// What the branch stands on, as far as a glance tells: the content of its reference.
+    fn head(&self) -> Option<Vec<u8>> {
+        std::fs::read(&self.head_file).ok()
+    }
+
+    /// Finds tools by what they do, among those that may be seen.
+    pub async fn search(
+        &self,
+        files: &Arc<dyn FileSystem>,
+        query: &str,
+        limit: usize,
+        visible: &Visibility,
+    ) -> Result<(Found, Vec<String>), ToolError> {
+        let mut warnings = self.survey(files, SEARCH_PATIENCE, IndexCare::Mend).await?;
+        let shows = |path: &RelativePath| visible.shows(Root::Tools, path);
+        let found = self.searcher.search_among(query, limit, &shows).await?;
+        warnings.extend(found.warning.clone());
+        if found.pending > 0 {
+            warnings.push(format!(
+                "{} tools are not embedded yet and were compared by their words",
+                found.pending
+            ));
+        }
+        Ok((found, warnings))
+    }
+
+    /// Existing tools that do what a new one does. A search that fails is no reason not to write.
+    async fn similar(
+        &self,
+        files: &Arc<dyn FileSystem>,
+        path: &RelativePath,
+        content: &str,
+        terms: &WriteTerms<'_>,
+        care: IndexCare,
+    ) -> Vec<Hit> {
+        let shows = |path: &RelativePath| terms.visible.shows(Root::Tools, path);
+        let found = async {
+            self.survey(files, WRITE_PATIENCE, care).await?;
+            let source = (path.clone(), content.as_bytes().to_vec());
+            let described = self.catalogue.describe(vec![source]).await?;
+            match described.first() {
+                Some(tool) => Ok(self.searcher.similar_among(tool, MAX_SIMILAR, &shows).await?.results),
+                None => Ok(Vec::new()),
+            }
+        };
+        let hits: Result<Vec<Hit>, ToolError> = found.await;
+        hits.unwrap_or_default().into_iter().filter(|hit| hit.verdict == Verdict::Reuse).collect()
+    }
+
+    /// Whether a file may have this content as far as can be known before it is written.
+    pub async fn check_write(
+        &self,
+        files: &Arc<dyn FileSystem>,
+        path: &RelativePath,
+        content: &str,
+        terms: &WriteTerms<'_>,
+    ) -> Result<(), ToolError> {
+        self.git()?;
+        self.admit(files, path, content, terms, IndexCare::Leave).await.map(|_| ())
+    }
+
+    /// What stands in a file that may be written, and which tools do what it would do.
+    async fn admit(
+        &self,
+        files: &Arc<dyn FileSystem>,
+        path: &RelativePath,
+        content: &str,
+        terms: &WriteTerms<'_>,
+        care: IndexCare,
+    ) -> Result<(Option<Vec<u8>>, Vec<Hit>), ToolError> {
+        refuse_large(path, content.len())?;
+        let stood = match files.read(path) {
+            Ok(bytes) => Some(bytes),
+            Err(FsError::NotFound(_)) => None,
+            Err(error) => return Err(error.into()),
+        };
+        let mut similar = Vec::new();
+        if stood.is_none() && is_tool(path) {
+            similar = self.similar(files, path, content, terms, care).await;
+            self.on_duplicate.admit(path, &similar, terms.actor, terms.despite)?;
+        }
+        Ok((stood, similar))
+    }
+
+    /// Gives a file of the tool root a new content, and commits it.
+    pub async fn write(
+        &self,
+        files: &Arc<dyn FileSystem>,
+        path: &RelativePath,
+        content: String,
+        terms: WriteTerms<'_>,
+    ) -> Result<(ToolWriteResult, FileEffect), ToolError> {
+        let (stood, similar) = self.admit(files, path, &content, &terms, IndexCare::Mend).await?;
+        let (meant, agreement, point) = (path.clone(), terms.agreement, terms.point);
+        let edit: Edit = Box::new(move |before| {
+            agreement.map_or(Ok(()), |agreement| agreement.check(Root::Tools, &meant, before))?;
+            // Whoever writes has seen what stood there when it asked, and no other version.
+            if before != stood.as_deref() {
+                return Err(ToolError::new(
+                    Code::Conflict,
+                    format!("`{meant}` was changed by somebody else meanwhile"),
+                )
+                .detail("path", meant.as_str())
+                .help("read the file again and write what it should be now"));
+            }
+            point.pass()?;
+            Ok(content.into_bytes())
+        });
+        self.edit(path, edit, &similar).await
+    }
+
+    /// Changes what stands in a file of the tool root, whoever wrote it last, and commits it.
+    pub async fn patch(
+        &self,
+        files: &Arc<dyn FileSystem>,
+        path: &RelativePath,
+        patch: impl Fn(&str) -> Result<String, ToolError> + Send + 'static,
+        agreement: Option<Arc<Agreement>>,
+        point: PointOfNoReturn,
+    ) -> Result<(ToolWriteResult, FileEffect), ToolError> {
+        // A file that is not there or no text is told by the file system's own error.
+        let text = files.read_text(path)?;
+        if let Some(agreement) = &agreement {
+            agreement.check(Root::Tools, path, Some(text.as_bytes()))?;
+        }
+        patch(&text)?;
+        let meant = path.clone();
+        let edit: Edit = Box::new(move |before| {
+            agreement.map_or(Ok(()), |agreement| agreement.check(Root::Tools, &meant, before))?;
+            let text = before.and_then(|bytes| std::str::from_utf8(bytes).ok());
+            let text = text.ok_or_else(|| FsError::NotFound(meant.clone()))?;
+            let patched = patch(text)?;
+            refuse_large(&meant, patched.len())?;
+            point.pass()?;
+            Ok(patched.into_bytes())
+        });
+        self.edit(path, edit, &[]).await
+    }
+
+    /// Whatever fails, the file is as it was before, except where the remote's version has taken its place.
+    async fn edit(
+        &self,
+        path: &RelativePath,
+        edit: Edit,
+        similar: &[Hit],
+    ) -> Result<(ToolWriteResult, FileEffect), ToolError> {
+        let edited = match self.git()?.edit(path, edit).await {
+            Ok(edited) => edited,
+            Err(error) => {
+                *self.known.lock().await = Known::default();
+                return Err(error);
+            }
+        };
+        let effect = FileEffect::new(
+            Root::Tools,
+            path.clone(),
+            edited.before.as_deref().map(canonical::sha256_hex),
+            Some(canonical::sha256_hex(&edited.after)),
+        );
+        let persisted = edited.persisted;
+        let result = ToolWriteResult {
+            path: path.clone(),
+            bytes: edited.after.len(),
+            created: edited.before.is_none(),
+            commit: persisted.commit,
+            branch: persisted.branch,
+            pushed: persisted.pushed,
+            // Without a remote there is nothing to explain.
+            why: persisted.why.filter(|_| self.has_remote),
+            request: persisted.request,
+            similar: similar.iter().map(similar_tool).collect(),
+        };
+        self.learn(path, edited.after).await;
+        Ok((result, effect))
+    }
+
+    /// Tells the searcher of a tool that is there, or is another now; where that fails, all are looked at next time.
+    async fn learn(&self, path: &RelativePath, content: Vec<u8>) {
+        if !is_tool(path) {
+            return;
+        }
+        let head = self.head();
+        let described = self.catalogue.describe(vec![(path.clone(), content)]).await;
+        let mut known = self.known.lock().await;
+        let Some(tools) = known.tools.as_mut() else { return };
+        let Ok(described) = described else {
+            known.tools = None;
+            return;
+        };
+        tools.extend(described.iter().map(|tool| (tool.path.clone(), Arc::clone(tool))));
+        known.learned += 1;
+        // What else came with the same move is seen by the next survey, which finds another head.
+        if !self.has_remote {
+            known.head = head;
+        }
+        drop(known);
+        let new: Vec<ToolMetadata> = described.iter().map(|tool| tool.as_ref().clone()).collect();
+        if self.searcher.insert(new).await.is_err() {
+            self.known.lock().await.told = false;
+        }
+    }
+
+    pub async fn sync(&self, visible: &Visibility) -> Result<SyncResult, ToolError> {
+        let mut synced = self.git()?.sync().await?;
+        let is_shown = |path: &RelativePath| visible.shows(Root::Tools, path);
+        synced.committed.retain(is_shown);
+        synced.removed.retain(is_shown);
+        synced.conflicts.retain(|conflict| is_shown(&conflict.path));
+        let status = self.git()?.status().await?;
+        *self.known.lock().await = Known::default();
+        Ok(SyncResult {
+            committed: synced.committed,
+            removed: synced.removed,
+            pulled: synced.pulled,
+            pushed: synced.pushed,
+            conflicts: synced.conflicts,
+            requests: synced.requests,
+            head: status.head,
+            branch: status.branch,
+            remote: status.remote,
+            warnings: synced.warnings,
+            why: synced.why.filter(|_| self.has_remote),
+        })
+    }
+
+    pub async fn log(
+        &self,
+        path: Option<&RelativePath>,
+        limit: usize,
+        visible: &Visibility,
+    ) -> Result<ToolLog, ToolError> {
+        if path.is_some_and(|path| !visible.shows(Root::Tools, path)) {
+            return Ok(ToolLog { versions: Vec::new(), complete: true });
+        }
+        let git = self.git()?;
+        let mut history = git.history(path, limit).await?;
+        if !history.versions.iter().flat_map(|version| &version.paths).all(|path| shows(visible, path)) {
+            // What is left out must not make the answer shorter.
+            history = git.history(path, MAX_LOOKED_THROUGH).await?;
+            history.versions.retain(|version| {
+                let is_own = |path: &&String| path.as_str() != META_FILE;
+                let mut own = version.paths.iter().filter(is_own).peekable();
+                own.peek().is_none() || own.any(|path| shows(visible, path))
+            });
+            history.complete &= history.versions.len() <= limit;
+            history.versions.truncate(limit);
+        }
+        let versions = history
+            .versions
+            .into_iter()
+            .map(|mut version| {
+                let (shown, hidden): (Vec<String>, Vec<String>) =
+                    version.paths.into_iter().partition(|path| shows(visible, path));
+                // The kernel's own subjects name the first file of a version.
+                if hidden.iter().any(|path| version.subject.contains(path.as_str())) {
+                    let verb = version.subject.split_once(": ").map_or("Change", |(verb, _)| verb);
+                    let first = shown.iter().find(|path| path.as_str() != META_FILE);
+                    version.subject = format!("{verb}: {}", first.map_or("", String::as_str));
+                }
+                ToolVersion {
+                    commit: version.commit,
+                    author: version.author,
+                    email: version.email,
+                    time: moment(version.time_ms),
+                    subject: version.subject,
+                    paths: shown,
+                    pushed: version.pushed,
+                }
+            })
+            .collect();
+        Ok(ToolLog { versions, complete: history.complete })
+    }
+}
+
+fn shows(visible: &Visibility, path: &str) -> bool {
+    RelativePath::new(path).is_ok_and(|path| visible.shows(Root::Tools, &path))
+}
+
+/// The index without the tools that may not be seen. An index that is no index names nothing, and is not shown.
+pub fn shown_index(text: String, visible: &Visibility) -> Result<String, ToolError> {
+    let index = Index::parse(text.as_bytes())?;
+    if index.tools().all(|tool| visible.shows(Root::Tools, &tool.path)) {
+        return Ok(text);
+    }
+    let shown = index.tools().filter(|tool| visible.shows(Root::Tools, &tool.path)).cloned();
+    Ok(String::from_utf8_lossy(&Index::from_tools(shown).to_bytes()).into_owned())
+}
+
+/// The repository, up to date with its remote.
+async fn hydrated(options: MemoryOptions, opening: &mut Opening) -> Result<Memory, ToolError> {
+    let git = Memory::open(options).await?;
+    let hydrated = git.hydrate().await?;
+    opening.notices = hydrated.repaired;
+    match hydrated.outcome {
+        HydrateOutcome::Offline { why } => opening.offline = Some(why),
+        HydrateOutcome::Refused { why } => opening.notices.push(why),
+        HydrateOutcome::Cloned { .. }
+        | HydrateOutcome::Unchanged
+        | HydrateOutcome::Updated { .. }
+        | HydrateOutcome::Local => {}
+    }
+    opening.notices.extend(hydrated.conflicts.iter().map(conflict_notice));
+    Ok(git)
+}
+
+/// `meta.json` is made from the tools, so nobody else writes it.
+pub fn refuse_derived(path: &RelativePath) -> Result<(), ToolError> {
+    if path.as_str().eq_ignore_ascii_case(META_FILE) {
+        return Err(ToolError::new(Code::Permission, format!("`{path}` is made from the tools"))
+            .help("write the tools; the index follows by itself"));
+    }
+    Ok(())
+}
+
+/// A larger file is data, and belongs beside the tools and not into their history.
+fn refuse_large(path: &RelativePath, bytes: usize) -> Result<(), ToolError> {
+    if bytes <= MAX_FILE_BYTES {
+        return Ok(());
+    }
+    let message = format!("`{path}` would have {bytes} bytes, more than the {MAX_FILE_BYTES} of a tool");
+    Err(ToolError::new(Code::Validation, message).help("split it, or keep the data in the database"))
+}
+
+/// ISO 8601, in UTC and to the second, as git keeps it.
+fn moment(milliseconds: i64) -> Option<String> {
+    let moment = OffsetDateTime::from_unix_timestamp(milliseconds.div_euclid(1000)).ok()?;
+    moment.format(&Rfc3339).ok()
+}
+
+fn conflict_notice(conflict: &Conflict) -> String {
+    format!(
+        "`{}` was changed here and at the remote; the remote's version stands, ours is kept on branch `{}`",
+        conflict.path, conflict.branch
+    )
+}

@@ -1,0 +1,23 @@
+//! What outlives the process: tools are committed, described, and found again.
+
+mod catalogue;
+mod duplicates;
+mod library;
+mod remote;
+mod results;
+
+pub use duplicates::OnDuplicate;
+pub use duplicates::shown_score;
+pub use library::{Library, Opening};
+pub use library::{WriteTerms, refuse_derived, shown_index};
+pub use remote::RemoteName;
+pub use results::{SimilarTool, SyncResult, ToolLog, ToolVersion, ToolWriteResult};
+
+/// The index of the tools, which is made from them.
+pub const META_FILE: &str = "meta.json";
+
+/// Where tools are, below the tool root.
+pub const TOOLS_DIRECTORY: &str = "tools";
+
+/// Where a tool root keeps what is not source; git ignores it and no call sees it.
+pub const STATE_DIRECTORY: &str = ".state";
