@@ -7,10 +7,11 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::FileExt;
 use std::sync::{Mutex, PoisonError};
 
 use tgp_contract::RelativePath;
+use tgp_fs::Stamp;
 
 use crate::lines::Lines;
 
@@ -37,6 +38,7 @@ struct Remembered {
 /// What is known of one chronicle.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
+    /// How the file looked when the table was complete.
     stamp: Option<Stamp>,
     /// The lines up to here are in the table.
     upto: u64,
@@ -46,14 +48,6 @@ pub(crate) struct Known {
     /// More lines than may be remembered.
     is_large: bool,
     used: u64,
-}
-
-/// How a file looked when its table was complete.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Stamp {
-    device: u64,
-    inode: u64,
-    changed: (i64, i64),
 }
 
 impl KnownFiles {
@@ -83,7 +77,7 @@ impl KnownFiles {
     /// Brings `known` up to date with the whole lines of `file`, which end at `whole`.
     pub(crate) fn refresh(&self, known: &mut Known, file: &File, whole: u64) -> io::Result<()> {
         let stamp = stamp(file)?;
-        if !self.is_continued(known, file, whole, stamp)? {
+        if !self.is_continued(known, file, whole, &stamp)? {
             *known = Known::default();
         }
         known.stamp = Some(stamp);
@@ -105,12 +99,12 @@ impl KnownFiles {
     }
 
     /// Whether the lines that are known are still the first ones of the file.
-    fn is_continued(&self, known: &Known, file: &File, whole: u64, stamp: Stamp) -> io::Result<bool> {
-        let Some(before) = known.stamp else { return Ok(true) };
+    fn is_continued(&self, known: &Known, file: &File, whole: u64, stamp: &Stamp) -> io::Result<bool> {
+        let Some(before) = &known.stamp else { return Ok(true) };
         if (before.device, before.inode) != (stamp.device, stamp.inode) {
             return Ok(false);
         }
-        if known.is_large || (known.upto == whole && before.changed == stamp.changed) {
+        if known.is_large || (known.upto == whole && before.ctime_ns == stamp.ctime_ns) {
             return Ok(true);
         }
         // Of the same length and yet changed: somebody wrote into it.
@@ -173,6 +167,5 @@ impl Known {
 }
 
 fn stamp(file: &File) -> io::Result<Stamp> {
-    let data = file.metadata()?;
-    Ok(Stamp { device: data.dev(), inode: data.ino(), changed: (data.ctime(), data.ctime_nsec()) })
+    Ok(Stamp::of(&file.metadata()?))
 }

@@ -51,7 +51,11 @@ impl Project {
             let next = match directory.step(name)? {
                 Some(next) => next,
                 None if missing == Missing::Refuse => return Ok(None),
-                None => directory.make(name)?,
+                None => {
+                    let made = directory.make(name)?;
+                    directory.sync()?;
+                    made
+                }
             };
             directory = next;
         }

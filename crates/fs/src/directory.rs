@@ -82,7 +82,8 @@ impl Directory {
         }
     }
 
-    /// The directory `name` in this one, made where there is none. Its name survives a power failure.
+    /// The directory `name` in this one, made where there is none. Its name survives a power failure after
+    /// [`Directory::sync`].
     ///
     /// # Errors
     /// As [`Directory::descend`], and `Io` when it cannot be made.
@@ -93,7 +94,6 @@ impl Directory {
             Ok(()) | Err(Errno::EEXIST) => {}
             Err(errno) => return Err(handle::io(&path, errno)),
         }
-        self.sync()?;
         self.step(name)?.ok_or(FsError::NotFound(path))
     }
 

@@ -5,9 +5,11 @@
 //! a conflict is the same error wherever it happens.
 //!
 //! Beside them: directories that are opened name by name without following a link ([`Directory`]), which files are ignored
-//! ([`IgnoreRules`]), how to see that a file has changed ([`Stamp`]), and locks between processes ([`take_lock`]).
+//! ([`IgnoreRules`]), how to see that a file has changed ([`Stamp`]), locks between processes
+//! ([`take_lock`]), and files of lines that only grow ([`AppendLog`]).
 #![forbid(unsafe_code)]
 
+pub mod append_log;
 mod batch;
 mod directory;
 mod disk;
@@ -18,6 +20,7 @@ mod memory;
 mod overlay;
 mod stamp;
 
+pub use append_log::AppendLog;
 pub use directory::{Directory, Replace};
 pub use disk::{DiskFs, DiskOptions, HardLinks, OpenError, SECOND_NAME};
 pub use ignore::{IgnoreRules, MAX_RULE_BYTES, OutsideRules, RULE_FILES, ignored, outside_rules};

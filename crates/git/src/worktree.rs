@@ -3,20 +3,19 @@
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{Read, Write};
-use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use git2::{ObjectType, Oid};
 use nix::dir::Dir;
-use nix::errno::Errno;
-use nix::fcntl::{AtFlags, OFlag, open, openat, renameat};
-use nix::sys::stat::{Mode, SFlag, fchmod, fstat, fstatat, mkdirat};
+use nix::fcntl::{AtFlags, OFlag, openat, renameat};
+use nix::sys::stat::{Mode, SFlag, fchmod, fstatat};
 use nix::unistd::{UnlinkatFlags, unlinkat};
-use tgp_contract::{Code, RelativePath, ToolError};
+use tgp_contract::{Code, EntryKind, FsError, RelativePath, ToolError};
+use tgp_fs::{Directory, HardLinks};
 
-use crate::failure::At;
+use crate::failure::{At, Failure};
 use crate::names::{STATE, is_private, writable};
 
 const DIRECTORY: OFlag =
@@ -84,17 +83,22 @@ pub(crate) enum Executable {
 #[derive(Debug)]
 pub(crate) struct Worktree {
     path: PathBuf,
-    root: OwnedFd,
-    state: OwnedFd,
+    root: Directory,
+    state: Directory,
 }
 
 static ISSUED: AtomicU64 = AtomicU64::new(0);
 
 impl Worktree {
     pub(crate) fn open(path: &Path) -> Result<Self, ToolError> {
-        let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
-        let root = open(path, flags, Mode::empty()).at("cannot open", path)?;
-        let state = openat(&root, STATE, DIRECTORY, Mode::empty()).at("cannot open", &path.join(STATE))?;
+        let root = Directory::open(path).at("cannot open", path)?;
+        let state = match root.step(STATE)? {
+            Some(state) => state,
+            None => {
+                return Err(std::io::Error::from(std::io::ErrorKind::NotFound))
+                    .at("cannot open", &path.join(STATE));
+            }
+        };
         Ok(Self { path: path.to_owned(), root, state })
     }
 
@@ -104,25 +108,15 @@ impl Worktree {
             Ok(directory) => directory,
             Err(standing) => return Ok(standing),
         };
-        let shown = || self.path.join(path.as_str());
-        match fstatat(&directory, name, AtFlags::AT_SYMLINK_NOFOLLOW) {
-            Err(Errno::ENOENT) => return Ok(Standing::Nothing),
-            Err(errno) => return Err(errno).at("cannot look at", &shown()),
-            Ok(stat) if is(SFlag::S_IFREG, stat.st_mode) => {}
-            Ok(_) => return Ok(Standing::Other),
-        }
-        let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
-        let handle = match openat(&directory, name, flags, Mode::empty()) {
-            Ok(handle) => handle,
-            Err(Errno::ENOENT) => return Ok(Standing::Nothing),
-            Err(Errno::ELOOP | Errno::ENXIO) => return Ok(Standing::Other),
-            Err(errno) => return Err(errno).at("cannot read", &shown()),
+        let file = match directory.open_file(name, HardLinks::Read) {
+            Ok(file) => file,
+            Err(FsError::NotFound(_)) => return Ok(Standing::Nothing),
+            Err(FsError::IsDirectory(_) | FsError::Security { .. }) => return Ok(Standing::Other),
+            Err(error) => return Err(self.failed("cannot read", path, error)),
         };
-        if !is(SFlag::S_IFREG, fstat(&handle).at("cannot look at", &shown())?.st_mode) {
-            return Ok(Standing::Other);
-        }
         let mut bytes = Vec::new();
-        File::from(handle).take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).at("cannot read", &shown())?;
+        let shown = self.path.join(path.as_str());
+        file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).at("cannot read", &shown)?;
         Ok(if bytes.len() as u64 > MAX_FILE_BYTES { Standing::Other } else { Standing::File(bytes) })
     }
 
@@ -139,11 +133,11 @@ impl Worktree {
         let shown = self.path.join(path.as_str());
         let name = path.name().ok_or_else(|| blocked(path))?;
         let directory = self.make(&path.parent())?;
-        match fstatat(&directory, name, AtFlags::AT_SYMLINK_NOFOLLOW) {
+        match directory.entry(name) {
             // Renaming over a link would replace the link and not follow it, but it may be somebody's.
-            Ok(stat) if !is(SFlag::S_IFREG, stat.st_mode) => return Err(blocked(path)),
-            Ok(_) | Err(Errno::ENOENT) => {}
-            Err(errno) => return Err(errno).at("cannot look at", &shown),
+            Ok(Some(entry)) if entry.kind != EntryKind::File => return Err(blocked(path)),
+            Ok(_) => {}
+            Err(error) => return Err(self.failed("cannot look at", path, error)),
         }
         let temporary =
             format!("{TEMPORARY_PREFIX}{}-{}", std::process::id(), ISSUED.fetch_add(1, Ordering::Relaxed));
@@ -174,11 +168,10 @@ impl Worktree {
         if !matches!(self.look(path)?, Standing::File(_)) {
             return Ok(());
         }
-        let shown = self.path.join(path.as_str());
         let (Some(name), Ok(directory)) = (path.name(), self.walk(&path.parent())?) else { return Ok(()) };
-        match unlinkat(&directory, name, UnlinkatFlags::NoRemoveDir) {
-            Ok(()) | Err(Errno::ENOENT) => {}
-            Err(errno) => return Err(errno).at("cannot remove", &shown),
+        match directory.remove_file(name) {
+            Ok(()) | Err(FsError::NotFound(_)) => {}
+            Err(error) => return Err(self.failed("cannot remove", path, error)),
         }
         let mut folder = path.parent();
         while !folder.is_root() && !folder.parent().is_root() {
@@ -186,7 +179,7 @@ impl Worktree {
                 return Ok(());
             };
             // A folder that is not empty, or not ours to remove, stays.
-            if unlinkat(&above, name, UnlinkatFlags::RemoveDir).is_err() {
+            if !above.remove_empty(name).unwrap_or(false) {
                 return Ok(());
             }
             folder = folder.parent();
@@ -208,7 +201,8 @@ impl Worktree {
         while let Some(directory) = open.pop() {
             let shown = self.path.join(directory.as_str());
             let Ok(handle) = self.walk(&directory)? else { continue };
-            let mut entries = Dir::from_fd(handle).at("cannot list", &shown)?;
+            let mut entries =
+                Dir::openat(&handle, ".", DIRECTORY, Mode::empty()).at("cannot list", &shown)?;
             let names: Vec<Vec<u8>> = entries
                 .iter()
                 .filter_map(Result::ok)
@@ -247,37 +241,38 @@ impl Worktree {
         Ok(Found { files: found, refused })
     }
 
-    fn walk(&self, path: &RelativePath) -> Result<Result<OwnedFd, Standing>, ToolError> {
-        let mut directory =
-            openat(&self.root, ".", DIRECTORY, Mode::empty()).at("cannot open", &self.path)?;
-        for name in path.parts() {
-            match openat(&directory, name, DIRECTORY, Mode::empty()) {
-                Ok(next) => directory = next,
-                Err(Errno::ENOENT) => return Ok(Err(Standing::Nothing)),
-                Err(Errno::ENOTDIR | Errno::ELOOP | Errno::EMLINK) => return Ok(Err(Standing::Other)),
-                Err(errno) => return Err(errno).at("cannot open", &self.path.join(path.as_str())),
-            }
+    fn walk(&self, path: &RelativePath) -> Result<Result<Directory, Standing>, ToolError> {
+        match self.root.descend(path) {
+            Ok(directory) => Ok(Ok(directory)),
+            Err(FsError::NotFound(_)) => Ok(Err(Standing::Nothing)),
+            Err(FsError::NotDirectory(_) | FsError::Security { .. }) => Ok(Err(Standing::Other)),
+            Err(error) => Err(self.failed("cannot open", path, error)),
         }
-        Ok(Ok(directory))
     }
 
-    fn make(&self, path: &RelativePath) -> Result<OwnedFd, ToolError> {
-        let mut directory =
-            openat(&self.root, ".", DIRECTORY, Mode::empty()).at("cannot open", &self.path)?;
-        for name in path.parts() {
-            match mkdirat(directory.as_fd(), name, Mode::from_bits_truncate(0o755)) {
-                Ok(()) | Err(Errno::EEXIST) => {}
-                Err(errno) => {
-                    return Err(errno).at("cannot make a folder for", &self.path.join(path.as_str()));
-                }
+    /// The directory at `path`; those that are missing on the way are made.
+    fn make(&self, path: &RelativePath) -> Result<Directory, ToolError> {
+        let made =
+            path.parts().try_fold(
+                self.root.descend(&RelativePath::root())?,
+                |directory, name| match directory.step(name)? {
+                    Some(next) => Ok(next),
+                    None => directory.make(name),
+                },
+            );
+        made.map_err(|error| match error {
+            FsError::NotDirectory(_) | FsError::Security { .. } => blocked(path),
+            error => self.failed("cannot make a folder for", path, error),
+        })
+    }
+
+    fn failed(&self, doing: &'static str, path: &RelativePath, error: FsError) -> ToolError {
+        match error {
+            FsError::Io { source, .. } => {
+                Failure::Disk { doing, path: self.path.join(path.as_str()), source }.into()
             }
-            directory = match openat(&directory, name, DIRECTORY, Mode::empty()) {
-                Ok(next) => next,
-                Err(Errno::ENOTDIR | Errno::ELOOP | Errno::EMLINK) => return Err(blocked(path)),
-                Err(errno) => return Err(errno).at("cannot open", &self.path.join(path.as_str())),
-            };
+            error => error.into(),
         }
-        Ok(directory)
     }
 }
 

@@ -15,7 +15,6 @@ mod boot;
 mod clients;
 mod config;
 mod door;
-mod growing_file;
 mod kernel;
 mod knowledge;
 mod queries;

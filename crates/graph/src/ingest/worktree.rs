@@ -1,14 +1,16 @@
 //! The files as they are: which ones count, and what they hold.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::fs::Metadata;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::AsRawFd;
+use std::path::Path;
+use std::time::SystemTime;
 
 use git2::{ObjectType, Oid};
 use rusqlite::{Connection, params};
-use tgp_contract::{Code, ToolError};
+use tgp_contract::{Code, RelativePath, ToolError};
+use tgp_fs::{Directory, HardLinks, Stamp};
 
 use super::blobs::{Content, Parses};
 use super::ignores::Ignores;
@@ -27,9 +29,6 @@ const MAX_LISTED: usize = 20_000;
 /// Files that are in memory at once while they are hashed.
 const MAX_AT_ONCE: usize = 128;
 
-/// A file that was changed so shortly before it was hashed could change again without a trace in its times.
-const SETTLED: Duration = Duration::from_secs(2);
-
 /// The project's files, as they are on the disk.
 pub(crate) struct WorkTree<'p> {
     pub(crate) project: &'p Path,
@@ -43,16 +42,14 @@ pub(crate) struct WorkTree<'p> {
 /// A file that was met on the walk.
 pub(crate) struct Met {
     pub(crate) path: String,
-    place: PathBuf,
-    metadata: Metadata,
+    stamp: Stamp,
 }
 
 impl Met {
     /// The file at a path of the project; none where there is no plain one.
     pub(crate) fn at(project: &Path, path: &str) -> Option<Self> {
-        let place = project.join(path);
-        let metadata = plain_file(project, &place)?;
-        Some(Self { path: path.to_owned(), place, metadata })
+        let stamp = stamp_of(&open(&Directory::open(project).ok()?, path)?)?;
+        Some(Self { path: path.to_owned(), stamp })
     }
 }
 
@@ -121,7 +118,7 @@ impl WorkTree<'_> {
                     && !is_chronicle(&path, || has_chronicle_content(&entry.path()))
                 {
                     let Ok(metadata) = entry.metadata() else { continue };
-                    met.insert(path.clone(), Met { path, place: entry.path(), metadata });
+                    met.insert(path.clone(), Met { path, stamp: Stamp::of(&metadata) });
                 }
             }
             if met.len().max(directories.len()) > MAX_FILES {
@@ -134,11 +131,10 @@ impl WorkTree<'_> {
             }
         }
         for path in &self.tracked {
-            let place = self.project.join(path);
             if !met.contains_key(path)
-                && let Some(metadata) = plain_file(self.project, &place)
+                && let Some(file) = Met::at(self.project, path)
             {
-                met.insert(path.clone(), Met { path: path.clone(), place, metadata });
+                met.insert(path.clone(), file);
             }
         }
         Ok((met.into_values().collect(), skipped))
@@ -157,13 +153,13 @@ impl WorkTree<'_> {
         let mut unsure: Vec<&Met> = Vec::new();
         for file in &met {
             match known.get(&file.path) {
-                Some((seen, blob)) if *seen == sight(&file.metadata) => {
+                Some((seen, blob)) if *seen == sight(&file.stamp) => {
                     blobs.insert(file.path.clone(), *blob);
                 }
                 _ => unsure.push(file),
             }
         }
-        let parsed = read(connection, parses, &unsure, &mut blobs)?;
+        let parsed = read(self.project, connection, parses, &unsure, &mut blobs)?;
         for (path, blob) in &self.absent {
             blobs.entry(path.clone()).or_insert(*blob);
         }
@@ -186,32 +182,19 @@ impl WorkTree<'_> {
     }
 }
 
-/// A regular file that no link leads to.
-fn plain_file(project: &Path, place: &Path) -> Option<Metadata> {
-    let metadata = place.symlink_metadata().ok().filter(Metadata::is_file)?;
-    let parent = place.parent()?;
-    let inside = parent.strip_prefix(project).ok()?;
-    let real = parent.canonicalize().ok()?;
-    (real == project.canonicalize().ok()?.join(inside)).then_some(metadata)
+/// Opens a regular file that no link leads to.
+fn open(project: &Directory, path: &str) -> Option<File> {
+    let path = RelativePath::new(path).ok()?;
+    project.descend(&path.parent()).ok()?.open_file(path.name()?, HardLinks::Read).ok()
+}
+
+fn stamp_of(file: &File) -> Option<Stamp> {
+    Some(Stamp::of(&file.metadata().ok()?))
 }
 
 /// What a changed file cannot keep.
-fn sight(metadata: &Metadata) -> String {
-    format!(
-        "{}:{}.{}:{}.{}:{}",
-        metadata.len(),
-        metadata.mtime(),
-        metadata.mtime_nsec(),
-        metadata.ctime(),
-        metadata.ctime_nsec(),
-        metadata.ino()
-    )
-}
-
-fn is_settled(metadata: &Metadata) -> bool {
-    let newest = metadata.mtime().max(metadata.ctime());
-    let newest = UNIX_EPOCH + Duration::from_secs(u64::try_from(newest).unwrap_or(0));
-    SystemTime::now().duration_since(newest).is_ok_and(|age| age > SETTLED)
+fn sight(stamp: &Stamp) -> String {
+    format!("{}:{}:{}:{}:{}", stamp.size, stamp.mtime_ns, stamp.ctime_ns, stamp.device, stamp.inode)
 }
 
 fn known(connection: &Connection) -> Result<HashMap<String, (String, Blob)>, GraphError> {
@@ -222,20 +205,27 @@ fn known(connection: &Connection) -> Result<HashMap<String, (String, Blob)>, Gra
 
 /// Reads files, a bounded number at once. Answers how many of their blobs were never read before.
 pub(crate) fn read(
+    project: &Path,
     connection: &Connection,
     parses: &mut Parses,
     files: &[&Met],
     blobs: &mut BTreeMap<String, Blob>,
 ) -> Result<u64, GraphError> {
+    let cannot = |error: std::io::Error| {
+        let message = format!("the project `{}` cannot be opened: {error}", project.display());
+        ToolError::new(Code::Permission, message).help("see that the directory is there and can be read")
+    };
+    let root = Directory::open(project).map_err(cannot)?;
     let mut parsed = 0;
     for chunk in files.chunks(MAX_AT_ONCE) {
-        parsed += read_chunk(connection, parses, chunk, blobs)?;
+        parsed += read_chunk(&root, connection, parses, chunk, blobs)?;
     }
     Ok(parsed)
 }
 
 /// Hashes and parses the same bytes, so that no other content can get into the memory of a blob.
 fn read_chunk(
+    project: &Directory,
     connection: &Connection,
     parses: &mut Parses,
     chunk: &[&Met],
@@ -244,35 +234,38 @@ fn read_chunk(
     let mut contents: HashMap<Blob, Content> = HashMap::new();
     let mut wanted = Vec::new();
     for file in chunk {
-        let Some((blob, content)) = read_file(file)? else { continue };
+        let Some((blob, content)) = read_file(project, file)? else { continue };
         blobs.insert(file.path.clone(), blob);
         wanted.push((blob, Language::of(&file.path)));
         contents.insert(blob, content);
-        let sql = if is_settled(&file.metadata) {
+        let sql = if file.stamp.is_settled(SystemTime::now()) {
             "INSERT OR REPLACE INTO stat (path, seen, blob) VALUES (?1, ?2, ?3)"
         } else {
             "DELETE FROM stat WHERE path = ?1 AND ?2 <> '' AND ?3 IS NOT NULL"
         };
-        connection.prepare_cached(sql)?.execute(params![file.path, sight(&file.metadata), blob])?;
+        connection.prepare_cached(sql)?.execute(params![file.path, sight(&file.stamp), blob])?;
     }
     parses
         .read(connection, wanted, |blob| Ok(contents.get(&blob).map_or(Content::TooLarge(0), Content::share)))
 }
 
 /// The id of a file's content, and the content; none when the file is gone meanwhile.
-fn read_file(file: &Met) -> Result<Option<(Blob, Content)>, GraphError> {
-    if usize::try_from(file.metadata.len()).is_ok_and(|size| size <= MAX_BLOB_BYTES) {
-        return match std::fs::read(&file.place) {
-            Ok(bytes) if bytes.len() > MAX_BLOB_BYTES => {
-                let size = bytes.len() as u64;
-                Ok(Some((hash(&bytes)?, Content::TooLarge(size))))
-            }
-            Ok(bytes) => Ok(Some((hash(&bytes)?, Content::Bytes(bytes.into())))),
-            Err(_) => Ok(None),
-        };
+fn read_file(project: &Directory, file: &Met) -> Result<Option<(Blob, Content)>, GraphError> {
+    let Some(opened) = open(project, &file.path) else { return Ok(None) };
+    if file.stamp.size <= MAX_BLOB_BYTES as u64 {
+        let mut bytes = Vec::new();
+        // It may have grown since it was met; then its size is all that counts.
+        if (&opened).take(MAX_BLOB_BYTES as u64 + 1).read_to_end(&mut bytes).is_err() {
+            return Ok(None);
+        }
+        if bytes.len() <= MAX_BLOB_BYTES {
+            return Ok(Some((hash(&bytes)?, Content::Bytes(bytes.into()))));
+        }
     }
-    match Oid::hash_file(ObjectType::Blob, &file.place) {
-        Ok(id) => Ok(Some((blob_of(id), Content::TooLarge(file.metadata.len())))),
+    let size = opened.metadata().map_or(file.stamp.size, |data| data.len());
+    // Through the handle: what has the file's name by now may be another one.
+    match Oid::hash_file(ObjectType::Blob, format!("/proc/self/fd/{}", opened.as_raw_fd())) {
+        Ok(id) => Ok(Some((blob_of(id), Content::TooLarge(size)))),
         Err(_) => Ok(None),
     }
 }

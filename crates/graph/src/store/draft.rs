@@ -287,7 +287,7 @@ impl Place<'_> {
                     .into());
             }
             let mut blobs = BTreeMap::new();
-            worktree::read(connection, parses, &met.iter().collect::<Vec<_>>(), &mut blobs)?;
+            worktree::read(project, connection, parses, &met.iter().collect::<Vec<_>>(), &mut blobs)?;
             let found: Vec<Changed> =
                 blobs.into_iter().map(|(path, blob)| Changed { path, blob: Some(blob) }).collect();
             open.extend(found.iter().map(|file| file.path.clone()));
@@ -370,7 +370,7 @@ fn uncover(
         .filter(|file| !is_removed(&file.path))
         .collect();
     let mut blobs = BTreeMap::new();
-    worktree::read(connection, parses, &new, &mut blobs)?;
+    worktree::read(tree.project, connection, parses, &new, &mut blobs)?;
     let seen: HashSet<&str> = met.iter().map(|file| file.path.as_str()).collect();
     let is_there = |path: &str| seen.contains(path) || tree.absent.contains_key(path);
     let hidden = state.files().keys().filter(|path| !is_there(path));

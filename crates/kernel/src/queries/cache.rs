@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use serde_json::Value;
 use tgp_aql::Cache;
 
-use crate::growing_file::{private_directory, write_private};
+use tgp_fs::append_log::{private_directory, write_private};
 
 /// Values that are kept; the ones that were used least recently go first.
 const MAX_ENTRIES: usize = 2_000;

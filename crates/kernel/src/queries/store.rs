@@ -11,9 +11,9 @@ use tgp_contract::{Code, ToolError};
 
 use crate::beginnings;
 use crate::boot::{BootError, BootOptions, Ground};
-use crate::growing_file::{GrowingFile, at, damaged, private_directory, read, write_private};
 use crate::sessions::ModelChoice;
 use crate::settings::state_directory;
+use tgp_fs::append_log::{AppendLog, at, damaged, private_directory, read, write_private};
 
 const JOURNAL: &str = "journal.ndjson";
 const HEAD: &str = "run.json";
@@ -134,7 +134,7 @@ impl Runs {
     fn info(&self, id: &str) -> Result<RunInfo, ToolError> {
         let head = self.head(id)?;
         let state = match self.ended(id) {
-            _ if GrowingFile::is_held(&self.journal(id)) => RunState::Running,
+            _ if AppendLog::is_held(&self.journal(id)) => RunState::Running,
             None => RunState::Killed,
             Some(End { error: None, .. }) => RunState::Done,
             Some(end) if end.was_stopped() => RunState::Stopped,
@@ -200,8 +200,8 @@ impl Runs {
             match private_directory().create(&folder) {
                 Ok(()) => {
                     let path = folder.join(JOURNAL);
-                    let file = GrowingFile::create(&path)?;
-                    let journal = RunJournal(GrowingFile::lock(path, file, WHAT)?);
+                    let file = AppendLog::create(&path)?;
+                    let journal = RunJournal(AppendLog::lock(path, file, WHAT)?);
                     write(&folder.join(HEAD), &head)?;
                     return Ok((head, journal));
                 }
@@ -227,7 +227,7 @@ impl Runs {
     /// Takes a run up again. What a crash has left of a last line is set aside.
     pub(super) fn reopen(&self, id: &str) -> Result<(RunJournal, Vec<Line>, Option<End>), ToolError> {
         let path = self.journal(id);
-        let (file, rows, _) = GrowingFile::reopen(&path, WHAT)?;
+        let (file, rows, _) = AppendLog::reopen(&path, WHAT)?;
         // How it ended before says nothing about how it ends now.
         let before = self.ended(id);
         match fs::remove_file(self.directory.join(id).join(END)) {
@@ -277,7 +277,7 @@ fn write(path: &Path, value: &impl Serialize) -> Result<(), ToolError> {
 }
 
 /// The journal in the hands of the one who works on the run.
-pub(super) struct RunJournal(GrowingFile);
+pub(super) struct RunJournal(AppendLog);
 
 impl Journal for RunJournal {
     fn append(&self, line: &Line) -> Result<(), ToolError> {

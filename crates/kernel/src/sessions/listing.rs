@@ -11,8 +11,8 @@ use tgp_contract::{Code, ToolError, canonical};
 
 use super::Sessions;
 use super::work::SEAL;
-use crate::growing_file::GrowingFile;
 use crate::records::{audit_anchor, audit_file};
+use tgp_fs::append_log::AppendLog;
 
 /// The most of a transcript's end that is read to find its last line.
 const MAX_TAIL_BYTES: u64 = 8 << 20;
@@ -85,7 +85,7 @@ impl Sessions {
     pub fn info(&self, id: &str) -> Result<SessionInfo, ToolError> {
         let head = self.head(id)?;
         let path = self.transcript(id);
-        let state = if GrowingFile::is_held(&path) {
+        let state = if AppendLog::is_held(&path) {
             SessionState::Running
         } else {
             match last_line(&path).map(|line| line.kind) {

@@ -13,7 +13,7 @@ use tgp_router::gates::Tokens;
 use tgp_router::{DynTool, Invocation, Outcome, Tool, ToolInfo, typed};
 
 use super::Sessions;
-use crate::growing_file::at;
+use tgp_fs::append_log::at;
 
 /// Bytes of a result that one call answers.
 const PAGE_BYTES: usize = 16 << 10;

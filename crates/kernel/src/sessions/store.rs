@@ -12,8 +12,8 @@ use tgp_contract::{Code, ToolError};
 
 use crate::beginnings;
 use crate::boot::{BootError, BootOptions, Ground};
-use crate::growing_file::{self, GrowingFile, at, damaged, private_directory, read_bytes};
 use crate::settings::state_directory;
+use tgp_fs::append_log::{self, AppendLog, at, damaged, private_directory, read_bytes};
 
 const TRANSCRIPT: &str = "transcript.ndjson";
 const HEAD: &str = "session.json";
@@ -82,17 +82,14 @@ impl Sessions {
     /// Puts the files into a draft and gives it its name.
     fn fill(&self, draft: &Path, mut head: Head) -> Result<(Head, TranscriptFile), ToolError> {
         let path = draft.join(TRANSCRIPT);
-        let file = GrowingFile::create(&path)?;
+        let file = AppendLog::create(&path)?;
         let wanted = head.id.clone();
         for number in 2..MAX_NAMES {
             write_head(&draft.join(HEAD), &head)?;
             let folder = self.directory.join(&head.id);
             match fs::rename(draft, &folder) {
                 Ok(()) => {
-                    return Ok((
-                        head,
-                        TranscriptFile(GrowingFile::lock(folder.join(TRANSCRIPT), file, WHAT)?),
-                    ));
+                    return Ok((head, TranscriptFile(AppendLog::lock(folder.join(TRANSCRIPT), file, WHAT)?)));
                 }
                 Err(error) if is_taken(&error) => head.id = format!("{wanted}-{number}"),
                 Err(error) => return Err(at(&folder)(error)),
@@ -182,7 +179,7 @@ impl Sessions {
     /// `EINTEGRITY` with the number of a line that cannot be read.
     pub fn lines(&self, id: &str) -> Result<Vec<Line>, ToolError> {
         let path = self.transcript(id);
-        parse_lines(&path, &growing_file::read(&path)?.lines)
+        parse_lines(&path, &append_log::read(&path)?.lines)
     }
 
     /// The bytes of the transcript, for whoever keeps it elsewhere.
@@ -198,7 +195,7 @@ impl Sessions {
     /// Takes a session up again. What a crash has left of a last line is set aside in a file of its own.
     pub(super) fn reopen(&self, id: &str) -> Result<(TranscriptFile, Vec<Line>, Option<String>), ToolError> {
         let path = self.transcript(id);
-        let (file, rows, notice) = GrowingFile::reopen(&path, WHAT)?;
+        let (file, rows, notice) = AppendLog::reopen(&path, WHAT)?;
         Ok((TranscriptFile(file), parse_lines(&path, &rows)?, notice))
     }
 }
@@ -227,7 +224,7 @@ fn parse_lines(path: &Path, rows: &[String]) -> Result<Vec<Line>, ToolError> {
 }
 
 /// The transcript in the hands of the one who works on the session.
-pub(super) struct TranscriptFile(GrowingFile);
+pub(super) struct TranscriptFile(AppendLog);
 
 impl Journal for TranscriptFile {
     fn append(&self, line: &Line, safety: Safety) -> Result<(), ToolError> {

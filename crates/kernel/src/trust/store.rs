@@ -15,7 +15,7 @@ use tgp_router::gates::ForeignRules;
 use super::fields::SensitiveField;
 use super::places::real_place;
 use crate::boot::Environment;
-use crate::growing_file::{at, private_directory, write_private};
+use tgp_fs::append_log::{at, private_directory, write_private};
 
 /// The directory of records below the state directory of tgp.
 const DIRECTORY: &str = "trust";

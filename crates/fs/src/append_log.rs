@@ -1,67 +1,69 @@
-//! A file of lines that only ever grows, in the hands of the one who works on what it is about: the transcript of a
-//! session, the journal of a run.
+//! An append-only log: a file of lines that only grows, locked by the one who works on what it is about. The transcript of
+//! a session and the journal of a run are such files.
 
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use nix::fcntl::{Flock, FlockArg};
 use tgp_contract::{Code, ToolError, background};
+
+use crate::lock::{LockKind, LockWait, take_lock};
 
 /// A longer file could not be read again within the memory of a small machine.
 const MAX_FILE_BYTES: u64 = 256 << 20;
 /// What one line may take; values have bounds of their own far below it.
 const MAX_LINE_BYTES: usize = 32 << 20;
-/// How often, and with which pauses, the lock is tried.
-const LOCK_ATTEMPTS: u32 = 6;
-const LOCK_PAUSE: Duration = Duration::from_millis(50);
+/// A process that was just killed may take a moment to let go.
+const LOCK_WAIT: LockWait = LockWait {
+    patience: Duration::from_millis(300),
+    first_pause: Duration::from_millis(10),
+    longest_pause: Duration::from_millis(50),
+};
 
 /// The file, locked.
-pub(crate) struct GrowingFile {
+pub struct AppendLog {
     path: PathBuf,
-    file: Mutex<Flock<File>>,
+    file: Mutex<File>,
     /// What it belongs to, such as `session`.
     what: &'static str,
 }
 
 /// Whole lines, and what stands behind the last of them.
-pub(crate) struct Rows {
-    pub(crate) lines: Vec<String>,
-    pub(crate) torn: Vec<u8>,
+pub struct Rows {
+    /// Without their ends.
+    pub lines: Vec<String>,
+    pub torn: Vec<u8>,
 }
 
-impl GrowingFile {
+impl AppendLog {
     /// A new, empty one.
-    pub(crate) fn create(path: &Path) -> Result<File, ToolError> {
+    ///
+    /// # Errors
+    /// When there is one already, or it cannot be made.
+    pub fn create(path: &Path) -> Result<File, ToolError> {
         private_file().create_new(true).read(true).open(path).map_err(at(path))
     }
 
     /// Takes a file that was just made.
-    pub(crate) fn lock(path: PathBuf, mut file: File, what: &'static str) -> Result<Self, ToolError> {
-        for attempt in 1.. {
-            match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
-                Ok(locked) => return Ok(Self { path, file: Mutex::new(locked), what }),
-                // A process that was just killed may take a moment to let go.
-                Err((again, nix::Error::EWOULDBLOCK)) if attempt < LOCK_ATTEMPTS => {
-                    file = again;
-                    std::thread::sleep(LOCK_PAUSE);
-                }
-                Err((_, nix::Error::EWOULDBLOCK)) => break,
-                Err((_, error)) => return Err(at(&path)(error.into())),
-            }
+    ///
+    /// # Errors
+    /// `ECONFLICT` when another process works on it.
+    pub fn lock(path: PathBuf, file: File, what: &'static str) -> Result<Self, ToolError> {
+        if take_lock(&file, LockKind::Exclusive, LOCK_WAIT).map_err(at(&path))? {
+            return Ok(Self { path, file: Mutex::new(file), what });
         }
         Err(ToolError::new(Code::Conflict, format!("another process works on this {what}"))
             .help("wait until it has ended, or stop it with Ctrl-C there"))
     }
 
     /// Takes one up again. What a crash has left of a last line is set aside in a file of its own; the notice says so.
-    pub(crate) fn reopen(
-        path: &Path,
-        what: &'static str,
-    ) -> Result<(Self, Vec<String>, Option<String>), ToolError> {
+    ///
+    /// # Errors
+    /// As [`AppendLog::lock`], and `EINTEGRITY` for a line that is no text.
+    pub fn reopen(path: &Path, what: &'static str) -> Result<(Self, Vec<String>, Option<String>), ToolError> {
         let file = private_file().read(true).open(path).map_err(at(path))?;
         let growing = Self::lock(path.to_owned(), file, what)?;
         let locked = growing.file.lock().unwrap_or_else(PoisonError::into_inner);
@@ -85,13 +87,17 @@ impl GrowingFile {
     }
 
     /// Whether somebody works on it now.
-    pub(crate) fn is_held(path: &Path) -> bool {
+    #[must_use]
+    pub fn is_held(path: &Path) -> bool {
         let Ok(file) = File::open(path) else { return false };
-        matches!(Flock::lock(file, FlockArg::LockSharedNonblock), Err((_, nix::Error::EWOULDBLOCK)))
+        matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
     }
 
     /// Adds one line. When `sync` it survives the end of the power, else that of the process.
-    pub(crate) fn append(&self, mut line: String, sync: bool) -> Result<(), ToolError> {
+    ///
+    /// # Errors
+    /// `EBUDGET` when the file is full, and what the system says. The file then is as it was.
+    pub fn append(&self, mut line: String, sync: bool) -> Result<(), ToolError> {
         line.push('\n');
         let file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         let length = file.metadata().map_err(at(&self.path))?.len();
@@ -105,9 +111,10 @@ impl GrowingFile {
             return Err(full(&self.path, self.what));
         }
         // The file is in append mode: one call writes the whole line behind everything else.
-        if let Err(error) = (&**file).write_all(line.as_bytes()) {
+        if let Err(error) = (&*file).write_all(line.as_bytes()) {
             // A disk that is full has taken a part of the line. The next line must not go on in it.
-            file.set_len(length).map_err(at(&self.path))?;
+            // If it cannot be cut either, the next reader sets the torn line aside.
+            let _ = file.set_len(length);
             return Err(at(&self.path)(error));
         }
         if sync { background::in_place(|| file.sync_data()).map_err(at(&self.path)) } else { Ok(()) }
@@ -115,7 +122,10 @@ impl GrowingFile {
 }
 
 /// The whole lines of a file that nobody needs to hold.
-pub(crate) fn read(path: &Path) -> Result<Rows, ToolError> {
+///
+/// # Errors
+/// `EINTEGRITY` for a line that is no text, and what the system says.
+pub fn read(path: &Path) -> Result<Rows, ToolError> {
     let file = File::open(path).map_err(at(path))?;
     read_rows(path, &file)
 }
@@ -136,7 +146,10 @@ fn read_rows(path: &Path, file: &File) -> Result<Rows, ToolError> {
 }
 
 /// All bytes of such a file.
-pub(crate) fn read_bytes(path: &Path, mut file: &File) -> Result<Vec<u8>, ToolError> {
+///
+/// # Errors
+/// `EBUDGET` for a file beyond the limit, and what the system says.
+pub fn read_bytes(path: &Path, mut file: &File) -> Result<Vec<u8>, ToolError> {
     let mut bytes = Vec::new();
     file.seek(SeekFrom::Start(0))
         .and_then(|_| file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes))
@@ -148,7 +161,8 @@ pub(crate) fn read_bytes(path: &Path, mut file: &File) -> Result<Vec<u8>, ToolEr
 }
 
 /// A line that is not what it was.
-pub(crate) fn damaged(path: &Path, number: usize, reason: &str) -> ToolError {
+#[must_use]
+pub fn damaged(path: &Path, number: usize, reason: &str) -> ToolError {
     let line = number + 1;
     ToolError::new(Code::Integrity, format!("`{}` line {line} is damaged: {reason}", path.display()))
         .detail("line", line)
@@ -168,19 +182,24 @@ fn private_file() -> OpenOptions {
 }
 
 /// A whole file that only its owner reads.
-pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+///
+/// # Errors
+/// What the system says.
+pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true).mode(0o600).open(path)?.write_all(bytes)
 }
 
-pub(crate) fn private_directory() -> DirBuilder {
+/// Makes directories that only their owner reads.
+#[must_use]
+pub fn private_directory() -> DirBuilder {
     let mut builder = DirBuilder::new();
     builder.mode(0o700);
     builder
 }
 
 /// The error of a file of the kernel's own state.
-pub(crate) fn at(path: &Path) -> impl Fn(io::Error) -> ToolError {
+pub fn at(path: &Path) -> impl Fn(io::Error) -> ToolError {
     let path = path.to_owned();
     move |error| {
         let code = match error.kind() {
