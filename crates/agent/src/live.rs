@@ -1,6 +1,6 @@
 //! The real world: a model that streams, tools behind their gates, a journal, a clock, and somebody who watches.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
@@ -86,6 +86,7 @@ impl World for Live<'_> {
 
     async fn turn(&mut self, session: &Session, patience: Option<Duration>) -> Result<Heard, Halt> {
         let mut ear = Ear { events: Vec::new(), bytes: 0 };
+        let started = Instant::now();
         let ending = tokio::select! {
             biased;
             () = self.stop.wished(StopWish::AfterCall) => TurnEnding::Interrupted,
@@ -99,6 +100,17 @@ impl World for Live<'_> {
                 }
             }
         };
+        tracing::info!(
+            target: "provider",
+            model = %session.model,
+            events = ear.events.len(),
+            ms = started.elapsed().as_millis(),
+            "turn {}",
+            match &ending {
+                TurnEnding::Failed { .. } => "failed",
+                _ => "ended",
+            }
+        );
         Ok(Heard { events: ear.events, ending })
     }
 

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use tgp_contract::{CallRecord, ToolError};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
+use tracing::Span;
 
 /// More entries than this are not written in one transaction, so that other processes get their turn.
 const MAX_BATCH: usize = 256;
@@ -21,6 +22,8 @@ pub(crate) struct Queued {
     pub(crate) room: OwnedSemaphorePermit,
     /// Whoever waits until it is written.
     pub(crate) reply: Option<Reply>,
+    /// The span of the call in the log, which gets the sequence number.
+    pub(crate) span: Span,
 }
 
 pub(crate) enum Item {

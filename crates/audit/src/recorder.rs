@@ -10,6 +10,7 @@ use async_trait::async_trait;
 use serde_json::Value;
 use tgp_contract::{CallRecord, Recorder, Target, ToolError, ToolResult};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tracing::Span;
 
 use crate::anchor::{Anchor, Head};
 use crate::failure::{Doing, Failure};
@@ -84,6 +85,14 @@ impl Audit {
     #[must_use]
     pub fn opened_at(&self) -> &Head {
         &self.opened_at
+    }
+
+    /// What takes the secrets out of its records.
+    ///
+    /// # Errors
+    /// `ECONFIG` for too many secrets.
+    pub fn redaction(&self) -> Result<Redaction, ToolError> {
+        Redaction::new(&self.options.secret_names, &self.options.secret_values)
     }
 
     /// How many entries opening had to look at: those since the checkpoint.
@@ -178,7 +187,8 @@ impl Recorder for Audit {
         let room = self.wait_for_room(units(&record)).await?;
         let waits = self.options.durability == Durability::Call || self.shared.is_failing();
         let (reply, answer) = oneshot::channel();
-        let queued = Queued { record: Box::new(record), room, reply: waits.then_some(reply) };
+        let span = Span::current();
+        let queued = Queued { record: Box::new(record), room, reply: waits.then_some(reply), span };
         if !self.shared.queue.push(Item::Record(queued)) {
             return Err(Failure::Closed.into());
         }
@@ -216,7 +226,7 @@ impl Recorder for Audit {
             .or_else(|_| Arc::clone(&self.spare).try_acquire_many_owned(units.min(SPARE_UNITS)));
         let kept = room.is_ok_and(|room| {
             let record = Box::new(record);
-            let queued = Queued { record, room, reply: None };
+            let queued = Queued { record, room, reply: None, span: Span::current() };
             self.shared.queue.push(Item::Record(queued))
         });
         if !kept {

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use tgp_contract::{Code, ToolError};
 use tokio::sync::OwnedSemaphorePermit;
+use tracing::Span;
 
 use crate::anchor::{Anchor, Head};
 use crate::check;
@@ -88,6 +89,8 @@ impl Shared {
 struct Pending {
     draft: Draft,
     reply: Option<Reply>,
+    /// The call in the log.
+    span: Span,
     /// Given back when the record is written.
     _room: OwnedSemaphorePermit,
 }
@@ -239,6 +242,7 @@ impl Writer {
                     Item::Record(queued) => self.pending.push_back(Pending {
                         draft: Draft::call(*queued.record, &redaction),
                         reply: queued.reply,
+                        span: queued.span,
                         _room: queued.room,
                     }),
                 }
@@ -284,7 +288,11 @@ impl Writer {
                 Ok(count) => {
                     self.shared.set(None);
                     self.is_anchored = false;
-                    for pending in self.pending.drain(..count) {
+                    // Nobody else has written behind these, so the last of them is the newest entry.
+                    let first = (self.known.sequence + 1).saturating_sub(count as u64);
+                    for (seq, pending) in (first..).zip(self.pending.drain(..count)) {
+                        pending.span.record("seq", seq);
+                        pending.span.in_scope(|| tracing::debug!(target: "audit", "recorded"));
                         if let Some(reply) = pending.reply {
                             let _ = reply.send(Ok(()));
                         }
@@ -293,6 +301,7 @@ impl Writer {
                 Err(failure) => {
                     let is_final = failure.is_final();
                     let error = ToolError::from(failure);
+                    tracing::error!(target: "audit", "{}", error.message);
                     self.shared.set(Some((error.clone(), is_final)));
                     self.answer_all(&error);
                     if is_final {

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands;
+use crate::logging::Log;
 use crate::session::BootedKernels;
 
 #[derive(Debug, Parser)]
@@ -70,6 +71,12 @@ pub struct Global {
     /// Use this file instead of tgp.config.{ts,js,json}.
     #[arg(long, value_name = "FILE", global = true)]
     pub config: Option<PathBuf>,
+    /// Write a log to FILE (JSON if it ends in .json or .jsonl).
+    #[arg(long = "log", value_name = "FILE", global = true)]
+    pub log_file: Option<PathBuf>,
+    /// What is logged, once it has begun.
+    #[arg(skip)]
+    pub log: Log,
     /// The kernels that the command has booted.
     #[arg(skip)]
     pub kernels: BootedKernels,

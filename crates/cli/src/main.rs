@@ -6,6 +6,7 @@ mod arguments;
 mod commands;
 mod conversation;
 mod exit;
+mod logging;
 mod printer;
 mod screen;
 mod session;
@@ -21,6 +22,7 @@ use tokio::runtime::{self, Runtime};
 use arguments::{Cli, Command, GREETING, Global, with_run};
 use conversation::Interrupts;
 use exit::{Failure, exit_code};
+use logging::Log;
 use printer::Printer;
 
 fn main() -> ExitCode {
@@ -28,11 +30,20 @@ fn main() -> ExitCode {
     if let Some(code) = tgp::worker_main() {
         return code;
     }
-    let cli = match Cli::try_parse_from(with_run(std::env::args_os())) {
+    let mut cli = match Cli::try_parse_from(with_run(std::env::args_os())) {
         Ok(cli) => cli,
         Err(error) => return answer(&error),
     };
     let printer = Printer::new(cli.global.json);
+    let wanted = std::env::var(logging::VARIABLE).ok();
+    match Log::start(wanted.as_deref(), cli.global.log_file.as_deref()) {
+        Ok(log) => cli.global.log = log,
+        Err(error) => {
+            let failure = Failure::from(error);
+            printer.failure(&failure);
+            return ExitCode::from(exit_code(&failure));
+        }
+    }
     let interrupts = Interrupts::listen();
     let outcome = match cli.command {
         Some(command) => run(command, &cli.global, &printer, &interrupts),

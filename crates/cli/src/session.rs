@@ -159,6 +159,7 @@ async fn boot_with(
     });
     if let Ok(kernel) = &booted {
         global.kernels.add(kernel.open_work());
+        global.log.learn_secrets(kernel)?;
         kernel.notices().iter().for_each(|notice| printer.warn(notice));
     }
     booted

@@ -158,7 +158,7 @@ impl Memory {
     /// `EGIT` when the remote cannot be reached and there is nothing here, or when the repository cannot be used. An
     /// unreachable remote alone is no error.
     pub async fn hydrate(&self) -> Result<Hydrated, ToolError> {
-        self.inner.hydrate().await.map_err(|error| cleaned(&self.inner.sieve, error))
+        logged("hydrate", self.inner.hydrate()).await.map_err(|error| cleaned(&self.inner.sieve, error))
     }
 
     /// Commits exactly `work` and delivers it.
@@ -168,7 +168,7 @@ impl Memory {
     /// `EVALIDATION` for work that is none, `EGIT` when it could not be committed. That it could not be *delivered*
     /// is no error: see [`Persisted::why`].
     pub async fn persist(&self, work: Work) -> Result<Persisted, ToolError> {
-        self.inner.persist(work).await.map_err(|error| cleaned(&self.inner.sieve, error))
+        logged("persist", self.inner.persist(work)).await.map_err(|error| cleaned(&self.inner.sieve, error))
     }
 
     /// Changes the file at `path` from what stands there, commits that and delivers it, with nobody else's change in
@@ -178,7 +178,7 @@ impl Memory {
     /// That of `edit`, and nothing is changed then; `ESECURITY` when something else than a plain file stands there;
     /// otherwise those of [`Memory::persist`].
     pub async fn edit(&self, path: &RelativePath, edit: Edit) -> Result<Edited, ToolError> {
-        self.inner.edit(path, edit).await.map_err(|error| cleaned(&self.inner.sieve, error))
+        logged("edit", self.inner.edit(path, edit)).await.map_err(|error| cleaned(&self.inner.sieve, error))
     }
 
     /// Commits what lies about, and exchanges everything with the remote.
@@ -186,7 +186,7 @@ impl Memory {
     /// # Errors
     /// `EGIT` when the repository cannot be used.
     pub async fn sync(&self) -> Result<Synced, ToolError> {
-        self.inner.sync().await.map_err(|error| cleaned(&self.inner.sieve, error))
+        logged("sync", self.inner.sync()).await.map_err(|error| cleaned(&self.inner.sieve, error))
     }
 
     /// A few words that are kept beside the tools.
@@ -306,4 +306,17 @@ fn cleaned(sieve: &Sieve, mut error: ToolError) -> ToolError {
         }
     }
     error
+}
+
+/// Runs one piece of work on the repository, and says in the log how long it took. An error is not told before it is
+/// cleaned of secrets.
+async fn logged<T>(
+    what: &'static str,
+    work: impl Future<Output = Result<T, ToolError>>,
+) -> Result<T, ToolError> {
+    let started = Instant::now();
+    let done = work.await;
+    let (ms, code) = (started.elapsed().as_millis(), done.as_ref().err().map(|error| error.code.as_str()));
+    tracing::debug!(target: "git", ms, code, "{what}");
+    done
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
-use tgp_audit::Audit;
+use tgp_audit::{Audit, Redaction};
 use tgp_contract::{
     Actor, CallContext, CallRecord, CapabilityToken, Code, Consent, Database, Effect, GateDecision,
     GateRequest, GateVerdict, Recorder, SqlAccess, TddState, ToolCall, ToolDefinition, ToolError, ToolResult,
@@ -303,8 +303,17 @@ impl Kernel {
         OpenWork { calls, database: Arc::clone(&self.parts.database) }
     }
 
+    /// What takes the secrets of this kernel's configuration out of a text, as out of the audit.
+    ///
+    /// # Errors
+    /// `ECONFIG` for too many secrets.
+    pub fn redaction(&self) -> Result<Redaction, ToolError> {
+        self.parts.audit.redaction()
+    }
+
     /// Waits for calls that are past their point of no return, ends every worker and waits until they are gone.
     pub async fn shutdown(self) {
+        tracing::debug!(target: "kernel", "ends");
         self.parts.router.finish(COMMIT_PATIENCE).await;
         // Ending workers waits for threads, which an asynchronous task must not do.
         let _ = tokio::task::spawn_blocking(move || drop(self)).await;

@@ -50,7 +50,7 @@ pub use tgp_aql::{
     Compiled, Estimate, Explanation as QueryExplanation, Foreseen, How, Plan, PlannedCall, PlannedStep,
     Problem, Problems, RunEvent, RunReport, Source, Type as QueryType, format as format_queries,
 };
-pub use tgp_audit::{AuditReader, Entry, Filter, Format, Report, Restarted, VERDICTS};
+pub use tgp_audit::{AuditReader, Entry, Filter, Format, Redaction, Report, Restarted, VERDICTS};
 pub use tgp_builtins::results;
 pub use tgp_chronicle::{Migration, MigrationReport, Report as ChronicleReport};
 pub use tgp_contract as contract;

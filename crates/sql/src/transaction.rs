@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use tgp_contract::{SqlAnswer, SqlClass, SqlStatement, SqlTransaction, ToolError};
@@ -141,7 +141,18 @@ fn worker_lost() -> ToolError {
 impl SqlTransaction for Handle {
     async fn execute(&mut self, statement: &SqlStatement) -> Result<SqlAnswer, ToolError> {
         let statement = statement.clone();
-        self.ask(|answer| Order::Execute(statement, answer)).await.unwrap_or_else(|| Err(worker_lost()))
+        let started = Instant::now();
+        tracing::trace!(target: "sql", sql = %statement.sql, "statement");
+        let answer = self.ask(|answer| Order::Execute(statement, answer)).await;
+        let answer = answer.unwrap_or_else(|| Err(worker_lost()));
+        let ms = started.elapsed().as_millis();
+        match &answer {
+            Ok(found) => {
+                tracing::debug!(target: "sql", rows = found.rows.len(), changed = found.changed, ms, "executed");
+            }
+            Err(error) => tracing::debug!(target: "sql", ms, "{}", error.message),
+        }
+        answer
     }
 
     async fn inspect(&mut self, sql: &str) -> Option<SqlClass> {
@@ -170,12 +181,17 @@ impl SqlTransaction for Handle {
             Err(_) => Err(worker_lost()),
         };
         guard.answered = true;
+        match &result {
+            Ok(()) => tracing::debug!(target: "sql", "committed"),
+            Err(error) => tracing::warn!(target: "sql", "the commit failed: {}", error.message),
+        }
         result
     }
 
     async fn rollback(self: Box<Self>) {
         // A worker that is gone has rolled back already.
         let _ = self.ask(Order::Rollback).await;
+        tracing::debug!(target: "sql", "rolled back");
     }
 }
 

@@ -52,13 +52,20 @@ impl Yard {
         let place = Arc::clone(&self.places).acquire_owned().await.map_err(closed)?;
         let yard = Arc::clone(self);
         let start = move || tgp_jail::start(&yard.order(wanted)?).map_err(|error| refused(&error));
+        let started = std::time::Instant::now();
         let process = background::run(start).await?;
         let _guard = EndWithCaller(process.killer());
-        background::run_bounded(move || {
+        let finished = background::run_bounded(move || {
             let _place = place;
             process.wait().map_err(|error| refused(&error))
         })
-        .await
+        .await;
+        let ms = started.elapsed().as_millis();
+        match &finished {
+            Ok(finished) => tracing::debug!(target: "jail", ms, "command ended: {:?}", finished.exit),
+            Err(error) => tracing::warn!(target: "jail", ms, "{}", error.message),
+        }
+        finished
     }
 
     /// Directories for build output that a command may write straight to, `made` ones and those of the configuration. A

@@ -16,6 +16,7 @@ mod demo;
 mod gates;
 mod golden;
 mod hostile_text;
+mod ignored;
 mod json;
 mod knowledge;
 mod memory;

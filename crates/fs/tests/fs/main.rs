@@ -4,6 +4,7 @@
 mod atomic;
 mod crash;
 mod equivalence;
+mod ignore;
 mod jail;
 mod limits;
 mod listing;

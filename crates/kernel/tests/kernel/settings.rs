@@ -71,3 +71,15 @@ async fn caps_of_the_jail_hold() {
     assert!(!project.file("big.txt").exists());
     kernel.shutdown().await;
 }
+
+#[cfg(not(feature = "graph-bolt"))]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_graph_server_without_the_feature_is_a_mistake_of_the_configuration() {
+    let project = Project::new();
+    project
+        .put("tgp.config.json", &json!({ "graph": { "url": "bolt://u:s3cret@127.0.0.1:7687" } }).to_string());
+    let error = tgp::contract::ToolError::from(project.boot().await.err().unwrap());
+    assert_eq!(error.code.as_str(), "ECONFIG", "{error}");
+    assert!(error.help_of().unwrap().contains("--features graph-bolt"), "{error}");
+    assert!(!format!("{error:?}").contains("s3cret"));
+}

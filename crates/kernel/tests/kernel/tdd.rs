@@ -1,7 +1,7 @@
 //! Test-driven work through a whole kernel: forged tools, and a project with a test command.
 
 use serde_json::{Value, json};
-use tgp::contract::{TddMode, TddState};
+use tgp::contract::{RelativePath, Root, TddMode, TddState};
 use tgp::{BootOptions, Kernel, Scope};
 
 use tgp_builtins::testing::{detect, read_counts};
@@ -339,5 +339,21 @@ async fn a_stale_run_does_not_name_a_file_that_the_caller_may_not_read() {
     assert_eq!(code(&stale), "ESTATE", "{stale:?}");
     let shown = format!("{stale:?}");
     assert!(!shown.contains("hidden-plan") && shown.contains("may not read"), "{shown}");
+    kernel.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bug_hashing_followed_a_symlinked_directory() {
+    let project = Project::new();
+    let outside = tempfile::tempdir().unwrap();
+    std::fs::write(outside.path().join("a.py"), "secret").unwrap();
+    project.put("src/b.py", "b = 1\n");
+    std::os::unix::fs::symlink(outside.path(), project.file("src/link")).unwrap();
+    std::os::unix::fs::symlink(project.file("src/b.py"), project.file("src/c.py")).unwrap();
+    let kernel = strict(&project).await;
+    let hash = |path: &str| kernel.state().disk().hash(Root::Project, &RelativePath::new(path).unwrap());
+    assert!(hash("src/b.py").is_some());
+    assert_eq!(hash("src/link/a.py"), None, "a directory that is a link leads nowhere");
+    assert_eq!(hash("src/c.py"), None, "and so does a file");
     kernel.shutdown().await;
 }

@@ -29,6 +29,7 @@ use tgp_contract::{
     ToolDefinition, ToolError, ToolResult, Verdict, Visibility, Witness, chronicled,
     is_chronicle_tree_directory,
 };
+use tracing::Instrument;
 
 use crate::Workspace;
 use approval::{Passed, previews};
@@ -240,7 +241,18 @@ impl Router {
         course: Course,
     ) -> Running {
         let course = Arc::new(course.recorded_by(&self.recorder));
-        let whole = Arc::clone(self).whole(call, context, workspace.clone(), Arc::clone(&course));
+        // One span for each call; the audit adds the sequence number of its entry.
+        let span = tracing::info_span!(
+            target: "router",
+            "call",
+            id = %call.id,
+            tool = %call.tool,
+            session = %context.session,
+            depth = context.depth,
+            seq = tracing::field::Empty,
+        );
+        let whole =
+            Arc::clone(self).whole(call, context, workspace.clone(), Arc::clone(&course)).instrument(span);
         Running::new(whole, course, &self.in_flight, self.orphans.clone())
     }
 
@@ -266,6 +278,7 @@ impl Router {
         course.end();
         // An error never repeats a long argument, neither to the caller nor in the record.
         let record = open.close(result.map_err(ToolError::bounded).into());
+        log_ending(&record);
         match self.recorder.record(record.clone()).await {
             Ok(()) => record,
             Err(error) => record.unrecorded(error),
@@ -495,6 +508,14 @@ impl Router {
                 verdict: decision,
                 rule,
             });
+            tracing::debug!(
+                target: "gates",
+                stage = ?gate.stage(),
+                gate = gate.name(),
+                rule = verdicts.last().map(|verdict| verdict.rule.as_str()),
+                code = denial.as_ref().map(|error| error.code.as_str()),
+                "{decision:?}"
+            );
             if let Some(error) = denial {
                 let asking = GateRequest { targets: &[], ..request };
                 let visible = self.workspace.visibility(self.filter_for(asking).await);
@@ -502,5 +523,20 @@ impl Router {
             }
         }
         Ok(reasons)
+    }
+}
+
+/// What became of a call, in one line of the log.
+fn log_ending(record: &CallRecord) {
+    tracing::info!(
+        target: "router",
+        verdict = ?record.verdict(),
+        execution = ?record.execution,
+        code = record.result.error().map(|error| error.code.as_str()),
+        ms = record.duration_us / 1000,
+        "ended"
+    );
+    if let Some(error) = record.result.error() {
+        tracing::debug!(target: "router", "{}", error.message);
     }
 }

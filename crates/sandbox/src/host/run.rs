@@ -177,6 +177,15 @@ pub(super) async fn run(
         ..stats
     };
     let result = result.and_then(|json| parse_result(&json, &options.limits));
+    tracing::debug!(
+        target: "worker",
+        pid = process.pid().as_raw(),
+        cpu_ms = stats.cpu_ms,
+        wall_ms = stats.wall_ms,
+        bridge_calls = stats.bridge_calls,
+        failure = result.as_ref().err().map(|error| tracing::field::debug(error.kind)),
+        "run ended"
+    );
     Ok((RunReport { result, logs: conversation.logs, stats }, process))
 }
 

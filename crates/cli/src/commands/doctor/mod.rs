@@ -1,26 +1,36 @@
 //! `tgp doctor`: what this machine offers, what is missing, and what that means.
 
-use std::path::Path;
+mod bundle;
+
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use clap::Args;
 use console::Style;
 use serde_json::{Value, json};
-use tgp::Kernel;
 use tgp::contract::{Code, ToolError};
+use tgp::{Kernel, Redaction};
 
 use super::done;
 use crate::arguments::Global;
 use crate::exit::Failure;
 use crate::printer::Printer;
 use crate::session;
-use crate::text::{count, hang, wrap};
+use crate::text::{count, hang, visible, wrap};
+use bundle::Bundle;
 
 /// Columns before a row's text.
 const INDENT: usize = 16;
 
 #[derive(Debug, Args)]
-pub struct DoctorArgs {}
+pub struct DoctorArgs {
+    /// Write an archive for a bug report, without secrets or contents.
+    #[arg(long, value_name = "FILE", num_args = 0..=1)]
+    bundle: Option<Option<PathBuf>>,
+    /// Put the end of this log, which `--log` wrote, into the archive.
+    #[arg(long, value_name = "FILE", requires = "bundle")]
+    with_log: Option<PathBuf>,
+}
 
 enum Health {
     Good,
@@ -35,13 +45,15 @@ struct Row {
     text: String,
 }
 
-pub async fn run(_arguments: &DoctorArgs, global: &Global, printer: &Printer) -> Result<(), Failure> {
+pub async fn run(arguments: &DoctorArgs, global: &Global, printer: &Printer) -> Result<(), Failure> {
     let directory = session::directory(global)?;
     let mut rows =
         vec![Row { name: "version", health: Health::Good, text: env!("CARGO_PKG_VERSION").to_owned() }];
     let mut broken = None;
+    let mut redaction = Redaction::new(&[], &[])?;
     match session::boot(global, None, printer).await {
         Ok(kernel) => {
+            redaction = kernel.redaction()?;
             rows.extend(project_rows(&kernel));
             rows.push(memory_row(&kernel).await);
             rows.push(database_row(&kernel).await);
@@ -63,19 +75,38 @@ pub async fn run(_arguments: &DoctorArgs, global: &Global, printer: &Printer) ->
     rows.push(git_row());
     rows.push(types_row(&directory));
     rows.push(cache_row());
+    let checks: Vec<Value> = rows.iter().map(document).collect();
+    let written = match &arguments.bundle {
+        None => None,
+        Some(file) => {
+            let path = file.clone().unwrap_or_else(bundle::default_name);
+            let log = arguments.with_log.as_deref();
+            let bundle =
+                Bundle { global, directory: &directory, redaction: &redaction, checks: &checks, log };
+            let parts = bundle.write(&path).await?;
+            Some((path, parts))
+        }
+    };
     let healthy = !rows.iter().any(|row| matches!(row.health, Health::Bad));
     let ended = if healthy { Ok(()) } else { Err(Failure::Silent(Code::Runtime)) };
     if printer.json() {
-        let checks: Vec<Value> = rows.iter().map(document).collect();
         return match broken {
             Some(error) => Err(error.detail("checks", checks).into()),
             None => {
-                printer.document(&done(json!({ "healthy": healthy, "checks": checks })));
+                let mut found = json!({ "healthy": healthy, "checks": checks });
+                if let (Some((path, _)), Some(fields)) = (&written, found.as_object_mut()) {
+                    fields.insert("bundle".to_owned(), json!(path.display().to_string()));
+                }
+                printer.document(&done(found));
                 ended
             }
         };
     }
     print(&rows, printer);
+    if let Some((path, parts)) = written {
+        printer.line(&format!("wrote {}: {}", visible(&path.display().to_string()), parts.join(", ")));
+        printer.line("It holds no arguments, files or transcripts; read it through before you send it.");
+    }
     broken.map_or(ended, |error| Err(Failure::Silent(error.code)))
 }
 

@@ -1,0 +1,183 @@
+//! `tgp doctor --bundle`: an archive for a bug report, with nothing in it that is nobody's business.
+//!
+//! What calls were made and how they ended is in it; their arguments, the files they read or wrote, transcripts and
+//! sources are not. Every text passes the redaction of the audit, and whoever sends the archive can read it first.
+
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use serde_json::{Map, Value, json};
+use tgp::contract::{Code, ToolError};
+use tgp::{Filter, Redaction};
+use time::OffsetDateTime;
+
+use crate::arguments::Global;
+use crate::session;
+
+/// Entries of the audit that are in a bundle.
+const MAX_ENTRIES: usize = 500;
+/// Bytes of the configuration, and of the end of a log.
+const MAX_FILE_BYTES: u64 = 4 << 20;
+/// What an entry of the audit keeps in a bundle.
+const ENTRY_FIELDS: [&str; 9] =
+    ["v", "kind", "time", "tool", "effect", "verdict", "execution", "verdicts", "depth"];
+const OUTCOME_FIELDS: [&str; 5] = ["ok", "errorCode", "message", "durationUs", "exitCode"];
+
+const ABOUT: &str = "A bundle for a bug report of tgp, made by `tgp doctor --bundle`.
+
+doctor.json         what `tgp doctor` says of this machine and project
+system.txt          version, operating system, processors, memory
+configuration.txt   the configuration, without secrets
+audit.jsonl         the newest calls: which tool, what the gates said, how it ended; no arguments and no files
+log.txt             the end of the log that was named with `--with-log`
+
+Names and values that look like secrets are replaced by [redacted]. Read it through before you send it.
+";
+
+/// What the archive is made of.
+pub struct Bundle<'a> {
+    pub global: &'a Global,
+    pub directory: &'a Path,
+    pub redaction: &'a Redaction,
+    /// What the doctor found.
+    pub checks: &'a [Value],
+    pub log: Option<&'a Path>,
+}
+
+impl Bundle<'_> {
+    /// Writes the archive, which must not be there yet, and answers the names of what is in it.
+    ///
+    /// # Errors
+    /// `ECONFLICT` when there is such a file, and what the system says.
+    pub async fn write(&self, path: &Path) -> Result<Vec<&'static str>, ToolError> {
+        let mut parts = vec![
+            ("README.txt", ABOUT.to_owned()),
+            ("doctor.json", format!("{:#}\n", json!({ "checks": self.checks }))),
+            ("system.txt", system()),
+        ];
+        parts.extend(self.configuration().map(|text| ("configuration.txt", text)));
+        parts.extend(self.audit().await.map(|text| ("audit.jsonl", text)));
+        if let Some(log) = self.log {
+            parts.push(("log.txt", tail(log)?));
+        }
+        let failed = |error: std::io::Error| match error.kind() {
+            std::io::ErrorKind::AlreadyExists => {
+                ToolError::new(Code::Conflict, format!("`{}` is there already", path.display()))
+                    .help("name another file, or remove it")
+            }
+            _ => ToolError::new(Code::Internal, format!("`{}` cannot be written: {error}", path.display()))
+                .help("name a file in a directory that you can write to"),
+        };
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).map_err(failed)?;
+        let names = parts.iter().map(|(name, _)| *name).collect();
+        let archived = archive(file, parts.into_iter().map(|(name, text)| (name, self.clean(&text))));
+        if let Err(error) = archived {
+            // Half an archive is no use to anybody.
+            let _ = std::fs::remove_file(path);
+            return Err(failed(error));
+        }
+        Ok(names)
+    }
+
+    fn clean(&self, text: &str) -> String {
+        // Line by line: a pattern that met the end of a line would take the next one along.
+        text.split_inclusive('\n').map(|line| self.redaction.text(line)).collect()
+    }
+
+    /// The file as it is written, since what is wrong may be in it.
+    fn configuration(&self) -> Option<String> {
+        let found =
+            ["tgp.config.ts", "tgp.config.js", "tgp.config.json"].map(|name| self.directory.join(name));
+        let named = self.global.config.as_ref().map(|file| self.directory.join(file));
+        let path = named.into_iter().chain(found).find(|path| path.is_file())?;
+        let mut text = String::new();
+        File::open(&path).ok()?.take(MAX_FILE_BYTES).read_to_string(&mut text).ok()?;
+        Some(format!("// {}\n{text}", path.file_name()?.display()))
+    }
+
+    async fn audit(&self) -> Option<String> {
+        let reader = session::records(self.global).await.ok()?;
+        let entries = reader.tail(&Filter::default(), MAX_ENTRIES).ok()?;
+        let lines =
+            entries.into_iter().map(|entry| format!("{}\n", without_contents(entry.sequence, &entry.body)));
+        Some(lines.collect())
+    }
+}
+
+fn without_contents(sequence: u64, body: &Value) -> Value {
+    let kept = |fields: &[&str], from: &Value| -> Map<String, Value> {
+        let field = |name: &&str| Some(((*name).to_owned(), from.get(*name)?.clone()));
+        fields.iter().filter_map(field).collect()
+    };
+    let mut entry = kept(&ENTRY_FIELDS, body);
+    entry.insert("sequence".to_owned(), json!(sequence));
+    if let Some(outcome) = body.get("outcome") {
+        entry.insert("outcome".to_owned(), Value::Object(kept(&OUTCOME_FIELDS, outcome)));
+    }
+    Value::Object(entry)
+}
+
+fn archive(file: File, parts: impl Iterator<Item = (&'static str, String)>) -> std::io::Result<()> {
+    let mut archive = tar::Builder::new(GzEncoder::new(file, Compression::default()));
+    for (name, text) in parts {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(text.len() as u64);
+        header.set_mode(0o600);
+        header.set_mtime(u64::try_from(OffsetDateTime::now_utc().unix_timestamp()).unwrap_or_default());
+        archive.append_data(&mut header, format!("tgp-bundle/{name}"), text.as_bytes())?;
+    }
+    let mut file = archive.into_inner()?.finish()?;
+    file.flush()?;
+    file.sync_all()
+}
+
+/// The end of a log.
+fn tail(path: &Path) -> Result<String, ToolError> {
+    let read = || -> std::io::Result<Vec<u8>> {
+        let mut file = File::open(path)?;
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(MAX_FILE_BYTES)))?;
+        let mut bytes = Vec::new();
+        file.take(MAX_FILE_BYTES).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    let bytes = read().map_err(|error| {
+        ToolError::new(Code::NotFound, format!("the log `{}` cannot be read: {error}", path.display()))
+            .help("name the file that `--log` wrote")
+    })?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn system() -> String {
+    let first = |file: &str, key: &str| -> Option<String> {
+        let text = std::fs::read_to_string(file).ok()?;
+        text.lines()
+            .find_map(|line| line.strip_prefix(key))
+            .map(|rest| rest.trim_matches([' ', '"', ':']).to_owned())
+    };
+    let unknown = || "unknown".to_owned();
+    format!(
+        "tgp {}\n{} {}\n{}\nkernel {}\n{} processors, memory {}\n",
+        env!("CARGO_PKG_VERSION"),
+        std::env::consts::OS,
+        std::env::consts::ARCH,
+        first("/etc/os-release", "PRETTY_NAME=").unwrap_or_else(unknown),
+        std::fs::read_to_string("/proc/sys/kernel/osrelease")
+            .map_or_else(|_| unknown(), |text| text.trim().to_owned()),
+        std::thread::available_parallelism().map_or(0, std::num::NonZero::get),
+        first("/proc/meminfo", "MemTotal").unwrap_or_else(unknown),
+    )
+}
+
+/// A name that no other bundle has.
+pub fn default_name() -> PathBuf {
+    let now = OffsetDateTime::now_utc();
+    let (year, month, day) = now.to_calendar_date();
+    let (hour, minute, second) = now.to_hms();
+    let now = format!("{year}{:02}{day:02}-{hour:02}{minute:02}{second:02}", u8::from(month));
+    PathBuf::from(format!("tgp-bundle-{now}.tar.gz"))
+}

@@ -1,0 +1,223 @@
+//! What happens along the path of a call, for whoever looks for a fault: `TGP_LOG` and `--log`.
+//!
+//! Nothing is logged unless somebody asks. Lines go to standard error or to a file, never to standard output, and secrets
+//! are taken out of them as they are taken out of the audit.
+
+use std::fmt;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use tgp::contract::{Code, ToolError};
+use tgp::{Kernel, Redaction};
+use tracing::level_filters::LevelFilter;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{Layer, Registry};
+
+use crate::text::is_unseen;
+
+/// The variable that says what is logged.
+pub const VARIABLE: &str = "TGP_LOG";
+/// The parts that log, by the names that the variable knows.
+const PARTS: [&str; 10] =
+    ["kernel", "router", "gates", "audit", "worker", "jail", "sql", "git", "fetch", "provider"];
+const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
+/// Bytes that one process writes to a log. A log that nobody watches must not fill the disk.
+const MAX_LOG_BYTES: u64 = 256 << 20;
+/// Bytes of one line.
+const MAX_LINE_BYTES: usize = 16 << 10;
+const FULL: &str = "the log has reached its limit; nothing more is written\n";
+
+/// The log of this process.
+#[derive(Clone, Default)]
+pub struct Log(Option<Arc<Sink>>);
+
+impl fmt::Debug for Log {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Log").field("is_on", &self.0.is_some()).finish()
+    }
+}
+
+impl Log {
+    /// Begins to log as `wanted` says; to `file`, or to standard error. With a file alone everything but traces is logged.
+    ///
+    /// # Errors
+    /// `EVALIDATION` for levels or parts that there are not, and what the system says about the file.
+    pub fn start(wanted: Option<&str>, file: Option<&Path>) -> Result<Self, ToolError> {
+        let wanted = match (wanted.map(str::trim).filter(|wanted| !wanted.is_empty()), file) {
+            (Some(wanted), _) => wanted,
+            (None, Some(_)) => "debug",
+            (None, None) => return Ok(Self::default()),
+        };
+        let targets = targets(wanted)?;
+        let redaction = RwLock::new(Redaction::new(&[], &[])?);
+        let to = match file {
+            None => To::Stderr,
+            Some(path) => To::File(open(path)?),
+        };
+        let sink = Arc::new(Sink { to: Mutex::new((to, MAX_LOG_BYTES)), redaction });
+        let is_json = file.is_some_and(|path| {
+            path.extension()
+                .is_some_and(|extension| ["json", "jsonl", "ndjson"].iter().any(|known| extension == *known))
+        });
+        let lines = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(Lines(Arc::clone(&sink)));
+        let layer: Box<dyn Layer<Registry> + Send + Sync> = if is_json {
+            lines.json().flatten_event(true).with_span_list(true).with_current_span(false).boxed()
+        } else {
+            lines.boxed()
+        };
+        // Somebody who embeds this program may have a subscriber already; then that one has the say.
+        let _ = tracing_subscriber::registry().with(layer.with_filter(targets)).try_init();
+        Ok(Self(Some(sink)))
+    }
+
+    /// From now on the secrets of this kernel's configuration are taken out as well.
+    pub fn learn_secrets(&self, kernel: &Kernel) -> Result<(), ToolError> {
+        if let Some(sink) = &self.0 {
+            *sink.redaction.write().unwrap_or_else(PoisonError::into_inner) = kernel.redaction()?;
+        }
+        Ok(())
+    }
+}
+
+/// `debug`, `router=debug,sql=trace`, or both. Only the parts of this program log: libraries write what they send.
+fn targets(wanted: &str) -> Result<Targets, ToolError> {
+    let mut targets = Targets::new().with_default(LevelFilter::OFF);
+    for item in wanted.split(',').map(str::trim).filter(|item| !item.is_empty()) {
+        let (part, level) = match item.split_once('=') {
+            Some((part, level)) => (Some(part.trim()), level.trim()),
+            None if PARTS.contains(&item) => (Some(item), "debug"),
+            None => (None, item),
+        };
+        let level = level.to_ascii_lowercase();
+        let level: LevelFilter = LEVELS
+            .contains(&level.as_str())
+            .then(|| level.parse().ok())
+            .flatten()
+            .ok_or_else(|| unknown(item, &format!("the levels are: {}", LEVELS.join(", "))))?;
+        match part {
+            Some(part) if PARTS.contains(&part) => targets = targets.with_target(part, level),
+            Some(part) => return Err(unknown(part, &format!("the parts are: {}", PARTS.join(", ")))),
+            None => targets = PARTS.iter().fold(targets, |targets, part| targets.with_target(*part, level)),
+        }
+    }
+    Ok(targets)
+}
+
+fn unknown(item: &str, known: &str) -> ToolError {
+    ToolError::new(Code::Validation, format!("`{VARIABLE}` does not know `{item}`"))
+        .help(format!("{known}; write `{VARIABLE}=debug` or `{VARIABLE}=router=debug,sql=trace`"))
+}
+
+/// A log may hold what a model has read, so it is for its owner alone.
+fn open(path: &Path) -> Result<File, ToolError> {
+    OpenOptions::new().create(true).append(true).mode(0o600).open(path).map_err(|error| {
+        let code = match error.kind() {
+            io::ErrorKind::NotFound => Code::NotFound,
+            io::ErrorKind::PermissionDenied => Code::Permission,
+            _ => Code::Validation,
+        };
+        ToolError::new(code, format!("the log `{}` cannot be written: {error}", path.display()))
+            .help("name a file in a directory that exists and that you can write to")
+    })
+}
+
+enum To {
+    Stderr,
+    File(File),
+}
+
+/// Where lines go.
+struct Sink {
+    /// And how many bytes more.
+    to: Mutex<(To, u64)>,
+    redaction: RwLock<Redaction>,
+}
+
+impl Sink {
+    /// Writes one line. A log that cannot be written is no reason for a call to fail.
+    fn write(&self, line: &[u8]) {
+        let text = String::from_utf8_lossy(line);
+        let clean = {
+            let redaction = self.redaction.read().unwrap_or_else(PoisonError::into_inner);
+            redaction.text(text.trim_end_matches('\n')).into_owned()
+        };
+        let line = one_line(&clean);
+        let mut to = self.to.lock().unwrap_or_else(PoisonError::into_inner);
+        let (to, left) = &mut *to;
+        if *left == 0 {
+            return;
+        }
+        let is_last = line.len() as u64 >= *left;
+        *left = left.saturating_sub(line.len() as u64);
+        let text = if is_last { FULL } else { &line };
+        if is_last {
+            *left = 0;
+        }
+        let _ = match to {
+            To::Stderr => io::stderr().write_all(text.as_bytes()),
+            To::File(file) => file.write_all(text.as_bytes()),
+        };
+    }
+}
+
+/// What somebody else wrote must not look like a line of the log, nor move the cursor of a terminal.
+fn one_line(text: &str) -> String {
+    let mut line = String::with_capacity(text.len() + 1);
+    for character in text.chars() {
+        if line.len() >= MAX_LINE_BYTES {
+            line.push('…');
+            break;
+        }
+        if is_unseen(character) {
+            line.extend(character.escape_default());
+        } else {
+            line.push(character);
+        }
+    }
+    line.push('\n');
+    line
+}
+
+/// Makes a writer for each event.
+struct Lines(Arc<Sink>);
+
+impl<'a> MakeWriter<'a> for Lines {
+    type Writer = Line<'a>;
+
+    fn make_writer(&'a self) -> Line<'a> {
+        Line { sink: &self.0, bytes: Vec::new() }
+    }
+}
+
+/// One event, which is written as a whole.
+struct Line<'a> {
+    sink: &'a Sink,
+    bytes: Vec<u8>,
+}
+
+impl Write for Line<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // More would be cut off anyway; an escape takes up to ten bytes.
+        let room = (MAX_LINE_BYTES * 2).saturating_sub(self.bytes.len());
+        self.bytes.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Drop for Line<'_> {
+    fn drop(&mut self) {
+        if !self.bytes.is_empty() {
+            self.sink.write(&self.bytes);
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! One answer to "is this file ignored?": listing, graph, chronicle and valve agree.
+
+use std::collections::BTreeSet;
+
+use serde_json::json;
+
+use crate::knowledge::{commit, git};
+use crate::project::Project;
+
+/// Paths, and whether they count.
+const FILES: [(&str, bool); 10] = [
+    ("src/a.ts", true),
+    ("src/a.log", false),
+    ("src/keep.log", true),
+    ("build/out.ts", false),
+    ("src/hidden.ts", false),
+    ("src/excluded.ts", false),
+    ("above.ts", false),
+    ("src/shown.tmp", true),
+    ("src/other.tmp", false),
+    ("everywhere.ts", true),
+];
+
+fn names(counting: bool) -> BTreeSet<String> {
+    FILES.iter().filter(|(_, counts)| *counts == counting).map(|(path, _)| (*path).to_owned()).collect()
+}
+
+#[test]
+fn bug_listing_graph_chronicle_and_valve_had_three_answers_to_what_is_ignored() {
+    // The project is in a subdirectory of its repository, and every place that may hold rules has some.
+    let project = Project::empty();
+    git(&project, &["init", "--quiet", ".."]);
+    std::fs::write(project.path(".gitignore"), "/here/above.ts\n*.tmp\n").unwrap();
+    std::fs::write(project.path(".git/info/exclude"), "excluded.ts\n/home\n/cache\n/tmp\n/bin\n").unwrap();
+    project.run(&["init"]).expect_code(0);
+    project.write("tgp.config.ts", "export default { tdd: { mode: 'explore' } };\n");
+    // What nobody but this user ignores counts.
+    let everywhere = project.path("home/everywhere");
+    std::fs::write(&everywhere, "everywhere.ts\n").unwrap();
+    git(&project, &["config", "core.excludesFile", &everywhere.display().to_string()]);
+    project.write("src/.gitignore", "*.log\n!keep.log\n!shown.tmp\n");
+    project.write(".ignore", "hidden.ts\n/build/\n");
+    project.write(".sage/valve.yml", "personas:\n  - name: all\n    filters: ['.']\n");
+    commit(&project, "rules");
+    project.run(&["valve", "scan"]).expect_code(0);
+    for (path, _) in FILES {
+        let args = json!({ "path": path, "content": "export const a = 1;\n" }).to_string();
+        project.run(&["call", "fs_write", &args]).expect_code(0);
+    }
+    let chronicled = |path: &str| project.path(&format!("here/.sage/files/{path}.sage")).exists();
+    let listed = project.run(&["--json", "call", "fs_list", "{}"]).expect_code(0).stdout;
+    let query = "MATCH (f:File) RETURN f.path AS path";
+    let graph =
+        project.run(&["--json", "graph", "query", query, "--commit", "WORKTREE"]).expect_code(0).stdout;
+    let told: BTreeSet<String> =
+        names(true).into_iter().chain(names(false)).filter(|path| chronicled(path)).collect();
+    assert_eq!(told, names(true), "the chronicle");
+    let scanned = project.run(&["--json", "valve", "scan"]).expect_code(0).stdout;
+    for (path, counts) in FILES {
+        assert_eq!(listed.contains(&format!("\"{path}\"")), counts, "fs_list: {path}\n{listed}");
+        assert_eq!(graph.contains(&format!("\"{path}\"")), counts, "graph: {path}\n{graph}");
+        assert_eq!(scanned.contains(path), counts, "valve: {path}\n{scanned}");
+    }
+}
