@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use tgp_contract::{Code, ToolError};
 
 use crate::fault::Fault;
-use crate::matrix::{Choice, Maker, combinations};
+use crate::matrix::{Against, Choice, Externals, Maker, combinations};
 use crate::report::{Outcome, Report, Row};
 use crate::suites::{Case, Suite};
 use crate::world::{Ground, World};
@@ -16,33 +16,6 @@ use crate::world::{Ground, World};
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long the parts of one row may take to start: a kernel has workers, and a program of somebody else may load a lot.
 const START_PATIENCE: Duration = Duration::from_secs(60);
-
-/// Command lines of programs that take a role.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Externals {
-    pub llm: Option<String>,
-    pub tools: Option<String>,
-    pub chronicle: Option<String>,
-    pub graph: Option<String>,
-}
-
-impl Externals {
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
-/// Whom a part is tried with.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Against {
-    /// The parts of this product and the fakes, in every combination.
-    #[default]
-    Everything,
-    /// The fakes only, which need no kernel.
-    Fakes,
-}
 
 /// What a run of the kit is told.
 #[derive(Clone, Debug)]
@@ -139,7 +112,7 @@ impl Kit {
         };
         let mut planned = Vec::new();
         for suite in Suite::ALL {
-            for choices in combinations(suite, &externals, against) {
+            for choices in combinations(suite.roles(), suite.needs_product(), &externals, against) {
                 for case in suite.cases().iter().filter(|case| is_wanted(suite, case)) {
                     planned.push(Planned { suite, case, choices: choices.clone() });
                 }

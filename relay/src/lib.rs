@@ -4,6 +4,7 @@
 //! has all that a table needs. What another team needs to know stands in `relay/README.md`.
 #![forbid(unsafe_code)]
 
+mod conversation;
 mod fault;
 mod kit;
 mod matrix;
@@ -17,6 +18,7 @@ mod workspace;
 mod world;
 
 pub use fault::{Fault, FaultKind};
-pub use kit::{Against, DEFAULT_TIMEOUT, Externals, Kit, KitOptions, Listed};
+pub use kit::{DEFAULT_TIMEOUT, Kit, KitOptions, Listed};
+pub use matrix::{Against, Externals};
 pub use protocol::{MAX_LINE, Origin, PROTOCOL, PartKind, ServeOptions, serve};
 pub use report::{Outcome, Report, Row};

@@ -1,7 +1,6 @@
 //! Which part takes which role: every combination that means something, in a stable order.
 
-use crate::kit::{Against, Externals};
-use crate::suites::Suite;
+use serde::{Deserialize, Serialize};
 
 /// A part that a suite leaves open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,14 +81,46 @@ impl Role {
     }
 }
 
-/// Every combination of makers for a suite. With programs from outside only those in which one of them takes part.
-pub(crate) fn combinations(suite: Suite, externals: &Externals, against: Against) -> Vec<Vec<Choice>> {
-    let roles = suite.roles();
+/// Command lines of programs that take a role.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Externals {
+    pub llm: Option<String>,
+    pub tools: Option<String>,
+    pub chronicle: Option<String>,
+    pub graph: Option<String>,
+}
+
+impl Externals {
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Whom a part is tried with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Against {
+    /// The parts of this product and the fakes, in every combination.
+    #[default]
+    Everything,
+    /// The fakes only, which need no kernel.
+    Fakes,
+}
+
+/// Every combination of makers for the roles of a suite. With programs from outside only those in which one of them takes
+/// part; with fakes alone none for a suite that needs the product.
+pub(crate) fn combinations(
+    roles: &[Role],
+    needs_product: bool,
+    externals: &Externals,
+    against: Against,
+) -> Vec<Vec<Choice>> {
     let takes_part = roles.iter().any(|role| role.external(externals).is_some());
     if !externals.is_empty() && !takes_part {
         return Vec::new();
     }
-    if against == Against::Fakes && suite.needs_product() {
+    if against == Against::Fakes && needs_product {
         return Vec::new();
     }
     let mut all: Vec<Vec<Choice>> = vec![Vec::new()];

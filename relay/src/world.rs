@@ -9,13 +9,13 @@ use tgp_contract::{
 };
 use tgp_relay_fakes::{FakeModel, FakeRunner, MemoryChronicle, MemoryGraph};
 
+use crate::conversation::LoopRunner;
 use crate::fault::{Expecting, Fault};
 use crate::matrix::{BESIDE, Choice, Maker, Role};
 use crate::protocol::{
     PartKind, Peer, PeerOptions, connect_chronicle, connect_graph, connect_model, connect_tools,
 };
 use crate::reals::{self, HttpModels, KernelTools, ModelServer, ModelSource, OneModel, ScriptedModels};
-use crate::suites::LoopRunner;
 use crate::valves::{FakeValves, RealValves, ValveSource};
 use crate::workspace::Workspace;
 

@@ -7,7 +7,7 @@ use tgp_contract::{ChronicleEvent, Code, EntryKind, RelativePath, Root, ToolErro
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-use crate::halt::own_chronicle;
+use crate::guardian::own_chronicle;
 use crate::wording::thousands;
 use crate::{GUARDIAN_CHRONICLE, Guardian, PROJECT_CHRONICLE};
 

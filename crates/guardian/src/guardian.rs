@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tgp_contract::{Chronicle, FileSystem, Graph, ToolError};
+use tgp_contract::{Chronicle, FileSystem, Graph, RelativePath, ToolError};
 use tokio::sync::Mutex;
 
 use crate::Invariants;
@@ -47,4 +47,8 @@ impl Guardian {
     pub(crate) fn now(&self) -> String {
         (self.parts.clock)()
     }
+}
+
+pub(crate) fn own_chronicle() -> Result<RelativePath, ToolError> {
+    Ok(RelativePath::new(GUARDIAN_CHRONICLE)?)
 }

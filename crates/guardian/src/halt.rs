@@ -9,6 +9,7 @@ use tgp_contract::{
 };
 
 use crate::claims::{AGREEMENT, Contradiction, Memory, Scope};
+use crate::guardian::own_chronicle;
 use crate::judge::Broken;
 use crate::questions::{Asked, Row, rows};
 use crate::{Expect, GUARDIAN_CHRONICLE, Guardian, Invariant, MAX_INVARIANTS};
@@ -396,8 +397,4 @@ pub(super) fn unaccepted(broken: Broken, memory: &Memory) -> Option<Broken> {
         Some(accepted) => broken.unless_accepted(accepted),
         None => Some(broken),
     }
-}
-
-pub(super) fn own_chronicle() -> Result<RelativePath, ToolError> {
-    Ok(RelativePath::new(GUARDIAN_CHRONICLE)?)
 }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use tgp_contract::{Appended, ChronicleEvent, Code, RelativePath, ToolError, canonical};
 
 use crate::claims::{RECONCILIATION, RECONCILING, Scope, announced};
-use crate::halt::own_chronicle;
+use crate::guardian::own_chronicle;
 use crate::wording::count;
 use crate::{Guardian, PROJECT_CHRONICLE};
 

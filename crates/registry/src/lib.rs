@@ -8,6 +8,7 @@ mod document;
 mod embed;
 mod explain;
 mod features;
+mod found;
 mod index;
 mod lexicon;
 mod library;
@@ -25,8 +26,9 @@ pub use calibration::{Calibration, Coefficients, REUSE, REVIEW};
 pub use embed::MiniLm;
 pub use embed::{ApiKey, Embedder, MAX_DIMENSIONS, OpenAiCompatible};
 pub use features::Features;
+pub use found::{Found, Hit, Verdict};
 pub use index::{Damaged, Index, is_tool};
-pub use search::{Found, Hit, MAX_LIMIT, Searcher, Shown, Updated, Verdict};
+pub use search::{MAX_LIMIT, Searcher, Shown, Updated};
 
 /// Names the vectors of the embedded model. Changes with every change of the asset or of the forward pass: vectors of
 /// different makers do not compare. A test ties it to the asset's checksum.

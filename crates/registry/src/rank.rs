@@ -6,8 +6,8 @@ use crate::calibration::{BELOW_REUSE, Calibration, Coefficients, REUSE};
 use crate::document::Document;
 use crate::explain::{self, Basis};
 use crate::features::{Evidence, Features, Question, WordSpace};
+use crate::found::{Hit, Verdict};
 use crate::library::{Entry, Library};
-use crate::search::{Hit, Verdict};
 use crate::vectors::Probe;
 
 /// Tools whose evidence is looked at. What is right and not among the best by meaning would not be believed anyway.
@@ -180,9 +180,4 @@ fn hit(tool: &ToolMetadata, score: f32, why: String) -> Hit {
         why,
         verdict: Verdict::of(score),
     }
-}
-
-/// Whether a score is one that says `reuse`.
-pub(crate) fn is_reuse(score: f32) -> bool {
-    score >= REUSE
 }

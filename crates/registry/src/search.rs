@@ -11,6 +11,7 @@ use crate::calibration::{Calibration, REVIEW};
 use crate::document::{self, Document};
 use crate::embed::Embedder;
 use crate::features::{Features, Question};
+use crate::found::{Found, Hit, Verdict};
 use crate::library::Library;
 use crate::rank::{self, Scale};
 use crate::vectors::{MAX_VECTORS, PackedVector, Probe, VectorStore};
@@ -22,58 +23,6 @@ pub const MAX_LIMIT: usize = 50;
 const BATCH: usize = 16;
 /// Characters of a question that are read. What someone wants stands at the beginning.
 const MAX_QUERY_CHARACTERS: usize = 2000;
-
-/// What to do with a tool that was found.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum Verdict {
-    /// Nothing does it: write it.
-    Forge,
-    /// Perhaps one of these does it: look at their signatures.
-    Review,
-    /// The first one does it.
-    Reuse,
-}
-
-impl Verdict {
-    #[must_use]
-    pub fn of(score: f32) -> Self {
-        match score {
-            _ if rank::is_reuse(score) => Self::Reuse,
-            REVIEW.. => Self::Review,
-            _ => Self::Forge,
-        }
-    }
-}
-
-/// One tool that was found.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Hit {
-    pub path: RelativePath,
-    /// The probability that it does what was asked.
-    pub score: f32,
-    pub description: String,
-    pub signature: String,
-    /// Where the score comes from, for people and models.
-    pub why: String,
-    pub verdict: Verdict,
-}
-
-/// The answer to a question.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Found {
-    /// Best first.
-    pub results: Vec<Hit>,
-    /// That of the best.
-    pub verdict: Verdict,
-    /// Tools that could be compared by words only, because their vectors are not there yet.
-    pub pending: usize,
-    /// Why the search was not as good as it could be.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub warning: Option<String>,
-}
 
 /// What an update did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

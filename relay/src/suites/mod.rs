@@ -1,6 +1,5 @@
 //! The suites: each case is written once, over parts of which it knows nothing but the contract.
 
-mod conversation;
 mod fixtures;
 mod t1_tools_llm;
 mod t2_graph;
@@ -14,8 +13,6 @@ use std::pin::Pin;
 use crate::fault::Fault;
 use crate::matrix::Role;
 use crate::world::World;
-
-pub(crate) use conversation::LoopRunner;
 
 /// What a case gives back when it is run.
 pub(crate) type Running<'a> = Pin<Box<dyn Future<Output = Result<(), Fault>> + Send + 'a>>;

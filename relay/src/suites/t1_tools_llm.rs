@@ -8,8 +8,8 @@ use tgp_contract::{
     ToolName, ToolResult,
 };
 
-use super::conversation::{Reader, call, context, converse, end, say, wants};
 use super::{Case, Running};
+use crate::conversation::{Reader, call, context, converse, end, say, wants};
 use crate::fault::{Expecting, Fault, holds, same};
 use crate::world::World;
 

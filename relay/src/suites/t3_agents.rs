@@ -13,8 +13,8 @@ use tgp_guardian::{
 use tgp_relay_fakes::Question;
 use tokio::task::JoinSet;
 
-use super::conversation::{Counted, context};
 use super::{Case, Running};
+use crate::conversation::{Counted, context};
 use crate::fault::{Expecting, Fault, holds, same};
 use crate::reals;
 use crate::world::World;

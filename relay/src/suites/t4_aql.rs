@@ -15,7 +15,7 @@ use tgp_contract::{
 };
 use tokio::sync::{Barrier, mpsc};
 
-use super::conversation::{Counted, end, say};
+use crate::conversation::{Counted, end, say};
 use super::{Case, Running};
 use crate::fault::{Expecting, Fault, holds, same};
 use crate::world::World;

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tgp_contract::StreamEvent;
 use tgp_relay_fakes::Puppet;
 
-use super::conversation::{end, say, wants};
+use crate::conversation::{end, say, wants};
 use super::{Case, Running};
 use crate::fault::{Fault, holds, same};
 use crate::program::{Ran, run, run_at_terminal};

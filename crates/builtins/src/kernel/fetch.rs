@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use std::time::Instant;
+
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use tgp_contract::{Code, Effect, ExecutionPath, Target, ToolError};
@@ -46,7 +48,15 @@ impl Tool for Fetch {
         if !SAFE_METHODS.contains(&request.method.as_str()) {
             invocation.testify()?;
         }
-        Ok(self.0.fetch_judged(request, &Redirected { invocation }).await?.into())
+        let host = url::Url::parse(&request.url).ok().and_then(|url| url.host_str().map(str::to_owned));
+        let started = Instant::now();
+        let answer = self.0.fetch_judged(request, &Redirected { invocation }).await;
+        let ms = started.elapsed().as_millis();
+        match &answer {
+            Ok(response) => tracing::debug!(target: "fetch", host, status = response.status, ms, "answered"),
+            Err(error) => tracing::debug!(target: "fetch", host, ms, "{}", error.message),
+        }
+        Ok(answer?.into())
     }
 }
 

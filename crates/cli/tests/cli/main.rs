@@ -19,6 +19,7 @@ mod hostile_text;
 mod ignored;
 mod json;
 mod knowledge;
+mod logging;
 mod memory;
 mod pipes;
 mod processes;

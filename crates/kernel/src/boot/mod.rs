@@ -81,6 +81,7 @@ impl Kernel {
         armed.gates.push(knowledge.gate());
         let router = Router::new(tools, armed.gates, options.approver, recorder, workspace)?;
         let Ground { project, root, config, .. } = ground;
+        tracing::debug!(target: "kernel", project = %project.display(), database = database_name, "started");
         Ok(Self::new(Parts {
             config,
             project,

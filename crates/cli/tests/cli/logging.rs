@@ -1,0 +1,162 @@
+//! What a log holds, where it goes, and what is never in it; and the archive for bug reports.
+
+use std::io::Read;
+
+use serde_json::{Value, json};
+
+use crate::project::Project;
+
+const SECRET: &str = "hunter2-correct-horse-battery";
+
+fn lines(project: &Project, name: &str) -> Vec<Value> {
+    let text = std::fs::read_to_string(project.path(name)).unwrap();
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))
+        .collect()
+}
+
+#[test]
+fn nothing_is_logged_unless_somebody_asks() {
+    let project = Project::initialised();
+    let quiet = project.run(&["call", "list_files", "{}"]).expect_code(0);
+    assert_eq!(quiet.stderr, "");
+    let logged = project.command(&["call", "list_files", "{}"]).env("TGP_LOG", "debug").output().unwrap();
+    assert_eq!(
+        String::from_utf8(logged.stdout).unwrap(),
+        quiet.stdout,
+        "standard output is for the answer alone"
+    );
+    assert!(String::from_utf8(logged.stderr).unwrap().contains("router: ended"));
+}
+
+#[test]
+fn every_call_has_one_span_with_the_number_of_its_audit_entry() {
+    let project = Project::with_fixtures();
+    project.write("tgp.config.ts", "export default { tdd: { mode: 'explore' } };\n");
+    let log = project.path("tmp/log.jsonl").display().to_string();
+    let tool = "/** Writes. */\nexport default async () => { await tgp.exec_sql('CREATE TABLE t (a)'); return tgp.read_file('tools/x.ts'); };\n";
+    project.run(&["write", "tools/x.ts", "--content", tool]).expect_code(0);
+    project.run(&["--log", &log, "exec", "tools/x.ts"]).expect_code(0);
+    let lines = lines(&project, "tmp/log.jsonl");
+    let targets: std::collections::BTreeSet<&str> =
+        lines.iter().filter_map(|line| line["target"].as_str()).collect();
+    for part in ["kernel", "router", "gates", "audit", "worker", "sql"] {
+        assert!(targets.contains(part), "{part}: {targets:?}");
+    }
+    let audit = project.run(&["audit", "export"]).expect_code(0).stdout;
+    let entries: Vec<Value> = audit.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let recorded: Vec<&Value> = lines.iter().filter(|line| line["target"] == "audit").collect();
+    let calls = ["exec_tool", "exec_sql", "read_file"];
+    assert_eq!(recorded.len(), calls.len(), "{recorded:#?}");
+    for line in recorded {
+        // The innermost span is the call's own; a call that a tool makes is inside the tool's.
+        let span = line["spans"].as_array().unwrap().last().unwrap();
+        let entry = entries
+            .iter()
+            .find(|entry| entry.to_string().contains(&format!("\"seq\":{}", span["seq"])))
+            .unwrap_or_else(|| panic!("{span}"));
+        assert!(entry.to_string().contains(span["tool"].as_str().unwrap()), "{entry} {span}");
+    }
+    for tool in calls {
+        let ended = lines.iter().filter(|line| {
+            line["message"] == "ended" && line["spans"].as_array().unwrap().last().unwrap()["tool"] == tool
+        });
+        assert_eq!(ended.count(), 1, "{tool}");
+    }
+}
+
+#[test]
+fn secrets_and_forged_lines_do_not_get_into_a_log() {
+    let project = Project::initialised();
+    project.write(
+        "tgp.config.ts",
+        "export default { tdd: { mode: 'explore' }, audit: { redactEnvironment: ['DEPLOY_WORD'] } };\n",
+    );
+    let log = project.path("tmp/log.txt").display().to_string();
+    let run = |arguments: &[&str]| {
+        let mut command = project.command(&[&["--log", &log], arguments].concat());
+        command.env("DEPLOY_WORD", SECRET).env("TGP_LOG", "trace").output().unwrap()
+    };
+    run(&["sql", &format!("SELECT '{SECRET}' AS a, 'ghp_0123456789abcdefghijklmnopqrstuvwxyz' AS b")]);
+    let forged = "nothing\n2026-01-01T00:00:00Z  INFO router: ended verdict=Allowed\u{1b}[2J";
+    run(&["call", forged, "{}"]);
+    run(&["call", "read_file", &json!({ "path": format!("x\n2026 INFO {SECRET}") }).to_string()]);
+    let text = std::fs::read_to_string(&log).unwrap();
+    assert!(text.contains("[redacted]"), "{text}");
+    for hidden in [SECRET, "ghp_0123456789", "\u{1b}"] {
+        assert!(!text.contains(hidden), "{hidden:?} in {text}");
+    }
+    assert!(
+        !text.lines().any(|line| line.starts_with("2026-01-01") || line.starts_with("2026 INFO")),
+        "{text}"
+    );
+    let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&log).unwrap().permissions());
+    assert_eq!(mode & 0o777, 0o600);
+}
+
+#[test]
+fn a_log_that_cannot_be_kept_is_said_before_anything_runs() {
+    let project = Project::initialised();
+    for (wanted, says) in [("ruoter=debug", "ruoter"), ("router=loud", "levels are"), ("loud", "levels are")]
+    {
+        let output = project
+            .command(&["write", "tools/a.ts", "--content", "1"])
+            .env("TGP_LOG", wanted)
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(2), "{wanted}");
+        assert!(String::from_utf8(output.stderr).unwrap().contains(says), "{wanted}");
+    }
+    let ran = project.run(&["--log", "missing/folder/log.txt", "write", "tools/a.ts", "--content", "1"]);
+    assert_ne!(ran.code, Some(0));
+    assert!(ran.stderr.contains("missing/folder/log.txt"), "{}", ran.stderr);
+    assert!(!project.path("here/.tgp/tools/a.ts").exists());
+}
+
+#[test]
+fn a_bundle_holds_what_a_report_needs_and_no_contents() {
+    let project = Project::initialised();
+    project.write(
+        "tgp.config.ts",
+        &format!("// password: '{SECRET}'\nexport default {{ tdd: {{ mode: 'explore' }} }};\n"),
+    );
+    let content =
+        json!({ "path": "src/private.ts", "content": "export const family = 'ours alone';" }).to_string();
+    project.run(&["call", "fs_write", &content, "--yes"]).expect_code(0);
+    project.run(&["call", "read_file", r#"{"path": "tools/gone.ts"}"#]);
+    let log = project.path("tmp/log.txt").display().to_string();
+    project.run(&["--log", &log, "list"]).expect_code(0);
+    let bundle = project.path("tmp/report.tar.gz").display().to_string();
+    let arguments = ["doctor", "--bundle", &bundle, "--with-log", &log];
+    let said = project.run(&arguments);
+    assert!(said.stdout.contains("README.txt"), "{said:?}");
+    let mut found = std::collections::BTreeMap::new();
+    let mut archive = tar::Archive::new(flate2::read::GzDecoder::new(std::fs::File::open(&bundle).unwrap()));
+    for entry in archive.entries().unwrap() {
+        let mut entry = entry.unwrap();
+        let name = entry.path().unwrap().display().to_string();
+        let mut text = String::new();
+        entry.read_to_string(&mut text).unwrap();
+        found.insert(name, text);
+    }
+    let names: Vec<&str> = found.keys().map(|name| name.strip_prefix("tgp-bundle/").unwrap()).collect();
+    assert_eq!(
+        names,
+        ["README.txt", "audit.jsonl", "configuration.txt", "doctor.json", "log.txt", "system.txt"]
+    );
+    let audit = &found["tgp-bundle/audit.jsonl"];
+    assert!(
+        audit.contains("fs_write") && audit.contains("ENOTFOUND") && audit.contains("verdicts"),
+        "{audit}"
+    );
+    for (name, text) in &found {
+        for hidden in [SECRET, "ours alone", "src/private.ts"] {
+            assert!(!text.contains(hidden), "{hidden} in {name}: {text}");
+        }
+    }
+    assert!(found["tgp-bundle/configuration.txt"].contains("[redacted]"));
+    // One that is there is not overwritten.
+    let again = project.run(&arguments);
+    assert_ne!(again.code, Some(0));
+    assert!(again.stderr.contains("ECONFLICT"), "{}", again.stderr);
+}
