@@ -109,7 +109,7 @@ impl LineIndex {
     }
 
     /// The number of the line, from 0, that the byte offset is in.
-    pub fn line(&self, offset: usize) -> usize {
+    fn line(&self, offset: usize) -> usize {
         self.starts.partition_point(|start| *start <= offset).saturating_sub(1)
     }
 

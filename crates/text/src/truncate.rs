@@ -14,12 +14,15 @@ pub fn tail(text: &str, max_bytes: usize) -> &str {
     text.get(text.ceil_char_boundary(text.len().saturating_sub(max_bytes))..).unwrap_or_default()
 }
 
-/// A text of at most `max_chars` characters: the text itself, or its beginning and `…`.
+/// A text of at most `max_chars` characters: the text itself, or its beginning and `…`. White space before the `…` is
+/// left out.
 pub fn truncate(text: &str, max_chars: usize) -> Cow<'_, str> {
     let mut chars = text.char_indices();
     let Some(before_last) = max_chars.checked_sub(1) else { return Cow::Borrowed("") };
     match (chars.nth(before_last), chars.next()) {
-        (Some((end, _)), Some(_)) => Cow::Owned([text.get(..end).unwrap_or_default(), ELLIPSIS].concat()),
+        (Some((end, _)), Some(_)) => {
+            Cow::Owned([text.get(..end).unwrap_or_default().trim_end(), ELLIPSIS].concat())
+        }
         _ => Cow::Borrowed(text),
     }
 }

@@ -99,7 +99,8 @@ fn ecmascript_ends_lines_at_more_characters() {
 #[test]
 fn a_location_behind_its_line_or_text_is_the_end_of_it() {
     let text = "ab\ncd\n";
-    for (line, column, offset) in [(1, 9, 2), (2, 3, 5), (3, 1, 6), (4, 5, 6), (0, 0, 0), (u32::MAX, u32::MAX, 6)]
+    for (line, column, offset) in
+        [(1, 9, 2), (2, 3, 5), (3, 1, 6), (4, 5, 6), (0, 0, 0), (u32::MAX, u32::MAX, 6)]
     {
         assert_eq!(LineCol { line, column }.offset_in(text), offset, "{line}:{column}");
     }
@@ -116,12 +117,18 @@ fn numbers_of_a_parser_are_made_to_fit() {
 
 #[test]
 fn what_is_cut_says_so() {
-    for (text, max, expected) in
-        [("abc", 3, "abc"), ("abcd", 3, "ab…"), ("äöüß", 3, "äö…"), ("abc", 1, "…"), ("abc", 0, ""), ("", 0, "")]
-    {
+    for (text, max, expected) in [
+        ("abc", 3, "abc"),
+        ("abcd", 3, "ab…"),
+        ("äöüß", 3, "äö…"),
+        ("abc", 1, "…"),
+        ("abc", 0, ""),
+        ("", 0, ""),
+    ] {
         assert_eq!(truncate(text, max), expected);
     }
-    for (text, max, expected) in [("abc", 3, "abc"), ("abcd", 3, "…"), ("äöü", 5, "ä…"), ("abc", 2, "ab"), ("ä", 1, "")]
+    for (text, max, expected) in
+        [("abc", 3, "abc"), ("abcd", 3, "…"), ("äöü", 5, "ä…"), ("abc", 2, "ab"), ("ä", 1, "")]
     {
         assert_eq!(truncate_bytes(text, max), expected);
     }
@@ -132,7 +139,7 @@ fn what_is_cut_says_so() {
 fn one_line_has_no_control_characters() {
     for (text, max, expected) in [
         ("  a\n\tb\u{7}c  ", 9, "a b c"),
-        ("one two", 5, "one …"),
+        ("one two", 5, "one…"),
         ("one", 3, "one"),
         ("one  ", 3, "one"),
         ("\n\n", 3, ""),
@@ -158,7 +165,9 @@ fn times_are_written_and_read() {
     assert_eq!(rfc3339_seconds(i64::MIN), None);
     assert_eq!(parse_rfc3339_ns("1969-12-31T23:59:59.5Z"), Some(-500_000_000));
     assert_eq!(parse_rfc3339_ms("1970-01-01T01:00:00.0019+01:00"), Some(1));
-    for wrong in ["", "now", "2026-01-31", "1969-12-31T23:59:59Z", "1969-12-31T23:59:59.9999Z", "2026-13-01T00:00:00Z"] {
+    for wrong in
+        ["", "now", "2026-01-31", "1969-12-31T23:59:59Z", "1969-12-31T23:59:59.9999Z", "2026-13-01T00:00:00Z"]
+    {
         assert_eq!(parse_rfc3339_ms(wrong), None, "{wrong}");
     }
     // 2026-01-01: the clock of a machine that builds this is not before it.
