@@ -9,9 +9,11 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 /// Each crate's folder and layer. A crate imports only from layers below its own.
-const LAYERS: [(&str, u32); 26] = [
+const LAYERS: [(&str, u32); 28] = [
     ("contract", 0),
     ("fs", 0),
+    ("text", 0),
+    ("net", 0),
     ("compiler", 1),
     ("jail", 1),
     ("sandbox", 1),
@@ -41,8 +43,11 @@ const LAYERS: [(&str, u32); 26] = [
 /// The imports within a layer: the base builds on the contract, the sandbox locks its workers with the jail, a graph
 /// server copies the embedded graph, built-in tools run tools and all of them pass the router, and the command line
 /// serves the other front ends.
-const ALLOWED_IMPORTS: [(&str, &str); 7] = [
+const ALLOWED_IMPORTS: [(&str, &str); 10] = [
     ("fs", "contract"),
+    ("text", "contract"),
+    ("net", "contract"),
+    ("net", "text"),
     ("sandbox", "jail"),
     ("graph-bolt", "graph"),
     ("tool-runtime", "router"),

@@ -3,8 +3,7 @@
 
 use serde_json::{Value, json};
 use tgp_contract::{FileEffect, ToolError, ToolResult};
-
-use crate::render::head;
+use tgp_text::head;
 
 /// Levels of a value in a line. A reader of JSON stops at 128, and the line has some of its own.
 const MAX_DEPTH: usize = 64;

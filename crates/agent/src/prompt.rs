@@ -2,9 +2,10 @@
 //! what there is to work with.
 
 use tgp_contract::{Effect, TddMode, TddState, ToolDefinition};
+use tgp_text::head;
 
 use crate::blocks::{MAX_BACKTICKS, MIN_FENCE, fenced, longest_backticks};
-use crate::render::{head, one_line};
+use crate::render::one_line;
 
 /// Forged tools that are named; the rest is found by searching.
 const MAX_FORGED: usize = 20;

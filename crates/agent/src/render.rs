@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 use tgp_contract::{CallVerdict, Code, TddState, ToolError, ToolResult};
+use tgp_text::{head, tail};
 
 use crate::blocks;
 
@@ -198,13 +199,4 @@ pub(crate) fn one_line(text: &str, most: usize) -> String {
 /// The beginning and the end of a text that is longer than `room`; the beginning says more.
 pub(crate) fn ends(text: &str, room: usize) -> (&str, &str) {
     (head(text, room / 4 * 3), tail(text, room / 4))
-}
-
-/// At most `most` bytes of the beginning, in whole characters.
-pub(crate) fn head(text: &str, most: usize) -> &str {
-    text.get(..text.floor_char_boundary(most)).unwrap_or_default()
-}
-
-fn tail(text: &str, most: usize) -> &str {
-    text.get(text.ceil_char_boundary(text.len().saturating_sub(most))..).unwrap_or_default()
 }

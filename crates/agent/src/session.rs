@@ -275,7 +275,7 @@ impl Session {
         self.calls_of_turn = taken.calls.len();
         let is_empty = taken.calls.is_empty() && taken.text.trim().is_empty();
         if !taken.text.trim().is_empty() {
-            render::head(taken.text.trim(), MAX_LAST_WORDS).clone_into(&mut self.last_words);
+            tgp_text::head(taken.text.trim(), MAX_LAST_WORDS).clone_into(&mut self.last_words);
         }
         // A thought without a word or a call is nothing a provider takes back.
         self.conversation.push(Exchange::new(step, if is_empty { Vec::new() } else { taken.said }));

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 use tgp_contract::{Block, Effect, StopReason, StreamEvent, ToolDefinition, ToolName, Usage};
+use tgp_text::head;
 
-use crate::render::{ends, head};
+use crate::render::ends;
 
 /// Calls of one turn that are made; what a model wants beyond them it can want again.
 pub(crate) const MAX_CALLS: usize = 64;

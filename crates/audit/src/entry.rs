@@ -283,6 +283,6 @@ fn word(text: &str) -> String {
 }
 
 fn cut(text: &str, kept: usize) -> String {
-    let head = text.get(..text.floor_char_boundary(kept)).unwrap_or_default();
+    let head = tgp_text::head(text, kept);
     format!("{head}{CUT}{} bytes, sha256 {}]", text.len(), canonical::sha256_hex(text.as_bytes()))
 }

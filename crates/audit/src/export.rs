@@ -4,8 +4,6 @@ use std::io::Write;
 
 use serde_json::Value;
 use tgp_contract::ToolError;
-use time::OffsetDateTime;
-use time::format_description::well_known::Rfc3339;
 
 use crate::check::Stored;
 use crate::failure::Failure;
@@ -136,11 +134,7 @@ fn plain(value: &Value) -> String {
 }
 
 fn time(value: &Value) -> String {
-    let nanoseconds = value.as_u64().map(|milliseconds| i128::from(milliseconds) * 1_000_000);
-    nanoseconds
-        .and_then(|nanoseconds| OffsetDateTime::from_unix_timestamp_nanos(nanoseconds).ok())
-        .and_then(|time| time.format(&Rfc3339).ok())
-        .unwrap_or_else(|| plain(value))
+    value.as_u64().map_or_else(|| plain(value), tgp_text::rfc3339)
 }
 
 /// A spreadsheet takes a cell that begins like this for a formula, and a formula can send data away.

@@ -4,6 +4,7 @@ use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Message, Rende
 use serde_json::Value;
 use tgp::contract::{Finding, Place, Severity, ToolError};
 use tgp::{Problem, Source};
+use tgp_text::LineCol;
 
 use crate::conversation::was_answered;
 use crate::text::{single_line, visible, wrap};
@@ -99,7 +100,7 @@ pub fn problem(problem: &Problem, sources: &[Source], look: Look) -> String {
     let mut shown = snippet(&problem.place, Some(&end_of(&problem.place, problem.end_column)), source);
     for (place, end, label) in problem.labels.iter().filter(|(place, ..)| place.file == problem.place.file) {
         let Some(source) = source else { break };
-        let span = offset(source, place.line, place.column)..offset(source, place.line, *end);
+        let span = offset(source, place)..offset(source, &end_of(place, *end));
         shown = shown.annotation(AnnotationKind::Context.span(span).label(label.clone()));
     }
     group = group.element(shown);
@@ -144,8 +145,8 @@ fn snippet(
             .path(single_line(&place.to_string()))
             .line_start(place.line as usize);
     };
-    let start = offset(source, place.line, place.column);
-    let end = end.map_or(start, |end| offset(source, end.line, end.column));
+    let start = offset(source, place);
+    let end = end.map_or(start, |end| offset(source, end));
     // A caret needs something to stand under.
     let next =
         source.get(start..).and_then(|rest| rest.chars().next()).map_or(start, |one| start + one.len_utf8());
@@ -154,10 +155,6 @@ fn snippet(
         .annotation(AnnotationKind::Primary.span(start..end.max(next)))
 }
 
-/// The byte at which a line and column (from 1, in characters) begin; the end of the text when they are beyond it.
-fn offset(source: &str, line: u32, column: u32) -> usize {
-    let lines = source.split_inclusive('\n').take(line.saturating_sub(1) as usize);
-    let start = lines.map(str::len).sum();
-    let rest = source.get(start..).unwrap_or_default().split('\n').next().unwrap_or_default();
-    start + rest.char_indices().nth(column.saturating_sub(1) as usize).map_or(rest.len(), |(at, _)| at)
+fn offset(source: &str, place: &Place) -> usize {
+    LineCol { line: place.line, column: place.column }.offset_in(source)
 }

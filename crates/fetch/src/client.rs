@@ -5,8 +5,9 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use reqwest::header::{ACCEPT_ENCODING, HeaderMap, HeaderValue, LOCATION};
+use reqwest::header::{HeaderMap, HeaderValue, LOCATION};
 use tgp_contract::ToolError;
+use tgp_net::{BodyError, Transport, build_client, client_builder, read_body};
 use tokio::sync::OnceCell;
 use url::{Host, Url};
 
@@ -171,8 +172,6 @@ impl FetchClient {
         let client = self.client_for(url).await?;
         let mut outgoing = reqwest::Request::new(request.method.clone(), url.clone());
         *outgoing.headers_mut() = request.headers.clone();
-        // A compressed body could be a bomb, and nothing here unpacks it.
-        outgoing.headers_mut().entry(ACCEPT_ENCODING).or_insert(HeaderValue::from_static("identity"));
         *outgoing.body_mut() = request.body.clone().map(reqwest::Body::from);
         let response = client.execute(outgoing).await.map_err(|error| transport(&error, url))?;
         self.check_headers(response.headers())?;
@@ -198,18 +197,10 @@ impl FetchClient {
         redirected: bool,
     ) -> Result<FetchResponse, ToolError> {
         let limit = self.limits.max_response_bytes;
-        let oversized = || too_large("response body", limit, "bytes");
-        // A server that admits it is too large need not be read; one that lies is caught below.
-        if response.content_length().is_some_and(|length| length > limit as u64) {
-            return Err(oversized());
-        }
-        let mut body = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(|error| transport(&error, url))? {
-            if chunk.len() > limit.saturating_sub(body.len()) {
-                return Err(oversized());
-            }
-            body.extend_from_slice(&chunk);
-        }
+        let body = read_body(&mut response, limit).await.map_err(|error| match error {
+            BodyError::Transport(error) => transport(&error, url),
+            BodyError::TooLarge(_) | BodyError::Compressed(_) => too_large("response body", limit, "bytes"),
+        })?;
         let status = response.status();
         let latin1 = |value: &HeaderValue| value.as_bytes().iter().map(|byte| char::from(*byte)).collect();
         Ok(FetchResponse {
@@ -227,48 +218,22 @@ impl FetchClient {
     }
 
     async fn client_for(&self, url: &Url) -> Result<&reqwest::Client, ToolError> {
-        if url.scheme() == "http" {
-            return self
-                .plain
-                .get_or_try_init(|| async { self.builder().tls_certs_only([]).build() })
-                .await
-                .map_err(|error| no_client(&error.to_string()));
-        }
-        self.secure
-            .get_or_try_init(|| async {
-                let builder = self.builder().https_only(true);
-                let extra_roots = self.extra_roots.clone();
-                // The root certificates of the system are read from many files.
-                tokio::task::spawn_blocking(move || {
-                    builder.tls_certs_merge(reqwest::Certificate::from_pem_bundle(&extra_roots)?).build()
-                })
-                .await
-                .map_err(|error| no_client(&error.to_string()))?
-                .map_err(|error| no_client(&failure::root_cause(&error)))
-            })
+        let transport = Transport::of(url);
+        let (client, extra_roots) = match transport {
+            Transport::Plain => (&self.plain, Vec::new()),
+            Transport::Https => (&self.secure, self.extra_roots.clone()),
+        };
+        client
+            .get_or_try_init(|| build_client(self.builder(transport), extra_roots))
             .await
+            .map_err(|error| no_client(&error.to_string()))
     }
 
-    /// Everything is said here even where it is the default: another crate of the program can switch features of the
-    /// HTTP library on (cookies, decompression, proxies of the system), and they would be on for tools too.
-    fn builder(&self) -> reqwest::ClientBuilder {
-        // The library panics without a process-wide provider; a second call loses the race and changes nothing.
-        if rustls::crypto::CryptoProvider::get_default().is_none() {
-            let _ = rustls::crypto::ring::default_provider().install_default();
-        }
+    fn builder(&self, transport: Transport) -> reqwest::ClientBuilder {
         let resolver =
             ScreeningResolver { list: Arc::clone(&self.list), resolver: Arc::clone(&self.resolver) };
-        reqwest::Client::builder()
-            .tls_backend_rustls()
-            .no_proxy()
-            .no_gzip()
-            .no_brotli()
-            .no_deflate()
-            .no_zstd()
-            .referer(false)
-            .redirect(reqwest::redirect::Policy::none())
+        client_builder(transport)
             .dns_resolver(resolver)
-            .user_agent(concat!("tgp/", env!("CARGO_PKG_VERSION")))
             .http1_max_headers(self.limits.max_headers)
             .http2_max_header_list_size(u32::try_from(self.limits.max_header_bytes).unwrap_or(u32::MAX))
             .pool_max_idle_per_host(IDLE_CONNECTIONS_PER_HOST)

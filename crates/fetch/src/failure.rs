@@ -3,10 +3,11 @@
 //! A URL in a message is cut down to origin and path: queries hold keys, and messages end in logs.
 
 use std::error::Error;
-use std::io;
 use std::time::Duration;
 
 use tgp_contract::{Code, ToolError};
+use tgp_net::{causes, root_cause};
+use tgp_text::truncate;
 use url::Url;
 
 use super::UrlRefusal;
@@ -16,12 +17,8 @@ const LONGEST_EXCERPT: usize = 200;
 
 /// Text of unknown origin, short and without control characters.
 pub(super) fn excerpt(text: &str) -> String {
-    let mut letters = text.chars().map(|letter| if letter.is_control() { '\u{fffd}' } else { letter });
-    let mut excerpt: String = letters.by_ref().take(LONGEST_EXCERPT).collect();
-    if letters.next().is_some() {
-        excerpt.push('…');
-    }
-    excerpt
+    let visible = |letter: char| if letter.is_control() { '\u{fffd}' } else { letter };
+    truncate(text, LONGEST_EXCERPT).chars().map(visible).collect()
 }
 
 /// A URL as messages show it: without credentials, query and fragment.
@@ -145,22 +142,7 @@ pub(super) fn transport(error: &reqwest::Error, url: &Url) -> ToolError {
         .help("the connection broke or the server does not speak HTTP properly; try again")
 }
 
-/// The first error of type `T` among the causes. An `io::Error` hides the error it wraps from `source`.
+/// The first error of type `T` among the causes.
 fn find<'error, T: Error + 'static>(error: &'error (dyn Error + 'static)) -> Option<&'error T> {
-    if let Some(found) = error.downcast_ref::<T>() {
-        return Some(found);
-    }
-    let wrapped = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-    match wrapped {
-        Some(inner) => find::<T>(inner),
-        None => find::<T>(error.source()?),
-    }
-}
-
-pub(super) fn root_cause(error: &reqwest::Error) -> String {
-    let mut cause: &dyn Error = error;
-    while let Some(next) = cause.source() {
-        cause = next;
-    }
-    cause.to_string()
+    causes(error).find_map(|cause| cause.downcast_ref())
 }

@@ -14,7 +14,6 @@
 
 mod address;
 mod allow_list;
-mod base64;
 mod client;
 mod entry;
 mod failure;

@@ -4,14 +4,16 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use reqwest::Method;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use tgp_contract::ToolError;
 
+use super::FetchLimits;
 use super::failure::{invalid_request, too_large};
-use super::{FetchLimits, base64};
 
 /// One request of a tool.
 #[derive(Clone, PartialEq, Eq)]
@@ -96,7 +98,7 @@ impl TryFrom<FetchArgs> for FetchRequest {
         let body = match (args.body, args.body_encoding) {
             (None, _) => None,
             (Some(text), BodyEncoding::Utf8) => Some(text.into_bytes()),
-            (Some(text), BodyEncoding::Base64) => Some(base64::decode(&text).ok_or_else(|| {
+            (Some(text), BodyEncoding::Base64) => Some(STANDARD.decode(&text).map_err(|_| {
                 invalid_request("`body` is not base64 (padded, without blanks)").help(HOW_TO_CALL)
             })?),
         };

@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
 
-use super::base64;
 use super::request::BodyEncoding;
 
 /// The answer to a fetch, complete and within its caps.
@@ -53,7 +54,7 @@ impl Serialize for FetchResponse {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (body, body_encoding) = match std::str::from_utf8(&self.body) {
             Ok(text) => (Cow::Borrowed(text), BodyEncoding::Utf8),
-            Err(_) => (Cow::Owned(base64::encode(&self.body)), BodyEncoding::Base64),
+            Err(_) => (Cow::Owned(STANDARD.encode(&self.body)), BodyEncoding::Base64),
         };
         WireResponse {
             url: &self.url,

@@ -6,9 +6,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, RootCertStore};
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
 use tgp_contract::{Code, ToolError};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufStream};
 use tokio::net::TcpStream;
@@ -366,25 +365,8 @@ async fn reach(options: &BoltOptions) -> Result<Pin<Box<dyn Stream>>, Failure> {
 
 /// The server's certificate and name are always checked.
 fn trust(authorities: Option<&Path>) -> Result<Arc<ClientConfig>, ToolError> {
-    let unusable = |error: &dyn std::fmt::Display| {
+    tgp_net::tls_config(authorities).map_err(|error| {
         let message = format!("the certificate authorities of the graph server cannot be used: {error}");
         ToolError::new(Code::Config, message).help("check the PEM file of its authorities")
-    };
-    let mut roots = RootCertStore::empty();
-    match authorities {
-        None => roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned()),
-        Some(file) => {
-            for certificate in CertificateDer::pem_file_iter(file).map_err(|error| unusable(&error))? {
-                let certificate = certificate.map_err(|error| unusable(&error))?;
-                roots.add(certificate).map_err(|error| unusable(&error))?;
-            }
-        }
-    }
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|error| unusable(&error))?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    Ok(Arc::new(config))
+    })
 }

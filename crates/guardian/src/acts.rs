@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 use tgp_contract::{ChronicleLayout, Plan, PlanStep, RelativePath};
-
-use crate::spelling::nearest;
+use tgp_text::nearest;
 
 /// Steps of a plan: a person can still read so many.
 pub(crate) const MAX_STEPS: usize = 200;

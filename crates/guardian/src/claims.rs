@@ -4,8 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 use tgp_contract::{ChronicleEvent, Code, EntryKind, RelativePath, Root, ToolError, Visibility};
-use time::OffsetDateTime;
-use time::format_description::well_known::Rfc3339;
 
 use crate::guardian::own_chronicle;
 use crate::wording::thousands;
@@ -319,7 +317,7 @@ impl Gathered {
 }
 
 pub(super) fn moment(timestamp: &str) -> i128 {
-    OffsetDateTime::parse(timestamp, &Rfc3339).map_or(i128::MIN, OffsetDateTime::unix_timestamp_nanos)
+    tgp_text::parse_rfc3339_ns(timestamp).unwrap_or(i128::MIN)
 }
 
 /// What an event says of one file.

@@ -9,8 +9,7 @@ use serde_saphyr::{
     DuplicateKeyPolicy, Error, Location, MergeKeyPolicy, MessageFormatter, Spanned, UserMessageFormatter,
 };
 use tgp_contract::{Code, Place, Severity, ToolError};
-
-use crate::spelling::nearest;
+use tgp_text::{LineCol, nearest};
 
 /// The version of the file that this build reads.
 const VERSION: u64 = 1;
@@ -75,7 +74,7 @@ pub(super) struct QueryPlace {
 
 impl QueryPlace {
     fn new(file: &str, text: &str, location: Location) -> Self {
-        let (line, column) = (narrow(location.line()), narrow(location.column()));
+        let LineCol { line, column } = LineCol::from_parser(location.line(), location.column());
         let place = Self { file: file.to_owned(), line, column, is_block: false, is_plain: false };
         let above = usize::try_from(line - 1).unwrap_or(usize::MAX);
         // The text of a block begins below the line that opens it, after empty lines that are part of the query.
@@ -85,7 +84,7 @@ impl QueryPlace {
         match opens {
             Some((at, Some('|'))) => {
                 // The parser's column is where the block is moved in to.
-                let line = narrow(at as u64 + 2);
+                let LineCol { line, .. } = LineCol::from_parser(at as u64 + 2, 1);
                 return Self { line, is_block: true, is_plain: true, ..place };
             }
             // How folded lines were joined is not known any more.
@@ -112,11 +111,6 @@ impl QueryPlace {
         };
         Place { file: self.file.clone(), line, column }
     }
-}
-
-/// A number of a line or column, counted from 1.
-fn narrow(number: u64) -> u32 {
-    u32::try_from(number).unwrap_or(u32::MAX).max(1)
 }
 
 impl Invariant {
@@ -294,11 +288,7 @@ struct Fault<'a> {
 
 impl Fault<'_> {
     fn help(self, help: impl Into<String>) -> ToolError {
-        let place = Place {
-            file: self.file.to_owned(),
-            line: narrow(self.location.line()),
-            column: narrow(self.location.column()),
-        };
+        let place = LineCol::from_parser(self.location.line(), self.location.column()).in_file(self.file);
         ToolError::new(Code::Config, format!("{place}: {}", self.message)).place(&place).help(help)
     }
 }

@@ -17,7 +17,6 @@ mod questions;
 mod radius;
 mod reconcile;
 mod review;
-mod spelling;
 mod tree;
 mod wording;
 

@@ -182,7 +182,7 @@ impl Guardian {
                 let mut halting = open.into_iter().rev().filter_map(|halt| halt.assertion);
                 let Some(assertion) = halting.find(|one| one.cypher == name) else {
                     let names = invariants.iter().map(|invariant| invariant.name.as_str());
-                    let near = crate::spelling::nearest(name, names);
+                    let near = tgp_text::nearest(name, names);
                     let help = near.map_or_else(
                         || "name an invariant of `.sage/invariants.yml`, or the query that halted".to_owned(),
                         |near| format!("did you mean `{near}`?"),

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tgp_audit::{Audit, Redaction};
@@ -252,7 +252,6 @@ impl Kernel {
         arguments: Value,
         result: ToolResult,
     ) -> Result<(), ToolError> {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let call = ToolCall { id: act.to_owned(), tool: act.to_owned(), arguments };
         let context = CallContext {
             actor: Actor::Person("kernel".to_owned()),
@@ -266,7 +265,7 @@ impl Kernel {
             tool: Some(act.to_owned()),
             effect: Some(Effect::Write),
             verdicts: vec![GateVerdict::approval(GateDecision::Approved, "typed")],
-            started_ms: u64::try_from(since.as_millis()).unwrap_or(u64::MAX),
+            started_ms: tgp_text::now_ms(),
             ..CallRecord::ended(call, context, result)
         };
         self.parts.audit.record(record).await

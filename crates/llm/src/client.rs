@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use reqwest::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
+use reqwest::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::{Method, Response};
 use serde_json::Value;
+use tgp_net::{CappedBody, Transport, build_client, client_builder, content_encoding};
 use tokio::sync::OnceCell;
 use tokio::time::{Instant, timeout_at};
 use url::Url;
@@ -13,7 +14,7 @@ use crate::failure::{Failure, Said};
 use crate::limits::{MAX_ERROR_BODY_BYTES, MAX_WHOLE_BYTES};
 use crate::options::Patience;
 use crate::retry;
-use crate::transport::{broken_off, root_cause, unanswered};
+use crate::transport::{broken_off, unanswered};
 
 /// A session asks for one turn after the other; a helper may ask beside it.
 const IDLE_CONNECTIONS: usize = 2;
@@ -82,13 +83,12 @@ impl Client {
         for (name, value) in &self.headers {
             headers.append(name, value.clone());
         }
-        // A compressed stream is held back until a block is full, and a compressed body could be a bomb.
+        // Also where the configured headers ask for another.
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-        let client = self.client(request.url().scheme() == "http").await?;
+        let client = self.client(Transport::of(request.url())).await?;
         let sent = self.in_time(client.execute(request), deadline).await?;
         let response = sent.map_err(|error| unanswered(&error, self.patience.connect))?;
-        let encoding = response.headers().get(CONTENT_ENCODING).map(lower);
-        let encoding = encoding.filter(|encoding| !matches!(encoding.as_str(), "" | "identity"));
+        let encoding = content_encoding(response.headers());
         if response.status().is_success() {
             return encoding.map_or(Ok(response), |encoding| Err(Failure::Compressed(encoding)));
         }
@@ -105,17 +105,15 @@ impl Client {
 
     /// Reads up to `limit` bytes.
     async fn body(&self, mut response: Response, limit: usize, deadline: Instant) -> Result<Body, Failure> {
-        let mut body = Vec::new();
+        let mut body = CappedBody::new(limit);
         while let Some(chunk) =
             self.in_time(response.chunk(), deadline).await?.map_err(|error| broken_off(&error))?
         {
-            let room = limit.saturating_sub(body.len());
-            body.extend(chunk.iter().take(room));
-            if chunk.len() > room {
-                return Ok(Body::Beginning(body));
+            if body.push(&chunk).is_err() {
+                return Ok(Body::Beginning(body.into_bytes()));
             }
         }
-        Ok(Body::Whole(body))
+        Ok(Body::Whole(body.into_bytes()))
     }
 
     async fn in_time<T>(&self, work: impl Future<Output = T>, deadline: Instant) -> Result<T, Failure> {
@@ -126,17 +124,16 @@ impl Client {
             .map_err(|_| if silent_at < deadline { Failure::Silent(idle) } else { Failure::TooLong(total) })
     }
 
-    async fn client(&self, is_plain: bool) -> Result<&reqwest::Client, Failure> {
+    async fn client(&self, transport: Transport) -> Result<&reqwest::Client, Failure> {
+        let builder = client_builder(transport)
+            .tcp_nodelay(true)
+            .connect_timeout(self.patience.connect)
+            .pool_max_idle_per_host(IDLE_CONNECTIONS)
+            .pool_idle_timeout(IDLE_CONNECTION_LIFE);
         self.inner
-            .get_or_try_init(|| async {
-                let connect = self.patience.connect;
-                // The root certificates of the system are read from many files.
-                let built = tokio::task::spawn_blocking(move || build(is_plain, connect)).await;
-                built
-                    .map_err(|error| Failure::Unreachable(error.to_string()))?
-                    .map_err(|error| Failure::Unreachable(root_cause(&error)))
-            })
+            .get_or_try_init(|| build_client(builder, Vec::new()))
             .await
+            .map_err(|error| Failure::Unreachable(error.to_string()))
     }
 }
 
@@ -148,28 +145,4 @@ fn lower(value: &HeaderValue) -> String {
 fn is_error(value: &Value) -> bool {
     let error = value.get(0).unwrap_or(value).get("error");
     error.is_some_and(|error| !error.is_null()) || value.get("type").is_some_and(|kind| kind == "error")
-}
-
-/// Everything is said here even where it is the default: another crate of the program can switch features of the HTTP
-/// library on, and a proxy of the environment must not see keys.
-fn build(is_plain: bool, connect: Duration) -> reqwest::Result<reqwest::Client> {
-    // The library panics without a process-wide provider; a second call loses the race and changes nothing.
-    if rustls::crypto::CryptoProvider::get_default().is_none() {
-        let _ = rustls::crypto::ring::default_provider().install_default();
-    }
-    let builder = reqwest::Client::builder()
-        .tls_backend_rustls()
-        .no_proxy()
-        .no_gzip()
-        .no_brotli()
-        .no_deflate()
-        .no_zstd()
-        .referer(false)
-        .redirect(reqwest::redirect::Policy::none())
-        .user_agent(concat!("tgp/", env!("CARGO_PKG_VERSION")))
-        .tcp_nodelay(true)
-        .connect_timeout(connect)
-        .pool_max_idle_per_host(IDLE_CONNECTIONS)
-        .pool_idle_timeout(IDLE_CONNECTION_LIFE);
-    if is_plain { builder.tls_certs_only([]) } else { builder.https_only(true) }.build()
 }

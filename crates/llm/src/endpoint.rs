@@ -2,7 +2,8 @@
 
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use tgp_contract::{Code, ToolError};
-use url::{Host, Url};
+use tgp_net::is_loopback;
+use url::Url;
 
 use crate::options::{HttpOptions, Wire};
 
@@ -74,15 +75,6 @@ fn base(options: &HttpOptions) -> Result<Url, ToolError> {
             .help("use https, or a tunnel to `127.0.0.1`, or configure the provider without a key"));
     }
     Ok(base)
-}
-
-fn is_loopback(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        Some(Host::Domain(name)) => name == "localhost",
-        None => false,
-    }
 }
 
 /// People write a base with and without its version; it must not stand there twice.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tgp_contract::{Code, ToolError};
+use tgp_net::SecretScrubber;
 use unicode_general_category::{GeneralCategory, get_general_category};
 
 use crate::advice::{Adviser, Asked};
@@ -158,30 +159,26 @@ pub(crate) struct Reporter {
     /// How it is called in messages: who has named a server by its URL knows it by that.
     called: String,
     adviser: Adviser,
-    sieve: Sieve,
+    scrubber: SecretScrubber,
 }
 
 /// Short values of headers are words such as `true`; they would make holes in every message.
 const SHORTEST_SECRET: usize = 6;
 
-struct Sieve(Vec<String>);
-
-impl std::fmt::Debug for Sieve {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str("Sieve(..)")
-    }
-}
-
 impl Reporter {
     pub(crate) fn new(name: &str, options: &HttpOptions, endpoint: &Endpoint) -> Self {
-        let key = options.key.as_ref().map(|key| key.expose().to_owned());
-        let values = options.headers.iter().map(|(_, value)| value.clone());
-        let secrets = values.filter(|value| value.len() >= SHORTEST_SECRET).chain(key);
+        let mut scrubber = SecretScrubber::default();
+        for (_, value) in options.headers.iter().filter(|(_, value)| value.len() >= SHORTEST_SECRET) {
+            scrubber.add(value);
+        }
+        if let Some(key) = &options.key {
+            scrubber.add_key(key.expose());
+        }
         Self {
             name: name.to_owned(),
             called: endpoint.called(name, options),
             adviser: Adviser::new(options, endpoint),
-            sieve: Sieve(secrets.filter(|secret| !secret.is_empty()).collect()),
+            scrubber,
         }
     }
 
@@ -191,7 +188,7 @@ impl Reporter {
     }
 
     fn cut(&self, text: &str, limit: usize) -> String {
-        let without = self.sieve.0.iter().fold(text.to_owned(), |text, secret| text.replace(secret, "[key]"));
+        let without = self.scrubber.clean(text);
         let mut shown = String::new();
         for (count, character) in without.trim().chars().enumerate() {
             if count == limit {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
+use tgp_net::Secret;
 
 /// How requests and answers are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -34,27 +35,6 @@ impl Wire {
             Wire::OpenAiChat | Wire::OpenAiResponses => "OPENAI_API_KEY",
             Wire::Anthropic => "ANTHROPIC_API_KEY",
         }
-    }
-}
-
-/// A secret that shows itself nowhere.
-#[derive(Clone, PartialEq, Eq)]
-pub struct ApiKey(String);
-
-impl ApiKey {
-    #[must_use]
-    pub fn new(key: impl Into<String>) -> Self {
-        Self(key.into())
-    }
-
-    pub(crate) fn expose(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for ApiKey {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("ApiKey(..)")
     }
 }
 
@@ -140,7 +120,7 @@ pub struct HttpOptions {
     pub wire: Wire,
     /// As the server documents it, such as `http://localhost:11434/v1`. `None` is the address of the API's maker.
     pub base_url: Option<String>,
-    pub key: Option<ApiKey>,
+    pub key: Option<Secret>,
     /// Where the user keeps the key, for the error that says it is wrong. `None` is the wire's own variable.
     pub key_variable: Option<String>,
     /// Sent with every request, such as `anthropic-beta`. The values are treated as secrets.

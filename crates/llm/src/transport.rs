@@ -4,6 +4,8 @@ use std::error::Error;
 use std::io;
 use std::time::Duration;
 
+use tgp_net::{causes, root_cause};
+
 use crate::failure::Failure;
 
 /// The words of the HTTP library for a head that is none. Its error type is not part of the client's face.
@@ -52,17 +54,4 @@ fn lasting(cause: &(dyn Error + 'static)) -> Option<Failure> {
     }
     let words = cause.to_string();
     NO_HEAD.contains(&words.as_str()).then_some(Failure::NoHttp(words))
-}
-
-fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
-    std::iter::successors(Some(error), |&cause| {
-        // An error of input and output does not count the one that it carries among its sources.
-        let carried = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-        carried.map(|inner| inner as &(dyn Error + 'static)).or_else(|| cause.source())
-    })
-}
-
-/// The innermost cause: the outer layers only repeat the URL.
-pub(crate) fn root_cause(error: &(dyn Error + 'static)) -> String {
-    causes(error).last().map_or_else(String::new, ToString::to_string)
 }

@@ -6,6 +6,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Number, Value};
 use serde_saphyr::budget::BudgetBreach;
 use serde_saphyr::{DuplicateKeyPolicy, Error, Location, MergeKeyPolicy, MessageFormatter, Spanned};
+use tgp_text::LineCol;
 
 /// Rules nest about eight deep, arguments of examples a few more; deeper text is an attack on the stack.
 const MAX_DEPTH: usize = 32;
@@ -15,27 +16,13 @@ const MAX_NODES: usize = 100_000;
 /// The largest integer below which every integer is a double.
 const LARGEST_EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// Line and column of a value, counted from 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Spot {
-    pub(crate) line: u32,
-    pub(crate) column: u32,
-}
-
-impl Spot {
-    pub(crate) const START: Self = Self { line: 1, column: 1 };
-}
-
-impl From<Location> for Spot {
-    fn from(location: Location) -> Self {
-        let number = |value: u64| u32::try_from(value).unwrap_or(u32::MAX).max(1);
-        Self { line: number(location.line()), column: number(location.column()) }
-    }
+fn spot(location: Location) -> LineCol {
+    LineCol::from_parser(location.line(), location.column())
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
-    pub(crate) spot: Spot,
+    pub(crate) spot: LineCol,
     pub(crate) value: Yaml,
 }
 
@@ -54,14 +41,14 @@ pub(crate) struct Entry {
     pub(crate) key: String,
     /// False while the tree is read, for a key that will be refused.
     is_text: bool,
-    pub(crate) spot: Spot,
+    pub(crate) spot: LineCol,
     pub(crate) node: Node,
 }
 
 /// Why a text is no tree.
 #[derive(Clone, Debug)]
 pub(crate) struct YamlFault {
-    pub(crate) spot: Spot,
+    pub(crate) spot: LineCol,
     pub(crate) message: String,
     pub(crate) help: &'static str,
 }
@@ -98,7 +85,7 @@ impl Node {
     }
 
     /// The first key that is not text. The parser would report it at the mapping's own place.
-    fn odd_key(&self) -> Option<Spot> {
+    fn odd_key(&self) -> Option<LineCol> {
         match &self.value {
             Yaml::List(items) => items.iter().find_map(Node::odd_key),
             Yaml::Map(entries) => entries
@@ -137,14 +124,14 @@ impl Node {
 
 impl From<Spanned<Yaml>> for Node {
     fn from(spanned: Spanned<Yaml>) -> Self {
-        Self { spot: spanned.referenced.into(), value: spanned.value }
+        Self { spot: spot(spanned.referenced), value: spanned.value }
     }
 }
 
 impl From<&Error> for YamlFault {
     fn from(error: &Error) -> Self {
         let error = error.without_snippet();
-        let spot = error.location().map_or(Spot::START, Spot::from);
+        let spot = error.location().map_or(LineCol::START, spot);
         let said = |message: &str, help| Self { spot, message: message.to_owned(), help };
         match error {
             Error::Budget { breach: BudgetBreach::Anchors { .. } | BudgetBreach::Aliases { .. }, .. } => {
@@ -247,7 +234,7 @@ impl<'de> Visitor<'de> for YamlVisitor {
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Yaml, A::Error> {
         let mut map = Vec::new();
         while let Some(key) = entries.next_key::<Spanned<Yaml>>()? {
-            let spot = key.referenced.into();
+            let spot = spot(key.referenced);
             let (is_text, key) = match key.value {
                 Yaml::Text(text) => (true, text),
                 _ => (false, String::new()),

@@ -24,7 +24,7 @@ mod words;
 pub use calibration::{Calibration, Coefficients, REUSE, REVIEW};
 #[cfg(feature = "embedded-model")]
 pub use embed::MiniLm;
-pub use embed::{ApiKey, Embedder, MAX_DIMENSIONS, OpenAiCompatible};
+pub use embed::{Embedder, MAX_DIMENSIONS, OpenAiCompatible};
 pub use features::Features;
 pub use found::{Found, Hit, Verdict};
 pub use index::{Damaged, Index, is_tool};

@@ -49,42 +49,16 @@ pub(crate) fn repair(words: &mut [String], dictionary: &HashMap<String, usize>) 
 
 /// The word with the fewest slips; of equals the one that more tools use, then the first in the alphabet.
 fn nearest(word: &str, allowed: usize, dictionary: &HashMap<String, usize>) -> Option<String> {
-    let letters: Vec<char> = word.chars().collect();
+    let length = word.chars().count();
     let candidates = dictionary.iter().filter(|(known, _)| known.len().abs_diff(word.len()) <= allowed);
     let near = candidates.filter_map(|(known, uses)| {
-        let other: Vec<char> = known.chars().collect();
-        let is_other = letters.len() > other.len() + MAX_ADDED;
-        if other.len() < MIN_CHARACTERS || is_other || other.first() != letters.first() {
+        let known_length = known.chars().count();
+        let is_other = length > known_length + MAX_ADDED;
+        if known_length < MIN_CHARACTERS || is_other || known.chars().next() != word.chars().next() {
             return None;
         }
-        let slips = distance(&letters, &other);
+        let slips = tgp_text::edit_distance(word, known);
         (slips <= allowed).then_some((slips, std::cmp::Reverse(*uses), known))
     });
     near.min().map(|(_, _, known)| known.clone())
-}
-
-/// Insertions, deletions, replacements and swaps of neighbours that turn one word into the other.
-fn distance(left: &[char], right: &[char]) -> usize {
-    let mut before: Vec<usize> = Vec::new();
-    let mut last: Vec<usize> = (0..=right.len()).collect();
-    let mut previous_letter = None;
-    for (row, letter) in left.iter().enumerate() {
-        let mut current = vec![row + 1];
-        let mut left_cost = row + 1;
-        let mut previous_other = None;
-        for (column, other) in right.iter().enumerate() {
-            let at = |costs: &[usize], index: usize| costs.get(index).copied().unwrap_or(usize::MAX - 1);
-            let replaced = at(&last, column) + usize::from(letter != other);
-            let mut cost = replaced.min(at(&last, column + 1) + 1).min(left_cost + 1);
-            if previous_letter == Some(other) && previous_other == Some(letter) && column > 0 {
-                cost = cost.min(at(&before, column - 1) + 1);
-            }
-            current.push(cost);
-            left_cost = cost;
-            previous_other = Some(other);
-        }
-        before = std::mem::replace(&mut last, current);
-        previous_letter = Some(letter);
-    }
-    last.last().copied().unwrap_or(0)
 }

@@ -3,6 +3,7 @@
 use serde_json::json;
 use std::time::Duration;
 use tgp_contract::{Code, ToolError};
+use tgp_text::LineCol;
 
 /// What is left of the transaction after a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,16 +38,8 @@ pub(crate) fn esql(message: impl Into<String>) -> ToolError {
 }
 
 /// Adds the place in the caller's SQL, from 1, columns in characters.
-pub(crate) fn at(error: ToolError, (line, column): (u32, u32)) -> ToolError {
+pub(crate) fn at(error: ToolError, LineCol { line, column }: LineCol) -> ToolError {
     error.detail("position", json!({ "line": line, "column": column }))
-}
-
-/// Line and column of a byte offset; an offset beyond the text is its end.
-pub(crate) fn line_and_column(sql: &str, offset: usize) -> (u32, u32) {
-    let before = sql.get(..offset).unwrap_or(sql);
-    let line = before.matches('\n').count() + 1;
-    let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
-    (u32::try_from(line).unwrap_or(u32::MAX), u32::try_from(column).unwrap_or(u32::MAX))
 }
 
 pub(crate) fn timed_out(timeout: Duration) -> ToolError {
@@ -96,5 +89,5 @@ pub(crate) fn unreachable(cause: &str) -> ToolError {
 /// A driver's text on one line, without what could be long.
 pub(crate) fn short(text: &str) -> String {
     const LONGEST_MESSAGE: usize = 2_000;
-    text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(LONGEST_MESSAGE).collect()
+    tgp_text::one_line(text, LONGEST_MESSAGE)
 }

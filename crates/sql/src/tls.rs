@@ -7,9 +7,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, InvalidDnsNameError, ServerName};
-use rustls::{ClientConfig, RootCertStore};
+use rustls::ClientConfig;
+use rustls::pki_types::{InvalidDnsNameError, ServerName};
 use tgp_contract::{Code, ToolError};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_postgres::Socket;
@@ -23,24 +22,7 @@ pub(crate) struct Encryption(Arc<ClientConfig>);
 impl Encryption {
     /// With the authorities of a PEM file, or the public ones.
     pub fn new(authorities: Option<&Path>) -> Result<Self, ToolError> {
-        let mut roots = RootCertStore::empty();
-        match authorities {
-            None => roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned()),
-            Some(file) => {
-                let certificates = CertificateDer::pem_file_iter(file).map_err(|error| unusable(&error))?;
-                for certificate in certificates {
-                    let certificate = certificate.map_err(|error| unusable(&error))?;
-                    roots.add(certificate).map_err(|error| unusable(&error))?;
-                }
-            }
-        }
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let config = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .map_err(|error| unusable(&error))?
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        Ok(Self(Arc::new(config)))
+        tgp_net::tls_config(authorities).map(Self).map_err(|error| unusable(&error))
     }
 }
 

@@ -179,7 +179,7 @@ impl Work<'_> {
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
         self.transaction.prepare_cached(insert)?.execute(params![
             scope,
-            cut(&run.command),
+            tgp_text::head(&run.command, MAX_COMMAND_BYTES),
             selection_word(run.selection),
             run.exit_code,
             run.passed.map(to_signed),
@@ -375,11 +375,6 @@ fn parse_state(word: &str) -> Result<TddState, StoreError> {
 
 fn parse_scope(word: &str) -> Result<Scope, StoreError> {
     Scope::parse(word).ok_or_else(|| StoreError::Damaged(format!("the scope `{word}`")))
-}
-
-fn cut(command: &str) -> &str {
-    let end = command.floor_char_boundary(MAX_COMMAND_BYTES);
-    command.get(..end).unwrap_or_default()
 }
 
 /// SQLite's integers are signed; a count or a time beyond them is their largest.

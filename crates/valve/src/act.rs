@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 use tgp_contract::{Cancellation, Code, FileEffect, Root, ToolError};
+use tgp_text::truncate;
 use tokio::sync::watch;
 use tokio::task::{Id, JoinError, JoinSet};
 
@@ -240,10 +241,10 @@ fn write_down(core: &Core, trigger: &Trigger, ended: &Ended) -> Result<(), Failu
         match ended {
             Ok(report) => {
                 ledger.end_work(trigger.sequence, ActionState::Done, None)?;
-                outcome.insert("message".to_owned(), shortened(&report.summary).into());
+                outcome.insert("message".to_owned(), truncate(&report.summary, MAX_TOLD).into_owned().into());
             }
             Err(ActionFailure { error, timeout_ms, .. }) => {
-                let message = shortened(&error.message);
+                let message = truncate(&error.message, MAX_TOLD).into_owned();
                 ledger.end_work(trigger.sequence, ActionState::Failed, Some(&message))?;
                 outcome.insert("code".to_owned(), error.code.as_str().into());
                 outcome.insert("message".to_owned(), message.into());
@@ -313,16 +314,9 @@ fn done(
         file_path: trigger.file_path.clone(),
         trigger: trigger.event_id.clone(),
         ok: ended.is_ok(),
-        summary: shortened(&report.summary),
+        summary: truncate(&report.summary, MAX_TOLD).into_owned(),
         files: report.files,
         error: ended.err().flatten().cloned(),
         suppressed: suppressed.map(str::to_owned),
-    }
-}
-
-fn shortened(text: &str) -> String {
-    match text.char_indices().nth(MAX_TOLD) {
-        None => text.to_owned(),
-        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
     }
 }

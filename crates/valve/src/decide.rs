@@ -2,8 +2,7 @@
 
 use serde_json::{Map, Value};
 use tgp_contract::{ChronicleEvent, EventActor, RelativePath, chronicle_of};
-use time::OffsetDateTime;
-use time::format_description::well_known::Rfc3339;
+use tgp_text::rfc3339;
 
 use crate::change::{Change, ChangeKind};
 use crate::event::{ACTION_EVENT, PROJECT_CHRONICLE, TRIGGER_EVENT, TriggerCause, TriggerType};
@@ -218,7 +217,7 @@ fn put(
     let mut event = ChronicleEvent {
         event_id: None,
         kind: kind.to_owned(),
-        timestamp: timestamp(now_ms),
+        timestamp: rfc3339(now_ms),
         actor: EventActor { agent: "valve".to_owned(), id: "watcher".to_owned() },
         file_path: Some(path.as_str().to_owned()),
         fields,
@@ -232,11 +231,4 @@ fn put(
     let waiting = Waiting { sequence, chronicle, persona: persona.to_owned(), event };
     ledger.put_event(&waiting)?;
     Ok(waiting)
-}
-
-fn timestamp(now_ms: u64) -> String {
-    OffsetDateTime::from_unix_timestamp_nanos(i128::from(now_ms) * 1_000_000)
-        .ok()
-        .and_then(|time| time.format(&Rfc3339).ok())
-        .unwrap_or_else(|| "1970-01-01T00:00:00Z".to_owned())
 }

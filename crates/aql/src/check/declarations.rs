@@ -2,9 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use tgp_text::nearest;
+
 use super::load;
 use crate::problem::Findings;
-use crate::suggest::{hint, nearest};
+use crate::suggest::hint;
 use crate::syntax::Unit;
 use crate::syntax::text::Span;
 use crate::syntax::tree::{Item, Name, TypeExpr, TypeForm};

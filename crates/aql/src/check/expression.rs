@@ -1,10 +1,11 @@
 //! Expressions: what they refer to, and what type they have.
 
 use serde_json::{Map, Value};
+use tgp_text::nearest;
 
 use super::scope::Scope;
 use crate::plan::{Comparison, Form};
-use crate::suggest::{hint, nearest};
+use crate::suggest::hint;
 use crate::syntax::text::Span;
 use crate::syntax::tree::{Expr, ExprForm, Name, Object, Text, TextPiece};
 use crate::types::union;

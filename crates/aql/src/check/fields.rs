@@ -1,9 +1,11 @@
 //! Where a value meets a type: fields that are taken, and values that have to fit.
 
+use tgp_text::nearest;
+
 use super::expression::Typed;
 use super::scope::Scope;
 use crate::plan::Form;
-use crate::suggest::{hint, nearest};
+use crate::suggest::hint;
 use crate::syntax::text::Span;
 use crate::syntax::tree::{Expr, ExprForm, Name, Object};
 use crate::types::{FieldMisfit, Misfit, fits, union};

@@ -1,6 +1,7 @@
 //! Steps, kind by kind.
 
 use tgp_contract::{Effect, ToolDefinition};
+use tgp_text::{LineCol, nearest};
 
 use super::arguments::{Given, nothing};
 use super::fields::INPUTS;
@@ -9,7 +10,7 @@ use super::options::{AROUND, EFFECT};
 use super::schema;
 use super::scope::Scope;
 use crate::plan::{Agent, Input, Kind, MAX_NESTING};
-use crate::suggest::{hint, nearest};
+use crate::suggest::hint;
 use crate::syntax::text::Span;
 use crate::syntax::token::Cooked;
 use crate::syntax::tree::{Body, ExprForm, Object, Step};
@@ -346,19 +347,9 @@ fn changing(tool: &ToolDefinition) -> Option<String> {
 
 /// The word at a line and column of a text, in the source.
 fn within(text: &Cooked, line: u32, column: u32) -> Span {
-    let (line, column) = (line.max(1) as usize, column.max(1) as usize);
-    let mut start = 0;
-    for (number, content) in text.text.split('\n').enumerate() {
-        if number + 1 == line {
-            let inside = content.char_indices().nth(column - 1).map_or(content.len(), |(at, _)| at);
-            let rest = content.get(inside..).unwrap_or_default();
-            let width =
-                rest.find(|letter: char| !(letter.is_alphanumeric() || letter == '_')).unwrap_or(rest.len());
-            let at = text.origin(start + inside);
-            return Span::new(at, at + width.max(1));
-        }
-        start += content.len() + 1;
-    }
-    let at = text.origin(text.text.len());
-    Span::new(at, at + 1)
+    let offset = LineCol { line, column }.offset_in(&text.text);
+    let rest = text.text.get(offset..).unwrap_or_default();
+    let width = rest.find(|letter: char| !(letter.is_alphanumeric() || letter == '_')).unwrap_or(rest.len());
+    let at = text.origin(offset);
+    Span::new(at, at + width.max(1))
 }

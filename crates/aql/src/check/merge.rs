@@ -1,10 +1,12 @@
 //! `merge`: its parts, the way they are put together, and the type that comes of them.
 
+use tgp_text::nearest;
+
 use super::expression::Typed;
 use super::kinds::Made;
 use super::scope::Scope;
 use crate::plan::{Kind, Merge, Part};
-use crate::suggest::{hint, nearest};
+use crate::suggest::hint;
 use crate::syntax::text::Span;
 use crate::syntax::tree::{self, Body, Expr, ExprForm};
 use crate::types::union;

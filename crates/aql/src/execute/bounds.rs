@@ -1,7 +1,10 @@
 //! How large what a run holds may become: a line of the journal must be possible to write and to read again.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 use tgp_contract::{Code, ToolError};
+use tgp_text::truncate_bytes;
 
 /// One value of a step, as JSON. The journal keeps each, and a `map` holds one for each item at once.
 pub(super) const MAX_VALUE_BYTES: usize = 8 << 20;
@@ -71,10 +74,8 @@ pub(super) fn too_large(bytes: usize) -> ToolError {
 /// An error that a line can hold.
 pub(super) fn fit_error(mut error: ToolError) -> ToolError {
     error.details.retain(|_, value| measure(value).is_some_and(|bytes| bytes <= MAX_DETAIL_BYTES));
-    if error.message.len() > MAX_DETAIL_BYTES {
-        let end = error.message.floor_char_boundary(MAX_DETAIL_BYTES);
-        error.message.truncate(end);
-        error.message.push('…');
+    if let Cow::Owned(short) = truncate_bytes(&error.message, MAX_DETAIL_BYTES) {
+        error.message = short;
     }
     error
 }

@@ -1,5 +1,7 @@
 //! What a step does, in a few words.
 
+use tgp_text::truncate;
+
 use crate::plan::{Block, Comparison, Expression, Form, Kind, Merge, Plan};
 
 /// Where a few words end.
@@ -99,9 +101,5 @@ fn first_line(text: &str) -> String {
 /// Control characters would reach the terminal of whoever reads it.
 fn cut(text: &str) -> String {
     let plain = |letter: char| if letter.is_control() { ' ' } else { letter };
-    let mut shown: String = text.chars().take(LONGEST).map(plain).collect();
-    if text.chars().nth(LONGEST).is_some() {
-        shown.push('…');
-    }
-    shown
+    truncate(text, LONGEST).chars().map(plain).collect()
 }

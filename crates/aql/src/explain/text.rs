@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use tgp_text::truncate;
+
 use super::{Estimate, Explanation, PlannedStep};
 
 /// Columns of a line, where the names of the steps leave room: what fits a terminal beside something else.
@@ -135,13 +137,9 @@ fn widths(head: &[&str], rows: &[(usize, Vec<String>)]) -> Vec<usize> {
 fn line(cells: &[String], widths: &[usize]) -> String {
     let mut line = " ".repeat(GAP);
     for (cell, width) in cells.iter().zip(widths) {
-        if cell.chars().count() > *width {
-            line.extend(cell.chars().take(width.saturating_sub(1)));
-            line.push('…');
-        } else {
-            line.push_str(cell);
-        }
-        let blanks = width.saturating_sub(cell.chars().count()) + GAP;
+        let shown = truncate(cell, *width);
+        line.push_str(&shown);
+        let blanks = width.saturating_sub(shown.chars().count()) + GAP;
         line.extend(std::iter::repeat_n(' ', blanks));
     }
     line.trim_end().to_owned()

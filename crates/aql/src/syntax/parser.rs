@@ -1,5 +1,7 @@
 //! From words to a tree, by recursive descent. After a mistake it goes on with the next step, so that all are found.
 
+use tgp_text::nearest;
+
 use super::recovery::declared;
 use super::text::{Span, Text};
 use super::token::{Token, TokenKind};
@@ -9,7 +11,7 @@ use super::tree::{
 };
 use crate::Problem;
 use crate::problem::Findings;
-use crate::suggest::{listed, nearest};
+use crate::suggest::listed;
 
 /// Blocks, types and expressions inside of each other. It bounds the stack of everybody who walks the tree.
 pub(crate) const MAX_DEPTH: usize = 64;

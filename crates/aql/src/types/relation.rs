@@ -1,5 +1,7 @@
 //! How types stand to each other: which one can stand for another, and what several come to.
 
+use tgp_text::truncate;
+
 use super::{Field, Record, Type};
 
 /// Where a type of a message is cut off.
@@ -77,12 +79,7 @@ impl Type {
 
     /// For a message.
     pub(crate) fn shown(&self) -> String {
-        let mut shown = self.to_string();
-        if let Some((at, _)) = shown.char_indices().nth(LONGEST_SHOWN) {
-            shown.truncate(at);
-            shown.push('…');
-        }
-        shown
+        truncate(&self.to_string(), LONGEST_SHOWN).into_owned()
     }
 
     pub(crate) fn list(item: Type) -> Type {

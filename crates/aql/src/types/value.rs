@@ -1,6 +1,7 @@
 //! Values against types: whether one fits, where it does not, and the JSON Schema that tells a model the same.
 
 use serde_json::{Map, Number, Value, json};
+use tgp_text::truncate;
 
 use super::{Record, Type};
 
@@ -268,8 +269,5 @@ pub(crate) fn names<'a>(all: impl ExactSizeIterator<Item = &'a String>) -> Strin
 }
 
 fn shorten(text: &str) -> String {
-    match text.char_indices().nth(MAX_SHOWN_CHARS) {
-        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
-        None => text.to_owned(),
-    }
+    truncate(text, MAX_SHOWN_CHARS).into_owned()
 }

@@ -64,7 +64,7 @@ fn a_mismatch_says_where_what_and_instead_of_what() {
         (
             Type::Null,
             json!("x".repeat(500)),
-            &format!("expected null, found the text \"{}…\"", "x".repeat(60)),
+            &format!("expected null, found the text \"{}…\"", "x".repeat(59)),
         ),
     ]
     .into_iter()

@@ -105,7 +105,7 @@ impl Tool for ExecTool {
         let tools = &invocation.workspace.tools;
         let sources = self.0.sources(invocation, &path).await?;
         let source = tools.read_text(&path)?;
-        let shown = source.get(..source.floor_char_boundary(MAX_SHOWN_BYTES)).unwrap_or_default();
+        let shown = tgp_text::head(&source, MAX_SHOWN_BYTES);
         let hash = canonical::sha256_hex(source.as_bytes());
         let mut data = json!({ "path": path, "sha256": hash, "source": shown });
         if shown.len() < source.len()

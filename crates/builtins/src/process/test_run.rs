@@ -1,7 +1,6 @@
 //! `test_run`: the project's own tests, in a jail, and what they mean for the state of the work.
 
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -13,6 +12,7 @@ use tgp_contract::{
 };
 use tgp_jail::Template;
 use tgp_tdd::{Noted, Outcome as RunOutcome, Scope, Selection, Snapshot, TestRun};
+use tgp_text::{head, now_ms};
 
 use super::shell_exec::{CommandOutput, command_output, exit_code};
 use super::yard::{Network, Wanted, Yard};
@@ -125,7 +125,7 @@ impl Tool for TestRunTool {
             && !scripts.is_empty()
         {
             let is_cut = scripts.values().any(|text| text.len() > MAX_SCRIPT_BYTES);
-            let cut = |text: &str| text.get(..text.floor_char_boundary(MAX_SCRIPT_BYTES)).map(str::to_owned);
+            let cut = |text: &str| head(text, MAX_SCRIPT_BYTES).to_owned();
             let shown: Map<String, Value> =
                 scripts.into_iter().map(|(name, text)| (name, json!(cut(&text)))).collect();
             fields.insert("scripts".to_owned(), Value::Object(shown));
@@ -253,9 +253,4 @@ impl Manifests for Project<'_> {
         let entries = children.unwrap_or_default();
         entries.iter().filter_map(|entry| entry.path.name().map(str::to_owned)).collect()
     }
-}
-
-fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

@@ -7,8 +7,7 @@ use console::Style;
 use serde_json::{Value, json};
 use tgp::contract::{Code, Execution, ToolError};
 use tgp::{Entry, Filter, Format};
-use time::OffsetDateTime;
-use time::format_description::well_known::Rfc3339;
+use tgp_text::{now_ms, parse_rfc3339_ms};
 
 use super::{done, text_of};
 use crate::arguments::Global;
@@ -104,13 +103,11 @@ fn moment(text: &str) -> Result<u64, String> {
         "write a time as 2026-01-31, 2026-01-31T12:00:00Z, or 90s, 15m, 12h, 7d for so long ago".to_owned()
     };
     let at = match super::token::duration(text) {
-        Ok(ago) => OffsetDateTime::now_utc().checked_sub(time::Duration::try_from(ago).map_err(|_| wrong())?),
-        Err(_) if text.len() == DATE_LENGTH => {
-            OffsetDateTime::parse(&format!("{text}T00:00:00Z"), &Rfc3339).ok()
-        }
-        Err(_) => OffsetDateTime::parse(text, &Rfc3339).ok(),
+        Ok(ago) => u64::try_from(ago.as_millis()).ok().and_then(|ago| now_ms().checked_sub(ago)),
+        Err(_) if text.len() == DATE_LENGTH => parse_rfc3339_ms(&format!("{text}T00:00:00Z")),
+        Err(_) => parse_rfc3339_ms(text),
     };
-    at.and_then(|at| u64::try_from(at.unix_timestamp_nanos() / 1_000_000).ok()).ok_or_else(wrong)
+    at.ok_or_else(wrong)
 }
 
 pub async fn run(arguments: AuditArgs, global: &Global, printer: &Printer) -> Result<(), Failure> {

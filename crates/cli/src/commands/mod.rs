@@ -38,8 +38,6 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tgp::contract::{Code, JsonLimits, ToolError, ToolResult, measure};
 use tgp::results::ToolWrite;
-use time::OffsetDateTime;
-use time::format_description::well_known::Rfc3339;
 
 use crate::arguments::{Command, Global};
 use crate::conversation::Interrupts;
@@ -110,9 +108,7 @@ fn parse_json(what: &str, text: &str) -> Result<Value, Failure> {
 
 /// Milliseconds since the epoch as a person reads them.
 fn shown_time(milliseconds: u64) -> String {
-    let seconds = i64::try_from(milliseconds / 1000).ok();
-    let at = seconds.and_then(|seconds| OffsetDateTime::from_unix_timestamp(seconds).ok());
-    at.and_then(|at| at.format(&Rfc3339).ok()).unwrap_or_default()
+    tgp_text::rfc3339(milliseconds - milliseconds % 1000)
 }
 
 /// A text field of an answer, safe to be shown.

@@ -5,6 +5,7 @@ use console::Style;
 use serde_json::{Value, json};
 use tgp::contract::{StreamEvent, ToolResult};
 use tgp::{Ending, Line, LineKind, SessionInfo, SessionState, Sessions};
+use tgp_text::truncate;
 
 use super::run::{self, RunArgs};
 use super::{done, shown_time};
@@ -213,9 +214,8 @@ fn print_line(line: &Line, printer: &Printer) {
                 ToolResult::Failed(error) => error.to_string(),
             };
             let text = visible(&text);
-            let shown: String = text.chars().take(SHOWN_CHARACTERS).collect();
-            let more = if shown.len() < text.len() { "…" } else { "" };
-            printer.line(&printer.paint_out(&dim, &format!("{id} {verdict}: {}{more}", hang(&shown, 2))));
+            let shown = truncate(&text, SHOWN_CHARACTERS);
+            printer.line(&printer.paint_out(&dim, &format!("{id} {verdict}: {}", hang(&shown, 2))));
         }
         LineKind::Resumed { .. } => printer.line(&printer.paint_out(&dim, "-- gone on with")),
         LineKind::Stop { summary } => {

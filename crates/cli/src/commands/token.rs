@@ -1,11 +1,12 @@
 //! `tgp token`: make, narrow and read capability tokens.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
 use tgp::contract::{CapabilityToken, Code, ToolError};
 use tgp::{Caveats, attenuate_token};
+use tgp_text::now_ms;
 
 use super::done;
 use crate::arguments::Global;
@@ -62,14 +63,12 @@ struct Narrowing {
 impl Narrowing {
     fn caveats(self) -> Caveats {
         let some = |list: Vec<String>| Some(list).filter(|list| !list.is_empty());
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Caveats {
             tools: some(self.tools),
             paths: some(self.paths),
             expires_ms: self
                 .expires
-                .and_then(|time| now.checked_add(time))
-                .and_then(|end| u64::try_from(end.as_millis()).ok()),
+                .and_then(|time| now_ms().checked_add(u64::try_from(time.as_millis()).ok()?)),
             calls: self.calls,
             session: self.session,
             note: self.note,

@@ -159,7 +159,7 @@ fn is_doc(comment: &str) -> bool {
 
 /// A comment's words, line by line, without slashes and stars.
 fn comment_text(comment: &str) -> String {
-    let comment = comment.get(..comment.floor_char_boundary(MAX_COMMENT_BYTES)).unwrap_or(comment);
+    let comment = tgp_text::head(comment, MAX_COMMENT_BYTES);
     let inner = match comment.strip_prefix("/*") {
         Some(block) => block.strip_suffix("*/").unwrap_or(block),
         None => comment.trim_start_matches('/'),
@@ -317,26 +317,7 @@ fn closing(text: &str, open: char, close: char) -> Option<usize> {
 
 /// Text on one line without inline tags, at most `limit` characters long.
 pub(super) fn one_line(text: &str, limit: usize) -> String {
-    let plain = without_inline_tags(text);
-    let mut line = String::new();
-    for word in plain.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty()) {
-        if !line.is_empty() {
-            line.push(' ');
-        }
-        line.push_str(word);
-    }
-    cut(line, limit)
-}
-
-/// At most `limit` characters, with a mark where something is missing.
-pub(super) fn cut(text: String, limit: usize) -> String {
-    if text.chars().count() <= limit {
-        return text;
-    }
-    let mut short: String = text.chars().take(limit.saturating_sub(1)).collect();
-    short.truncate(short.trim_end().len());
-    short.push('…');
-    short
+    tgp_text::one_line(&without_inline_tags(text), limit)
 }
 
 /// `{@link name}` becomes `name`, and `{@link name|text}` becomes `text`.

@@ -7,7 +7,6 @@ use serde_json::Value;
 use super::Source;
 use super::arguments::{Arguments, Contract, contract};
 use super::declarations::TypeDeclaration;
-use super::doc::cut;
 use super::entry::{Callable, Kind, Tool};
 use super::outcome::Outcome;
 use super::schema::{Env, Side, schema};
@@ -55,7 +54,7 @@ pub(super) fn signature<'a>(
             if is_promise { format!("Promise<{text}>") } else { text }
         }
     };
-    cut(format!("({parameters}) => {result}"), MAX_SIGNATURE)
+    tgp_text::truncate(&format!("({parameters}) => {result}"), MAX_SIGNATURE).into_owned()
 }
 
 struct Printer<'t, 'a> {

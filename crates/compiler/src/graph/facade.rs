@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use oxc::syntax::identifier::is_identifier_name;
 use tgp_contract::{Code, ToolError};
+use tgp_text::nearest_names;
 
-use super::nearest::nearest;
 use super::refusal::listed;
+use super::tools::MAX_SUGGESTED;
 use super::{Edge, ModuleGraph, is_import};
 use crate::builtin::REQUIRE;
 use crate::transpile::quoted;
@@ -196,7 +197,8 @@ pub(super) fn check_names(
 
 fn missing_name(edge: &Edge, name: &str, known: &BTreeSet<String>) -> ToolError {
     let (place, specifier) = (&edge.request.place, &edge.request.specifier);
-    let near = nearest(name, known.iter().map(String::as_str));
+    let near = nearest_names(name, known.iter().map(String::as_str), MAX_SUGGESTED);
+    let near: Vec<String> = near.into_iter().map(str::to_owned).collect();
     let known: Vec<String> = known.iter().take(20).cloned().collect();
     let help = if !near.is_empty() {
         format!("did you mean {}?", listed(&near))

@@ -4,7 +4,6 @@
 //! project allows, or built in. It reads sources and never runs or compiles them.
 
 mod facade;
-mod nearest;
 mod packages;
 mod refusal;
 mod tools;

@@ -1,9 +1,9 @@
 //! Modules below the tool root, and what a tool may name at all.
 
 use tgp_contract::{Code, EntryKind, FileSystem, FsError, PathError, Place, RelativePath, ToolError};
+use tgp_text::{nearest, nearest_names};
 
 use super::GraphHost;
-use super::nearest::nearest;
 use super::refusal::{Refusal, refused};
 use crate::names::{is_listed, is_node_module};
 use crate::{MAX_SOURCE_BYTES, ModuleRequest, Role, Unit};
@@ -16,6 +16,9 @@ const MODULE_EXTENSIONS: [&str; 7] = ["ts", "js", "json", "mts", "mjs", "cts", "
 
 /// What can be run. Nothing else may: files of other names are not held to tests.
 const ENTRY_EXTENSIONS: [&str; 8] = ["ts", "tsx", "mts", "cts", "js", "jsx", "mjs", "cjs"];
+
+/// More suggestions in one message are not read.
+pub(super) const MAX_SUGGESTED: usize = 3;
 
 /// Types alone, with nothing to run or import.
 const DECLARATION_ENDINGS: [&str; 3] = [".d.ts", ".d.mts", ".d.cts"];
@@ -55,7 +58,7 @@ pub(super) fn refuse_foreign(host: &GraphHost, request: &ModuleRequest) -> Resul
         let shown =
             tool.as_str().strip_prefix("tools/").map_or(tool.to_string(), |rest| format!("{MOUNT}{rest}"));
         error = error.help(format!("a tool is imported by its path: `{shown}`, or `./…` from beside it"));
-    } else if let Some(name) = meant.first() {
+    } else if let Some(name) = meant {
         error = error.help(format!("did you mean `{name}`?"));
     }
     Err(error)
@@ -146,8 +149,15 @@ fn is_file(files: &dyn FileSystem, path: &RelativePath) -> bool {
 
 fn nearest_tools(files: &dyn FileSystem, wanted: &RelativePath) -> Vec<String> {
     let folder = RelativePath::new(wanted.parts().next().unwrap_or(MOUNTED)).unwrap_or_default();
-    let listed = files.list(&folder).or_else(|_| files.list(&RelativePath::root())).unwrap_or_default();
-    let stem = |path: &str| path.rsplit_once('.').map_or(path.to_owned(), |(stem, _)| stem.to_owned());
+    let (listed, prefix) = match files.list(&folder) {
+        // A folder that all of them begin with does not make their names alike.
+        Ok(listed) => (listed, format!("{folder}/")),
+        Err(_) => (files.list(&RelativePath::root()).unwrap_or_default(), String::new()),
+    };
+    let stem = |path: &str| {
+        let inner = path.strip_prefix(&prefix).unwrap_or(path);
+        inner.rsplit_once('.').map_or(inner, |(stem, _)| stem).to_owned()
+    };
     let wanted_stem = stem(wanted.as_str());
     let modules: Vec<String> = listed
         .iter()
@@ -155,11 +165,12 @@ fn nearest_tools(files: &dyn FileSystem, wanted: &RelativePath) -> Vec<String> {
         .map(|entry| entry.path.to_string())
         .collect();
     let stems: Vec<String> = modules.iter().map(|path| stem(path)).collect();
-    let mut near = nearest(&wanted_stem, stems.iter().map(String::as_str));
+    let mut near = nearest_names(&wanted_stem, stems.iter().map(String::as_str), MAX_SUGGESTED);
     if near.is_empty() {
         // The right name in the wrong folder.
         let name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
-        near = stems.iter().filter(|stem| name(stem) == name(&wanted_stem)).take(3).cloned().collect();
+        let same = stems.iter().filter(|stem| name(stem) == name(&wanted_stem));
+        near = same.take(MAX_SUGGESTED).map(String::as_str).collect();
     }
     near.iter().filter_map(|near| modules.iter().find(|path| stem(path) == *near).cloned()).collect()
 }

@@ -249,6 +249,21 @@ fn the_wire_form_of_a_request_is_read() {
 }
 
 #[test]
+fn sloppy_base64_is_refused() {
+    for text in
+        ["Z", "Zg", "Zg=", "Zg==Zg==", "Z===", "====", "Zh==", "Zm9=", "Zm 9v", "Zm9v\n", "Zm-_", "Zé=="]
+    {
+        let request = json!({"url": "u", "body": text, "bodyEncoding": "base64"});
+        assert!(FetchRequest::from_json(request).is_err(), "{text}");
+    }
+    for (text, bytes) in [("", ""), ("Zg==", "f"), ("Zm8=", "fo"), ("Zm9v", "foo"), ("Zm9vYmFy", "foobar")] {
+        let request = json!({"url": "u", "body": text, "bodyEncoding": "base64"});
+        let request = FetchRequest::from_json(request).unwrap();
+        assert_eq!(request.body.as_deref(), Some(bytes.as_bytes()));
+    }
+}
+
+#[test]
 fn debug_output_holds_no_secret() {
     let request = FetchRequest {
         headers: vec![("authorization".into(), "s3cret".into())],

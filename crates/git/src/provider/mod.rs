@@ -6,14 +6,15 @@ mod gitlab;
 
 use std::time::Duration;
 
-use reqwest::header::{ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Method, redirect};
+use reqwest::Method;
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
 use tgp_contract::{Code, ToolError};
+use tgp_net::{BodyError, Transport, build_client, client_builder, is_loopback, read_plain_body, root_cause};
+use tgp_text::one_line;
 use tokio::sync::OnceCell;
 use url::Url;
 
-use crate::remote::is_loopback;
 use crate::secret::Sieve;
 use crate::{Provider, RequestLink, Secret};
 
@@ -185,7 +186,6 @@ impl Requests {
             Provider::GitLab | Provider::Bitbucket => "application/json",
         };
         headers.insert(reqwest::header::ACCEPT, HeaderValue::from_static(accept));
-        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         Ok(headers)
     }
 
@@ -201,13 +201,13 @@ impl Requests {
             let broken = |error: reqwest::Error| ApiError::Transport(self.reason(&error));
             let mut response = self.client().await?.execute(request).await.map_err(broken)?;
             let status = response.status();
-            let mut bytes = Vec::new();
-            while let Some(chunk) = response.chunk().await.map_err(broken)? {
-                if bytes.len() + chunk.len() > MAX_ANSWER_BYTES {
-                    return Err(ApiError::Answer);
-                }
-                bytes.extend_from_slice(&chunk);
-            }
+            let bytes = match read_plain_body(&mut response, MAX_ANSWER_BYTES).await {
+                Ok(bytes) => bytes,
+                Err(BodyError::Transport(error)) => return Err(broken(error)),
+                // The status says more than a body that cannot be read.
+                Err(_) if !status.is_success() => Vec::new(),
+                Err(BodyError::TooLarge(_) | BodyError::Compressed(_)) => return Err(ApiError::Answer),
+            };
             if !status.is_success() {
                 return Err(ApiError::Status { status: status.as_u16(), said: self.said(&bytes) });
             }
@@ -216,13 +216,8 @@ impl Requests {
         tokio::time::timeout(self.limit, work).await.unwrap_or(Err(ApiError::TimedOut(self.limit)))
     }
 
-    /// The innermost cause is the one that says something.
     fn reason(&self, error: &reqwest::Error) -> String {
-        let mut cause: &dyn std::error::Error = error;
-        while let Some(inner) = cause.source() {
-            cause = inner;
-        }
-        self.sieve.clean(&cause.to_string())
+        self.sieve.clean(&root_cause(error))
     }
 
     /// The provider's own words. They differ in where they put them.
@@ -239,44 +234,15 @@ impl Requests {
             None => String::from_utf8_lossy(bytes).into_owned(),
         };
         let whole = details.map_or_else(|| message.clone(), |details| format!("{message} ({details})"));
-        let clean = self.sieve.clean(&whole);
-        let line: String =
-            clean.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
-        let line: String = line.trim().chars().take(MAX_SAID_CHARS).collect();
+        let line = one_line(&self.sieve.clean(&whole), MAX_SAID_CHARS);
         if line.is_empty() { "no reason given".to_owned() } else { line }
     }
 
-    /// Everything is said here even where it is the default: another crate of the program can switch features of the
-    /// HTTP library on, and they would be on here too.
     async fn client(&self) -> Result<&reqwest::Client, ApiError> {
+        let builder = client_builder(Transport::of(&self.base));
         self.client
-            .get_or_try_init(|| async {
-                // The library panics without a process-wide provider; a second call loses the race and changes nothing.
-                if rustls::crypto::CryptoProvider::get_default().is_none() {
-                    let _ = rustls::crypto::ring::default_provider().install_default();
-                }
-                let builder = reqwest::Client::builder()
-                    .tls_backend_rustls()
-                    .no_proxy()
-                    .no_gzip()
-                    .no_brotli()
-                    .no_deflate()
-                    .no_zstd()
-                    .referer(false)
-                    // A redirect could name another host, and the token must not go there.
-                    .redirect(redirect::Policy::none())
-                    .user_agent(concat!("tgp/", env!("CARGO_PKG_VERSION")));
-                let builder = if self.base.scheme() == "http" {
-                    builder.tls_certs_only([])
-                } else {
-                    builder.https_only(true)
-                };
-                // The root certificates of the system are read from many files.
-                let built = tokio::task::spawn_blocking(move || builder.build()).await;
-                built
-                    .map_err(|error| ApiError::Transport(error.to_string()))?
-                    .map_err(|error| ApiError::Transport(self.reason(&error)))
-            })
+            .get_or_try_init(|| build_client(builder, Vec::new()))
             .await
+            .map_err(|error| ApiError::Transport(self.sieve.clean(&error.to_string())))
     }
 }

@@ -1,8 +1,9 @@
 //! What the parser has to say about a text, in the words of the language and with a next step.
 
 use open_cypher::{Diagnostic, DiagnosticCode, Keyword, ParseErrors, Span, Token, TokenKind};
+use tgp_text::{nearest, truncate};
 
-use super::compile::{function_names, nearest};
+use super::compile::function_names;
 use super::refusal::{Refusal, spot};
 
 /// Clauses of other dialects, of which the parser only says that a name is not expected.
@@ -361,6 +362,5 @@ fn with_expected(message: &str, words: &[&str]) -> String {
 
 /// A word of the query, cut where it would not be read.
 fn quoted(word: &str) -> String {
-    let shown: String = word.chars().take(MOST_QUOTED).collect();
-    if shown.len() < word.len() { format!("`{shown}...`") } else { format!("`{shown}`") }
+    format!("`{}`", truncate(word, MOST_QUOTED))
 }

@@ -2,6 +2,7 @@
 
 use open_cypher::Span;
 use tgp_contract::{Code, Place, ToolError};
+use tgp_text::LineCol;
 
 /// The name of the text in places.
 const FILE: &str = "query";
@@ -97,17 +98,12 @@ impl Refusal {
 
 /// A place as it is said in a text.
 pub(crate) fn spot(source: &str, offset: usize) -> String {
-    let place = place(source, offset);
-    format!("{}:{}", place.line, place.column)
+    LineCol::of(source, offset).to_string()
 }
 
 /// Line and column, both from 1, of a byte of the query.
 pub(crate) fn place(source: &str, offset: usize) -> Place {
-    let before = source.get(..offset).unwrap_or(source);
-    let line = before.matches('\n').count() + 1;
-    let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
-    let narrow = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-    Place { file: FILE.to_owned(), line: narrow(line), column: narrow(column) }
+    LineCol::of(source, offset).in_file(FILE)
 }
 
 /// A refusal by a value that an SQL function met.

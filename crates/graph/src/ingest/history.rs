@@ -6,8 +6,6 @@ use git2::Oid;
 use rusqlite::{OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use time::OffsetDateTime;
-use time::format_description::well_known::Rfc3339;
 
 use super::link::path_props;
 use super::repository::Repo;
@@ -73,8 +71,7 @@ fn props(repo: &Repo, id: Oid) -> Result<String, GraphError> {
     let author = String::from_utf8_lossy(commit.author().name_bytes()).into_owned();
     let message = commit.summary_bytes().map(String::from_utf8_lossy).unwrap_or_default();
     let message: String = message.chars().take(MAX_MESSAGE).collect();
-    let time = OffsetDateTime::from_unix_timestamp(commit.time().seconds()).ok();
-    let time = time.and_then(|time| time.format(&Rfc3339).ok()).unwrap_or_default();
+    let time = tgp_text::rfc3339_seconds(commit.time().seconds()).unwrap_or_default();
     Ok(json!({ "sha": sha, "short": short, "author": author, "time": time, "message": message }).to_string())
 }
 

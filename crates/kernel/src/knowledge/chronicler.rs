@@ -10,8 +10,6 @@ use tgp_contract::{
     RelativePath, Root, ToolError, background, canonical, chronicle_of,
 };
 use tgp_guardian::{AUDIT_FIELD, PROJECT_CHRONICLE};
-use time::OffsetDateTime;
-use time::format_description::well_known::Rfc3339;
 
 /// Changes of one call that become an event each. A command that writes more has unpacked or built something: one event
 /// tells of all that remain, with the hash of their list.
@@ -171,16 +169,9 @@ fn event(record: &CallRecord, kind: &str, file_path: Option<String>, fields: Val
     ChronicleEvent {
         event_id: None,
         kind: kind.to_owned(),
-        timestamp: moment(record.started_ms),
+        timestamp: tgp_text::rfc3339(record.started_ms),
         actor,
         file_path,
         fields: all,
     }
-}
-
-/// Milliseconds since the epoch in the form of RFC 3339.
-pub(crate) fn moment(milliseconds: u64) -> String {
-    let nanoseconds = i128::from(milliseconds) * 1_000_000;
-    let at = OffsetDateTime::from_unix_timestamp_nanos(nanoseconds).unwrap_or(OffsetDateTime::UNIX_EPOCH);
-    at.format(&Rfc3339).unwrap_or_else(|_| "1970-01-01T00:00:00Z".to_owned())
 }

@@ -10,7 +10,6 @@ mod plan_tools;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use tgp_builtins::{chronicle_path, knowledge_tools};
 use tgp_chronicle::{ChronicleOptions, Durability, FileChronicle, Report, Start, is_chronicle_file};
@@ -25,7 +24,7 @@ use tgp_router::DynTool;
 
 use crate::config::{ChronicleDurability, Config};
 use crate::settings::state_directory;
-use chronicler::{Chronicler, moment};
+use chronicler::Chronicler;
 use graph_server::GraphServer;
 pub(crate) use inspect::known_tools;
 use lazy_graph::LazyGraph;
@@ -274,6 +273,5 @@ fn read_invariants(file: &PathBuf, name: &str) -> Result<Invariants, ToolError> 
 }
 
 fn now() -> String {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    moment(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+    tgp_text::rfc3339(tgp_text::now_ms())
 }

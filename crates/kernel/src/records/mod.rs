@@ -6,9 +6,9 @@ mod shared;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use tgp_audit::{Anchor, AuditOptions, AuditReader, Durability, Restarted};
+use tgp_text::now_ms;
 
 use crate::boot::{BootError, BootOptions, Ground};
 use crate::config::{AuditDurability, Config};
@@ -64,7 +64,5 @@ pub async fn open_records(options: &BootOptions) -> Result<AuditReader, BootErro
 /// When the old one cannot be moved or the new one not be made.
 pub async fn restart_records(options: &BootOptions, reason: &str) -> Result<Restarted, BootError> {
     let ground = Ground::find(options).await?;
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let now_ms = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
-    Ok(tgp_audit::restart(&audit_options(&ground, options), &audit_anchor(&ground.root), reason, now_ms)?)
+    Ok(tgp_audit::restart(&audit_options(&ground, options), &audit_anchor(&ground.root), reason, now_ms())?)
 }

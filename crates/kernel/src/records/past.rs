@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
@@ -135,6 +135,5 @@ fn booted_ms() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/uptime").ok()?;
     let seconds: f64 = text.split_whitespace().next()?.parse().ok()?;
     let up = Duration::try_from_secs_f64(seconds).ok()?;
-    let booted = SystemTime::now().checked_sub(up)?.duration_since(UNIX_EPOCH).ok()?;
-    u64::try_from(booted.as_millis()).ok()
+    tgp_text::now_ms().checked_sub(u64::try_from(up.as_millis()).ok()?)
 }

@@ -11,7 +11,6 @@ use tgp_contract::{
     Actor, CallContext, Consent, FileFilter, Root, TddState, ToolCall, ToolDefinition, Visibility,
 };
 use tgp_registry::Index;
-use time::OffsetDateTime;
 
 use super::ports::SystemClock;
 use super::run::USUAL_ACTOR;
@@ -97,7 +96,5 @@ impl Kernel {
 
 /// The day, such as `2026-11-15`.
 fn date(now_ms: u64) -> String {
-    let seconds = i64::try_from(now_ms / 1000).unwrap_or_default();
-    let date = OffsetDateTime::from_unix_timestamp(seconds).unwrap_or(OffsetDateTime::UNIX_EPOCH).date();
-    format!("{:04}-{:02}-{:02}", date.year(), u8::from(date.month()), date.day())
+    tgp_text::rfc3339(now_ms).split('T').next().unwrap_or_default().to_owned()
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tgp_contract::{Code, ModelProvider, ToolError};
-use tgp_llm::{ApiKey, HttpOptions, OnWait, Patience, Retries, Script, Wire};
+use tgp_llm::{HttpOptions, OnWait, Patience, Retries, Script, Wire};
+use tgp_net::Secret;
 
 use crate::boot::Environment;
 use crate::config::LlmConfig;
@@ -118,7 +119,7 @@ pub(crate) fn choose(
     let key = match &key_variable {
         None => None,
         Some(variable) => match environment(variable).filter(|key| !key.trim().is_empty()) {
-            Some(key) => Some(ApiKey::new(key.trim())),
+            Some(key) => Some(Secret::new(key.trim())),
             None => return Err(no_key(&name, variable)),
         },
     };

@@ -104,10 +104,11 @@ impl Tool for Recall {
         let text = serde_json::to_string(&result)
             .map_err(|error| ToolError::new(Code::Internal, format!("a result has no JSON form: {error}")))?;
         let start = text.floor_char_boundary(args.offset.min(text.len()));
-        let end = text.floor_char_boundary((start + PAGE_BYTES).min(text.len()));
+        let page = tgp_text::head(text.get(start..).unwrap_or_default(), PAGE_BYTES);
+        let end = start + page.len();
         Ok(RecalledText {
             id: args.id,
-            text: text.get(start..end).unwrap_or_default().to_owned(),
+            text: page.to_owned(),
             total_bytes: text.len(),
             next_offset: (end < text.len()).then_some(end),
         }

@@ -8,7 +8,6 @@ use tgp_agent::{
 use tgp_contract::{CapabilityToken, Code, Consent, ToolError, canonical};
 use tgp_llm::OnWait;
 use tgp_policy::Caveats;
-use time::OffsetDateTime;
 use tokio::sync::mpsc;
 
 use super::Sessions;
@@ -323,8 +322,6 @@ fn check_text(field: &str, text: &str) -> Result<(), ToolError> {
 
 /// `20261115-120301-9f3c`: when it began, and something that tells it from another of the same second.
 pub(crate) fn new_id(now_ms: u64, seed: Option<u64>) -> Result<String, ToolError> {
-    let seconds = i64::try_from(now_ms / 1000).unwrap_or_default();
-    let moment = OffsetDateTime::from_unix_timestamp(seconds).unwrap_or(OffsetDateTime::UNIX_EPOCH);
     let chance = match seed {
         Some(seed) => canonical::sha256_hex(&seed.to_be_bytes()),
         None => {
@@ -336,14 +333,8 @@ pub(crate) fn new_id(now_ms: u64, seed: Option<u64>) -> Result<String, ToolError
         }
     };
     let chance: String = chance.chars().take(4).collect();
-    let (date, time) = (moment.date(), moment.time());
-    Ok(format!(
-        "{:04}{:02}{:02}-{:02}{:02}{:02}-{chance}",
-        date.year(),
-        u8::from(date.month()),
-        date.day(),
-        time.hour(),
-        time.minute(),
-        time.second()
-    ))
+    // `2026-11-15T12:03:01` without what is between the numbers.
+    let time = tgp_text::rfc3339(now_ms);
+    let time: String = time.chars().take(19).filter(|letter| letter.is_ascii_alphanumeric()).collect();
+    Ok(format!("{}-{chance}", time.replace('T', "-")))
 }

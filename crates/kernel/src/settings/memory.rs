@@ -4,8 +4,9 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use tgp_contract::{Database, ToolError};
-use tgp_git::{Author, DerivedFile, MemoryOptions, Provider, Remote, Secret, Strategy, Surroundings};
-use tgp_registry::{ApiKey, Calibration, Embedder, OpenAiCompatible, Searcher};
+use tgp_git::{Author, DerivedFile, MemoryOptions, Provider, Remote, Strategy, Surroundings};
+use tgp_net::Secret;
+use tgp_registry::{Calibration, Embedder, OpenAiCompatible, Searcher};
 use tgp_sql::{DatabaseUrl, SqlOptions};
 use tgp_tool_runtime::STATE_DIRECTORY;
 
@@ -129,7 +130,7 @@ pub(crate) fn searcher(config: &Config, root: &Path) -> Result<Searcher, ToolErr
             let embedder: Arc<dyn Embedder> = Arc::new(OpenAiCompatible::new(
                 &endpoint.base_url,
                 endpoint.model.clone(),
-                endpoint.api_key.clone().map(ApiKey::new),
+                endpoint.api_key.clone().map(Secret::new),
             )?);
             Ok(Searcher::new(Some(embedder), Calibration::builtin(), Some(state)))
         }

@@ -7,8 +7,6 @@ use serde::de::{self, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 use tgp_contract::{StopReason, StreamEvent, ToolError, Usage};
-use time::OffsetDateTime;
-use time::format_description::well_known::Rfc3339;
 
 use crate::limits::LONGEST_SCRIPT_DELAY_MS;
 
@@ -97,8 +95,7 @@ impl<'de> Deserialize<'de> for Clock {
         let text = String::deserialize(deserializer)?;
         let wrong =
             || de::Error::custom(format!("`{text}` is no time since 1970 such as `2026-01-31T12:00:00Z`"));
-        let moment = OffsetDateTime::parse(&text, &Rfc3339).map_err(|_| wrong())?;
-        u64::try_from(moment.unix_timestamp_nanos() / 1_000_000).map(Self).map_err(|_| wrong())
+        tgp_text::parse_rfc3339_ms(&text).map(Self).ok_or_else(wrong)
     }
 }
 

@@ -254,7 +254,7 @@ async fn every_pause_is_told_before_it_begins() {
             "429 rate limited; attempt 2 of 6 in 0 s",
             "529 overloaded; attempt 3 of 6 in 0 s",
             "the connection was closed; attempt 4 of 6 in 0 s",
-            "the provider reports: [key] is busy\\u{1b}; attempt 5 of 6 in 0 s",
+            "the provider reports: [secret] is busy\\u{1b}; attempt 5 of 6 in 0 s",
             "500 server error; attempt 6 of 6 in 0 s",
         ]
     );

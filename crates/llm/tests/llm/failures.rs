@@ -95,7 +95,7 @@ async fn no_secret_and_no_trick_gets_into_an_error() {
         };
         let shown = serde_json::to_string(&error).unwrap();
         assert!(!shown.contains(KEY) && !shown.contains(other), "{number}: {shown}");
-        assert!(error.message.contains("[key]"), "{number}: {shown}");
+        assert!(error.message.contains("[secret]"), "{number}: {shown}");
         assert!(
             error.message.contains("\\u{1b}[2J\\u{202e}evil\\u{0}\\u{200b}"),
             "{number}: {}",

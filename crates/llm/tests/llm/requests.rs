@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 use tgp_contract::{Block, ChatOptions, Code, Message, ModelInfo, Role};
-use tgp_llm::{ApiKey, HttpOptions, Wire, provider};
+use tgp_llm::{HttpOptions, Wire, provider};
+use tgp_net::Secret;
 
 use crate::server::{Answer, Request, Server};
 use crate::support::{
@@ -260,7 +261,7 @@ fn what_cannot_be_sent_is_a_mistake_of_the_configuration() {
         base_url: Some(url.to_owned()),
         ..options(Wire::OpenAiChat, "http://localhost")
     };
-    let key = |key: &str| HttpOptions { key: Some(ApiKey::new(key)), ..HttpOptions::new(Wire::Anthropic) };
+    let key = |key: &str| HttpOptions { key: Some(Secret::new(key)), ..HttpOptions::new(Wire::Anthropic) };
     let header = |name: &str, value: &str| HttpOptions {
         headers: vec![(name.to_owned(), value.to_owned())],
         ..HttpOptions::new(Wire::OpenAiChat)

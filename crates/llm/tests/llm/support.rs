@@ -10,7 +10,8 @@ use tgp_contract::{
     Block, ChatOptions, EventStream, Message, ModelProvider, ModelTool, Role, StreamEvent, ToolError,
     ToolName,
 };
-use tgp_llm::{ApiKey, HttpOptions, Jitter, Retries, Wire, provider};
+use tgp_llm::{HttpOptions, Jitter, Retries, Wire, provider};
+use tgp_net::Secret;
 
 pub const KEY: &str = "sk-test-0123456789-secret";
 
@@ -21,7 +22,7 @@ pub const WIRES: [(&str, Wire); 3] =
 pub fn options(wire: Wire, base: &str) -> HttpOptions {
     HttpOptions {
         base_url: Some(if wire == Wire::Anthropic { base.to_owned() } else { format!("{base}/v1") }),
-        key: Some(ApiKey::new(KEY)),
+        key: Some(Secret::new(KEY)),
         retries: Retries {
             attempts: 1,
             first_delay: Duration::ZERO,

@@ -7,12 +7,13 @@ mod selector;
 use std::collections::HashMap;
 
 use tgp_contract::Place;
+use tgp_text::LineCol;
 
 use self::reader::{Fields, Reader};
 use crate::pattern::Leaning;
 use crate::problem::Problems;
 use crate::rule::{Automaton, Head, Rule, Sequence};
-use crate::yaml::{Node, Spot};
+use crate::yaml::Node;
 use crate::{Catalogue, PolicyError, PolicySource, RuleEffect, SourceTrust};
 
 /// More text than a person maintains as one file of rules.
@@ -69,7 +70,7 @@ pub(crate) fn parse(
         let mut reader = Reader { file: &source.file, problems: &mut problems };
         if index >= MAX_FILES {
             reader.wrong(
-                Spot::START,
+                LineCol::START,
                 format!("there are {} policy files, at most {MAX_FILES}", sources.len()),
                 "join some",
             );
@@ -77,7 +78,7 @@ pub(crate) fn parse(
         }
         if source.text.len() > MAX_FILE_BYTES {
             let message = format!("the file has {} bytes, at most {MAX_FILE_BYTES}", source.text.len());
-            reader.wrong(Spot::START, message, "split it into several files");
+            reader.wrong(LineCol::START, message, "split it into several files");
             continue;
         }
         match Node::read(&source.text) {

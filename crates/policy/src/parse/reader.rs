@@ -1,10 +1,11 @@
 //! Reads values out of a YAML tree and notes what is wrong with them.
 
 use tgp_contract::Place;
+use tgp_text::{LineCol, truncate};
 
 use crate::pattern::{PatternError, PatternErrors};
 use crate::problem::Problems;
-use crate::yaml::{Entry, Node, Spot, Yaml};
+use crate::yaml::{Entry, Node, Yaml};
 
 /// More alternatives than a person reads; a longer list belongs in a glob.
 const MAX_LIST: usize = 256;
@@ -19,7 +20,7 @@ pub(super) struct Reader<'a> {
 #[derive(Clone, Copy)]
 pub(super) struct Fields<'n> {
     entries: &'n [Entry],
-    pub(super) spot: Spot,
+    pub(super) spot: LineCol,
 }
 
 impl<'n> Fields<'n> {
@@ -36,11 +37,11 @@ impl<'n> Fields<'n> {
 pub(super) type Words<'n> = Vec<(&'n Node, &'n str)>;
 
 impl Reader<'_> {
-    pub(super) fn place(&self, spot: Spot) -> Place {
-        Place { file: self.file.to_owned(), line: spot.line, column: spot.column }
+    pub(super) fn place(&self, spot: LineCol) -> Place {
+        spot.in_file(self.file)
     }
 
-    pub(super) fn wrong(&mut self, spot: Spot, message: impl Into<String>, help: impl Into<String>) {
+    pub(super) fn wrong(&mut self, spot: LineCol, message: impl Into<String>, help: impl Into<String>) {
         let place = self.place(spot);
         self.problems.add(place, message, help);
     }
@@ -191,9 +192,7 @@ impl Reader<'_> {
 const SHOWN: usize = 80;
 
 fn shortened(word: &str) -> String {
-    let head: String = word.chars().take(SHOWN).collect();
-    let mark = if head.len() < word.len() { "…" } else { "" };
-    format!("{}{mark}", head.escape_debug())
+    truncate(word, SHOWN).escape_debug().to_string()
 }
 
 pub(super) fn quoted(words: &[&str]) -> String {

@@ -9,7 +9,7 @@ use tgp_contract::ToolError;
 
 #[cfg(feature = "embedded-model")]
 pub use minilm::MiniLm;
-pub use openai::{ApiKey, OpenAiCompatible};
+pub use openai::OpenAiCompatible;
 
 /// Largest vector an embedder may make: the largest of the known services has 4096, and a scan must fit an i32.
 pub const MAX_DIMENSIONS: usize = 4096;

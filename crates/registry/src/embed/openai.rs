@@ -1,12 +1,15 @@
 //! A service with the `/embeddings` call that many providers share.
 
-use std::fmt;
 use std::sync::OnceLock;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use tgp_contract::{Code, ToolError, canonical};
+use tgp_net::{
+    BodyError, Secret, SecretScrubber, Transport, build_client, client_builder, is_loopback, read_plain_body,
+    root_cause,
+};
 use tokio::sync::OnceCell;
 use url::Url;
 
@@ -14,7 +17,6 @@ use super::{Embedder, MAX_DIMENSIONS};
 
 /// A batch of short texts is answered in a second or two; a hung service must not hold a search longer.
 const TIMEOUT: Duration = Duration::from_secs(30);
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Texts in one request: below the cap of every provider known.
 const BATCH: usize = 64;
 /// A batch of the largest vectors as JSON text stays below this.
@@ -24,29 +26,13 @@ const MAX_TEXT_CHARACTERS: usize = 8000;
 /// How much of a service's own error message is passed on.
 const MAX_MESSAGE_CHARACTERS: usize = 300;
 
-/// A secret that shows itself nowhere.
-#[derive(Clone)]
-pub struct ApiKey(String);
-
-impl ApiKey {
-    #[must_use]
-    pub fn new(key: impl Into<String>) -> Self {
-        Self(key.into())
-    }
-}
-
-impl fmt::Debug for ApiKey {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("ApiKey(..)")
-    }
-}
-
 /// `POST {base_url}/embeddings` with a model name and a bearer key.
 #[derive(Debug)]
 pub struct OpenAiCompatible {
     endpoint: Url,
     model: String,
-    api_key: Option<ApiKey>,
+    api_key: Option<Secret>,
+    scrubber: SecretScrubber,
     fingerprint: String,
     dimensions: OnceLock<usize>,
     client: OnceCell<reqwest::Client>,
@@ -84,8 +70,8 @@ impl OpenAiCompatible {
     /// `base_url` is what the provider documents, such as `http://localhost:11434/v1`.
     ///
     /// # Errors
-    /// `ECONFIG` when it is no http or https URL, or carries credentials.
-    pub fn new(base_url: &str, model: impl Into<String>, api_key: Option<ApiKey>) -> Result<Self, ToolError> {
+    /// `ECONFIG` when it is no http or https URL, carries credentials, or would send the key unencrypted.
+    pub fn new(base_url: &str, model: impl Into<String>, api_key: Option<Secret>) -> Result<Self, ToolError> {
         let wrong = |why: &str| {
             ToolError::new(Code::Config, format!("the base URL of the embeddings service {why}"))
                 .help("write a URL such as `http://localhost:11434/v1`, and the key in its own setting")
@@ -97,13 +83,22 @@ impl OpenAiCompatible {
         if !endpoint.username().is_empty() || endpoint.password().is_some() {
             return Err(wrong("carries a user or a password"));
         }
+        if endpoint.scheme() == "http" && api_key.is_some() && !is_loopback(&endpoint) {
+            return Err(wrong("is plain http to another machine, and the key would be readable on the way")
+                .help("use https, or a tunnel to `127.0.0.1`, or configure the service without a key"));
+        }
         endpoint.path_segments_mut().map_err(|()| wrong("has no path"))?.pop_if_empty().push("embeddings");
         let model = model.into();
         let fingerprint = fingerprint_of(&endpoint, &model);
+        let mut scrubber = SecretScrubber::default();
+        if let Some(key) = &api_key {
+            scrubber.add_key(key.expose());
+        }
         Ok(Self {
             endpoint,
             model,
             api_key,
+            scrubber,
             fingerprint,
             dimensions: OnceLock::new(),
             client: OnceCell::new(),
@@ -111,29 +106,11 @@ impl OpenAiCompatible {
     }
 
     async fn client(&self) -> Result<&reqwest::Client, ToolError> {
+        let builder = client_builder(Transport::of(&self.endpoint)).timeout(TIMEOUT);
         self.client
-            .get_or_try_init(|| async {
-                // The library panics without a process-wide provider; a second call loses the race.
-                if rustls::crypto::CryptoProvider::get_default().is_none() {
-                    let _ = rustls::crypto::ring::default_provider().install_default();
-                }
-                let plain = self.endpoint.scheme() == "http";
-                // The root certificates of the system are read from many files.
-                tokio::task::spawn_blocking(move || {
-                    let builder = reqwest::Client::builder()
-                        .tls_backend_rustls()
-                        .no_proxy()
-                        .redirect(reqwest::redirect::Policy::none())
-                        .user_agent(concat!("tgp/", env!("CARGO_PKG_VERSION")))
-                        .connect_timeout(CONNECT_TIMEOUT)
-                        .timeout(TIMEOUT);
-                    if plain { builder.tls_certs_only([]) } else { builder.https_only(true) }.build()
-                })
-                .await
-                .map_err(|error| self.failed(&error.to_string()))?
-                .map_err(|error| self.failed(&root_cause(&error)))
-            })
+            .get_or_try_init(|| build_client(builder, Vec::new()))
             .await
+            .map_err(|error| self.failed(&error.to_string()))
     }
 
     async fn embed_batch(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, ToolError> {
@@ -149,31 +126,25 @@ impl OpenAiCompatible {
             .await?
             .post(self.endpoint.clone())
             .header(reqwest::header::CONTENT_TYPE, "application/json")
-            .header(reqwest::header::ACCEPT_ENCODING, "identity")
             .body(body);
-        if let Some(ApiKey(key)) = &self.api_key {
-            outgoing = outgoing.bearer_auth(key);
+        if let Some(key) = &self.api_key {
+            outgoing = outgoing.bearer_auth(key.expose());
         }
-        let response = outgoing.send().await.map_err(|error| self.failed(&root_cause(&error)))?;
+        let mut response = outgoing.send().await.map_err(|error| self.failed(&root_cause(&error)))?;
         let status = response.status();
-        let body = self.receive(response).await?;
+        let body = match read_plain_body(&mut response, MAX_ANSWER_BYTES).await {
+            Ok(body) => body,
+            // The status says more than a body that cannot be read.
+            Err(_) if !status.is_success() => Vec::new(),
+            Err(BodyError::Transport(error)) => return Err(self.failed(&root_cause(&error))),
+            Err(error) => return Err(self.failed(&error.to_string())),
+        };
         if !status.is_success() {
             return Err(self.refused(status.as_u16(), &body));
         }
         let answer: Answer = serde_json::from_slice(&body)
             .map_err(|error| self.failed(&format!("its answer is not understood: {error}")))?;
         self.in_order(answer.data, texts.len())
-    }
-
-    async fn receive(&self, mut response: reqwest::Response) -> Result<Vec<u8>, ToolError> {
-        let mut body = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(|error| self.failed(&root_cause(&error)))? {
-            if chunk.len() > MAX_ANSWER_BYTES.saturating_sub(body.len()) {
-                return Err(self.failed(&format!("its answer is larger than {MAX_ANSWER_BYTES} bytes")));
-            }
-            body.extend_from_slice(&chunk);
-        }
-        Ok(body)
     }
 
     /// Checks that there is one sound vector for each text, and sorts them.
@@ -203,12 +174,8 @@ impl OpenAiCompatible {
     fn refused(&self, status: u16, body: &[u8]) -> ToolError {
         let said =
             serde_json::from_slice::<Refusal>(body).map(|refusal| refusal.error.message).unwrap_or_default();
-        let mut said: String =
-            said.chars().filter(|character| !character.is_control()).take(MAX_MESSAGE_CHARACTERS).collect();
-        // Some services repeat the key they refuse.
-        if let Some(ApiKey(key)) = self.api_key.as_ref().filter(|ApiKey(key)| !key.is_empty()) {
-            said = said.replace(key.as_str(), "[key]");
-        }
+        // Some services repeat the key they refuse. It is removed before the text is cut, which could leave a part of it.
+        let said = tgp_text::one_line(&self.scrubber.clean(&said), MAX_MESSAGE_CHARACTERS);
         let separator = if said.is_empty() { "" } else { ": " };
         self.failed(&format!("it answered with status {status}{separator}{said}")).detail("status", status)
     }
@@ -243,13 +210,4 @@ fn fingerprint_of(endpoint: &Url, model: &str) -> String {
     let digest = canonical::hash(&serde_json::json!([endpoint.as_str(), model])).unwrap_or_default();
     let short: String = digest.chars().take(12).collect();
     format!("openai-{readable}-{short}")
-}
-
-/// The innermost cause: the outer layers only repeat the URL.
-fn root_cause(error: &reqwest::Error) -> String {
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(inner) = cause.source() {
-        cause = inner;
-    }
-    cause.to_string()
 }

@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use tgp_contract::Code;
-use tgp_registry::{ApiKey, Embedder as _, OpenAiCompatible};
+use tgp_net::Secret;
+use tgp_registry::{Embedder as _, OpenAiCompatible};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
@@ -60,7 +61,7 @@ fn vectors(body: &Value) -> (u16, String) {
 }
 
 fn client(base: &str) -> OpenAiCompatible {
-    OpenAiCompatible::new(base, "embed-small", Some(ApiKey::new(KEY))).unwrap()
+    OpenAiCompatible::new(base, "embed-small", Some(Secret::new(KEY))).unwrap()
 }
 
 #[tokio::test]

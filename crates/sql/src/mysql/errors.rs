@@ -2,8 +2,9 @@
 
 use mysql_async::{DriverError, Error, IoError, ServerError};
 use tgp_contract::ToolError;
+use tgp_text::LineCol;
 
-use crate::failure::{at, esql, line_and_column, short, unreachable};
+use crate::failure::{at, esql, short, unreachable};
 
 const ACCESS_DENIED: [u16; 3] = [1044, 1045, 1698];
 const UNKNOWN_DATABASE: u16 = 1049;
@@ -55,7 +56,7 @@ pub(crate) fn of_statement(error: &Error, sql: &str) -> ToolError {
     if server.code == SYNTAX
         && let Some(offset) = syntax_error_offset(&server.message, sql)
     {
-        failure = at(failure, line_and_column(sql, offset));
+        failure = at(failure, LineCol::of(sql, offset));
     }
     match server.code {
         UNKNOWN_TABLE => failure.help("list the tables with SHOW TABLES"),

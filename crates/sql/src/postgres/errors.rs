@@ -3,10 +3,11 @@
 use std::error::Error as _;
 
 use tgp_contract::ToolError;
+use tgp_text::LineCol;
 use tokio_postgres::Error;
 use tokio_postgres::error::{DbError, ErrorPosition, SqlState};
 
-use crate::failure::{at, esql, line_and_column, short, unreachable};
+use crate::failure::{at, esql, short, unreachable};
 use crate::text::Bound;
 
 /// A failure outside a caller's statement. It names neither the server nor the user.
@@ -35,7 +36,7 @@ pub(crate) fn of_statement(error: &Error, bound: &Bound, sql: &str) -> ToolError
     let Some(server) = error.as_db_error() else { return of_connection(error) };
     let mut failure = esql(short(server.message())).detail("sqlCode", server.code().code());
     if let Some(ErrorPosition::Original(position)) = server.position() {
-        failure = at(failure, line_and_column(sql, bound.origin(byte_offset(&bound.sql, *position))));
+        failure = at(failure, LineCol::of(sql, bound.origin(byte_offset(&bound.sql, *position))));
     }
     let parts = [
         ("detail", server.detail()),

@@ -2,8 +2,9 @@
 
 use rusqlite::{Error, ErrorCode};
 use tgp_contract::ToolError;
+use tgp_text::LineCol;
 
-use crate::failure::{at, esql, line_and_column, short};
+use crate::failure::{at, esql, short};
 
 /// The extended codes a statement can meet; the rest are named by their primary code.
 const EXTENDED: [(i32, &str); 22] = [
@@ -97,7 +98,7 @@ pub(crate) fn of_statement(error: &Error, sql: &str) -> ToolError {
     if let Error::SqlInputError { offset, .. } = error
         && let Ok(offset) = usize::try_from(*offset)
     {
-        failure = at(failure, line_and_column(sql, offset));
+        failure = at(failure, LineCol::of(sql, offset));
     }
     match help(&message, code) {
         Some(help) => failure.help(help),

@@ -2,10 +2,11 @@
 
 use serde_json::Value;
 use tgp_contract::{SqlParams, ToolError};
+use tgp_text::LineCol;
 
 use super::lexer::{Dialect, Kind, Token};
 use super::statement::Script;
-use crate::failure::{at, esql, line_and_column};
+use crate::failure::{at, esql};
 use crate::values::Parameter;
 
 /// A statement ready for the server.
@@ -105,7 +106,7 @@ pub(crate) fn superfluous(name: &str) -> ToolError {
 
 fn missing(script: &Script<'_>, token: &Token<'_>, name: &str) -> ToolError {
     let error = missing_name(name);
-    at(error, line_and_column(script.sql, token.start))
+    at(error, LineCol::of(script.sql, token.start))
 }
 
 pub(crate) fn missing_name(name: &str) -> ToolError {
@@ -117,7 +118,7 @@ pub(crate) fn missing_name(name: &str) -> ToolError {
 fn mixed(script: &Script<'_>, token: &Token<'_>) -> ToolError {
     let error = esql(format!("`{}` is a positional parameter, and named values were given", token.text))
         .help("write :name, or give the values as a list");
-    at(error, line_and_column(script.sql, token.start))
+    at(error, LineCol::of(script.sql, token.start))
 }
 
 fn named<'a>(token: &Token<'a>) -> Option<&'a str> {

@@ -1,10 +1,11 @@
 //! One statement: what it begins with, and what it does in the end.
 
 use tgp_contract::ToolError;
+use tgp_text::LineCol;
 
 use super::kinds::ROUTINES;
 use super::lexer::{Dialect, Kind, Token, tokens};
-use crate::failure::{at, esql, line_and_column, several_statements};
+use crate::failure::{at, esql, several_statements};
 
 /// A statement that a person or a model wrote fits here; data belongs into parameters.
 pub(crate) const MAX_SQL_BYTES: usize = 1024 * 1024;
@@ -36,17 +37,17 @@ impl<'a> Script<'a> {
         let mut tokens = tokens(sql, dialect);
         if let Some(token) = tokens.iter().find(|token| token.kind == Kind::Unterminated) {
             let error = esql("a string, a quoted name or a comment does not end");
-            return Err(at(error, line_and_column(sql, token.start)));
+            return Err(at(error, LineCol::of(sql, token.start)));
         }
         if let Some(token) = tokens.iter().find(|token| token.kind == Kind::HiddenCode) {
             let error = esql("comments that the server executes are not allowed")
                 .help("write the code without `/*! */`");
-            return Err(at(error, line_and_column(sql, token.start)));
+            return Err(at(error, LineCol::of(sql, token.start)));
         }
         if let Some(token) = tokens.iter().find(|token| token.kind == Kind::Ambiguous) {
             let error = esql("the server could read this place of the statement in two ways")
                 .help("put a blank before a string and between two minus signs; write a long string as one");
-            return Err(at(error, line_and_column(sql, token.start)));
+            return Err(at(error, LineCol::of(sql, token.start)));
         }
         tokens.retain(|token| token.kind != Kind::Comment);
         while tokens.last().is_some_and(|token| token.kind == Kind::Semicolon) {
@@ -60,7 +61,7 @@ impl<'a> Script<'a> {
         let inner = script.tokens.iter().find(|token| token.kind == Kind::Semicolon);
         match inner {
             Some(semicolon) if !script.defines_routine() => {
-                Err(at(several_statements(), line_and_column(sql, semicolon.start)))
+                Err(at(several_statements(), LineCol::of(sql, semicolon.start)))
             }
             _ => Ok(script),
         }

@@ -2,9 +2,8 @@
 
 use serde_saphyr::budget::BudgetBreach;
 use serde_saphyr::{Error, Location, MessageFormatter, UserMessageFormatter};
-use tgp_contract::{Code, Place, ToolError};
-
-use super::spelling::nearest;
+use tgp_contract::{Code, ToolError};
+use tgp_text::{LineCol, nearest};
 
 /// What to do about a file that names no personas, not even none.
 pub(super) const NONE: &str =
@@ -21,12 +20,7 @@ pub(super) struct Fault<'f> {
 
 impl Fault<'_> {
     pub(super) fn help(self, help: impl Into<String>) -> ToolError {
-        let narrow = |number: u64| u32::try_from(number).unwrap_or(u32::MAX).max(1);
-        let place = Place {
-            file: self.file.to_owned(),
-            line: narrow(self.location.line()),
-            column: narrow(self.location.column()),
-        };
+        let place = LineCol::from_parser(self.location.line(), self.location.column()).in_file(self.file);
         let error =
             ToolError::new(Code::Config, format!("{place}: {}", self.message)).place(&place).help(help);
         if self.field.is_empty() { error } else { error.detail("field", self.field) }
@@ -38,7 +32,7 @@ pub(super) fn unreadable(file: &str, error: &Error) -> ToolError {
     let error = error.without_snippet();
     let location = error.location().unwrap_or(Location::UNKNOWN);
     let said = |field: &str, message: String| Fault { file, location, field: field.to_owned(), message };
-    let choice = |word: &str, expected: &[&'static str]| match nearest(word, expected) {
+    let choice = |word: &str, expected: &[&'static str]| match nearest(word, expected.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("use one of: {}", expected.join(", ")),
     };

@@ -3,7 +3,6 @@
 mod fault;
 mod file;
 mod length;
-mod spelling;
 
 use std::time::Duration;
 

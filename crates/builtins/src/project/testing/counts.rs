@@ -130,7 +130,7 @@ pub(super) struct Tally {
 impl Tally {
     /// Names a failing test once. Does not count it.
     pub fn name(&mut self, name: &str, file: Option<RelativePath>) {
-        let name = name.get(..name.floor_char_boundary(MAX_NAME_BYTES)).unwrap_or_default().to_owned();
+        let name = tgp_text::head(name, MAX_NAME_BYTES).to_owned();
         let failing = Failing { name, file };
         if self.failing.len() < MAX_FAILING && self.seen.insert(failing.clone()) {
             self.failing.push(failing);

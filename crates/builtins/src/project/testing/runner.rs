@@ -287,7 +287,7 @@ fn node(files: &dyn Manifests) -> Option<Runner> {
     let why = format!(
         "the test script of package.json (`{}`) is no plain call of an installed runner, and whoever writes it can let it \
          print anything",
-        script.get(..script.floor_char_boundary(MAX_SHOWN_BYTES)).unwrap_or_default()
+        tgp_text::truncate_bytes(script, MAX_SHOWN_BYTES)
     );
     let by_npm = Runner { is_npm: true, ..Runner::new(RunnerKind::Other, "npm test --silent") };
     Some(by_npm.distrusting(why))

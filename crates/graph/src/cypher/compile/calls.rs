@@ -12,7 +12,7 @@ use super::aggregates::{AGGREGATES, aggregate, misplaced};
 use super::expression::Sql;
 use super::graph_calls::GRAPH_CALLS;
 use super::scope::Scope;
-use super::{Compiler, suggest, visible};
+use super::{Compiler, visible};
 
 /// Functions of Cypher whose types are not supported.
 const FOREIGN: [&str; 13] = [
@@ -160,7 +160,7 @@ pub(crate) fn function_names() -> impl Iterator<Item = &'static str> {
 
 fn unknown(name: &str, span: Span) -> Box<Refusal> {
     let refusal = Refusal::new("UnknownFunction", span, format!("there is no function `{name}`"));
-    match suggest::nearest(name, function_names()) {
+    match tgp_text::nearest(name, function_names()) {
         Some(near) => refusal.help(format!("did you mean `{near}`?")),
         None => refusal.help("docs/cypher.md lists the functions"),
     }

@@ -16,13 +16,11 @@ mod projection;
 mod query;
 mod scope;
 mod steps;
-mod suggest;
 mod visible;
 mod vocabulary;
 mod walk;
 
 pub(crate) use calls::function_names;
-pub(crate) use suggest::nearest;
 
 use std::collections::VecDeque;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
@@ -251,7 +249,7 @@ impl<'q> Compiler<'q> {
     /// Refuses what is not in the scope, with the nearest name that is.
     fn undefined(&self, name: &str, span: Span, scope: &scope::Scope) -> Box<Refusal> {
         let refusal = Refusal::new("UndefinedVariable", span, format!("`{name}` is not defined"));
-        match suggest::nearest(name, scope.names()) {
+        match tgp_text::nearest(name, scope.names()) {
             Some(near) => refusal.help(format!("did you mean `{near}`?")),
             None => refusal.help("bind it by MATCH, WITH or UNWIND before it is used"),
         }

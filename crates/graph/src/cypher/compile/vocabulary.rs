@@ -8,7 +8,6 @@ use crate::cypher::types::Type;
 
 use super::Compiler;
 use super::scope::Scope;
-use super::suggest;
 
 /// A label or a type, and the properties of what has it. What ingest writes stands here.
 type Entry = (&'static str, &'static [&'static str]);
@@ -155,7 +154,7 @@ fn check_property(key: &Name, labels: &[String], sort: Sort) -> Outcome<()> {
 
 /// The nearest name, or else all of them.
 fn helped(refusal: Box<Refusal>, wanted: &str, known: &[&str]) -> Box<Refusal> {
-    match suggest::nearest(wanted, known.iter().copied()) {
+    match tgp_text::nearest(wanted, known.iter().copied()) {
         Some(near) => refusal.help(format!("did you mean `{near}`?")),
         None if known.is_empty() => refusal.help("it has no properties"),
         None => refusal.help(format!("there are: {}", known.join(", "))),

@@ -214,9 +214,8 @@ pub(crate) fn regex(pattern: &str) -> Result<Regex, String> {
                 last.strip_prefix("error: ").unwrap_or(last).to_owned()
             }
         };
-        let shown: String = pattern.chars().take(SHOWN).collect();
-        let more = if shown.len() < pattern.len() { "..." } else { "" };
-        format!("`{shown}{more}` is no regular expression that can be used: {why}")
+        let shown = tgp_text::truncate(pattern, SHOWN);
+        format!("`{shown}` is no regular expression that can be used: {why}")
     })
 }
 

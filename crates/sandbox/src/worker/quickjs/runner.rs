@@ -206,7 +206,7 @@ fn fire(ctx: &Ctx<'_>, engine: &QuickJs, host: &Host, timer: u64) -> std::result
 const MAX_ERROR_TEXT: usize = 32 * 1024;
 
 fn clipped(text: &str) -> String {
-    text.get(..text.floor_char_boundary(MAX_ERROR_TEXT)).unwrap_or(text).to_owned()
+    tgp_text::head(text, MAX_ERROR_TEXT).to_owned()
 }
 
 fn thrown<'js>(ctx: &Ctx<'js>, engine: &QuickJs, error: Value<'js>) -> Failure {

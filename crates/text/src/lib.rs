@@ -1,0 +1,15 @@
+//! What every crate needs when it writes messages about texts: locations, suggestions, truncation and time.
+//!
+//! A function belongs here when two crates need it and it knows nothing of their domains. Nothing here does I/O, except
+//! [`now_ms`], which reads the clock of the system.
+#![forbid(unsafe_code)]
+
+mod location;
+mod suggest;
+mod time;
+mod truncate;
+
+pub use location::{LineCol, LineEnds, LineIndex};
+pub use suggest::{edit_distance, nearest, nearest_names};
+pub use time::{now_ms, parse_rfc3339_ms, parse_rfc3339_ns, rfc3339, rfc3339_seconds};
+pub use truncate::{head, one_line, tail, truncate, truncate_bytes};
