@@ -14,6 +14,7 @@ mod deliver;
 mod durable;
 mod edit;
 mod environment;
+mod explain;
 mod failure;
 mod fetch;
 mod follow;

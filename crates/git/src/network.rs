@@ -11,6 +11,7 @@ use git2::Oid;
 use crate::anchor::RepositoryAnchor;
 use crate::command::{CommandError, Finished, Invocation, run, words};
 use crate::environment::environment;
+use crate::explain::explain;
 use crate::failure::blocking;
 use crate::offline::Offline;
 use crate::remote::Endpoint;
@@ -20,6 +21,8 @@ use crate::{FetchLimits, Surroundings, Timeouts};
 
 /// A sentence for a person; servers send essays.
 const MAX_WHY_CHARS: usize = 300;
+/// A cause with the commands that remove it, which name the host several times.
+const MAX_EXPLAINED_CHARS: usize = 1200;
 
 /// The remote and the means to reach it.
 #[derive(Clone)]
@@ -105,7 +108,7 @@ impl Network {
 
     /// Why there is no use in talking to the remote right now.
     pub(crate) fn recently_unreachable(&self) -> Option<String> {
-        self.offline.recent().map(|why| self.shown(&why))
+        self.offline.recent().map(|why| self.shown_up_to(&why, MAX_EXPLAINED_CHARS))
     }
 
     pub(crate) fn remember(&self, why: Option<&str>) {
@@ -158,28 +161,23 @@ impl Network {
         })
     }
 
-    /// The one line of git's complaint that says what is wrong.
+    /// Why git failed, from what it wrote.
     pub(crate) fn why(&self, stderr: &str) -> String {
-        let lines: Vec<&str> = stderr.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-        let said = |prefix: &str| lines.iter().find_map(|line| line.strip_prefix(prefix)).map(str::trim);
-        // ssh speaks before git does, and knows more.
-        let ssh = lines
-            .iter()
-            .find(|line| line.starts_with("ssh: ") || line.contains("Permission denied"))
-            .copied();
-        let line =
-            ssh.or_else(|| said("fatal:")).or_else(|| said("error:")).or_else(|| lines.last().copied());
-        self.shown(line.unwrap_or("git failed without a word"))
+        self.shown_up_to(&explain(stderr, &self.endpoint), MAX_EXPLAINED_CHARS)
     }
 
     pub(crate) fn shown(&self, text: &str) -> String {
+        self.shown_up_to(text, MAX_WHY_CHARS)
+    }
+
+    fn shown_up_to(&self, text: &str, most: usize) -> String {
         let clean: String = self
             .sieve
             .clean(text)
             .chars()
             .map(|letter| if letter.is_control() { ' ' } else { letter })
             .collect();
-        let mut short: String = clean.trim().chars().take(MAX_WHY_CHARS).collect();
+        let mut short: String = clean.trim().chars().take(most).collect();
         if short.len() < clean.trim().len() {
             short.push('…');
         }
