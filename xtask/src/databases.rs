@@ -1,4 +1,4 @@
-//! The database servers of the tests: taken from the environment, or started here and stopped at the end.
+//! The servers of the tests, databases above all: taken from the environment, or started here and stopped at the end.
 
 use std::fs;
 use std::io::Read;
@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
+use crate::git_servers::{self, HTTPS_FOLDER_VARIABLE, HTTPS_VARIABLE, SSH_FOLDER_VARIABLE, SSH_VARIABLE};
 use crate::graph_server::{self, BOLT_VARIABLE};
 
 const POSTGRES_VARIABLE: &str = "TGP_TEST_POSTGRES_URL";
@@ -45,18 +46,22 @@ impl Databases {
 /// Starts what the environment does not name. A server that cannot be had is one line, and its tests skip themselves.
 pub fn start(target: &Path) -> Databases {
     let mut databases = Databases { environment: Vec::new(), servers: Vec::new() };
-    let kinds: [(&str, &str, Start); 3] = [
-        (POSTGRES_VARIABLE, "PostgreSQL", |_| postgres()),
-        (MYSQL_VARIABLE, "MariaDB", |_| mariadb()),
-        (BOLT_VARIABLE, "a graph server", graph_server::start),
+    let kinds: [(&str, Option<&str>, &str, Start); 5] = [
+        (POSTGRES_VARIABLE, None, "PostgreSQL", |_| postgres()),
+        (MYSQL_VARIABLE, None, "MariaDB", |_| mariadb()),
+        (BOLT_VARIABLE, None, "a graph server", graph_server::start),
+        (HTTPS_VARIABLE, Some(HTTPS_FOLDER_VARIABLE), "git over https", |_| git_servers::https()),
+        (SSH_VARIABLE, Some(SSH_FOLDER_VARIABLE), "git over ssh", |_| git_servers::ssh()),
     ];
-    for (variable, name, start) in kinds {
+    for (variable, folder_variable, name, start) in kinds {
         if std::env::var_os(variable).is_some() {
             continue;
         }
         match start(target) {
             Ok(server) => {
                 databases.environment.push((variable.to_owned(), server.url.clone()));
+                let folder = server.folder.display().to_string();
+                databases.environment.extend(folder_variable.map(|variable| (variable.to_owned(), folder)));
                 databases.servers.push(server);
             }
             Err(error) => println!("xtask: skipped: tests on {name} ({error:#})"),
@@ -180,7 +185,7 @@ fn postgres_programs() -> Option<PathBuf> {
     versions.pop().map(|(_, programs)| programs)
 }
 
-fn program(names: &[&str]) -> Option<PathBuf> {
+pub(crate) fn program(names: &[&str]) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::env::split_paths(&path).chain([PathBuf::from("/usr/sbin")]);
     let folders: Vec<PathBuf> = folders.collect();
@@ -195,7 +200,7 @@ fn program_or(names: &[&str]) -> Result<PathBuf> {
 }
 
 /// Finds the programs, and installs their package when they are missing and we may.
-fn installed(find: impl Fn() -> Option<PathBuf>, package: &str) -> Result<PathBuf> {
+pub(crate) fn installed(find: impl Fn() -> Option<PathBuf>, package: &str) -> Result<PathBuf> {
     if let Some(found) = find() {
         return Ok(found);
     }
@@ -243,12 +248,12 @@ impl Drop for NoServices {
     }
 }
 
-fn is_root() -> Result<bool> {
+pub(crate) fn is_root() -> Result<bool> {
     Ok(fs::metadata("/proc/self").context("/proc cannot be read")?.uid() == 0)
 }
 
 /// The user a server runs as: ourselves, but never root, which the servers refuse.
-fn owner(names: &[&str]) -> Result<Option<String>> {
+pub(crate) fn owner(names: &[&str]) -> Result<Option<String>> {
     if !is_root()? {
         return Ok(None);
     }
@@ -295,7 +300,7 @@ pub(crate) fn as_user(owner: Option<&str>, signal: &str, program: &Path) -> Comm
     command
 }
 
-fn run(command: &mut Command, folder: &Path) -> Result<()> {
+pub(crate) fn run(command: &mut Command, folder: &Path) -> Result<()> {
     let output =
         command.current_dir(folder).stdin(Stdio::null()).output().context("a program cannot be started")?;
     if !output.status.success() {

@@ -4,6 +4,7 @@
 
 mod databases;
 mod fixtures;
+mod git_servers;
 mod graph_server;
 mod run;
 mod tidy;
@@ -17,7 +18,8 @@ const HELP: &str = "\
 cargo xtask test    tidy, formatting, lints, and every test; installs what the tests need
 cargo xtask tidy    the house rules: floors, architecture page, module docs, file sizes
 cargo xtask with-databases COMMAND...
-                    a command with PostgreSQL, MariaDB and ArcadeDB started for it, as the tests have them
+                    a command with PostgreSQL, MariaDB, ArcadeDB and two git servers started for it, as the
+                    tests have them
 cargo xtask hostile [FAMILY...] [--case NAME] [--entry ENTRY]
                     every attack of hostile/cases against the built binary (see hostile/README.md)
 cargo xtask soak [--minutes N] [--seed S]

@@ -11,9 +11,11 @@ use git2::Oid;
 
 use crate::anchor::Anchored;
 use crate::anchor_note::Note;
-use crate::command::Finished;
+use crate::command::{Finished, words};
 use crate::failure::blocking;
-use crate::network::{BORROWED, Bench, Network, has_taken, lines_of, words};
+use crate::network::Network;
+use crate::push_report::{has_taken, lines_of};
+use crate::scratch::{BORROWED, ScratchRepo};
 
 /// What a person has to know.
 const DISPUTED: &str = "the remote has another head of this machine's audit, so the record here was rolled back or \
@@ -61,9 +63,9 @@ impl Network {
         self.is_disputed.load(Ordering::Relaxed).then(|| DISPUTED.to_owned())
     }
 
-    /// The anchor, ready to be pushed from the bench.
-    pub(crate) async fn anchor_for(&self, bench: &Bench) -> Option<Anchored> {
-        let (anchors, objects) = (self.anchors.clone(), bench.objects());
+    /// The anchor, ready to be pushed from the scratch repository.
+    pub(crate) async fn anchor_for(&self, scratch: &ScratchRepo) -> Option<Anchored> {
+        let (anchors, objects) = (self.anchors.clone(), scratch.objects());
         let mut borrowed = self.git.join("objects").into_os_string().into_vec();
         borrowed.push(b'\n');
         let prepare = move || {
@@ -91,10 +93,10 @@ impl Network {
     }
 
     /// Takes note of what the remote said of the anchor, and looks into it where the remote has another one.
-    pub(crate) async fn heard(&self, bench: &Bench, answer: &Finished, anchored: &Anchored) {
+    pub(crate) async fn heard(&self, scratch: &ScratchRepo, answer: &Finished, anchored: &Anchored) {
         self.take_down(answer, anchored).await;
         if lines_of(answer, &anchored.remote_reference()).any(|line| line.contains("stale info")) {
-            self.settle(bench, anchored).await;
+            self.settle(scratch, anchored).await;
         }
     }
 
@@ -104,13 +106,13 @@ impl Network {
         if self.refuses_anchors.load(Ordering::Relaxed) {
             return;
         }
-        let Ok(bench) = self.bench(Vec::new()).await else { return };
-        if let Some(anchored) = self.anchor_for(&bench).await {
-            self.settle(&bench, &anchored).await;
+        let Ok(scratch) = self.scratch(Vec::new()).await else { return };
+        if let Some(anchored) = self.anchor_for(&scratch).await {
+            self.settle(&scratch, &anchored).await;
         }
     }
 
-    async fn settle(&self, bench: &Bench, anchored: &Anchored) {
+    async fn settle(&self, scratch: &ScratchRepo, anchored: &Anchored) {
         let target = anchored.remote_reference();
         let Ok(found) = self.references(std::slice::from_ref(&target), self.timeouts.ask).await else {
             return;
@@ -135,7 +137,7 @@ impl Network {
         arguments.push(Lease::from(found).option(anchored));
         arguments.extend(words(&["--", &self.endpoint.url]));
         arguments.push(refspec(anchored));
-        if let Ok(answer) = self.git(bench, arguments, self.timeouts.transfer).await {
+        if let Ok(answer) = self.git(scratch, arguments, self.timeouts.transfer).await {
             self.take_down(&answer, anchored).await;
         }
     }

@@ -136,3 +136,8 @@ async fn tail(pipe: Option<impl AsyncRead + Unpin>) -> Result<String, CommandErr
     }
     Ok(String::from_utf8_lossy(&kept).into_owned())
 }
+
+/// Plain words as arguments.
+pub(crate) fn words(words: &[&str]) -> Vec<OsString> {
+    words.iter().map(OsString::from).collect()
+}

@@ -11,7 +11,8 @@ use crate::hydrate::Pull;
 use crate::local::Local;
 use crate::memory::{Inner, Lane};
 use crate::names::{kept_branch, kept_prefix};
-use crate::network::{Network, Pushed, Replace, Unreachable};
+use crate::network::{Network, Unreachable};
+use crate::push::{Pushed, Replace};
 use crate::rebase;
 use tgp_fs::jittered;
 

@@ -9,11 +9,12 @@ use tgp_contract::{Code, RelativePath, ToolError};
 
 use crate::bounds::{self, Stop};
 use crate::failure::At;
+use crate::fetch::Depth;
 use crate::follow::Uncommitted;
 use crate::local::Local;
 use crate::memory::{Inner, Lane};
 use crate::names::{kept_branch, writable};
-use crate::network::{Depth, Missing, Network, Unreachable};
+use crate::network::{Missing, Network, Unreachable};
 use crate::rebase::{self, Settled, local_commits};
 use crate::{Conflict, HydrateOutcome, Hydrated};
 

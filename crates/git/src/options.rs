@@ -127,7 +127,8 @@ impl Default for FetchLimits {
 pub struct Surroundings {
     /// `PATH`, by which git (and ssh) are found.
     pub path: OsString,
-    /// The real home, for ssh remotes only: ssh finds its keys and known hosts there.
+    /// The real home, for ssh remotes only. ssh itself takes its keys and known hosts from the home that the system has
+    /// for the user, whatever this says.
     pub home: Option<PathBuf>,
     /// `SSH_AUTH_SOCK`, for ssh remotes only.
     pub ssh_auth_sock: Option<OsString>,

@@ -111,7 +111,44 @@ pub(crate) struct Endpoint {
     pub(crate) authorization: Option<(String, Secret)>,
 }
 
+/// The server of an ssh remote, as the commands of ssh are told about it.
+pub(crate) struct SshHost {
+    /// For a sentence.
+    pub(crate) shown: String,
+    /// For a shell: the name, or a word in its place when a shell would read more than a name in it.
+    pub(crate) argument: String,
+    /// ` -p PORT` where it is not the usual one.
+    pub(crate) port_option: String,
+    /// What `known_hosts` has it under.
+    pub(crate) known_as: String,
+}
+
 impl Endpoint {
+    /// The host and port that the URL names. A configuration of ssh can lead elsewhere, and only ssh knows where.
+    pub(crate) fn ssh_host(&self) -> SshHost {
+        let (name, port) = match Url::parse(&self.url) {
+            Ok(url) if url.scheme() == "ssh" => {
+                (url.host_str().unwrap_or_default().to_owned(), url.port().filter(|port| *port != 22))
+            }
+            // `user@host:path`
+            _ => {
+                let host = self.url.split_once('@').map_or(self.url.as_str(), |(_, host)| host);
+                let end = if host.starts_with('[') { host.find(']') } else { host.find(':') };
+                (end.and_then(|end| host.get(..end)).unwrap_or(host).to_owned(), None)
+            }
+        };
+        let name = name.trim_start_matches('[').trim_end_matches(']');
+        let is_plain = !name.is_empty()
+            && name.chars().all(|letter| letter.is_ascii_alphanumeric() || ".-_:".contains(letter));
+        let argument = if is_plain { name } else { "HOST" };
+        SshHost {
+            shown: port.map_or_else(|| format!("`{name}`"), |port| format!("`{name}` (port {port})")),
+            argument: argument.to_owned(),
+            port_option: port.map(|port| format!(" -p {port}")).unwrap_or_default(),
+            known_as: port.map_or_else(|| argument.to_owned(), |port| format!("'[{argument}]:{port}'")),
+        }
+    }
+
     /// Understands the remote, and tells `sieve` every secret that comes with it.
     pub(crate) fn new(
         remote: &Remote,
@@ -197,23 +234,34 @@ impl Endpoint {
 
     fn http(text: &str, credential: Option<(String, String)>, sieve: &mut Sieve) -> Result<Self, ToolError> {
         let mut url = host_checked(text)?;
-        let own = (!url.username().is_empty() || url.password().is_some()).then(|| {
-            let decoded = |part: &str| {
-                // One pair of a form is the one decoder the url crate has; `+` is no blank in a URL's userinfo.
-                let pair = format!("x={}", part.replace('+', "%2B"));
-                url::form_urlencoded::parse(pair.as_bytes()).next().map(|(_, value)| value.into_owned())
-            };
-            let user = decoded(url.username()).unwrap_or_default();
-            let password = url.password().and_then(decoded).unwrap_or_default();
-            // A lone name before the `@` is how tokens are pasted.
-            sieve.add(url.password().unwrap_or_else(|| url.username()));
-            sieve.add(if password.is_empty() { &user } else { &password });
-            (user, password)
-        });
+        let decoded = |part: &str| {
+            // One pair of a form is the one decoder the url crate has; `+` is no blank in a URL's userinfo.
+            let pair = format!("x={}", part.replace('+', "%2B"));
+            let mut pairs = url::form_urlencoded::parse(pair.as_bytes());
+            pairs.next().map(|(_, value)| value.into_owned()).unwrap_or_default()
+        };
+        let user = decoded(url.username());
+        let credential = match (url.password(), credential) {
+            (Some(password), _) => {
+                sieve.add(password);
+                let password = decoded(password);
+                sieve.add(&password);
+                Some((user, password))
+            }
+            (None, credential) if user.is_empty() => credential,
+            // The URL says who it is, and the configuration how that is proved.
+            (None, Some((_, token))) => Some((user, token)),
+            // Without a token of the configuration: a lone name before the `@` is how tokens are pasted.
+            (None, None) => {
+                sieve.add(url.username());
+                sieve.add(&user);
+                Some((user, String::new()))
+            }
+        };
         let _ = url.set_username("");
         let _ = url.set_password(None);
         let transport = if url.scheme() == "https" { Transport::Https } else { Transport::Http };
-        let authorization = match own.or(credential) {
+        let authorization = match credential {
             None => None,
             Some(_) if transport == Transport::Http && !is_loopback(&url) => {
                 return Err(wrong("a token would travel in the clear; use https"));

@@ -71,6 +71,36 @@ fn credentials_become_a_header_for_one_host() {
 }
 
 #[test]
+fn bug_the_user_of_a_url_lost_the_configured_token() {
+    let authorization = |text: &str, token: Option<&str>| {
+        let endpoint = endpoint(&Remote::Url(text.to_owned()), token).unwrap();
+        assert_eq!(endpoint.url, "https://host/a.git");
+        endpoint.authorization.unwrap().1.expose().to_owned()
+    };
+    for (text, token, user, password) in [
+        ("https://name@host/a.git", Some("t0ken"), "name", "t0ken"),
+        ("https://na%40me@host/a.git", Some("t0ken"), "na@me", "t0ken"),
+        ("https://name:own@host/a.git", Some("t0ken"), "name", "own"),
+        ("https://:own@host/a.git", Some("t0ken"), "", "own"),
+        ("https://pasted@host/a.git", None, "pasted", ""),
+    ] {
+        assert_eq!(
+            authorization(text, token),
+            format!("Authorization: Basic {}", basic(user, password)),
+            "{text}"
+        );
+    }
+    let hosted = Remote::Hosted {
+        provider: Provider::GitHub,
+        repo: "o/r".to_owned(),
+        api_base_url: None,
+        clone_url: Some("https://name@host/a.git".to_owned()),
+    };
+    let header = endpoint(&hosted, Some("t0ken")).unwrap().authorization.unwrap().1;
+    assert_eq!(header.expose(), format!("Authorization: Basic {}", basic("name", "t0ken")));
+}
+
+#[test]
 fn hosted_repositories_have_their_own_addresses() {
     let hosted = |provider, repo: &str, api: Option<&str>| Remote::Hosted {
         provider,

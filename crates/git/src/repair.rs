@@ -34,7 +34,7 @@ const MAX_REF_DEPTH: usize = 8;
 const MAX_LOG_ENTRIES: usize = 1000;
 const NEW_PREFIX: &str = "git-new-";
 const BROKEN_PREFIX: &str = "git-broken-";
-pub(crate) const BENCH_PREFIX: &str = "git-bench-";
+pub(crate) const SCRATCH_PREFIX: &str = "git-bench-";
 
 /// Makes the folder and the repository where they are missing, and sees that what is there can be used.
 pub(crate) fn prepare(context: &Context) -> Result<Local, ToolError> {
@@ -211,9 +211,9 @@ fn sweep(context: &Context) {
     for path in listed(&state).iter().filter(|path| begins(path, &[TEMPORARY_PREFIX, NEW_PREFIX])) {
         let _ = fs::remove_file(path).or_else(|_| fs::remove_dir_all(path));
     }
-    // Benches belong to the holder of the lane.
+    // Scratch repositories belong to the holder of the lane.
     if let Ok(Some(_lane)) = Lock::try_take(&context.lane_lock()) {
-        for path in listed(&state).iter().filter(|path| begins(path, &[BENCH_PREFIX])) {
+        for path in listed(&state).iter().filter(|path| begins(path, &[SCRATCH_PREFIX])) {
             let _ = fs::remove_dir_all(path);
         }
     }

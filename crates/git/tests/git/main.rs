@@ -25,6 +25,7 @@ mod property;
 mod repair;
 mod requests;
 mod secrecy;
+mod servers;
 mod support;
 
 #[test]
