@@ -4,6 +4,7 @@
 mod cypher;
 mod ingest;
 mod store;
+mod tables;
 
 pub use cypher::query_columns;
 pub use store::{
@@ -16,7 +17,7 @@ pub use store::{
 pub mod mirroring {
     pub use crate::cypher::{Limits as QueryLimits, Outcome, Phase, Refusal, accepted, function_name};
     pub use crate::ingest::repository::Repo;
-    pub use crate::store::connect::reader;
-    pub use crate::store::failure::GraphError;
-    pub use crate::store::schema::{OPEN, RENAME};
+    pub use crate::tables::connect::reader;
+    pub use crate::tables::failure::GraphError;
+    pub use crate::tables::schema::{OPEN, RENAME};
 }

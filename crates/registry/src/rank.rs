@@ -2,7 +2,7 @@
 
 use tgp_contract::{RelativePath, ToolMetadata};
 
-use crate::calibration::{BELOW_REUSE, Calibration, Coefficients, REUSE};
+use crate::calibration::{BELOW_REUSE, Calibration, Coefficients};
 use crate::document::Document;
 use crate::explain::{self, Basis};
 use crate::features::{Evidence, Features, Question, WordSpace};

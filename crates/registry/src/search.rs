@@ -4,10 +4,9 @@ use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use serde::{Deserialize, Serialize};
 use tgp_contract::{Code, RelativePath, ToolError, ToolMetadata};
 
-use crate::calibration::{Calibration, REVIEW};
+use crate::calibration::Calibration;
 use crate::document::{self, Document};
 use crate::embed::Embedder;
 use crate::features::{Features, Question};

@@ -15,8 +15,8 @@ use tgp_contract::{
 };
 use tokio::sync::{Barrier, mpsc};
 
-use crate::conversation::{Counted, end, say};
 use super::{Case, Running};
+use crate::conversation::{Counted, end, say};
 use crate::fault::{Expecting, Fault, holds, same};
 use crate::world::World;
 

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 use tgp_contract::StreamEvent;
 use tgp_relay_fakes::Puppet;
 
-use crate::conversation::{end, say, wants};
 use super::{Case, Running};
+use crate::conversation::{end, say, wants};
 use crate::fault::{Fault, holds, same};
 use crate::program::{Ran, run, run_at_terminal};
 use crate::world::{CliModel, World};

@@ -10,8 +10,8 @@ use super::language::{Language, parent};
 use super::link::{self, Linked, World};
 use super::repository::Changed;
 use super::state::{FileNow, State};
-use crate::store::failure::GraphError;
-use crate::store::write::{Holding, Owner, Writer};
+use crate::tables::failure::GraphError;
+use crate::tables::write::{Holding, Owner, Writer};
 
 /// Brings state and store from one tree to the next. Every changed blob must have been read.
 pub(crate) fn advance(

@@ -9,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::language::Language;
 use super::parse::Parse;
 use super::state::Blob;
-use crate::store::failure::GraphError;
+use crate::tables::failure::GraphError;
 
 /// Results that are kept in memory in each of two generations; the rest is read from the store again.
 const MAX_KEPT: usize = 4096;

@@ -4,8 +4,8 @@ use git2::Oid;
 use rusqlite::Connection;
 
 use super::repository::Repo;
-use crate::store::connect::set_meta;
-use crate::store::failure::GraphError;
+use crate::tables::connect::set_meta;
+use crate::tables::failure::GraphError;
 
 /// How the records of such commits begin; the commit's id follows.
 const RECORD: &str = "boundary:";

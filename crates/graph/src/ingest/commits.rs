@@ -12,9 +12,9 @@ use super::history;
 use super::language::Language;
 use super::repository::{Changed, Repo};
 use super::state::State;
-use crate::store::failure::GraphError;
-use crate::store::identity::Identities;
-use crate::store::write::Writer;
+use crate::tables::failure::GraphError;
+use crate::tables::identity::Identities;
+use crate::tables::write::Writer;
 
 /// What was ingested last.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

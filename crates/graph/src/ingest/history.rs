@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 
 use super::link::path_props;
 use super::repository::Repo;
-use crate::store::failure::GraphError;
-use crate::store::identity;
-use crate::store::schema::{OPEN, RENAME};
-use crate::store::write::{Fact, Holding, Owner, Writer};
+use crate::tables::failure::GraphError;
+use crate::tables::identity;
+use crate::tables::schema::{OPEN, RENAME};
+use crate::tables::write::{Fact, Holding, Owner, Writer};
 
 /// The first line of a message is cut after this many characters.
 const MAX_MESSAGE: usize = 200;

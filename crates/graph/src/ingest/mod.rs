@@ -14,5 +14,3 @@ pub(crate) mod repository;
 pub(crate) mod state;
 mod weight;
 pub(crate) mod worktree;
-
-pub(crate) use parse::FORMAT;

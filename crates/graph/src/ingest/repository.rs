@@ -14,7 +14,7 @@ use super::language::{is_chronicle, join};
 use super::parse::MAX_BLOB_BYTES;
 use super::state::Blob;
 use super::weight::{Weights, find_tree};
-use crate::store::failure::GraphError;
+use crate::tables::failure::GraphError;
 
 /// Longer names of commits are nobody's.
 const MAX_REVISION_BYTES: usize = 256;

@@ -10,9 +10,9 @@ use super::blobs::Parses;
 use super::language::{Ecosystem, Language, file_name, join, normalise, parent};
 use super::manifest::Manifest;
 use super::parse::Parse;
-use crate::store::failure::GraphError;
-use crate::store::identity;
-use crate::store::write::Owner;
+use crate::tables::failure::GraphError;
+use crate::tables::identity;
+use crate::tables::write::Owner;
 
 /// The id of a blob.
 pub(crate) type Blob = [u8; 20];

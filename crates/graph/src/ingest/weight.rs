@@ -10,7 +10,7 @@ use git2::{ObjectType, Oid, Repository, Tree};
 use tgp_contract::{Code, ToolError};
 
 use super::worktree::MAX_FILES;
-use crate::store::failure::GraphError;
+use crate::tables::failure::GraphError;
 
 /// The names of one directory.
 const MAX_TREE_BYTES: usize = 64 << 20;

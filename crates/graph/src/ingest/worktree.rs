@@ -18,7 +18,7 @@ use super::language::{Language, file_name, has_chronicle_content, is_chronicle, 
 use super::parse::MAX_BLOB_BYTES;
 use super::repository::{Changed, blob_of};
 use super::state::{Blob, State};
-use crate::store::failure::GraphError;
+use crate::tables::failure::GraphError;
 
 /// More files than any project has; beyond, the walk has gone astray.
 pub(crate) const MAX_FILES: usize = 500_000;

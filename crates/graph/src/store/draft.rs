@@ -10,13 +10,9 @@ use rusqlite::limits::Limit;
 use rusqlite::{Connection, params};
 use tgp_contract::{Change, Code, GraphAnswer, GraphQuestion, Ingested, ToolError, is_chronicle_content};
 
-use super::connect::{meta, set_meta};
 use super::face::Inner;
-use super::failure::GraphError;
 use super::moments::{self, WORKTREE};
 use super::query;
-use super::schema::OPEN;
-use super::write::{Writer, take_back};
 use super::writing::Writing;
 use crate::cypher;
 use crate::ingest::advance::advance;
@@ -28,7 +24,11 @@ use crate::ingest::language::{Language, is_chronicle, is_in_chronicles};
 use crate::ingest::repository::{Changed, Repo};
 use crate::ingest::state::{Blob, State};
 use crate::ingest::worktree::{self, Differences, Met, WorkTree};
-use crate::store::identity::Identities;
+use crate::tables::connect::{meta, set_meta};
+use crate::tables::failure::GraphError;
+use crate::tables::identity::Identities;
+use crate::tables::schema::OPEN;
+use crate::tables::write::{Writer, take_back};
 
 /// How often a proposal begins anew because another process wrote in between.
 const MAX_TRIES: usize = 5;

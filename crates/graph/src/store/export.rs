@@ -6,9 +6,9 @@ use serde_json::{Map, Value};
 use tgp_contract::{Standing, ToolError};
 
 use super::face::{GraphStore, Inner};
-use super::failure::GraphError;
 use super::moments;
-use super::schema::RENAME;
+use crate::tables::failure::GraphError;
+use crate::tables::schema::RENAME;
 
 /// A node with its labels.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -9,14 +9,14 @@ use tgp_contract::{
     Change, Code, Graph, GraphAnswer, GraphQuestion, Ingested, ToolError, Visibility, background,
 };
 
-use super::connect;
-use super::failure::GraphError;
 use super::hidden::HiddenCache;
 use super::moments::WORKTREE;
 use super::options::GraphOptions;
 use super::writing::Writing;
 use crate::ingest::repository::Repo;
-use crate::store::identity;
+use crate::tables::connect;
+use crate::tables::failure::GraphError;
+use crate::tables::identity;
 
 /// Connections that are kept for the next question.
 const MAX_IDLE: usize = 4;

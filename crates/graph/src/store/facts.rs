@@ -5,8 +5,8 @@ use serde_json::Value;
 use tgp_contract::{Code, GraphAnswer, GraphQuestion, Standing, ToolError};
 
 use super::hidden::Hidden;
-use super::schema::{OPEN, SCHEMA};
 use crate::cypher;
+use crate::tables::schema::{OPEN, SCHEMA};
 
 /// The moments in which a fact holds: from the first up to, and without, the second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,10 +13,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rusqlite::{Connection, params};
 use tgp_contract::{RelativePath, Root, Visibility};
 
-use super::connect::meta;
-use super::failure::GraphError;
-use super::schema::RENAME;
 use crate::ingest::language::{Language, parent};
+use crate::tables::connect::meta;
+use crate::tables::failure::GraphError;
+use crate::tables::schema::RENAME;
 
 /// Nodes of one moment as a JSON array, for the SQL of a query.
 pub(crate) type HiddenNodes = Arc<str>;

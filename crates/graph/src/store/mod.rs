@@ -1,20 +1,15 @@
-//! The tables of the graph, and who sees which row.
+//! The graph as its callers see it: questions, moments, drafts of the work tree, and who sees which row.
 
-pub(crate) mod connect;
 mod draft;
 mod export;
 mod face;
 mod facts;
-pub(crate) mod failure;
 mod hidden;
-pub(crate) mod identity;
 mod moments;
 mod options;
 mod query;
-pub(crate) mod schema;
 mod stats;
 mod tools;
-pub(crate) mod write;
 mod writing;
 
 pub use export::{Export, ExportNode, ExportRelationship};

@@ -3,9 +3,9 @@
 use rusqlite::{Connection, OptionalExtension};
 use tgp_contract::{Code, Standing, ToolError};
 
-use super::connect::meta;
-use super::failure::GraphError;
 use crate::ingest::repository::{Repo, check_name};
+use crate::tables::connect::meta;
+use crate::tables::failure::GraphError;
 
 /// The name of the files as they are.
 pub(crate) const WORKTREE: &str = "WORKTREE";

@@ -5,14 +5,14 @@ use std::path::Path;
 use rusqlite::{Connection, params};
 use tgp_contract::{GraphAnswer, GraphQuestion, Visibility};
 
-use super::connect;
 use super::face::Inner;
-use super::failure::GraphError;
 use super::hidden::{Hidden, HiddenCache};
 use super::moments::{self, Moment};
 use super::options::GraphOptions;
 use crate::cypher;
 use crate::ingest::repository::Repo;
+use crate::tables::connect;
+use crate::tables::failure::GraphError;
 
 /// A connection that can answer questions and do nothing else.
 pub(crate) fn reader(file: &Path) -> Result<Connection, GraphError> {

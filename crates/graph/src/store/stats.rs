@@ -6,13 +6,13 @@ use rusqlite::{Connection, params};
 use serde::Serialize;
 use tgp_contract::{Standing, ToolError};
 
-use super::connect::meta;
 use super::draft::SKIPPED;
 use super::face::{GraphStore, Inner};
-use super::failure::GraphError;
 use super::moments;
 use super::query::count_files;
-use super::schema::RENAME;
+use crate::tables::connect::meta;
+use crate::tables::failure::GraphError;
+use crate::tables::schema::RENAME;
 
 /// Counts of what is visible at one commit, and of the store as a whole.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]

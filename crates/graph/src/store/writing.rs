@@ -7,16 +7,16 @@ use globset::GlobSet;
 use rusqlite::{Connection, TransactionBehavior};
 use tgp_contract::Ingested;
 
-use super::connect::{meta, set_meta, start_anew};
-use super::failure::GraphError;
 use super::moments;
 use super::query;
-use super::write::take_back;
 use crate::ingest::blobs::Parses;
 use crate::ingest::boundary;
 use crate::ingest::commits;
 use crate::ingest::repository::Repo;
 use crate::ingest::state::State;
+use crate::tables::connect::{meta, set_meta, start_anew};
+use crate::tables::failure::GraphError;
+use crate::tables::write::take_back;
 
 /// Commits in one transaction: enough to make the transaction cheap, few enough to lose little when it is cut off.
 const BATCH: usize = 64;

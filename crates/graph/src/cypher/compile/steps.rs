@@ -5,7 +5,7 @@
 
 use crate::cypher::refusal::Outcome;
 use crate::cypher::value::kind;
-use crate::store::schema::RENAME;
+use crate::tables::schema::RENAME;
 
 use super::Compiler;
 use super::anchors::{next_anchor, next_link};

@@ -4,7 +4,7 @@
 //! its moment, and without the nodes that are hidden from whoever asks. Lookups by row are of rows that were found that
 //! way.
 
-use crate::store::schema::RENAME;
+use crate::tables::schema::RENAME;
 
 /// The place of the moment that a query sees: the first that is bound.
 pub(super) const NOW: &str = "?1";

@@ -9,9 +9,9 @@ use super::lookup::{self, Found};
 use super::{Link, go, java, rust, symbol_id};
 use crate::ingest::language::Language;
 use crate::ingest::parse::{Call, Kind, Parse};
-use crate::store::failure::GraphError;
-use crate::store::identity::Identities;
-use crate::store::write::Fact;
+use crate::tables::failure::GraphError;
+use crate::tables::identity::Identities;
+use crate::tables::write::Fact;
 
 /// Files whose methods are looked at by name alone.
 const MAX_METHOD_FILES: usize = 200;

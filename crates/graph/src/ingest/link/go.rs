@@ -4,7 +4,7 @@ use super::Link;
 use super::imports::{Module, Resolved};
 use crate::ingest::language::{Ecosystem, Language, join, parent};
 use crate::ingest::parse::Import;
-use crate::store::failure::GraphError;
+use crate::tables::failure::GraphError;
 
 pub(super) fn resolve(link: &Link<'_>, _file: &str, import: &Import) -> Resolved {
     let packages = link.world.state.manifests().all().filter(|package| package.language == Language::GoMod);

@@ -8,9 +8,9 @@ use super::outside::Outside;
 use super::{Link, Occurrences, go, java, javascript, python, rust};
 use crate::ingest::language::{Ecosystem, Language, join};
 use crate::ingest::parse::{Import, ImportKind, Name, Parse};
-use crate::store::failure::GraphError;
-use crate::store::identity::Identities;
-use crate::store::write::Fact;
+use crate::tables::failure::GraphError;
+use crate::tables::identity::Identities;
+use crate::tables::write::Fact;
 
 /// A module: the files that make it, and the container within them (`Outer` for an import of what is in a class).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

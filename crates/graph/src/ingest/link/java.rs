@@ -6,7 +6,7 @@ use super::Link;
 use super::imports::{Module, Resolved};
 use crate::ingest::language::{Ecosystem, Language, join, parent};
 use crate::ingest::parse::Import;
-use crate::store::failure::GraphError;
+use crate::tables::failure::GraphError;
 
 /// Usual places of sources, below a project and below each module of it.
 const PLACES: [&str; 4] = ["src/main/java", "src/test/java", "src", ""];

@@ -4,7 +4,7 @@ use super::Link;
 use super::imports::{Module, resolve};
 use crate::ingest::language::Language;
 use crate::ingest::parse::{ImportKind, Kind, Parse};
-use crate::store::failure::GraphError;
+use crate::tables::failure::GraphError;
 
 /// How many files a name is followed through.
 const MAX_HOPS: usize = 8;

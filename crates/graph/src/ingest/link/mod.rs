@@ -27,9 +27,9 @@ use super::language::{Language, extension, file_name, language_name, parent};
 use super::manifest::Manifest;
 use super::parse::{Parse, Symbol};
 use super::state::{FileNow, Package, State};
-use crate::store::failure::GraphError;
-use crate::store::identity::{self, Identities};
-use crate::store::write::Fact;
+use crate::tables::failure::GraphError;
+use crate::tables::identity::{self, Identities};
+use crate::tables::write::Fact;
 
 pub(crate) use outside::Outside;
 

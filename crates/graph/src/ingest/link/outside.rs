@@ -6,9 +6,9 @@ use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::store::failure::GraphError;
-use crate::store::identity::Identities;
-use crate::store::write::Fact;
+use crate::tables::failure::GraphError;
+use crate::tables::identity::Identities;
+use crate::tables::write::Fact;
 
 /// How the text of what is nowhere begins; no ecosystem does.
 const UNRESOLVED: &str = "?";

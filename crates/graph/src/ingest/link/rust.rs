@@ -5,7 +5,7 @@ use super::imports::{Module, Resolved};
 use crate::ingest::language::{Ecosystem, Language, file_name, join, normalise, parent};
 use crate::ingest::manifest::PROGRAM;
 use crate::ingest::parse::{Import, ImportKind, Kind};
-use crate::store::failure::GraphError;
+use crate::tables::failure::GraphError;
 
 /// Parts of a path; longer ones are not written.
 const MAX_PARTS: usize = 32;

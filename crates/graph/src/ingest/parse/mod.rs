@@ -23,9 +23,6 @@ use super::language::Language;
 use super::manifest::Manifest;
 use reader::Reader;
 
-/// The form of [`Parse`] in the store; results of another one are read again.
-pub(crate) const FORMAT: i64 = 4;
-
 /// A larger blob is not parsed, and marked so: no one writes two megabytes of code by hand.
 pub(crate) const MAX_BLOB_BYTES: usize = 2 << 20;
 

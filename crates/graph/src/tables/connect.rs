@@ -6,9 +6,8 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, TransactionBehavior, params};
 
 use super::failure::GraphError;
-use super::schema::{LEDGER, SCHEMA, VERSION};
-use super::tools;
-use crate::ingest::FORMAT;
+use super::forged;
+use super::schema::{FORMAT, LEDGER, SCHEMA, VERSION};
 
 /// Another process may be writing a batch of commits.
 const BUSY: Duration = Duration::from_secs(60);
@@ -80,14 +79,14 @@ fn forget(connection: &Connection) -> Result<(), GraphError> {
 pub(crate) fn start_anew(connection: &Connection) -> Result<(), GraphError> {
     let kept = KEPT.map(|name| Ok((name, meta(connection, name)?)));
     let kept = kept.into_iter().collect::<Result<Vec<_>, GraphError>>()?;
-    let tools = tools::held(connection)?;
+    let tools = forged::held(connection)?;
     forget(connection)?;
     for (name, value) in kept {
         if let Some(value) = value {
             set_meta(connection, name, &value)?;
         }
     }
-    tools::hold(connection, 0, &tools)
+    forged::hold(connection, 0, &tools)
 }
 
 pub(crate) fn meta(connection: &Connection, name: &str) -> Result<Option<String>, GraphError> {

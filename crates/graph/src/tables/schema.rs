@@ -6,6 +6,9 @@
 //! the shape of the history is, "holds at this commit" is one comparison of numbers, and it is the same one for nodes and
 //! for relationships.
 
+/// The form of what parsing writes into the store; results of another one are read again.
+pub(crate) const FORMAT: i64 = 4;
+
 /// `until` of a row that still holds at the last moment.
 pub const OPEN: i64 = i64::MAX;
 

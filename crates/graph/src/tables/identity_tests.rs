@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use rusqlite::Connection;
 
 use super::Identities;
-use crate::store::schema::{LEDGER, SCHEMA};
+use crate::tables::schema::{LEDGER, SCHEMA};
 
 #[test]
 fn nodes_that_would_share_an_id_get_two() {
