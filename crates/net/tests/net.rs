@@ -253,7 +253,7 @@ proptest! {
     #[test]
     fn a_body_keeps_its_limit(chunks in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..9), 0..9), limit in 0..40_usize) {
         let mut body = CappedBody::new(limit);
-        let fits = chunks.iter().map(|chunk| body.push(chunk)).fold(true, |fits, pushed| fits && pushed.is_ok());
+        let fits = chunks.iter().all(|chunk| body.push(chunk).is_ok());
         let (kept, all) = (body.into_bytes(), chunks.concat());
         prop_assert!(kept.len() <= limit && all.starts_with(&kept));
         prop_assert_eq!(fits, all.len() <= limit);

@@ -335,6 +335,6 @@ pub(crate) fn new_id(now_ms: u64, seed: Option<u64>) -> Result<String, ToolError
     let chance: String = chance.chars().take(4).collect();
     // `2026-11-15T12:03:01` without what is between the numbers.
     let time = tgp_text::rfc3339(now_ms);
-    let time: String = time.chars().take(19).filter(|letter| letter.is_ascii_alphanumeric()).collect();
+    let time: String = time.chars().take(19).filter(char::is_ascii_alphanumeric).collect();
     Ok(format!("{}-{chance}", time.replace('T', "-")))
 }

@@ -167,7 +167,9 @@ impl OpenAiCompatible {
     }
 
     fn failed(&self, why: &str) -> ToolError {
-        ToolError::new(Code::Provider, format!("the embeddings service at `{}` failed: {why}", self.endpoint))
+        // Without the query, which can hold a key.
+        let server = format!("{}{}", self.endpoint.origin().ascii_serialization(), self.endpoint.path());
+        ToolError::new(Code::Provider, format!("the embeddings service at `{server}` failed: {why}"))
             .help("check `registry.embeddings`, or remove it to use the embedded model")
     }
 

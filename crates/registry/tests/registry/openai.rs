@@ -148,3 +148,37 @@ fn a_base_url_is_checked_and_tells_services_apart() {
     assert_ne!(one, fingerprint("http://b/v1", "nomic/embed:v1"));
     assert_ne!(one, fingerprint("http://a/v1", "nomic/embed:v2"));
 }
+
+#[test]
+fn bug_a_key_is_not_sent_in_plain_text_to_another_machine() {
+    let new = |base: &str, key: Option<&str>| OpenAiCompatible::new(base, "m", key.map(Secret::new));
+    for base in ["http://embeddings.example/v1", "http://10.0.0.1/v1", "http://localhost.example/v1"] {
+        let error = new(base, Some(KEY)).unwrap_err();
+        assert_eq!(error.code, Code::Config, "{base}");
+        assert!(new(base, None).is_ok(), "{base}");
+    }
+    for base in ["https://embeddings.example/v1", "http://localhost:1/v1", "http://127.0.0.1/v1"] {
+        assert!(new(base, Some(KEY)).is_ok(), "{base}");
+    }
+}
+
+#[tokio::test]
+async fn bug_a_message_that_is_cut_inside_the_key_shows_no_part_of_it() {
+    for before in 280..310 {
+        let message = format!("{}{KEY}", "x".repeat(before));
+        let (base, _) = serve(move |_| (401, json!({ "error": { "message": message } }).to_string())).await;
+        let error = client(&base).embed(&["text".to_owned()]).await.unwrap_err();
+        assert!(!error.message.contains("sk-"), "{before}: {}", error.message);
+    }
+}
+
+#[tokio::test]
+async fn bug_an_error_does_not_show_the_query_of_the_base_url() {
+    let (base, _) = serve(|_| (500, String::new())).await;
+    let error = client(&format!("{base}?token=abcdef")).embed(&["text".to_owned()]).await.unwrap_err();
+    assert!(
+        error.message.contains("/v1/embeddings") && !error.message.contains("abcdef"),
+        "{}",
+        error.message
+    );
+}
