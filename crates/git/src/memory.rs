@@ -12,6 +12,7 @@ use tgp_contract::{Code, RelativePath, ToolError};
 
 use crate::anchor::RepositoryAnchor;
 use crate::failure::blocking;
+use crate::journal::Journal;
 use crate::local::{Context, Local, MAX_NOTES};
 use crate::lock::{Lock, busy};
 use crate::network::Network;
@@ -209,6 +210,23 @@ impl Memory {
         let context = self.inner.context.clone();
         // Reading needs no lock: objects never change, and a reference is read whole.
         blocking(move || history::history(&context, &question)).await
+    }
+
+    /// The files that differ between two commits of the branch, whatever lies between them; `None` when one of them is
+    /// not here (any more) or they are too large to be compared.
+    ///
+    /// # Errors
+    /// `EGIT` when the trees cannot be read.
+    pub async fn changed(&self, from: &str, to: &str) -> Result<Option<Vec<RelativePath>>, ToolError> {
+        let (context, from, to) = (self.inner.context.clone(), from.to_owned(), to.to_owned());
+        blocking(move || history::changed(&context, &from, &to)).await
+    }
+
+    /// Whether the working tree may still be behind the branch. Who reads the branch first, and finds then that it is
+    /// not, finds the files of that commit or of a newer one.
+    #[must_use]
+    pub fn is_moving(&self) -> bool {
+        Journal::exists(&self.inner.context.state())
     }
 
     /// Where the repository stands.
