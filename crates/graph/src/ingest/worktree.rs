@@ -186,6 +186,43 @@ impl WorkTree<'_> {
     }
 }
 
+impl WorkTree<'_> {
+    /// How many paths cannot be told, when all others are exactly `files`. Nothing is written.
+    pub(crate) fn skipped_if_same(
+        &self,
+        connection: &Connection,
+        files: &BTreeMap<String, Blob>,
+    ) -> Result<Option<u64>, GraphError> {
+        let known = known(connection)?;
+        let (met, skipped) = self.walk()?;
+        let absent = self
+            .absent
+            .iter()
+            .filter(|(path, _)| met.binary_search_by(|file| file.path.as_str().cmp(path.as_str())).is_err());
+        let mut count = met.len();
+        for (path, blob) in absent {
+            count += 1;
+            if files.get(path) != Some(blob) {
+                return Ok(None);
+            }
+        }
+        // What is there and what is gone is seen before anything is read.
+        if count != files.len() || met.iter().any(|file| !files.contains_key(&file.path)) {
+            return Ok(None);
+        }
+        for file in &met {
+            let blob = match known.get(&file.path) {
+                Some((seen, blob)) if *seen == sight(&file.metadata) => Some(*blob),
+                _ => read_file(file)?.map(|(blob, _)| blob),
+            };
+            if blob.as_ref() != files.get(&file.path) {
+                return Ok(None);
+            }
+        }
+        Ok(Some(skipped))
+    }
+}
+
 /// A regular file that no link leads to.
 fn plain_file(project: &Path, place: &Path) -> Option<Metadata> {
     let metadata = place.symlink_metadata().ok().filter(Metadata::is_file)?;

@@ -1,6 +1,7 @@
 //! The tables of the graph, and who sees which row.
 
 pub(crate) mod connect;
+mod current;
 mod draft;
 mod export;
 mod face;
