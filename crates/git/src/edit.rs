@@ -7,8 +7,8 @@ use git2::{ObjectType, Oid};
 use tgp_contract::{Code, RelativePath, ToolError};
 
 use crate::failure::after_commit;
+use crate::inner::Inner;
 use crate::local::Local;
-use crate::memory::Inner;
 use crate::names::request_branch;
 use crate::persist::{admit_file, blobs};
 use crate::rebase;

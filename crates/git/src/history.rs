@@ -9,9 +9,8 @@ use tgp_contract::{RelativePath, ToolError};
 use crate::bounds::{self, Stop};
 use crate::failure::Doing;
 use crate::local::{Context, open_repository};
-use crate::names::{request_branch, writable};
+use crate::names::{PENDING, request_branch, writable};
 use crate::rebase;
-use crate::request::PENDING;
 use crate::{History, Status, Strategy, Version};
 
 /// Commits that are looked through for one file; a search that ends here says that it is not complete.

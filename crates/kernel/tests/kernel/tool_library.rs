@@ -111,6 +111,9 @@ impl Fixture {
         let mut standing = 0;
         for file in std::fs::read_dir(root.join("tools")).unwrap() {
             let name = file.unwrap().file_name().into_string().unwrap();
+            if !name.ends_with(".ts") {
+                continue;
+            }
             assert!(text.contains(&format!("tools/{name}")), "{name} is not in meta.json");
             standing += 1;
         }
