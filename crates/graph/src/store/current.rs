@@ -25,12 +25,15 @@ use crate::ingest::worktree::WorkTree;
 /// How often the draft is made anew because another process replaced it in between.
 const MAX_TRIES: usize = 5;
 
+/// Paths and blobs.
+type Files = Arc<BTreeMap<String, Blob>>;
+
 /// The files of the last moment and their blobs, by the number of the write that they are from.
 #[derive(Default)]
-pub(crate) struct HeldFiles(Mutex<Option<(String, Arc<BTreeMap<String, Blob>>)>>);
+pub(crate) struct HeldFiles(Mutex<Option<(String, Files)>>);
 
 impl HeldFiles {
-    fn at(&self, connection: &Connection) -> Result<Arc<BTreeMap<String, Blob>>, GraphError> {
+    fn at(&self, connection: &Connection) -> Result<Files, GraphError> {
         let generation = meta(connection, "generation")?.unwrap_or_default();
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((of, files)) = held.as_ref()
