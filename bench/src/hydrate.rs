@@ -1,11 +1,13 @@
-//! A kernel that starts with nothing but a remote of 1,000 tools, against a plain clone.
+//! A kernel that starts with nothing but a remote of 1,000 tools, against a plain clone; and what so many tools add to a
+//! write and a search.
 
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use serde_json::json;
+use tgp::Kernel;
 
 use crate::persist::{git, source};
 use crate::project::{Project, boot, shipped_binary};
@@ -13,11 +15,15 @@ use crate::report::{Row, Section, Unit};
 use crate::samples::Samples;
 
 const TOOLS: usize = 1_000;
+/// What the same is measured with for comparison.
+const FEW_TOOLS: usize = 10;
+/// The first writes start processes and fill caches.
+const WARM_UP: usize = 2;
 
 pub async fn measure(section: &mut Section, rounds: usize) -> Result<()> {
     let project = Project::new()?;
     let remote = project.beside("remote.git");
-    fill(&project.beside("source"), &remote)?;
+    fill(&project.beside("source"), &remote, TOOLS)?;
     let url = format!("file://{}", remote.display());
     let (mut first, mut again, mut clones, mut fetches) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for round in 0..rounds {
@@ -51,6 +57,55 @@ pub async fn measure(section: &mut Section, rounds: usize) -> Result<()> {
             .peer("git fetch", samples(fetches).median()),
     );
     section.note(format!("{TOOLS} tools, {rounds} rounds; a boot includes the sandbox and its warm workers"));
+    grown(&project, section, rounds).await
+}
+
+/// One write and one search with a remote, with many tools and with few, in turns.
+async fn grown(project: &Project, section: &mut Section, rounds: usize) -> Result<()> {
+    let (many, few) = (agent(project, "many", TOOLS).await?, agent(project, "few", FEW_TOOLS).await?);
+    let (mut with_many, mut with_few) = (Vec::new(), Vec::new());
+    for round in 0..WARM_UP + rounds {
+        let times = (write_and_search(&many, round).await?, write_and_search(&few, round).await?);
+        if round >= WARM_UP {
+            with_many.push(times.0);
+            with_few.push(times.1);
+        }
+    }
+    many.shutdown().await;
+    few.shutdown().await;
+    let samples = |times: Vec<Duration>| times.into_iter().collect::<Samples>();
+    section.row(
+        Row::new("write_file of a new tool with a push, then a search, 1,000 tools, p50", Unit::Milliseconds)
+            .ours(samples(with_many).median())
+            .peer("ours with 10 tools", samples(with_few).median()),
+    );
+    Ok(())
+}
+
+/// A kernel that knows all tools of a remote of its own.
+async fn agent(project: &Project, name: &str, count: usize) -> Result<Kernel> {
+    let (remote, folder) = (project.beside(&format!("{name}.git")), project.beside(&format!("{name}-agent")));
+    fill(&project.beside(&format!("{name}-source")), &remote, count)?;
+    fs::create_dir(&folder)?;
+    let url = format!("file://{}", remote.display());
+    fs::write(folder.join("tgp.config.json"), json!({ "git": { "url": url } }).to_string())?;
+    let kernel = boot(&folder, &project.beside("cache"), Some(shipped_binary()?)).await?;
+    search(&kernel).await?;
+    Ok(kernel)
+}
+
+async fn write_and_search(kernel: &Kernel, round: usize) -> Result<Duration> {
+    let content = source(TOOLS + round);
+    let call = json!({ "path": format!("tools/new/tool{round}.ts"), "content": content });
+    let started = Instant::now();
+    kernel.call("write_file", call).await.into_result().context("write_file failed")?;
+    search(kernel).await?;
+    Ok(started.elapsed())
+}
+
+async fn search(kernel: &Kernel) -> Result<()> {
+    let call = json!({ "query": "multiply by seven" });
+    kernel.call("search", call).await.into_result().context("search failed")?;
     Ok(())
 }
 
@@ -63,14 +118,14 @@ async fn start(project: &Project, folder: &Path) -> Result<Duration> {
 }
 
 /// A bare repository with the tools in one commit.
-fn fill(source_folder: &Path, remote: &Path) -> Result<()> {
-    for number in 0..TOOLS {
+fn fill(source_folder: &Path, remote: &Path, count: usize) -> Result<()> {
+    for number in 0..count {
         let folder = source_folder.join(format!("tools/group{}", number % 20));
         fs::create_dir_all(&folder)?;
         fs::write(folder.join(format!("tool{number}.ts")), source(number))?;
     }
     git(source_folder, &["init", "--quiet", "--initial-branch=main"])?;
     git(source_folder, &["add", "."])?;
-    git(source_folder, &["commit", "--quiet", "--message", "A thousand tools"])?;
+    git(source_folder, &["commit", "--quiet", "--message", "The tools"])?;
     git(source_folder, &["clone", "--quiet", "--bare", ".", &remote.display().to_string()])
 }

@@ -8,8 +8,8 @@ use tgp_contract::{RelativePath, ToolError};
 use crate::Conflict;
 use crate::failure::Doing;
 use crate::hydrate::Pull;
+use crate::inner::{Inner, Lane};
 use crate::local::Local;
-use crate::memory::{Inner, Lane};
 use crate::names::{kept_branch, kept_prefix};
 use crate::network::{Network, Unreachable};
 use crate::push::{Pushed, Replace};
@@ -26,8 +26,6 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(600);
 const LOCK_PATIENCE: Duration = Duration::from_secs(10);
 /// A commit that was rewritten is near the tip; it is not searched for through years of history.
 const MAX_SEARCHED: usize = 20_000;
-/// Kept branches that are pushed in one go; the rest go next time.
-const MAX_KEPT_PUSHES: usize = 20;
 
 /// What one caller waits for: the commit it made, and what that did.
 #[derive(Clone, Debug)]
@@ -202,29 +200,6 @@ impl Inner {
             }
         }
         Ok(delivered)
-    }
-
-    /// Pushes the branches that keep what lost. They are safe here too, so a failure is no news.
-    pub(crate) async fn push_kept(&self, network: &Network, _lane: &Lane<'_>) -> Result<(), ToolError> {
-        let unpushed = self
-            .local(|local| {
-                let mut unpushed = Vec::new();
-                for (branch, tip) in local.branches("kept/")? {
-                    if local.tracking(&branch)? != Some(tip) {
-                        unpushed.push((branch, tip));
-                    }
-                }
-                unpushed.truncate(MAX_KEPT_PUSHES);
-                Ok(unpushed)
-            })
-            .await?;
-        for (branch, tip) in unpushed {
-            if network.push(tip, &branch, Replace::Never).await != Pushed::Done {
-                return Ok(());
-            }
-            self.local(move |local| local.set(&local.context.tracking(&branch), tip, "push")).await?;
-        }
-        Ok(())
     }
 }
 

@@ -7,8 +7,8 @@ use git2::{ObjectType, Oid};
 use tgp_contract::{Code, RelativePath, ToolError};
 
 use crate::failure::after_commit;
+use crate::inner::Inner;
 use crate::local::Local;
-use crate::memory::Inner;
 use crate::names::request_branch;
 use crate::persist::{admit_file, blobs};
 use crate::rebase;
@@ -58,7 +58,7 @@ impl Local {
             && let Some(verb) = self.verb_of_draft(path, content, strategy)?
         {
             // Somebody wrote it by hand and did not commit it. It belongs into the history before it is replaced.
-            self.commit_edit(path, content, verb, strategy).map_err(before_edit)?;
+            self.commit_edit(path, content, verb, strategy).map_err(|error| before_edit(&error))?;
         }
         let verb = if before.is_some() { Verb::Refactor } else { Verb::Forge };
         let commit = match strategy {
@@ -157,7 +157,7 @@ impl Local {
 }
 
 /// The error of keeping what a person wrote: the edit itself has not begun, whatever became of that.
-fn before_edit(error: ToolError) -> ToolError {
+fn before_edit(error: &ToolError) -> ToolError {
     let message = format!("what stood in the file could not be kept: {}", error.message);
     ToolError::new(error.code, message).help("see that the disk has room, and write it again")
 }

@@ -9,9 +9,8 @@ use tgp_contract::{RelativePath, ToolError};
 use crate::bounds::{self, Stop};
 use crate::failure::Doing;
 use crate::local::{Context, open_repository};
-use crate::names::request_branch;
+use crate::names::{PENDING, request_branch, writable};
 use crate::rebase;
-use crate::request::PENDING;
 use crate::{History, Status, Strategy, Version};
 
 /// Commits that are looked through for one file; a search that ends here says that it is not complete.
@@ -137,6 +136,28 @@ fn version(
             .collect(),
         pushed,
     }))
+}
+
+/// The files that differ between two commits; `None` when that cannot be told.
+pub(crate) fn changed(
+    context: &Context,
+    from: &str,
+    to: &str,
+) -> Result<Option<Vec<RelativePath>>, ToolError> {
+    let repo = open_repository(context).doing("cannot open the tool repository")?;
+    let tree = |id: &str| {
+        let commit = Oid::from_str(id).and_then(|id| repo.find_commit(id));
+        commit.map(|commit| commit.tree_id()).ok()
+    };
+    let (Some(old), Some(new)) = (tree(from), tree(to)) else { return Ok(None) };
+    let mut changes = Vec::new();
+    match bounds::compare(&repo, Some(old), Some(new), &mut changes) {
+        Ok(()) => {}
+        Err(Stop::Limit(_)) => return Ok(None),
+        Err(Stop::Failed(error)) => return Err(error),
+    }
+    // A name that no working tree may hold is nobody's file.
+    Ok(Some(changes.iter().filter_map(|change| writable(&change.path)).collect()))
 }
 
 pub(crate) fn status(context: &Context, remote: Option<String>) -> Result<Status, ToolError> {

@@ -11,9 +11,8 @@ use crate::bounds::{self, Stop};
 use crate::failure::At;
 use crate::fetch::Depth;
 use crate::follow::Uncommitted;
+use crate::inner::{Inner, Lane};
 use crate::local::Local;
-use crate::memory::{Inner, Lane};
-use crate::names::{kept_branch, writable};
 use crate::network::{Missing, Network, Unreachable};
 use crate::rebase::{self, Settled, local_commits};
 use crate::{Conflict, HydrateOutcome, Hydrated};
@@ -275,23 +274,6 @@ impl Local {
         }
         self.set(&self.context.tracking(&branch), theirs, "fetch")?;
         Ok(done)
-    }
-
-    /// Sets a branch on our version of each file that lost.
-    pub(crate) fn keep(
-        &self,
-        lost: std::collections::BTreeMap<std::path::PathBuf, Oid>,
-        theirs: Oid,
-    ) -> Result<Vec<Conflict>, ToolError> {
-        let mut conflicts = Vec::new();
-        for (path, ours) in lost {
-            let path = writable(&path)
-                .unwrap_or_else(|| RelativePath::new(&path.to_string_lossy()).unwrap_or_default());
-            let branch = kept_branch(&path, ours);
-            self.set(&self.context.local(&branch), ours, "keep what lost a conflict")?;
-            conflicts.push(Conflict { path, branch, ours: ours.to_string(), theirs: theirs.to_string() });
-        }
-        Ok(conflicts)
     }
 
     /// How many commits `tip` has that `base` has not.

@@ -50,6 +50,11 @@ impl Journal {
         Ok(serde_json::from_slice(&text).ok())
     }
 
+    /// Whether there is one: the branch may have moved where the working tree has not followed yet.
+    pub(crate) fn exists(state: &Path) -> bool {
+        state.join(NAME).symlink_metadata().is_ok()
+    }
+
     pub(crate) fn remove(state: &Path) -> Result<(), ToolError> {
         let path = state.join(NAME);
         match fs::remove_file(&path) {

@@ -1,19 +1,18 @@
 //! The face: one tool repository, its remote, and what can be done with them.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
-use git2::Oid;
 use serde_json::Value;
 use tgp_contract::{Code, RelativePath, ToolError};
 
 use crate::anchor::RepositoryAnchor;
 use crate::failure::blocking;
-use crate::local::{Context, Local, MAX_NOTES};
-use crate::lock::{Lock, busy};
+use crate::inner::Inner;
+use crate::journal::Journal;
+use crate::local::Context;
 use crate::network::Network;
 use crate::offline::Offline;
 use crate::provider::Requests;
@@ -21,42 +20,14 @@ use crate::remote::Endpoint;
 use crate::repair;
 use crate::secret::Sieve;
 use crate::{
-    Conflict, Edit, Edited, History, Hydrated, MemoryOptions, Persisted, Remote, Status, Strategy, Synced,
-    Timeouts, Work, history,
+    Edit, Edited, History, Hydrated, MemoryOptions, Persisted, Remote, Status, Strategy, Synced, Work,
+    history,
 };
-use tgp_fs::jittered;
-
-/// Files that lost a conflict before they were committed are remembered up to this number; then the oldest news is
-/// forgotten, and their content still is on its branch.
-const MAX_SET_ASIDE: usize = 10_000;
-/// A push takes tens of milliseconds at least, so whoever waits for one looks seldom.
-const LANE_LOOK: Duration = Duration::from_millis(20);
 
 /// The memory of one tool repository. Cloning it is cheap, and all clones share one push.
 #[derive(Clone)]
 pub struct Memory {
     pub(crate) inner: Arc<Inner>,
-}
-
-pub(crate) struct Inner {
-    pub(crate) context: Context,
-    pub(crate) strategy: Strategy,
-    pub(crate) timeouts: Timeouts,
-    pub(crate) network: Option<Network>,
-    pub(crate) requests: Option<Requests>,
-    sieve: Sieve,
-    /// Keeps the threads of this process from racing for the file lock.
-    writer: Arc<tokio::sync::Mutex<()>>,
-    lane: tokio::sync::Mutex<()>,
-    /// Uncommitted content that had to give way to the remote's, until somebody asks to persist it.
-    set_aside: Mutex<BTreeMap<RelativePath, (Oid, Conflict)>>,
-    notes: Mutex<Vec<String>>,
-}
-
-/// The right to talk to the remote: one at a time for each repository, so that a push delivers for all who wait.
-pub(crate) struct Lane<'m> {
-    _turn: tokio::sync::MutexGuard<'m, ()>,
-    _lock: Lock,
 }
 
 impl fmt::Debug for Memory {
@@ -211,6 +182,23 @@ impl Memory {
         blocking(move || history::history(&context, &question)).await
     }
 
+    /// The files that differ between two commits of the branch, whatever lies between them; `None` when one of them is
+    /// not here (any more) or they are too large to be compared.
+    ///
+    /// # Errors
+    /// `EGIT` when the trees cannot be read.
+    pub async fn changed(&self, from: &str, to: &str) -> Result<Option<Vec<RelativePath>>, ToolError> {
+        let (context, from, to) = (self.inner.context.clone(), from.to_owned(), to.to_owned());
+        blocking(move || history::changed(&context, &from, &to)).await
+    }
+
+    /// Whether the working tree may still be behind the branch. Who reads the branch first, and finds then that it is
+    /// not, finds the files of that commit or of a newer one.
+    #[must_use]
+    pub fn is_moving(&self) -> bool {
+        Journal::exists(&self.inner.context.state())
+    }
+
     /// Where the repository stands.
     ///
     /// # Errors
@@ -219,81 +207,6 @@ impl Memory {
         let context = self.inner.context.clone();
         let remote = self.inner.network.as_ref().map(|network| self.inner.sieve.clean(&network.endpoint.url));
         blocking(move || history::status(&context, remote)).await
-    }
-}
-
-impl Inner {
-    /// Runs `work` as the one writer of the repository.
-    pub(crate) async fn local<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(&mut Local) -> Result<T, ToolError> + Send + 'static,
-    ) -> Result<T, ToolError> {
-        let turn = Arc::clone(&self.writer).lock_owned().await;
-        let context = self.context.clone();
-        let (result, notes) = blocking(move || {
-            let _turn = turn;
-            let mut local = Local::open(&context)?;
-            let result = work(&mut local);
-            Ok((result, std::mem::take(&mut local.notes)))
-        })
-        .await?;
-        if !notes.is_empty() {
-            let mut kept = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
-            kept.extend(notes);
-            kept.truncate(MAX_NOTES);
-        }
-        result
-    }
-
-    /// Waits for the right to talk to the remote, but not beyond `deadline`.
-    pub(crate) async fn lane(&self, deadline: Instant) -> Result<Lane<'_>, ToolError> {
-        let lane = self.free_lane(deadline).await?;
-        lane.ok_or_else(|| busy(&self.context.lane_lock(), self.timeouts.delivery))
-    }
-
-    /// The same; `None` when somebody else talks to the remote for longer than that.
-    pub(crate) async fn free_lane(&self, deadline: Instant) -> Result<Option<Lane<'_>>, ToolError> {
-        let path = self.context.lane_lock();
-        let Ok(turn) = tokio::time::timeout_at(deadline.into(), self.lane.lock()).await else {
-            return Ok(None);
-        };
-        loop {
-            if let Some(lock) = Lock::try_take(&path)? {
-                return Ok(Some(Lane { _turn: turn, _lock: lock }));
-            }
-            if Instant::now() >= deadline {
-                return Ok(None);
-            }
-            tokio::time::sleep(jittered(LANE_LOOK)).await;
-        }
-    }
-
-    pub(crate) fn deadline(&self) -> Instant {
-        Instant::now() + self.timeouts.delivery
-    }
-
-    /// What was mended since somebody last asked.
-    pub(crate) fn take_notes(&self) -> Vec<String> {
-        let notes = std::mem::take(&mut *self.notes.lock().unwrap_or_else(PoisonError::into_inner));
-        notes.into_iter().map(|note| self.sieve.clean(&note)).collect()
-    }
-
-    pub(crate) fn remember_set_aside(&self, blobs: Vec<(RelativePath, Oid, Conflict)>) {
-        let mut known = self.set_aside.lock().unwrap_or_else(PoisonError::into_inner);
-        for (path, blob, conflict) in blobs {
-            if known.len() >= MAX_SET_ASIDE {
-                known.pop_first();
-            }
-            known.insert(path, (blob, conflict));
-        }
-    }
-
-    /// The conflict that took exactly this content away from under its writer. It is told once: who persists the
-    /// same bytes again after that means it.
-    pub(crate) fn take_set_aside(&self, path: &RelativePath, blob: Option<Oid>) -> Option<Conflict> {
-        let mut known = self.set_aside.lock().unwrap_or_else(PoisonError::into_inner);
-        let (kept, conflict) = known.remove(path)?;
-        (Some(kept) == blob).then_some(conflict)
     }
 }
 

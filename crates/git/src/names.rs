@@ -7,6 +7,9 @@ use tgp_contract::{Code, RelativePath, ToolError};
 
 use crate::{PersistFile, Verb};
 
+/// References that say: this branch has no request yet.
+pub(crate) const PENDING: &str = "refs/tgp/pending/";
+
 /// The folder of state that is not source, below the root. Git never sees it.
 pub(crate) const STATE: &str = ".state";
 /// A file in here is a tool, and is committed when somebody says so.

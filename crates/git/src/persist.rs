@@ -7,15 +7,15 @@ use tgp_contract::{Code, RelativePath, ToolError};
 
 use crate::deliver::{Delivered, Ticket};
 use crate::follow::Uncommitted;
+use crate::inner::Inner;
 use crate::leftovers::leftovers;
 use crate::local::Local;
-use crate::memory::Inner;
 use crate::names::{admit, is_tool};
+use crate::report::{NO_REMOTE, id_text};
 use crate::{PersistFile, Persisted, Strategy, Verb, Work};
 
 /// One piece of work is a tool with what belongs to it.
 const MAX_FILES: usize = 10_000;
-pub(crate) const NO_REMOTE: &str = "no remote is configured; the tools are kept on this machine";
 
 impl Inner {
     pub(crate) async fn persist(&self, work: Work) -> Result<Persisted, ToolError> {
@@ -50,7 +50,7 @@ impl Inner {
         let branch = self.context.branch.clone();
         let Some(network) = &self.network else {
             let why = Some(NO_REMOTE.to_owned());
-            return Ok(Persisted { commit: text(commit), branch, pushed: false, why, request: None });
+            return Ok(Persisted { commit: id_text(commit), branch, pushed: false, why, request: None });
         };
         let ticket = commit.map(|commit| Ticket { commit, files });
         let delivered = match self.deliver(network, ticket.clone()).await {
@@ -65,7 +65,7 @@ impl Inner {
             return Err(conflict.into_error());
         }
         Ok(Persisted {
-            commit: text(delivered.commit.or(commit)),
+            commit: id_text(delivered.commit.or(commit)),
             branch,
             pushed: delivered.is_pushed,
             why: network.with_dispute(delivered.why),
@@ -134,8 +134,4 @@ fn check(work: &Work, derived: &RelativePath) -> Result<(), ToolError> {
 pub(crate) fn blobs(files: &[PersistFile]) -> Vec<(RelativePath, Option<Oid>)> {
     let blob = |content: &Vec<u8>| Oid::hash_object(ObjectType::Blob, content).ok();
     files.iter().map(|file| (file.path.clone(), file.content.as_ref().and_then(blob))).collect()
-}
-
-pub(crate) fn text(id: Option<Oid>) -> String {
-    id.map(|id| id.to_string()).unwrap_or_default()
 }

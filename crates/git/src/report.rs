@@ -1,5 +1,6 @@
 //! What the operations answer.
 
+use git2::Oid;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tgp_contract::{Code, RelativePath, ToolError};
@@ -154,6 +155,14 @@ pub struct Status {
     pub kept: Vec<String>,
     /// Branches whose request could not be opened yet.
     pub pending: Vec<String>,
+}
+
+/// Why a change is nowhere else.
+pub(crate) const NO_REMOTE: &str = "no remote is configured; the tools are kept on this machine";
+
+/// The id as a report has it: empty where there is no commit.
+pub(crate) fn id_text(id: Option<Oid>) -> String {
+    id.map(|id| id.to_string()).unwrap_or_default()
 }
 
 pub(crate) fn short(id: &str) -> &str {

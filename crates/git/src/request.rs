@@ -13,20 +13,18 @@ use tgp_contract::{RelativePath, ToolError};
 use crate::deliver::{LockedRemote, Turn};
 use crate::durable::{secure, sync_each};
 use crate::failure::{Doing, after_commit};
+use crate::inner::{Inner, Lane};
 use crate::local::Local;
-use crate::memory::{Inner, Lane};
-use crate::names::request_branch;
+use crate::names::{PENDING, request_branch};
 use crate::network::{Missing, Network, Unreachable};
-use crate::persist::{NO_REMOTE, text};
 use crate::provider::Draft;
 use crate::push::{Pushed, Replace};
 use crate::rebase::{self, Settled, local_commits};
+use crate::report::{NO_REMOTE, id_text};
 use crate::worktree::{Executable, Standing};
 use crate::{Conflict, PersistFile, Persisted, RequestLink, Synced, Verb, Work};
 use tgp_fs::jittered;
 
-/// References that say: this branch has no request yet.
-pub(crate) const PENDING: &str = "refs/tgp/pending/";
 /// A branch of one tool has few rivals.
 const MAX_ATTEMPTS: u32 = 20;
 const PAUSE: std::time::Duration = std::time::Duration::from_millis(100);
@@ -77,7 +75,7 @@ impl Inner {
     ) -> Result<Persisted, ToolError> {
         let Some(network) = &self.network else {
             let why = Some(NO_REMOTE.to_owned());
-            return Ok(Persisted { commit: text(tip), branch, pushed: false, why, request: None });
+            return Ok(Persisted { commit: id_text(tip), branch, pushed: false, why, request: None });
         };
         let deadline = self.deadline();
         // The commit is in place. What fails from here on is a reason why it was not delivered, and no error.
@@ -92,7 +90,7 @@ impl Inner {
             return Err(conflict.into_error());
         }
         Ok(Persisted {
-            commit: text(requested.tip.or(tip)),
+            commit: id_text(requested.tip.or(tip)),
             branch,
             pushed: requested.is_pushed,
             why: network.with_dispute(requested.why),

@@ -6,12 +6,12 @@ use tgp_contract::ToolError;
 
 use crate::bounds;
 use crate::hydrate::Pull;
+use crate::inner::Inner;
 use crate::leftovers::{Leftovers, leftovers};
 use crate::local::{Local, MAX_NOTES};
-use crate::memory::Inner;
 use crate::network::Unreachable;
-use crate::persist::NO_REMOTE;
 use crate::rebase;
+use crate::report::NO_REMOTE;
 use crate::worktree::Executable;
 use crate::{Strategy, Synced, Verb};
 

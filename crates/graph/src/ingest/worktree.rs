@@ -182,6 +182,51 @@ impl WorkTree<'_> {
     }
 }
 
+impl WorkTree<'_> {
+    /// How many paths cannot be told, when all others are exactly `files`. Nothing is written.
+    pub(crate) fn skipped_if_same(
+        &self,
+        connection: &Connection,
+        files: &BTreeMap<String, Blob>,
+    ) -> Result<Option<u64>, GraphError> {
+        let root = open_root(self.project)?;
+        let known = known(connection)?;
+        let (met, skipped) = self.walk()?;
+        let absent = self
+            .absent
+            .iter()
+            .filter(|(path, _)| met.binary_search_by(|file| file.path.as_str().cmp(path.as_str())).is_err());
+        let mut count = met.len();
+        for (path, blob) in absent {
+            count += 1;
+            if files.get(path) != Some(blob) {
+                return Ok(None);
+            }
+        }
+        // What is there and what is gone is seen before anything is read.
+        if count != files.len() || met.iter().any(|file| !files.contains_key(&file.path)) {
+            return Ok(None);
+        }
+        for file in &met {
+            let blob = match known.get(&file.path) {
+                Some((seen, blob)) if *seen == sight(&file.stamp) => Some(*blob),
+                _ => read_file(&root, file)?.map(|(blob, _)| blob),
+            };
+            if blob.as_ref() != files.get(&file.path) {
+                return Ok(None);
+            }
+        }
+        Ok(Some(skipped))
+    }
+}
+
+fn open_root(project: &Path) -> Result<Directory, ToolError> {
+    Directory::open(project).map_err(|error| {
+        let message = format!("the project `{}` cannot be opened: {error}", project.display());
+        ToolError::new(Code::Permission, message).help("see that the directory is there and can be read")
+    })
+}
+
 /// Opens a regular file that no link leads to.
 fn open(project: &Directory, path: &str) -> Option<File> {
     let path = RelativePath::new(path).ok()?;
@@ -211,11 +256,7 @@ pub(crate) fn read(
     files: &[&Met],
     blobs: &mut BTreeMap<String, Blob>,
 ) -> Result<u64, GraphError> {
-    let cannot = |error: std::io::Error| {
-        let message = format!("the project `{}` cannot be opened: {error}", project.display());
-        ToolError::new(Code::Permission, message).help("see that the directory is there and can be read")
-    };
-    let root = Directory::open(project).map_err(cannot)?;
+    let root = open_root(project)?;
     let mut parsed = 0;
     for chunk in files.chunks(MAX_AT_ONCE) {
         parsed += read_chunk(&root, connection, parses, chunk, blobs)?;

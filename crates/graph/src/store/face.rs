@@ -9,6 +9,7 @@ use tgp_contract::{
     Change, Code, Graph, GraphAnswer, GraphQuestion, Ingested, ToolError, Visibility, background,
 };
 
+use super::current::HeldFiles;
 use super::hidden::HiddenCache;
 use super::moments::WORKTREE;
 use super::options::GraphOptions;
@@ -35,6 +36,7 @@ pub(crate) struct Inner {
     repositories: Mutex<Vec<Repo>>,
     /// What callers may not see, as it was found out for the questions before.
     pub(crate) hidden: HiddenCache,
+    pub(crate) held_files: HeldFiles,
 }
 
 /// A lock whose holder fell over guards nothing that a transaction does not guard.
@@ -51,6 +53,15 @@ impl GraphStore {
     pub async fn open(options: GraphOptions) -> Result<Self, ToolError> {
         let inner = blocking(move || Inner::open(options)).await?;
         Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// Answers a question about the files as they are now, and not as they were when they were last read. The store is
+    /// written only when they have changed since.
+    ///
+    /// # Errors
+    /// As [`Graph::query`] and [`Graph::ingest`].
+    pub async fn query_worktree(&self, question: GraphQuestion) -> Result<GraphAnswer, ToolError> {
+        self.with(move |inner| inner.query_worktree(&question)).await
     }
 
     pub(crate) async fn with<T: Send + 'static>(
@@ -92,6 +103,7 @@ impl Inner {
             readers: Mutex::new(Vec::new()),
             repositories: Mutex::new(repository.into_iter().collect()),
             hidden: HiddenCache::default(),
+            held_files: HeldFiles::default(),
         })
     }
 

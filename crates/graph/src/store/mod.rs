@@ -1,5 +1,6 @@
 //! The graph as its callers see it: questions, moments, drafts of the work tree, and who sees which row.
 
+mod current;
 mod draft;
 mod export;
 mod face;

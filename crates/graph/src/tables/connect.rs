@@ -35,10 +35,21 @@ pub(crate) fn writer(file: &Path, about: &str) -> Result<Connection, GraphError>
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     // Pages of the store in memory, in kibibytes.
     connection.pragma_update(None, "cache_size", -64_000)?;
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    prepare(&transaction, about)?;
-    transaction.commit()?;
+    // Who only asks must not wait for somebody who writes.
+    if !is_prepared(&connection, about)? {
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        prepare(&transaction, about)?;
+        transaction.commit()?;
+    }
     Ok(connection)
+}
+
+/// Whether the store has the form that it should have, and is about what it should be about.
+fn is_prepared(connection: &Connection, about: &str) -> Result<bool, GraphError> {
+    let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    Ok(version == VERSION
+        && meta(connection, "format")?.as_deref() == Some(&*FORMAT.to_string())
+        && meta(connection, "about")?.as_deref() == Some(about))
 }
 
 fn prepare(connection: &Connection, about: &str) -> Result<(), GraphError> {

@@ -8,6 +8,7 @@
 )]
 
 mod bombs;
+mod current;
 mod draft;
 mod fuzz;
 mod gherkin;

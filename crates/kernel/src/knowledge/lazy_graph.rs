@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use tgp_contract::{
-    Change, Code, Graph, GraphAnswer, GraphQuestion, Ingested, ToolError, ToolMetadata, Visibility,
+    Change, Graph, GraphAnswer, GraphQuestion, Ingested, ToolError, ToolMetadata, Visibility,
 };
 use tgp_graph::{GraphOptions, GraphStore, ToolFact};
 use tokio::sync::OnceCell;
@@ -70,9 +70,7 @@ impl Graph for LazyGraph {
     async fn query(&self, mut question: GraphQuestion) -> Result<GraphAnswer, ToolError> {
         if question.commit.as_deref() == Some(WORKTREE) {
             // The files as they are now, and not when they were last read; nobody but this machine has them.
-            let answers = self.store().await?.propose(&[], std::slice::from_ref(&question)).await?;
-            let answer = answers.into_iter().next().map(|(now, _)| now);
-            return answer.ok_or_else(|| ToolError::new(Code::Internal, "the graph did not answer"));
+            return self.store().await?.query_worktree(question).await;
         }
         match self.remote().await? {
             Some(remote) => {

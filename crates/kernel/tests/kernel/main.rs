@@ -34,6 +34,7 @@ mod statements;
 mod support;
 mod tdd;
 mod throws;
+mod tool_library;
 mod tool_tests;
 mod transactions;
 mod trust;

@@ -13,7 +13,7 @@ use tgp::contract::{
 use tgp::{BootOptions, Caveats, Kernel};
 use tgp_builtins::kernel_tools;
 use tgp_fetch::{AllowList, FetchClient, FetchLimits};
-use tgp_git::{Author, MemoryOptions};
+use tgp_git::{Author, MemoryOptions, Remote};
 use tgp_registry::{Calibration, Searcher};
 use tgp_router::{DynTool, Router, Workspace};
 use tgp_sandbox::{Limits, Sandbox, SandboxOptions, WorkerCommand};
@@ -162,7 +162,7 @@ impl Gate for Counting {
 
 /// Agrees to everything, and counts.
 #[derive(Default)]
-struct Agreeable(AtomicUsize);
+pub struct Agreeable(AtomicUsize);
 
 #[async_trait]
 impl Approver for Agreeable {
@@ -174,6 +174,15 @@ impl Approver for Agreeable {
 
 /// The kernel tools on a project, without a kernel around them.
 pub async fn tools(project: &Project) -> (Vec<Arc<dyn DynTool>>, Workspace) {
+    let (tools, workspace, _) = tools_with_remote(project, None).await;
+    (tools, workspace)
+}
+
+/// The same with a remote for the tools, and the library that keeps them.
+pub async fn tools_with_remote(
+    project: &Project,
+    remote: Option<&std::path::Path>,
+) -> (Vec<Arc<dyn DynTool>>, Workspace, Arc<Library>) {
     let worker = WorkerCommand { program: PathBuf::from(WORKER), arguments: Vec::new() };
     let limits = Limits { cpu: std::time::Duration::from_secs(5), ..Limits::default() };
     let sandbox = Arc::new(Sandbox::new(SandboxOptions { worker, pool_size: 1, limits }).unwrap());
@@ -199,12 +208,16 @@ pub async fn tools(project: &Project) -> (Vec<Arc<dyn DynTool>>, Workspace) {
         Arc::clone(&forge),
         Searcher::new(None, Calibration::builtin(), None),
         OnDuplicate::Warn,
-        |derived| MemoryOptions::new(&root, author, derived),
+        |derived| MemoryOptions {
+            remote: remote.map(|remote| Remote::Url(remote.display().to_string())),
+            ..MemoryOptions::new(&root, author, derived)
+        },
         &root.join(".state"),
     )
     .await
     .unwrap();
-    (kernel_tools(&forge, &fetch, &Arc::new(library)).unwrap(), workspace)
+    let library = Arc::new(library);
+    (kernel_tools(&forge, &fetch, &library).unwrap(), workspace, library)
 }
 
 async fn router(project: &Project, gates: Vec<Arc<dyn Gate>>, records: &Arc<Records>) -> Arc<Router> {

@@ -35,6 +35,8 @@ struct Known {
     tools: BTreeMap<RelativePath, Arc<ToolMetadata>>,
     /// Which content hash a blob of git has at a path.
     blobs: BTreeMap<RelativePath, (String, String)>,
+    /// The last `meta.json` that was made for a commit: where the working tree has it, it need not be made again.
+    derived: Option<Vec<u8>>,
     loaded: bool,
 }
 
@@ -44,13 +46,6 @@ pub(super) enum IndexCare {
     Mend,
     /// For previews, which change nothing.
     Leave,
-}
-
-/// What stands in the working tree.
-pub(super) struct Survey {
-    pub(super) tools: Vec<Arc<ToolMetadata>>,
-    /// What had to be repaired, one sentence each.
-    pub(super) warnings: Vec<String>,
 }
 
 impl Catalogue {
@@ -111,26 +106,61 @@ impl Catalogue {
             .collect())
     }
 
-    /// Looks at every tool of the working tree, and makes `meta.json` say what it sees, if it may.
-    pub(super) async fn survey(
+    /// Looks at every tool of the working tree.
+    pub(super) async fn scan(
         &self,
         files: &Arc<dyn FileSystem>,
-        care: IndexCare,
-    ) -> Result<Survey, ToolError> {
+    ) -> Result<Vec<Arc<ToolMetadata>>, ToolError> {
         let reader = Arc::clone(files);
         let sources = background::run(move || read_tools(reader.as_ref())).await?;
+        self.describe(sources).await
+    }
+
+    /// Looks at the files at `paths` only. A path that is not in the answer has no tool any more.
+    pub(super) async fn scan_some(
+        &self,
+        files: &Arc<dyn FileSystem>,
+        paths: Vec<RelativePath>,
+    ) -> Result<Vec<Arc<ToolMetadata>>, ToolError> {
+        let reader = Arc::clone(files);
+        let named = paths.clone();
+        let sources = background::run(move || {
+            let mut sources = Vec::new();
+            for path in named {
+                if reader.entry(&path)?.is_some_and(|entry| tgp_router::files::is_listed(&entry)) {
+                    read_tool(reader.as_ref(), path, &mut sources)?;
+                }
+            }
+            Ok::<_, ToolError>(sources)
+        })
+        .await?;
         let tools = self.describe(sources).await?;
-        if care == IndexCare::Leave {
-            return Ok(Survey { tools, warnings: Vec::new() });
+        let mut known = self.known();
+        for path in paths.iter().filter(|path| tools.iter().all(|tool| tool.path != **path)) {
+            known.tools.remove(path);
+            known.blobs.remove(path);
         }
-        let index = Index::from_tools(tools.iter().map(|tool| tool.as_ref().clone()));
-        let bytes = index.to_bytes();
-        let mut warnings = Vec::new();
+        Ok(tools)
+    }
+
+    /// Makes `meta.json` say what `tools` are, which are all there are. Answers what had to be repaired, one sentence
+    /// each.
+    pub(super) fn mend(
+        &self,
+        files: &Arc<dyn FileSystem>,
+        tools: &[Arc<ToolMetadata>],
+    ) -> Result<Vec<String>, ToolError> {
         let stored = match files.read(&self.meta_path) {
             Ok(stored) => Some(stored),
             Err(FsError::NotFound(_)) => None,
             Err(error) => return Err(error.into()),
         };
+        let is_derived = |stored: &Vec<u8>| self.known().derived.as_ref() == Some(stored);
+        if stored.as_ref().is_some_and(is_derived) {
+            return Ok(Vec::new());
+        }
+        let bytes = Index::from_tools(tools.iter().map(|tool| tool.as_ref().clone())).to_bytes();
+        let mut warnings = Vec::new();
         if stored.as_deref() != Some(bytes.as_slice()) {
             match stored.as_deref().map(Index::parse) {
                 None if tools.is_empty() => {}
@@ -146,8 +176,8 @@ impl Catalogue {
                 warnings.push(format!("{META_FILE} is out of date and cannot be written: {error}"));
             }
         }
-        self.keep(&tools, &bytes);
-        Ok(Survey { tools, warnings })
+        self.keep(tools, &bytes);
+        Ok(warnings)
     }
 
     /// Forgets what is gone, and remembers the rest beyond this process.
@@ -187,14 +217,23 @@ fn read_tools(files: &dyn FileSystem) -> Result<Vec<(RelativePath, Vec<u8>)>, To
     for entry in
         entries.into_iter().filter(|entry| tgp_router::files::is_listed(entry) && is_tool(&entry.path))
     {
-        match files.read(&entry.path) {
-            Ok(content) => sources.push((entry.path, content)),
-            // Removed meanwhile.
-            Err(FsError::NotFound(_)) => {}
-            Err(error) => return Err(error.into()),
-        }
+        read_tool(files, entry.path, &mut sources)?;
     }
     Ok(sources)
+}
+
+fn read_tool(
+    files: &dyn FileSystem,
+    path: RelativePath,
+    sources: &mut Vec<(RelativePath, Vec<u8>)>,
+) -> Result<(), ToolError> {
+    match files.read(&path) {
+        Ok(content) => sources.push((path, content)),
+        // Removed meanwhile.
+        Err(FsError::NotFound(_)) => {}
+        Err(error) => return Err(error.into()),
+    }
+    Ok(())
 }
 
 impl DerivedFile for Catalogue {
@@ -220,6 +259,8 @@ impl DerivedFile for Catalogue {
             sources.push((file.path, content));
         }
         tools.extend(self.runtime.block_on(self.describe(sources))?);
-        Ok(Index::from_tools(tools.iter().map(|tool| tool.as_ref().clone())).to_bytes())
+        let bytes = Index::from_tools(tools.iter().map(|tool| tool.as_ref().clone())).to_bytes();
+        self.known().derived = Some(bytes.clone());
+        Ok(bytes)
     }
 }

@@ -1,13 +1,11 @@
 //! The tools of a project: written, committed, described and found again.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use tgp_contract::{
-    Actor, Code, FileEffect, FileSystem, FsError, RelativePath, Root, ToolError, ToolMetadata, Visibility,
-    canonical,
+    Actor, Code, FileEffect, FileSystem, FsError, RelativePath, Root, ToolError, Visibility, canonical,
 };
 use tgp_git::{Conflict, Edit, HydrateOutcome, Memory, MemoryOptions};
 use tgp_registry::{Found, Hit, Index, Searcher, Verdict, is_tool};
@@ -18,6 +16,7 @@ use tokio::sync::Mutex;
 
 use super::catalogue::{Catalogue, IndexCare};
 use super::duplicates::{OnDuplicate, similar_tool};
+use super::index_state::IndexState;
 use super::remote::RemoteName;
 use super::{META_FILE, TOOLS_DIRECTORY};
 use super::{SyncResult, ToolLog, ToolVersion, ToolWriteResult};
@@ -54,13 +53,13 @@ pub struct WriteTerms<'a> {
 pub struct Library {
     /// The repository, or why it cannot be used: tools can be found and run without it, but not written.
     git: Result<Memory, ToolError>,
-    catalogue: Arc<Catalogue>,
-    searcher: Searcher,
+    pub(super) catalogue: Arc<Catalogue>,
+    pub(super) searcher: Searcher,
     on_duplicate: OnDuplicate,
     has_remote: bool,
     remote: Option<RemoteName>,
     head_file: PathBuf,
-    known: Mutex<Known>,
+    pub(super) known: Mutex<IndexState>,
 }
 
 /// What a person should know about the start.
@@ -70,21 +69,6 @@ pub struct Opening {
     pub notices: Vec<String>,
     /// Why the remote could not be reached, when the local tools are used without it.
     pub offline: Option<String>,
-}
-
-/// What has been seen of the working tree.
-#[derive(Default)]
-struct Known {
-    /// Every tool; nothing when it has to be looked at (again).
-    tools: Option<BTreeMap<RelativePath, Arc<ToolMetadata>>>,
-    /// What the branch stood on when they were looked at.
-    head: Option<Vec<u8>>,
-    /// True when `meta.json` says the same.
-    mended: bool,
-    /// True when the searcher knows them all.
-    told: bool,
-    /// Counts what was learned since, so that an update in between is not taken for the last word.
-    learned: u64,
 }
 
 impl std::fmt::Debug for Library {
@@ -149,49 +133,9 @@ impl Library {
         self.git()?.status().await
     }
 
-    /// Sees to it that the searcher knows every tool. Answers what had to be repaired on the way.
-    async fn survey(
-        &self,
-        files: &Arc<dyn FileSystem>,
-        patience: Duration,
-        care: IndexCare,
-    ) -> Result<Vec<String>, ToolError> {
-        let mut warnings = Vec::new();
-        let head = self.head();
-        let mut known = self.known.lock().await;
-        // Another process, or a rebase, may have brought tools that nobody here has seen.
-        let unmended = care == IndexCare::Mend && !known.mended;
-        if known.tools.is_none() || known.head != head || unmended {
-            let survey = self.catalogue.survey(files, care).await?;
-            warnings = survey.warnings;
-            known.tools = Some(survey.tools.into_iter().map(|tool| (tool.path.clone(), tool)).collect());
-            known.head = head;
-            known.mended = care == IndexCare::Mend;
-            known.told = false;
-        }
-        if known.told {
-            return Ok(warnings);
-        }
-        let learned = known.learned;
-        let tools: Vec<ToolMetadata> =
-            known.tools.iter().flat_map(BTreeMap::values).map(|tool| tool.as_ref().clone()).collect();
-        // Embedding takes its time; a write must not wait for it.
-        drop(known);
-        match tokio::time::timeout(patience, self.searcher.update(tools)).await {
-            Ok(Ok(_)) => {
-                let mut known = self.known.lock().await;
-                known.told = known.learned == learned;
-            }
-            // They can be found by their words already.
-            Ok(Err(error)) => warnings.push(format!("the tools could not be embedded: {}", error.message)),
-            Err(_) => {}
-        }
-        Ok(warnings)
-    }
-
     /// What the branch stands on, as far as a glance tells: the content of its reference.
-    fn head(&self) -> Option<Vec<u8>> {
-        std::fs::read(&self.head_file).ok()
+    pub(super) fn head(&self) -> Option<String> {
+        std::fs::read_to_string(&self.head_file).ok().map(|head| head.trim().to_owned())
     }
 
     /// Finds tools by what they do, among those that may be seen.
@@ -338,7 +282,7 @@ impl Library {
         let edited = match self.git()?.edit(path, edit).await {
             Ok(edited) => edited,
             Err(error) => {
-                *self.known.lock().await = Known::default();
+                self.forget().await;
                 return Err(error);
             }
         };
@@ -361,34 +305,8 @@ impl Library {
             request: persisted.request,
             similar: similar.iter().map(similar_tool).collect(),
         };
-        self.learn(path, edited.after).await;
+        self.learn(path, edited.after, WRITE_PATIENCE).await;
         Ok((result, effect))
-    }
-
-    /// Tells the searcher of a tool that is there, or is another now; where that fails, all are looked at next time.
-    async fn learn(&self, path: &RelativePath, content: Vec<u8>) {
-        if !is_tool(path) {
-            return;
-        }
-        let head = self.head();
-        let described = self.catalogue.describe(vec![(path.clone(), content)]).await;
-        let mut known = self.known.lock().await;
-        let Some(tools) = known.tools.as_mut() else { return };
-        let Ok(described) = described else {
-            known.tools = None;
-            return;
-        };
-        tools.extend(described.iter().map(|tool| (tool.path.clone(), Arc::clone(tool))));
-        known.learned += 1;
-        // What else came with the same move is seen by the next survey, which finds another head.
-        if !self.has_remote {
-            known.head = head;
-        }
-        drop(known);
-        let new: Vec<ToolMetadata> = described.iter().map(|tool| tool.as_ref().clone()).collect();
-        if self.searcher.insert(new).await.is_err() {
-            self.known.lock().await.told = false;
-        }
     }
 
     pub async fn sync(&self, visible: &Visibility) -> Result<SyncResult, ToolError> {
@@ -398,7 +316,7 @@ impl Library {
         synced.removed.retain(is_shown);
         synced.conflicts.retain(|conflict| is_shown(&conflict.path));
         let status = self.git()?.status().await?;
-        *self.known.lock().await = Known::default();
+        self.forget().await;
         Ok(SyncResult {
             committed: synced.committed,
             removed: synced.removed,

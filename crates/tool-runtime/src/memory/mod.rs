@@ -2,6 +2,7 @@
 
 mod catalogue;
 mod duplicates;
+mod index_state;
 mod library;
 mod remote;
 mod results;

@@ -1,0 +1,109 @@
+//! Questions about the files as they are now.
+//!
+//! The draft is compared with the files by reading alone. Only where they differ it is brought up to date, which takes
+//! the store's one write lock: a question must not wait for the ingest of another process when nothing has changed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rusqlite::Connection;
+use tgp_contract::{Code, GraphAnswer, GraphQuestion, ToolError};
+
+use super::draft::SKIPPED;
+use super::face::Inner;
+use super::moments::{self, WORKTREE};
+use super::query;
+use crate::ingest::boundary;
+use crate::ingest::ignores::Ignores;
+use crate::ingest::repository::Repo;
+use crate::ingest::state::{Blob, FileNow};
+use crate::ingest::worktree::WorkTree;
+use crate::tables::connect::meta;
+use crate::tables::failure::GraphError;
+use crate::tables::write::Owner;
+
+/// How often the draft is made anew because another process replaced it in between.
+const MAX_TRIES: usize = 5;
+
+/// Paths and blobs.
+type Files = Arc<BTreeMap<String, Blob>>;
+
+/// The files of the last moment and their blobs, by the number of the write that they are from.
+#[derive(Default)]
+pub(crate) struct HeldFiles(Mutex<Option<(String, Files)>>);
+
+impl HeldFiles {
+    fn at(&self, connection: &Connection) -> Result<Files, GraphError> {
+        let generation = meta(connection, "generation")?.unwrap_or_default();
+        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((of, files)) = held.as_ref()
+            && *of == generation
+        {
+            return Ok(Arc::clone(files));
+        }
+        let mut files = BTreeMap::new();
+        let mut statement = connection.prepare_cached("SELECT name, file FROM now WHERE owner = ?1")?;
+        let mut rows = statement.query([Owner::File as i64])?;
+        while let Some(row) = rows.next()? {
+            let file: FileNow =
+                postcard::from_bytes(row.get_ref(1)?.as_blob().map_err(rusqlite::Error::from)?)?;
+            files.insert(row.get(0)?, file.blob);
+        }
+        let files = Arc::new(files);
+        *held = Some((generation, Arc::clone(&files)));
+        Ok(files)
+    }
+}
+
+impl Inner {
+    /// Answers a question about the files as they are now, whatever commit it names.
+    pub(crate) fn query_worktree(&self, question: &GraphQuestion) -> Result<GraphAnswer, GraphError> {
+        let repo = Repo::open(&self.options.project)?;
+        let repo = repo.as_ref();
+        let mut is_new = false;
+        for _ in 0..MAX_TRIES {
+            let answer = self.reader(|connection| {
+                let is_current =
+                    stands_on_head(connection, repo)? && (is_new || self.is_current(connection, repo)?);
+                if !is_current {
+                    return Ok(None);
+                }
+                let moment = moments::find(connection, repo, Some(WORKTREE))?;
+                let limits = self.limits();
+                query::answer(connection, repo, question, &moment, &limits, Some(&self.hidden)).map(Some)
+            })?;
+            if let Some(answer) = answer {
+                return Ok(answer);
+            }
+            let (project, history) = (&self.options.project, self.options.history);
+            self.writing().draft(repo, project, history, &self.tests)?;
+            is_new = true;
+        }
+        Err(ToolError::new(Code::Conflict, "other processes keep changing the graph's store")
+            .help("try again")
+            .into())
+    }
+
+    /// Whether the draft, which stands on the head, has the files as they are.
+    fn is_current(&self, connection: &Connection, repo: Option<&Repo>) -> Result<bool, GraphError> {
+        if let Some(repo) = repo
+            && boundary::is_lifted(connection, repo, self.options.history)?
+        {
+            return Ok(false);
+        }
+        let project = &self.options.project;
+        let tracked = repo.map_or(Ok(BTreeSet::new()), Repo::tracked)?;
+        let absent = repo.map_or(Ok(BTreeMap::new()), Repo::absent)?;
+        let tree = WorkTree { project, tracked, ignores: Ignores::new(project, repo), absent };
+        let files = self.held_files.at(connection)?;
+        let skipped = tree.skipped_if_same(connection, &files)?;
+        Ok(skipped.is_some_and(|skipped| {
+            meta(connection, SKIPPED).is_ok_and(|held| held == Some(skipped.to_string()))
+        }))
+    }
+}
+
+fn stands_on_head(connection: &Connection, repo: Option<&Repo>) -> Result<bool, GraphError> {
+    let head = repo.and_then(Repo::head).map(|(_, id)| id.to_string());
+    Ok(moments::draft(connection)?.is_some_and(|(_, base)| base == head))
+}

@@ -1,0 +1,100 @@
+//! Questions about the files as they are now.
+
+use rusqlite::Connection;
+use tgp_contract::GraphQuestion;
+use tgp_graph::GraphStore;
+
+use crate::support::{Project, files, ingest, run};
+
+const FILES: &str = "MATCH (f:File) RETURN f.path AS path ORDER BY path";
+
+fn now(store: &GraphStore) -> Vec<String> {
+    let answer = run(store.query_worktree(GraphQuestion::new(FILES).at("WORKTREE"))).unwrap();
+    assert!(answer.standing.draft && !answer.standing.behind);
+    answer.rows.iter().map(|row| row[0].as_str().unwrap().to_owned()).collect()
+}
+
+/// What counts the writes to the store.
+fn generation(project: &Project) -> String {
+    let connection = Connection::open(project.options().file).unwrap();
+    connection.query_row("SELECT value FROM meta WHERE name = 'generation'", [], |row| row.get(0)).unwrap()
+}
+
+fn project() -> Project {
+    let mut project = Project::new();
+    project.write(".gitignore", "ignored/\n");
+    project.write("a.ts", "export const a = 1;\n");
+    project.write("b.ts", "import { a } from './a';\na;\n");
+    project.commit("first");
+    project
+}
+
+#[test]
+fn bug_a_question_about_the_files_waited_for_whoever_writes() {
+    let project = project();
+    project.write("c.ts", "export const c = 1;\n");
+    let store = project.open();
+    assert_eq!(now(&store), [".gitignore", "a.ts", "b.ts", "c.ts"]);
+    let other = Connection::open(project.options().file).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    // Nothing has changed, so neither this process nor a new one has anything to write.
+    assert_eq!(now(&store), [".gitignore", "a.ts", "b.ts", "c.ts"]);
+    assert_eq!(now(&project.open()), [".gitignore", "a.ts", "b.ts", "c.ts"]);
+    other.execute_batch("ROLLBACK").unwrap();
+}
+
+#[test]
+fn the_draft_is_written_only_when_a_file_has_changed() {
+    let mut project = project();
+    let store = project.open();
+    let expect = |project: &Project, expected: &[&str]| {
+        assert_eq!(now(&store), expected);
+        let before = generation(project);
+        assert_eq!(now(&store), expected);
+        assert_eq!(generation(project), before, "nothing has changed");
+        assert_eq!(files(&store, "WORKTREE"), expected);
+    };
+    expect(&project, &[".gitignore", "a.ts", "b.ts"]);
+    project.write("c.ts", "export const c = 1;\n");
+    expect(&project, &[".gitignore", "a.ts", "b.ts", "c.ts"]);
+    project.write("ignored/d.ts", "export const d = 1;\n");
+    expect(&project, &[".gitignore", "a.ts", "b.ts", "c.ts"]);
+    project.remove("b.ts");
+    expect(&project, &[".gitignore", "a.ts", "c.ts"]);
+    project.write(".gitignore", "");
+    expect(&project, &[".gitignore", "a.ts", "c.ts", "ignored/d.ts"]);
+    project.commit("second");
+    expect(&project, &[".gitignore", "a.ts", "c.ts", "ignored/d.ts"]);
+    // Another store of the same file makes a draft that this one did not see.
+    project.write("e.ts", "export const e = 1;\n");
+    ingest(&project.open(), "WORKTREE");
+    expect(&project, &[".gitignore", "a.ts", "c.ts", "e.ts", "ignored/d.ts"]);
+}
+
+#[test]
+fn a_content_that_changed_is_seen_and_so_is_one_that_came_back() {
+    let project = project();
+    let store = project.open();
+    let defined = |store: &GraphStore| {
+        let question =
+            GraphQuestion::new("MATCH (s:Symbol {path: 'a.ts'}) RETURN s.name AS name").at("WORKTREE");
+        let answer = run(store.query_worktree(question)).unwrap();
+        answer.rows.iter().map(|row| row[0].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(defined(&store), ["a"]);
+    project.write("a.ts", "export const z = 1;\n");
+    assert_eq!(defined(&store), ["z"], "of the same length, and a moment later");
+    project.write("a.ts", "export const a = 1;\n");
+    assert_eq!(defined(&store), ["a"]);
+}
+
+#[test]
+fn files_without_git_are_asked_about_too() {
+    let project = Project::without_git();
+    project.write("a.ts", "export const a = 1;\n");
+    let store = project.open();
+    assert_eq!(now(&store), ["a.ts"]);
+    let before = generation(&project);
+    assert_eq!(now(&store), ["a.ts"]);
+    assert_eq!(generation(&project), before);
+}
