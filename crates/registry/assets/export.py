@@ -147,7 +147,7 @@ def main():
     model = export(tensors, vocabulary)
     (here / MODEL).write_bytes(model)
     digests = [(SOURCE_SHA256, "model.safetensors (f32, inside the wheel)")]
-    for name in (MODEL, "LICENSE", "NOTICE", "export.py", "reuse_dev.json"):
+    for name in (MODEL, "LICENSE", "NOTICE", "export.py"):
         digests.append((hashlib.sha256((here / name).read_bytes()).hexdigest(), name))
     (here / "CHECKSUMS").write_text("".join(f"{digest}  {name}\n" for digest, name in digests))
     if len(sys.argv) > 3 and sys.argv[2] == "--golden":

@@ -200,8 +200,11 @@ impl World {
                 let long = arguments.get("long").and_then(Value::as_u64).unwrap_or(0);
                 let why = format!("it failed: {}{}", word("why"), "x".repeat(usize::try_from(long).unwrap()));
                 let error = ToolError::new(code.unwrap_or(Code::Runtime), why)
-                    .help("try something else")
-                    .detail("state", word("state"));
+                    .help("try something else");
+                // A person has halted the work meanwhile.
+                if let Some(state) = TddState::parse(&word("state")) {
+                    *self.state.lock().unwrap() = state;
+                }
                 (Err(error), Vec::new())
             }
             "change" | "write_file" => {

@@ -213,7 +213,7 @@ fn what_a_sparse_checkout_leaves_out_is_not_deleted() {
 }
 
 #[test]
-fn nested_repositories_and_shared_ignore_rules() {
+fn nested_repositories_and_rules_that_are_in_no_tree() {
     let mut project = Project::new();
     project.write("a.ts", "");
     project.commit("first");
@@ -224,9 +224,10 @@ fn nested_repositories_and_shared_ignore_rules() {
     project.write("notes.private", "");
     project.write("kept.private", "");
     let rules = project.home.path().join("rules");
-    std::fs::write(&rules, "*.private\n").unwrap();
+    std::fs::write(&rules, "a.ts\n").unwrap();
     git(&project.root(), &["config", "core.excludesFile", rules.to_str().unwrap()]);
-    std::fs::write(project.root().join(".git/info/exclude"), "!kept.private\n").unwrap();
+    // Rules that one person has for all repositories do not count; those of this repository do.
+    std::fs::write(project.root().join(".git/info/exclude"), "*.private\n!kept.private\n").unwrap();
     let store = project.open();
     ingest(&store, "WORKTREE");
     assert_eq!(files(&store, "WORKTREE"), ["a.ts", "kept.private"]);
