@@ -95,11 +95,15 @@ fn targets(wanted: &str) -> Result<Targets, ToolError> {
             None => (None, item),
         };
         let level = level.to_ascii_lowercase();
-        let level: LevelFilter = LEVELS
-            .contains(&level.as_str())
-            .then(|| level.parse().ok())
-            .flatten()
-            .ok_or_else(|| unknown(item, &format!("the levels are: {}", LEVELS.join(", "))))?;
+        let level: LevelFilter =
+            LEVELS.contains(&level.as_str()).then(|| level.parse().ok()).flatten().ok_or_else(|| {
+                let parts = if part.is_none() {
+                    format!("; the parts are: {}", PARTS.join(", "))
+                } else {
+                    String::new()
+                };
+                unknown(item, &format!("the levels are: {}{parts}", LEVELS.join(", ")))
+            })?;
         match part {
             Some(part) if PARTS.contains(&part) => targets = targets.with_target(part, level),
             Some(part) => return Err(unknown(part, &format!("the parts are: {}", PARTS.join(", ")))),
