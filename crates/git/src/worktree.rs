@@ -92,12 +92,9 @@ static ISSUED: AtomicU64 = AtomicU64::new(0);
 impl Worktree {
     pub(crate) fn open(path: &Path) -> Result<Self, ToolError> {
         let root = Directory::open(path).at("cannot open", path)?;
-        let state = match root.step(STATE)? {
-            Some(state) => state,
-            None => {
-                return Err(std::io::Error::from(std::io::ErrorKind::NotFound))
-                    .at("cannot open", &path.join(STATE));
-            }
+        let Some(state) = root.step(STATE)? else {
+            let missing = std::io::Error::from(std::io::ErrorKind::NotFound);
+            return Err(missing).at("cannot open", &path.join(STATE));
         };
         Ok(Self { path: path.to_owned(), root, state })
     }
