@@ -104,7 +104,7 @@ impl World for Live<'_> {
             target: "provider",
             model = %session.model,
             events = ear.events.len(),
-            ms = started.elapsed().as_millis(),
+            ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
             "turn {}",
             match &ending {
                 TurnEnding::Failed { .. } => "failed",

@@ -8,7 +8,9 @@ use std::sync::OnceLock;
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use tgp_contract::{Message, canonical};
+use tgp_contract::Message;
+
+use crate::routing;
 
 /// The hash of one message, kept beside it until it changes.
 #[derive(Clone, Debug, Default)]
@@ -50,12 +52,12 @@ impl Outline<'_> {
             let messages = self.messages.into_iter().map(Value::String).collect();
             fields.insert("messages".to_owned(), Value::Array(messages));
         }
-        canonical::hash_exact(outline)
+        routing::hash(&outline)
     }
 }
 
 /// The hash of something's canonical JSON.
 pub(crate) fn digest(value: &impl Serialize) -> String {
     // Every key of these types is a text, so there is nothing that JSON could not say.
-    canonical::hash_exact(serde_json::to_value(value).unwrap_or_default())
+    routing::hash(&serde_json::to_value(value).unwrap_or_default())
 }

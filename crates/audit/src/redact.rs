@@ -32,7 +32,8 @@ pub struct Redaction {
     /// All patterns at once. Whether one matches is known after one pass, and mostly none does. Making it takes longer
     /// than many a call, so it waits for the first text that could hide anything.
     any: OnceLock<Option<Regex>>,
-    knows_values: bool,
+    /// Looked for as they are before any pattern is made.
+    values: Vec<String>,
     /// Each by itself, with what takes its place; made when the first secret is found, which most processes never see.
     single: OnceLock<Vec<(Regex, &'static str)>>,
     patterns: Vec<(String, &'static str)>,
@@ -76,6 +77,7 @@ impl Redaction {
         if values.iter().map(|value| value.len()).sum::<usize>() > MAX_VALUES_BYTES {
             return Err(too_much());
         }
+        let known: Vec<String> = values.iter().map(|value| (*value).to_owned()).collect();
         let values: Vec<String> = values.into_iter().map(regex::escape).collect();
         let values = (!values.is_empty()).then(|| values.join("|"));
         let assigned = assignments(&all);
@@ -84,16 +86,15 @@ impl Redaction {
         let shapes = SHAPES.iter().map(|(pattern, instead)| ((*pattern).to_owned(), *instead));
         let patterns: Vec<(String, &'static str)> =
             values.into_iter().chain(shapes).chain([(assigned, ASSIGNED)]).collect();
-        let knows_values = patterns.len() > SHAPES.len() + 1;
-        Ok(Self { any: OnceLock::new(), knows_values, single: OnceLock::new(), patterns, names: all })
+        Ok(Self { any: OnceLock::new(), values: known, single: OnceLock::new(), patterns, names: all })
     }
 
     /// Whether no pattern can match: a shape without a blank, a colon or an equals sign begins with one of a few words.
-    /// A value may be any text. Making the patterns takes longer than a whole command, and most never need them.
+    /// Making the patterns takes longer than a whole command, and most never need them.
     fn is_harmless(&self, text: &str) -> bool {
         let is_plain = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'/' | b'.');
         let is_word = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'/' | b'.');
-        if self.knows_values {
+        if self.values.iter().any(|value| text.contains(value.as_str())) {
             return false;
         }
         if text.len() > MAX_WORD_BYTES {

@@ -4,9 +4,9 @@
 //! are taken out of them as they are taken out of the audit.
 
 use std::fmt;
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
@@ -29,8 +29,12 @@ const PARTS: [&str; 10] =
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 /// Bytes that one process writes to a log. A log that nobody watches must not fill the disk.
 const MAX_LOG_BYTES: u64 = 256 << 20;
-/// Bytes of one line.
+/// Bytes of one line, and of an event before secrets are taken out of it. A larger event is left out as a whole: what is cut
+/// before may be the end of a secret, without which it is not known.
 const MAX_LINE_BYTES: usize = 16 << 10;
+const MAX_EVENT_BYTES: usize = 1 << 20;
+/// What every event is inside of, so that it is known which call it belongs to.
+const CALL: &str = "call";
 const FULL: &str = "the log has reached its limit; nothing more is written\n";
 
 /// The log of this process.
@@ -60,11 +64,11 @@ impl Log {
             None => To::Stderr,
             Some(path) => To::File(open(path)?),
         };
-        let sink = Arc::new(Sink { to: Mutex::new((to, MAX_LOG_BYTES)), redaction });
         let is_json = file.is_some_and(|path| {
             path.extension()
                 .is_some_and(|extension| ["json", "jsonl", "ndjson"].iter().any(|known| extension == *known))
         });
+        let sink = Arc::new(Sink { to: Mutex::new((to, MAX_LOG_BYTES)), redaction, is_json });
         let lines = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(Lines(Arc::clone(&sink)));
         let layer: Box<dyn Layer<Registry> + Send + Sync> = if is_json {
             lines.json().flatten_event(true).with_span_list(true).with_current_span(false).boxed()
@@ -87,7 +91,7 @@ impl Log {
 
 /// `debug`, `router=debug,sql=trace`, or both. Only the parts of this program log: libraries write what they send.
 fn targets(wanted: &str) -> Result<Targets, ToolError> {
-    let mut targets = Targets::new().with_default(LevelFilter::OFF);
+    let mut targets = Targets::new().with_default(LevelFilter::OFF).with_target(CALL, LevelFilter::INFO);
     for item in wanted.split(',').map(str::trim).filter(|item| !item.is_empty()) {
         let (part, level) = match item.split_once('=') {
             Some((part, level)) => (Some(part.trim()), level.trim()),
@@ -120,7 +124,16 @@ fn unknown(item: &str, known: &str) -> ToolError {
 
 /// A log may hold what a model has read, so it is for its owner alone.
 fn open(path: &Path) -> Result<File, ToolError> {
-    OpenOptions::new().create(true).append(true).mode(0o600).open(path).map_err(|error| {
+    // A pipe without a reader is an error, and nothing to wait for.
+    let flags = nix::libc::O_NONBLOCK | nix::libc::O_NOCTTY;
+    let opened = OpenOptions::new().create(true).append(true).mode(0o600).custom_flags(flags).open(path);
+    let private = opened.and_then(|file| {
+        if file.metadata()?.is_file() {
+            file.set_permissions(Permissions::from_mode(0o600))?;
+        }
+        Ok(file)
+    });
+    private.map_err(|error| {
         let code = match error.kind() {
             io::ErrorKind::NotFound => Code::NotFound,
             io::ErrorKind::PermissionDenied => Code::Permission,
@@ -141,17 +154,44 @@ struct Sink {
     /// And how many bytes more.
     to: Mutex<(To, u64)>,
     redaction: RwLock<Redaction>,
+    is_json: bool,
 }
 
 impl Sink {
+    /// An event as one line without secrets. Those of JSON are taken out of its values: in its text they are escaped.
+    fn clean(&self, event: &[u8]) -> String {
+        let redaction = self.redaction.read().unwrap_or_else(PoisonError::into_inner);
+        let text = String::from_utf8_lossy(event);
+        let text = text.trim_end_matches('\n');
+        if event.len() > MAX_EVENT_BYTES {
+            return left_out(self.is_json);
+        }
+        if !self.is_json {
+            return one_line(&redaction.text(text));
+        }
+        let Ok(value) = serde_json::from_str(text) else { return left_out(true) };
+        let clean = redaction.value(value).to_string();
+        if clean.len() > MAX_LINE_BYTES {
+            return left_out(true);
+        }
+        let mut line = String::with_capacity(clean.len() + 1);
+        for character in clean.chars() {
+            if is_unseen(character) {
+                let mut units = [0; 2];
+                for unit in character.encode_utf16(&mut units) {
+                    line.push_str(&format!("\\u{unit:04x}"));
+                }
+            } else {
+                line.push(character);
+            }
+        }
+        line.push('\n');
+        line
+    }
+
     /// Writes one line. A log that cannot be written is no reason for a call to fail.
     fn write(&self, line: &[u8]) {
-        let text = String::from_utf8_lossy(line);
-        let clean = {
-            let redaction = self.redaction.read().unwrap_or_else(PoisonError::into_inner);
-            redaction.text(text.trim_end_matches('\n')).into_owned()
-        };
-        let line = one_line(&clean);
+        let line = self.clean(line);
         let mut to = self.to.lock().unwrap_or_else(PoisonError::into_inner);
         let (to, left) = &mut *to;
         if *left == 0 {
@@ -168,6 +208,11 @@ impl Sink {
             To::File(file) => file.write_all(text.as_bytes()),
         };
     }
+}
+
+fn left_out(is_json: bool) -> String {
+    let said = "an event that is too long was left out";
+    if is_json { format!("{{\"message\":\"{said}\"}}\n") } else { format!("{said}\n") }
 }
 
 /// What somebody else wrote must not look like a line of the log, nor move the cursor of a terminal.
@@ -207,8 +252,8 @@ struct Line<'a> {
 
 impl Write for Line<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // More would be cut off anyway; an escape takes up to ten bytes.
-        let room = (MAX_LINE_BYTES * 2).saturating_sub(self.bytes.len());
+        // One byte more says that it is too long.
+        let room = (MAX_EVENT_BYTES + 1).saturating_sub(self.bytes.len());
         self.bytes.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
         Ok(bytes.len())
     }

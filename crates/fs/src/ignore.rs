@@ -6,15 +6,13 @@
 //! get the same answer. Whether git tracks a file that a rule names makes no difference either.
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::Read;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use ::ignore::Match;
 use ::ignore::gitignore::{Gitignore, GitignoreBuilder};
-use nix::fcntl::OFlag;
 use tgp_contract::RelativePath;
+
+use crate::plain::read_plain;
 
 /// The files that hold rules, the stronger kind first.
 pub const RULE_FILES: [&str; 2] = [".ignore", ".gitignore"];
@@ -222,18 +220,6 @@ fn repository(project: &Path) -> Option<(PathBuf, PathBuf)> {
     None
 }
 
-/// A plain file of at most `most` bytes.
-fn read_plain(path: &Path, most: u64) -> Option<Vec<u8>> {
-    let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
-    let file = File::options().read(true).custom_flags(flags.bits()).open(path).ok()?;
-    if !file.metadata().ok()?.is_file() {
-        return None;
-    }
-    let mut bytes = Vec::new();
-    file.take(most + 1).read_to_end(&mut bytes).ok()?;
-    (bytes.len() as u64 <= most).then_some(bytes)
-}
-
 fn kind_of(file: &RelativePath) -> Option<usize> {
     RULE_FILES.iter().position(|name| file.name() == Some(name))
 }
@@ -243,9 +229,45 @@ fn parse(text: &[u8]) -> Gitignore {
     let text = String::from_utf8_lossy(text);
     let mut builder = GitignoreBuilder::new("");
     for line in text.strip_prefix('\u{feff}').unwrap_or(&text).lines() {
-        let _ = builder.add_line(None, line);
+        let _ = builder.add_line(None, &literal_braces(line));
     }
     builder.build().unwrap_or_else(|_| Gitignore::empty())
+}
+
+/// To git braces are letters like others, and a line ends with a zero byte. The matcher would read `{a,b}` as a choice.
+fn literal_braces(line: &str) -> String {
+    let line = line.split('\0').next().unwrap_or_default();
+    let mut escaped = String::with_capacity(line.len());
+    let mut characters = line.chars().peekable();
+    while let Some(character) = characters.next() {
+        match character {
+            '\\' => {
+                escaped.push(character);
+                escaped.extend(characters.next());
+            }
+            '{' | '}' => {
+                escaped.push('[');
+                escaped.push(character);
+                escaped.push(']');
+            }
+            // A class of characters, in which braces are letters already. The first one in it never ends it.
+            '[' => {
+                escaped.push(character);
+                if let Some(sign) = characters.next_if(|next| matches!(next, '!' | '^')) {
+                    escaped.push(sign);
+                }
+                escaped.extend(characters.next());
+                for inside in characters.by_ref() {
+                    escaped.push(inside);
+                    if inside == ']' {
+                        break;
+                    }
+                }
+            }
+            _ => escaped.push(character),
+        }
+    }
+    escaped
 }
 
 fn verdict(rules: &Gitignore, path: &str, is_directory: bool) -> Option<bool> {

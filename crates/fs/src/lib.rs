@@ -18,6 +18,7 @@ mod limits;
 mod lock;
 mod memory;
 mod overlay;
+mod plain;
 mod stamp;
 
 pub use append_log::AppendLog;
@@ -28,4 +29,5 @@ pub use limits::Limits;
 pub use lock::{LockKind, LockWait, jittered, take_lock};
 pub use memory::MemoryFs;
 pub use overlay::OverlayFs;
+pub use plain::{open_plain, read_plain};
 pub use stamp::{Stamp, since_epoch};

@@ -129,7 +129,7 @@ impl Memory {
     /// `EGIT` when the remote cannot be reached and there is nothing here, or when the repository cannot be used. An
     /// unreachable remote alone is no error.
     pub async fn hydrate(&self) -> Result<Hydrated, ToolError> {
-        logged("hydrate", self.inner.hydrate()).await.map_err(|error| cleaned(&self.inner.sieve, error))
+        logged("hydrate", &self.inner.sieve, self.inner.hydrate()).await
     }
 
     /// Commits exactly `work` and delivers it.
@@ -139,7 +139,7 @@ impl Memory {
     /// `EVALIDATION` for work that is none, `EGIT` when it could not be committed. That it could not be *delivered*
     /// is no error: see [`Persisted::why`].
     pub async fn persist(&self, work: Work) -> Result<Persisted, ToolError> {
-        logged("persist", self.inner.persist(work)).await.map_err(|error| cleaned(&self.inner.sieve, error))
+        logged("persist", &self.inner.sieve, self.inner.persist(work)).await
     }
 
     /// Changes the file at `path` from what stands there, commits that and delivers it, with nobody else's change in
@@ -149,7 +149,7 @@ impl Memory {
     /// That of `edit`, and nothing is changed then; `ESECURITY` when something else than a plain file stands there;
     /// otherwise those of [`Memory::persist`].
     pub async fn edit(&self, path: &RelativePath, edit: Edit) -> Result<Edited, ToolError> {
-        logged("edit", self.inner.edit(path, edit)).await.map_err(|error| cleaned(&self.inner.sieve, error))
+        logged("edit", &self.inner.sieve, self.inner.edit(path, edit)).await
     }
 
     /// Commits what lies about, and exchanges everything with the remote.
@@ -157,7 +157,7 @@ impl Memory {
     /// # Errors
     /// `EGIT` when the repository cannot be used.
     pub async fn sync(&self) -> Result<Synced, ToolError> {
-        logged("sync", self.inner.sync()).await.map_err(|error| cleaned(&self.inner.sieve, error))
+        logged("sync", &self.inner.sieve, self.inner.sync()).await
     }
 
     /// A few words that are kept beside the tools.
@@ -221,15 +221,20 @@ fn cleaned(sieve: &Sieve, mut error: ToolError) -> ToolError {
     error
 }
 
-/// Runs one piece of work on the repository, and says in the log how long it took. An error is not told before it is
-/// cleaned of secrets.
+/// Runs one piece of work on the repository, takes the secrets out of its error, and says in the log what became of it.
 async fn logged<T>(
     what: &'static str,
+    sieve: &Sieve,
     work: impl Future<Output = Result<T, ToolError>>,
 ) -> Result<T, ToolError> {
     let started = Instant::now();
-    let done = work.await;
-    let (ms, code) = (started.elapsed().as_millis(), done.as_ref().err().map(|error| error.code.as_str()));
-    tracing::debug!(target: "git", ms, code, "{what}");
+    let done = work.await.map_err(|error| cleaned(sieve, error));
+    let ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+    match &done {
+        Ok(_) => tracing::debug!(target: "git", ms, "{what}"),
+        Err(error) => {
+            tracing::warn!(target: "git", ms, code = error.code.as_str(), "{what}: {}", error.message)
+        }
+    }
     done
 }

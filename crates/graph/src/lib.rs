@@ -7,6 +7,7 @@ mod store;
 mod tables;
 
 pub use cypher::query_columns;
+pub use ingest::tracked;
 pub use store::{
     Export, ExportNode, ExportRelationship, FactLimits, Facts, GraphOptions, GraphStore, Stats, Stretch,
     ToolFact,

@@ -54,6 +54,7 @@ pub use tgp_audit::{AuditReader, Entry, Filter, Format, Redaction, Report, Resta
 pub use tgp_builtins::results;
 pub use tgp_chronicle::{Migration, MigrationReport, Report as ChronicleReport};
 pub use tgp_contract as contract;
+pub use tgp_fs::open_plain;
 pub use tgp_git::Status as RepositoryStatus;
 pub use tgp_guardian::{
     Assertion, Gravity, Guardian, PlanOutcome, PlanReport, Reconciled, Review, StepStatus,

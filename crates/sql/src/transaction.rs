@@ -145,7 +145,7 @@ impl SqlTransaction for Handle {
         tracing::trace!(target: "sql", sql = %statement.sql, "statement");
         let answer = self.ask(|answer| Order::Execute(statement, answer)).await;
         let answer = answer.unwrap_or_else(|| Err(worker_lost()));
-        let ms = started.elapsed().as_millis();
+        let ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         match &answer {
             Ok(found) => {
                 tracing::debug!(target: "sql", rows = found.rows.len(), changed = found.changed, ms, "executed");

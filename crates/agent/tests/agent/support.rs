@@ -199,7 +199,9 @@ impl World {
                 let code = Code::ALL.iter().copied().find(|code| code.as_str() == word("code"));
                 let long = arguments.get("long").and_then(Value::as_u64).unwrap_or(0);
                 let why = format!("it failed: {}{}", word("why"), "x".repeat(usize::try_from(long).unwrap()));
-                let error = ToolError::new(code.unwrap_or(Code::Runtime), why).help("try something else");
+                let error = ToolError::new(code.unwrap_or(Code::Runtime), why)
+                    .help("try something else")
+                    .detail("state", word("state"));
                 // A person has halted the work meanwhile.
                 if let Some(state) = TddState::parse(&word("state")) {
                     *self.state.lock().unwrap() = state;

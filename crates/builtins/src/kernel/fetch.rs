@@ -51,7 +51,7 @@ impl Tool for Fetch {
         let host = url::Url::parse(&request.url).ok().and_then(|url| url.host_str().map(str::to_owned));
         let started = Instant::now();
         let answer = self.0.fetch_judged(request, &Redirected { invocation }).await;
-        let ms = started.elapsed().as_millis();
+        let ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         match &answer {
             Ok(response) => tracing::debug!(target: "fetch", host, status = response.status, ms, "answered"),
             Err(error) => tracing::debug!(target: "fetch", host, ms, "{}", error.message),

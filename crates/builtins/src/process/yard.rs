@@ -60,7 +60,7 @@ impl Yard {
             process.wait().map_err(|error| refused(&error))
         })
         .await;
-        let ms = started.elapsed().as_millis();
+        let ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         match &finished {
             Ok(finished) => tracing::debug!(target: "jail", ms, "command ended: {:?}", finished.exit),
             Err(error) => tracing::warn!(target: "jail", ms, "{}", error.message),

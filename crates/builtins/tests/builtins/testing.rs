@@ -8,7 +8,7 @@ use tgp_builtins::testing::{Counts, Manifests, Runner, RunnerKind, detect, read_
 const ROOT: &str = "/project";
 
 fn captured(name: &str, stream: &str) -> String {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tools/testing");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/builtins/testing");
     // A stream on which nothing was printed has no file.
     std::fs::read_to_string(folder.join(format!("{name}.{stream}"))).unwrap_or_default()
 }
@@ -113,7 +113,8 @@ fn real_output_is_counted_and_every_failing_test_is_named() {
         let all_known = failing.iter().all(|one| !one.ends_with("@ ?")) && failing.len() as u64 == *failed;
         assert_eq!(counts.failing_files().is_some(), all_known, "{name}");
     }
-    let files = std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tools/testing")).unwrap();
+    let files =
+        std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/builtins/testing")).unwrap();
     for file in files {
         let name = file.unwrap().file_name().into_string().unwrap();
         let stem = name.split('.').next().unwrap();

@@ -94,8 +94,11 @@ fn print(standing: &Standing, printer: &Printer) {
         ("delete code", standing.code.delete),
     ];
     let allowed: Vec<&str> = may.iter().filter(|(_, allowed)| *allowed).map(|(what, _)| *what).collect();
-    let allowed =
-        if allowed.is_empty() { "write tests and exempt files only".to_owned() } else { allowed.join(", ") };
+    let allowed = match (standing.state, allowed.as_slice()) {
+        (TddState::Halted, _) => "do nothing; `tgp state set idle` lifts it".to_owned(),
+        (_, []) => "write tests and exempt files only".to_owned(),
+        (_, allowed) => allowed.join(", "),
+    };
     printer.line(&format!("  an agent may: {allowed}"));
     for test in &standing.failing_tests {
         printer.line(&format!("  fails: {}", visible(test.as_str())));

@@ -45,10 +45,10 @@ fn bug_listing_graph_chronicle_and_valve_had_three_answers_to_what_is_ignored() 
     project.run(&["valve", "scan"]).expect_code(0);
     for (path, _) in FILES {
         let args = json!({ "path": path, "content": "export const a = 1;\n" }).to_string();
-        project.run(&["call", "fs_write", &args]).expect_code(0);
+        project.run(&["call", "fs_write", &args, "--yes"]).expect_code(0);
     }
     let chronicled = |path: &str| project.path(&format!("here/.sage/files/{path}.sage")).exists();
-    let listed = project.run(&["--json", "call", "fs_list", "{}"]).expect_code(0).stdout;
+    let listed = project.run(&["call", "search_glob", r#"{"pattern": "**"}"#]).expect_code(0).stdout;
     let query = "MATCH (f:File) RETURN f.path AS path";
     let graph =
         project.run(&["--json", "graph", "query", query, "--commit", "WORKTREE"]).expect_code(0).stdout;
@@ -57,7 +57,7 @@ fn bug_listing_graph_chronicle_and_valve_had_three_answers_to_what_is_ignored() 
     assert_eq!(told, names(true), "the chronicle");
     let scanned = project.run(&["--json", "valve", "scan"]).expect_code(0).stdout;
     for (path, counts) in FILES {
-        assert_eq!(listed.contains(&format!("\"{path}\"")), counts, "fs_list: {path}\n{listed}");
+        assert_eq!(listed.contains(&format!("\"{path}\"")), counts, "search_glob: {path}\n{listed}");
         assert_eq!(graph.contains(&format!("\"{path}\"")), counts, "graph: {path}\n{graph}");
         assert_eq!(scanned.contains(path), counts, "valve: {path}\n{scanned}");
     }

@@ -34,7 +34,7 @@ fn every_call_has_one_span_with_the_number_of_its_audit_entry() {
     let project = Project::with_fixtures();
     project.write("tgp.config.ts", "export default { tdd: { mode: 'explore' } };\n");
     let log = project.path("tmp/log.jsonl").display().to_string();
-    let tool = "/** Writes. */\nexport default async () => { await tgp.exec_sql('CREATE TABLE t (a)'); return tgp.read_file('tools/x.ts'); };\n";
+    let tool = "/** Writes. */\nexport default async () => { await tgp.exec_sql('CREATE TABLE t (a)'); return 1; };\n";
     project.run(&["write", "tools/x.ts", "--content", tool]).expect_code(0);
     project.run(&["--log", &log, "exec", "tools/x.ts"]).expect_code(0);
     let lines = lines(&project, "tmp/log.jsonl");
@@ -46,16 +46,13 @@ fn every_call_has_one_span_with_the_number_of_its_audit_entry() {
     let audit = project.run(&["audit", "export"]).expect_code(0).stdout;
     let entries: Vec<Value> = audit.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let recorded: Vec<&Value> = lines.iter().filter(|line| line["target"] == "audit").collect();
-    let calls = ["exec_tool", "exec_sql", "read_file"];
+    let calls = ["exec_tool", "exec_sql"];
     assert_eq!(recorded.len(), calls.len(), "{recorded:#?}");
     for line in recorded {
         // The innermost span is the call's own; a call that a tool makes is inside the tool's.
         let span = line["spans"].as_array().unwrap().last().unwrap();
-        let entry = entries
-            .iter()
-            .find(|entry| entry.to_string().contains(&format!("\"seq\":{}", span["seq"])))
-            .unwrap_or_else(|| panic!("{span}"));
-        assert!(entry.to_string().contains(span["tool"].as_str().unwrap()), "{entry} {span}");
+        let entry = entries.iter().find(|entry| entry["body"]["sequence"] == span["seq"]);
+        assert_eq!(entry.unwrap_or_else(|| panic!("{span}"))["body"]["tool"], span["tool"]);
     }
     for tool in calls {
         let ended = lines.iter().filter(|line| {
@@ -70,7 +67,7 @@ fn secrets_and_forged_lines_do_not_get_into_a_log() {
     let project = Project::initialised();
     project.write(
         "tgp.config.ts",
-        "export default { tdd: { mode: 'explore' }, audit: { redactEnvironment: ['DEPLOY_WORD'] } };\n",
+        "export default { tdd: { mode: 'explore' }, audit: { redact: { environment: ['DEPLOY_WORD'] } } };\n",
     );
     let log = project.path("tmp/log.txt").display().to_string();
     let run = |arguments: &[&str]| {
@@ -124,6 +121,7 @@ fn a_bundle_holds_what_a_report_needs_and_no_contents() {
         json!({ "path": "src/private.ts", "content": "export const family = 'ours alone';" }).to_string();
     project.run(&["call", "fs_write", &content, "--yes"]).expect_code(0);
     project.run(&["call", "read_file", r#"{"path": "tools/gone.ts"}"#]);
+    project.run(&["call", "no_such_tool", "{}"]);
     let log = project.path("tmp/log.txt").display().to_string();
     project.run(&["--log", &log, "list"]).expect_code(0);
     let bundle = project.path("tmp/report.tar.gz").display().to_string();
@@ -140,23 +138,85 @@ fn a_bundle_holds_what_a_report_needs_and_no_contents() {
         found.insert(name, text);
     }
     let names: Vec<&str> = found.keys().map(|name| name.strip_prefix("tgp-bundle/").unwrap()).collect();
-    assert_eq!(
-        names,
-        ["README.txt", "audit.jsonl", "configuration.txt", "doctor.json", "log.txt", "system.txt"]
-    );
+    assert_eq!(names, ["README.txt", "audit.jsonl", "doctor.json", "log.txt", "system.txt"]);
     let audit = &found["tgp-bundle/audit.jsonl"];
     assert!(
         audit.contains("fs_write") && audit.contains("ENOTFOUND") && audit.contains("verdicts"),
         "{audit}"
     );
     for (name, text) in &found {
-        for hidden in [SECRET, "ours alone", "src/private.ts"] {
+        for hidden in [SECRET, "ours alone", "src/private.ts", "tools/gone.ts", "no_such_tool"] {
             assert!(!text.contains(hidden), "{hidden} in {name}: {text}");
         }
     }
-    assert!(found["tgp-bundle/configuration.txt"].contains("[redacted]"));
     // One that is there is not overwritten.
     let again = project.run(&arguments);
     assert_ne!(again.code, Some(0));
     assert!(again.stderr.contains("ECONFLICT"), "{}", again.stderr);
+}
+
+#[test]
+fn bug_secrets_that_json_escapes_were_in_json_logs() {
+    let project = Project::initialised();
+    let secret = "Zq\"w\\9Kp!vN-long";
+    project.write(
+        "tgp.config.ts",
+        "export default { tdd: { mode: 'explore' }, audit: { redact: { environment: ['ODD'] } } };\n",
+    );
+    let log = project.path("tmp/log.jsonl").display().to_string();
+    let run = |sql: &str| {
+        let mut command = project.command(&["--log", &log, "sql", sql]);
+        command.env("ODD", secret).env("MYKEY", "x").env("TGP_LOG", "trace").output().unwrap()
+    };
+    run(&format!("select '{secret}'"));
+    run("select 'password=\"hunter2secret\"'");
+    run("select 'a\u{202e}b'");
+    // A secret that a cut would halve: the event is left out as a whole.
+    run(&format!("select 1 -- {} {secret}", "a".repeat(1 << 20)));
+    let text = std::fs::read_to_string(&log).unwrap();
+    for line in lines(&project, "tmp/log.jsonl") {
+        let line = line.to_string();
+        for hidden in ["9Kp!vN", "hunter2secret", "\u{202e}"] {
+            assert!(!line.contains(hidden), "{hidden}: {line}");
+        }
+    }
+    assert!(text.contains("[redacted]") && !text.contains('\u{202e}'), "{text}");
+}
+
+#[test]
+fn secrets_of_addresses_and_of_providers_are_known() {
+    let project = Project::initialised();
+    project.write(
+        "tgp.config.ts",
+        "export default { tdd: { mode: 'explore' }, llm: { keyVariable: 'MY_KEY' } };\n",
+    );
+    project.run(&["trust", "--yes"]).expect_code(0);
+    let log = project.path("tmp/log.txt").display().to_string();
+    let mut command = project.command(&["--log", &log, "sql", "select 'plainModelKey77', 'otherModelKey88'"]);
+    command
+        .env("MY_KEY", "plainModelKey77")
+        .env("ANTHROPIC_API_KEY", "otherModelKey88")
+        .env("TGP_LOG", "trace");
+    command.output().unwrap();
+    let text = std::fs::read_to_string(&log).unwrap();
+    assert!(text.contains("[redacted]") && !text.contains("ModelKey"), "{text}");
+    let audit = project.run(&["audit", "export"]).expect_code(0).stdout;
+    assert!(!audit.contains("ModelKey"), "{audit}");
+}
+
+#[test]
+fn a_pipe_as_a_log_is_refused_and_an_old_log_becomes_private() {
+    let project = Project::initialised();
+    let pipe = project.path("tmp/pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    let ran = project.run(&["--log", &pipe.display().to_string(), "list"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    let old = project.path("tmp/old.log");
+    std::fs::write(&old, "before\n").unwrap();
+    std::fs::set_permissions(&old, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
+    project.run(&["--log", &old.display().to_string(), "list"]).expect_code(0);
+    let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&old).unwrap().permissions());
+    assert_eq!(mode & 0o777, 0o600);
+    assert!(std::fs::read_to_string(&old).unwrap().starts_with("before\n"), "it is added to");
 }

@@ -181,7 +181,7 @@ proptest! {
         put(&project, ".gitignore", own);
         put(&project, "d/.gitignore", deep);
         put(&top, ".git/info/exclude", exclude);
-        let paths = ["a", "b.x", "d/a", "d/b.x", "d/e/a", "d/e/b.x", "e/a", "e/d/b.x", "p/a"];
+        let paths = ["{a,b.x}", "d/x{", "a", "b.x", "d/a", "d/b.x", "d/e/a", "d/e/b.x", "e/a", "e/d/b.x", "p/a"];
         let expected = by_git(&project, &paths);
         // The project itself may be ignored by what is above it; whoever works in it sees its files all the same.
         prop_assume!(by_git(&top, &["p/"]).is_empty());
@@ -201,6 +201,8 @@ fn rule_lines() -> impl Strategy<Value = String> {
         Just("d/**"),
         Just("?"),
         Just("[ab]*"),
+        Just("{a,b.x}"),
+        Just("*{"),
     ];
     let line = (any::<bool>(), any::<bool>(), name, any::<bool>()).prop_map(
         |(negated, anchored, name, directory)| {

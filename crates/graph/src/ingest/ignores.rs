@@ -2,17 +2,13 @@
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
-use std::io::Read;
 use std::path::Path;
 
 use tgp_contract::RelativePath;
-use tgp_fs::{IgnoreRules, MAX_RULE_BYTES, RULE_FILES, outside_rules};
+use tgp_fs::{IgnoreRules, MAX_RULE_BYTES, RULE_FILES, outside_rules, read_plain};
 
 use super::language::{file_name, join, parent};
 use super::repository::Repo;
-
-/// What a directory of build results holds, and how that file begins.
-const CACHE_TAG: (&str, &[u8]) = ("CACHEDIR.TAG", b"Signature: 8a477f597d28d172789f06886806bc55");
 
 /// What of a project is no part of the code: what is ignored (see `tgp-fs`), and what git does not commit or a package
 /// manager has put there.
@@ -82,7 +78,6 @@ impl<'p> Ignores<'p> {
             // The kernel's own, at the top of the project alone.
             ".tgp" if path == ".tgp" => return true,
             "node_modules" if !is_tracked(path) => return true,
-            "target" if has_cache_tag(&self.project.join(path)) && !is_tracked(path) => return true,
             // A submodule, or a repository that happens to be there: git commits nothing of either.
             _ if self.has_git && self.project.join(path).join(".git").symlink_metadata().is_ok() => {
                 return true;
@@ -115,12 +110,13 @@ impl<'p> Ignores<'p> {
     /// What an ignore file holds.
     fn text(&self, file: &str) -> Option<Vec<u8>> {
         if let Some(written) = self.written.get(file) {
-            return Some(written.clone());
+            // As it will be on the disk: a larger file has no rules there.
+            return (written.len() as u64 <= MAX_RULE_BYTES).then(|| written.clone());
         }
         if self.removed.iter().any(|path| is_at_or_below(file, path)) {
             return None;
         }
-        read(&self.project.join(file))
+        read_plain(&self.project.join(file), MAX_RULE_BYTES)
     }
 }
 
@@ -136,20 +132,4 @@ pub(crate) fn is_rule_file(path: &str) -> bool {
 /// Whether `file` is `path`, or in it.
 pub(crate) fn is_at_or_below(file: &str, path: &str) -> bool {
     file.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-}
-
-/// A file of rules. Git follows no link to one.
-fn read(file: &Path) -> Option<Vec<u8>> {
-    let metadata = file.symlink_metadata().ok()?;
-    if !metadata.is_file() || metadata.len() > MAX_RULE_BYTES {
-        return None;
-    }
-    std::fs::read(file).ok()
-}
-
-fn has_cache_tag(directory: &Path) -> bool {
-    let (name, signature) = CACHE_TAG;
-    let mut begin = vec![0; signature.len()];
-    let file = std::fs::File::open(directory.join(name));
-    file.is_ok_and(|mut file| file.read_exact(&mut begin).is_ok()) && begin == signature
 }

@@ -1,6 +1,5 @@
 //! Which reader a file gets, by its name alone, and which files are chronicles.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
@@ -162,9 +161,9 @@ pub(crate) fn is_chronicle(path: &str, has_content: impl FnOnce() -> bool) -> bo
 
 /// Whether the file at this place begins as a chronicle does.
 pub(crate) fn has_chronicle_content(place: &Path) -> bool {
+    let Ok(file) = tgp_fs::open_plain(place) else { return false };
     let mut beginning = Vec::new();
-    let read = File::open(place)
-        .and_then(|file| file.take(MAX_CHRONICLE_LINE_BYTES as u64).read_to_end(&mut beginning));
+    let read = file.take(MAX_CHRONICLE_LINE_BYTES as u64).read_to_end(&mut beginning);
     read.is_ok() && is_chronicle_content(&beginning)
 }
 

@@ -79,8 +79,6 @@ fn ignored_files_do_not_count_and_committed_ones_do() {
     project.write("debug.log", "x\n");
     project.write("keep.log", "x\n");
     project.write("node_modules/left-pad/index.js", "module.exports = 1;\n");
-    project.write("target/debug/x.rs", "fn x() {}\n");
-    project.write("target/CACHEDIR.TAG", "Signature: 8a477f597d28d172789f06886806bc55\n");
     project.write(".tgp/state.json", "{}\n");
     let store = project.open();
     ingest(&store, "WORKTREE");

@@ -134,10 +134,9 @@ fn ignore_rules_say_what_is_no_code() {
         ("src/mine.ts", false),
         (".tgp/x.ts", false),
         ("src/node_modules/x/i.js", false),
-        ("src/built/target/x.ts", false),
+        ("src/built/target/x.ts", true),
     ];
     let store = project.open();
-    project.write("src/built/target/CACHEDIR.TAG", "Signature: 8a477f597d28d172789f06886806bc55\n");
     ingest(&store, "WORKTREE");
     let changes: Vec<Change> = table.iter().map(|(at, _)| write(at, "")).collect();
     let (_, after) = proposed(&store, &changes, PATHS);
@@ -152,7 +151,7 @@ fn ignore_rules_say_what_is_no_code() {
         assert_eq!(after.contains(&json!(at)), is_judged(at), "proposed {at}");
         assert_eq!(seen.contains(&(*at).to_owned()), *counts, "written {at}");
         // Git itself agrees, beside the directories that are left out without a rule.
-        if !["node_modules", ".tgp/x", "built"].iter().any(|name| at.contains(name)) {
+        if !["node_modules", ".tgp/x"].iter().any(|name| at.contains(name)) {
             let git = std::process::Command::new("git")
                 .args(["-c", "core.excludesFile=", "check-ignore", "--quiet", at])
                 .current_dir(project.root())
@@ -370,4 +369,47 @@ fn paths_that_are_no_text_are_counted() {
     ingest(&store, "WORKTREE");
     assert_eq!(run(store.stats(Some("WORKTREE"))).unwrap().skipped, 2);
     assert_eq!(files(&store, "WORKTREE"), ["src/web/page.ts"]);
+}
+
+#[test]
+fn bug_a_proposed_rule_file_beyond_the_limit_hid_files_from_invariants() {
+    let mut project = Project::new();
+    project.write("src/core.ts", "export const c = 1;\n");
+    project.commit("first");
+    project.write("src/importer.ts", "import { c } from './core';\nexport const z = c;\n");
+    let store = project.open();
+    ingest(&store, "WORKTREE");
+    let large = format!("/src/importer.ts\n#{}\n", "x".repeat(300_000));
+    for name in [".ignore", ".gitignore"] {
+        let (_, after) = proposed(&store, &[write(name, &large)], PATHS);
+        assert!(after.contains(&json!("src/importer.ts")), "{name}");
+    }
+}
+
+#[test]
+fn bug_a_pipe_named_as_a_cache_tag_hung_every_question_about_the_files() {
+    let mut project = Project::new();
+    project.write("a.ts", "");
+    project.commit("first");
+    std::fs::create_dir(project.root().join("target")).unwrap();
+    for name in ["CACHEDIR.TAG", ".gitignore", "a.sage", "b.ts"] {
+        let made =
+            std::process::Command::new("mkfifo").arg(project.root().join("target").join(name)).status();
+        assert!(made.unwrap().success());
+    }
+    let store = project.open();
+    ingest(&store, "WORKTREE");
+    assert_eq!(files(&store, "WORKTREE"), ["a.ts"]);
+}
+
+#[test]
+fn bug_a_tag_that_anybody_can_write_hid_a_directory() {
+    let mut project = Project::new();
+    project.write("a.ts", "");
+    project.commit("first");
+    project.write("src/target/b.ts", "");
+    project.write("src/target/CACHEDIR.TAG", "Signature: 8a477f597d28d172789f06886806bc55\n");
+    let store = project.open();
+    ingest(&store, "WORKTREE");
+    assert!(files(&store, "WORKTREE").contains(&"src/target/b.ts".to_owned()));
 }

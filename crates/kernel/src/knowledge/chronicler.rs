@@ -72,7 +72,13 @@ impl Chronicler {
         let paths: Vec<RelativePath> = changes.iter().map(|file| file.path.clone()).collect();
         let (project, files) = (self.project.clone(), Arc::clone(&self.files));
         let ignored = background::run_bounded(move || {
-            Ok(tgp_fs::ignored(&project, &paths, &|file| files.read(file).ok()))
+            let mut ignored = tgp_fs::ignored(&project, &paths, &|file| files.read(file).ok());
+            // What git tracks is no build output, whatever a rule says, and whoever wrote that.
+            if ignored.contains(&true) {
+                let tracked = tgp_graph::tracked(&project, &paths)?;
+                ignored.iter_mut().zip(tracked).for_each(|(ignored, tracked)| *ignored &= !tracked);
+            }
+            Ok(ignored)
         });
         // Where nobody can tell, every change is told.
         let mut ignored = ignored.await.unwrap_or_default().into_iter();

@@ -243,11 +243,11 @@ impl Router {
         let course = Arc::new(course.recorded_by(&self.recorder));
         // One span for each call; the audit adds the sequence number of its entry.
         let span = tracing::info_span!(
-            target: "router",
+            target: "call",
             "call",
-            id = %call.id,
-            tool = %call.tool,
-            session = %context.session,
+            id = call.id.as_str(),
+            tool = call.tool.as_str(),
+            session = context.session.as_str(),
             depth = context.depth,
             seq = tracing::field::Empty,
         );

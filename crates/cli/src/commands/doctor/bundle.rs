@@ -25,23 +25,22 @@ const MAX_FILE_BYTES: u64 = 4 << 20;
 /// What an entry of the audit keeps in a bundle.
 const ENTRY_FIELDS: [&str; 9] =
     ["v", "kind", "time", "tool", "effect", "verdict", "execution", "verdicts", "depth"];
-const OUTCOME_FIELDS: [&str; 5] = ["ok", "errorCode", "message", "durationUs", "exitCode"];
+/// No message: it may repeat what an argument said.
+const OUTCOME_FIELDS: [&str; 4] = ["ok", "errorCode", "durationUs", "exitCode"];
 
 const ABOUT: &str = "A bundle for a bug report of tgp, made by `tgp doctor --bundle`.
 
 doctor.json         what `tgp doctor` says of this machine and project
 system.txt          version, operating system, processors, memory
-configuration.txt   the configuration, without secrets
-audit.jsonl         the newest calls: which tool, what the gates said, how it ended; no arguments and no files
-log.txt             the end of the log that was named with `--with-log`
+audit.jsonl         the newest calls: which tool, what the gates said, how it ended; no arguments, files or messages
+log.txt             the end of a log, if one was named with `--with-log`; it may name files and tables
 
-Names and values that look like secrets are replaced by [redacted]. Read it through before you send it.
+The configuration is not in it. What looks like a secret is replaced by [redacted]. Read it through before you send it.
 ";
 
 /// What the archive is made of.
 pub struct Bundle<'a> {
     pub global: &'a Global,
-    pub directory: &'a Path,
     pub redaction: &'a Redaction,
     /// What the doctor found.
     pub checks: &'a [Value],
@@ -59,12 +58,19 @@ impl Bundle<'_> {
             ("doctor.json", format!("{:#}\n", json!({ "checks": self.checks }))),
             ("system.txt", system()),
         ];
-        parts.extend(self.configuration().map(|text| ("configuration.txt", text)));
         parts.extend(self.audit().await.map(|text| ("audit.jsonl", text)));
         if let Some(log) = self.log {
             parts.push(("log.txt", tail(log)?));
         }
         let failed = |error: std::io::Error| match error.kind() {
+            _ if path.is_dir() => {
+                ToolError::new(Code::Validation, format!("`{}` is a directory", path.display()))
+                    .help("name a file in it, such as `report.tar.gz`")
+            }
+            std::io::ErrorKind::NotFound => {
+                ToolError::new(Code::NotFound, format!("`{}` cannot be written: {error}", path.display()))
+                    .help("name a file in a directory that exists")
+            }
             std::io::ErrorKind::AlreadyExists => {
                 ToolError::new(Code::Conflict, format!("`{}` is there already", path.display()))
                     .help("name another file, or remove it")
@@ -74,29 +80,16 @@ impl Bundle<'_> {
         };
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).map_err(failed)?;
         let names = parts.iter().map(|(name, _)| *name).collect();
-        let archived = archive(file, parts.into_iter().map(|(name, text)| (name, self.clean(&text))));
+        let archived = archive(
+            file,
+            parts.into_iter().map(|(name, text)| (name, self.redaction.text(&text).into_owned())),
+        );
         if let Err(error) = archived {
             // Half an archive is no use to anybody.
             let _ = std::fs::remove_file(path);
             return Err(failed(error));
         }
         Ok(names)
-    }
-
-    fn clean(&self, text: &str) -> String {
-        // Line by line: a pattern that met the end of a line would take the next one along.
-        text.split_inclusive('\n').map(|line| self.redaction.text(line)).collect()
-    }
-
-    /// The file as it is written, since what is wrong may be in it.
-    fn configuration(&self) -> Option<String> {
-        let found =
-            ["tgp.config.ts", "tgp.config.js", "tgp.config.json"].map(|name| self.directory.join(name));
-        let named = self.global.config.as_ref().map(|file| self.directory.join(file));
-        let path = named.into_iter().chain(found).find(|path| path.is_file())?;
-        let mut text = String::new();
-        File::open(&path).ok()?.take(MAX_FILE_BYTES).read_to_string(&mut text).ok()?;
-        Some(format!("// {}\n{text}", path.file_name()?.display()))
     }
 
     async fn audit(&self) -> Option<String> {
@@ -114,6 +107,10 @@ fn without_contents(sequence: u64, body: &Value) -> Value {
         fields.iter().filter_map(field).collect()
     };
     let mut entry = kept(&ENTRY_FIELDS, body);
+    // Without an effect there is no such tool, and its name is whatever somebody wrote.
+    if body.get("effect").is_none_or(Value::is_null) {
+        entry.insert("tool".to_owned(), json!("(unknown)"));
+    }
     entry.insert("sequence".to_owned(), json!(sequence));
     if let Some(outcome) = body.get("outcome") {
         entry.insert("outcome".to_owned(), Value::Object(kept(&OUTCOME_FIELDS, outcome)));
@@ -138,11 +135,16 @@ fn archive(file: File, parts: impl Iterator<Item = (&'static str, String)>) -> s
 /// The end of a log.
 fn tail(path: &Path) -> Result<String, ToolError> {
     let read = || -> std::io::Result<Vec<u8>> {
-        let mut file = File::open(path)?;
+        let mut file = tgp::open_plain(path)?;
         let length = file.metadata()?.len();
         file.seek(SeekFrom::Start(length.saturating_sub(MAX_FILE_BYTES)))?;
         let mut bytes = Vec::new();
         file.take(MAX_FILE_BYTES).read_to_end(&mut bytes)?;
+        if length > MAX_FILE_BYTES {
+            // The rest of a line may be the rest of a secret.
+            let whole = bytes.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |end| end + 1);
+            bytes.drain(..whole);
+        }
         Ok(bytes)
     };
     let bytes = read().map_err(|error| {

@@ -81,8 +81,7 @@ pub async fn run(arguments: &DoctorArgs, global: &Global, printer: &Printer) -> 
         Some(file) => {
             let path = file.clone().unwrap_or_else(bundle::default_name);
             let log = arguments.with_log.as_deref();
-            let bundle =
-                Bundle { global, directory: &directory, redaction: &redaction, checks: &checks, log };
+            let bundle = Bundle { global, redaction: &redaction, checks: &checks, log };
             let parts = bundle.write(&path).await?;
             Some((path, parts))
         }
@@ -105,7 +104,9 @@ pub async fn run(arguments: &DoctorArgs, global: &Global, printer: &Printer) -> 
     print(&rows, printer);
     if let Some((path, parts)) = written {
         printer.line(&format!("wrote {}: {}", visible(&path.display().to_string()), parts.join(", ")));
-        printer.line("It holds no arguments, files or transcripts; read it through before you send it.");
+        printer.line(
+            "It holds no configuration, arguments, files or transcripts; read it through before you send it.",
+        );
     }
     broken.map_or(ended, |error| Err(Failure::Silent(error.code)))
 }
