@@ -16,8 +16,8 @@ const FILES: [(&str, bool); 10] = [
     ("src/hidden.ts", false),
     ("src/excluded.ts", false),
     ("above.ts", false),
-    ("src/shown.tmp", true),
-    ("src/other.tmp", false),
+    ("src/shown.gen", true),
+    ("src/other.gen", false),
     ("everywhere.ts", true),
 ];
 
@@ -30,7 +30,7 @@ fn bug_listing_graph_chronicle_and_valve_had_three_answers_to_what_is_ignored() 
     // The project is in a subdirectory of its repository, and every place that may hold rules has some.
     let project = Project::empty();
     git(&project, &["init", "--quiet", ".."]);
-    std::fs::write(project.path(".gitignore"), "/here/above.ts\n*.tmp\n").unwrap();
+    std::fs::write(project.path(".gitignore"), "/here/above.ts\n*.gen\n").unwrap();
     std::fs::write(project.path(".git/info/exclude"), "excluded.ts\n/home\n/cache\n/tmp\n/bin\n").unwrap();
     project.run(&["init"]).expect_code(0);
     project.write("tgp.config.ts", "export default { tdd: { mode: 'explore' } };\n");
@@ -38,7 +38,7 @@ fn bug_listing_graph_chronicle_and_valve_had_three_answers_to_what_is_ignored() 
     let everywhere = project.path("home/everywhere");
     std::fs::write(&everywhere, "everywhere.ts\n").unwrap();
     git(&project, &["config", "core.excludesFile", &everywhere.display().to_string()]);
-    project.write("src/.gitignore", "*.log\n!keep.log\n!shown.tmp\n");
+    project.write("src/.gitignore", "*.log\n!keep.log\n!shown.gen\n");
     project.write(".ignore", "hidden.ts\n/build/\n");
     project.write(".sage/valve.yml", "personas:\n  - name: all\n    filters: ['.']\n");
     commit(&project, "rules");
