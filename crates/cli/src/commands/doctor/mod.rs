@@ -24,10 +24,10 @@ const INDENT: usize = 16;
 
 #[derive(Debug, Args)]
 pub struct DoctorArgs {
-    /// Write an archive for a bug report, without secrets or contents.
+    /// Write an archive for a bug report, without contents.
     #[arg(long, value_name = "FILE", num_args = 0..=1)]
     bundle: Option<Option<PathBuf>>,
-    /// Put the end of this log, which `--log` wrote, into the archive.
+    /// Put the end of a log into the archive.
     #[arg(long, value_name = "FILE", requires = "bundle")]
     with_log: Option<PathBuf>,
 }
