@@ -12,13 +12,13 @@ const FILES: [(&str, bool); 10] = [
     ("src/a.ts", true),
     ("src/a.log", false),
     ("src/keep.log", true),
-    ("build/out.ts", false),
+    ("src/build/out.ts", false),
     ("src/hidden.ts", false),
     ("src/excluded.ts", false),
-    ("above.ts", false),
+    ("src/above.ts", false),
     ("src/shown.gen", true),
     ("src/other.gen", false),
-    ("everywhere.ts", true),
+    ("src/everywhere.ts", true),
 ];
 
 fn names(counting: bool) -> BTreeSet<String> {
@@ -30,7 +30,7 @@ fn bug_listing_graph_chronicle_and_valve_had_three_answers_to_what_is_ignored() 
     // The project is in a subdirectory of its repository, and every place that may hold rules has some.
     let project = Project::empty();
     git(&project, &["init", "--quiet", ".."]);
-    std::fs::write(project.path(".gitignore"), "/here/above.ts\n*.gen\n").unwrap();
+    std::fs::write(project.path(".gitignore"), "/here/src/above.ts\n*.gen\n").unwrap();
     std::fs::write(project.path(".git/info/exclude"), "excluded.ts\n/home\n/cache\n/tmp\n/bin\n").unwrap();
     project.run(&["init"]).expect_code(0);
     project.write("tgp.config.ts", "export default { tdd: { mode: 'explore' } };\n");
@@ -39,7 +39,7 @@ fn bug_listing_graph_chronicle_and_valve_had_three_answers_to_what_is_ignored() 
     std::fs::write(&everywhere, "everywhere.ts\n").unwrap();
     git(&project, &["config", "core.excludesFile", &everywhere.display().to_string()]);
     project.write("src/.gitignore", "*.log\n!keep.log\n!shown.gen\n");
-    project.write(".ignore", "hidden.ts\n/build/\n");
+    project.write(".ignore", "hidden.ts\n/src/build/\n");
     project.write(".sage/valve.yml", "personas:\n  - name: all\n    filters: ['.']\n");
     commit(&project, "rules");
     project.run(&["valve", "scan"]).expect_code(0);
