@@ -7,7 +7,7 @@ use tgp_bench::training::{LabelledSet, Observation, fit, fit_set};
 use tgp_contract::{ToolError, canonical};
 use tgp_registry::{Calibration, Embedder, Features, Searcher, Verdict};
 
-/// An embedder that counts words: it understands nothing, and nobody has fitted it.
+/// An embedder that counts words. It has no fitted coefficients.
 struct WordBag;
 
 #[async_trait::async_trait]

@@ -1,4 +1,4 @@
-//! What happens along the path of a call, for whoever looks for a fault: `TGP_LOG` and `--log`.
+//! What happens along the path of a call, for finding faults: `TGP_LOG` and `--log`.
 //!
 //! Nothing is logged unless somebody asks. Lines go to standard error or to a file, never to standard output, and secrets
 //! are taken out of them as they are taken out of the audit.
@@ -27,7 +27,7 @@ pub const VARIABLE: &str = "TGP_LOG";
 const PARTS: [&str; 10] =
     ["kernel", "router", "gates", "audit", "worker", "jail", "sql", "git", "fetch", "provider"];
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
-/// Bytes that one process writes to a log. A log that nobody watches must not fill the disk.
+/// Bytes that one process writes to a log. An unattended log must not fill the disk.
 const MAX_LOG_BYTES: u64 = 256 << 20;
 /// Bytes of one line, and of an event before secrets are taken out of it. A larger event is left out as a whole: what is cut
 /// before may be the end of a secret, without which it is not known.
@@ -189,7 +189,7 @@ impl Sink {
         line
     }
 
-    /// Writes one line. A log that cannot be written is no reason for a call to fail.
+    /// Writes one line. A call does not fail because its log cannot be written.
     fn write(&self, line: &[u8]) {
         let line = self.clean(line);
         let mut to = self.to.lock().unwrap_or_else(PoisonError::into_inner);

@@ -62,7 +62,7 @@ impl AppendLog {
     /// Takes one up again. What a crash has left of a last line is set aside in a file of its own; the notice says so.
     ///
     /// # Errors
-    /// As [`AppendLog::lock`], and `EINTEGRITY` for a line that is no text.
+    /// As [`AppendLog::lock`], and `EINTEGRITY` for a line that is not UTF-8.
     pub fn reopen(path: &Path, what: &'static str) -> Result<(Self, Vec<String>, Option<String>), ToolError> {
         let file = private_file().read(true).open(path).map_err(at(path))?;
         let growing = Self::lock(path.to_owned(), file, what)?;
@@ -124,7 +124,7 @@ impl AppendLog {
 /// The whole lines of a file that nobody needs to hold.
 ///
 /// # Errors
-/// `EINTEGRITY` for a line that is no text, and what the system says.
+/// `EINTEGRITY` for a line that is not UTF-8, and what the system says.
 pub fn read(path: &Path) -> Result<Rows, ToolError> {
     let file = File::open(path).map_err(at(path))?;
     read_rows(path, &file)

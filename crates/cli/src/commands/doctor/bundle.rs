@@ -1,4 +1,4 @@
-//! `tgp doctor --bundle`: an archive for a bug report, with nothing in it that is nobody's business.
+//! `tgp doctor --bundle`: an archive for a bug report, without contents.
 //!
 //! What calls were made and how they ended is in it; their arguments, the files they read or wrote, transcripts and
 //! sources are not. Every text passes the redaction of the audit, and whoever sends the archive can read it first.
@@ -85,7 +85,7 @@ impl Bundle<'_> {
             parts.into_iter().map(|(name, text)| (name, self.redaction.text(&text).into_owned())),
         );
         if let Err(error) = archived {
-            // Half an archive is no use to anybody.
+            // An incomplete archive must not be sent.
             let _ = std::fs::remove_file(path);
             return Err(failed(error));
         }
@@ -107,7 +107,7 @@ fn without_contents(sequence: u64, body: &Value) -> Value {
         fields.iter().filter_map(field).collect()
     };
     let mut entry = kept(&ENTRY_FIELDS, body);
-    // Without an effect there is no such tool, and its name is whatever somebody wrote.
+    // An entry without an effect names a tool that does not exist: the name is the caller's text.
     if body.get("effect").is_none_or(Value::is_null) {
         entry.insert("tool".to_owned(), json!("(unknown)"));
     }
