@@ -18,7 +18,7 @@ use crate::project::Project;
 const START: Duration = Duration::from_secs(60);
 
 /// How long what an attack leaves may take to go away.
-const SETTLE: Duration = Duration::from_secs(10);
+const SETTLE: Duration = Duration::from_secs(30);
 
 /// How long one call may take that is made for the sake of what it leaves.
 const CALL: Duration = Duration::from_secs(90);

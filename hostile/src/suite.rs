@@ -23,7 +23,7 @@ use crate::report::{Failure, Family, Summary};
 const THREADS: usize = 2;
 
 /// How long a process that an attack has left may take to end.
-const SETTLE: Duration = Duration::from_secs(5);
+const SETTLE: Duration = Duration::from_secs(30);
 
 /// Which runs are wanted.
 #[derive(Clone, Debug, Default)]

@@ -73,7 +73,7 @@ fn main() -> ExitCode {
 
 /// How long a name lookup or another thread that hangs may hold up the exit.
 const EXIT_GRACE: Duration = Duration::from_millis(100);
-/// The same after a signal, when calls that did not end are recorded meanwhile.
+/// The same after a signal: calls that did not end are recorded meanwhile, and what a stopped command wrote is removed.
 const RECORD_GRACE: Duration = Duration::from_millis(1500);
 
 fn run(command: Command, global: &Global, printer: &Printer, interrupts: &Interrupts) -> Result<(), Failure> {
@@ -93,7 +93,7 @@ fn run(command: Command, global: &Global, printer: &Printer, interrupts: &Interr
         }
         outcome
     });
-    runtime.shutdown_timeout(if outcome.is_some() { EXIT_GRACE } else { RECORD_GRACE });
+    runtime.shutdown_timeout(if interrupts.was_signalled() { RECORD_GRACE } else { EXIT_GRACE });
     outcome.unwrap_or(Err(Failure::Interrupted))
 }
 

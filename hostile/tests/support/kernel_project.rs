@@ -54,7 +54,7 @@ pub async fn exec(kernel: &Kernel, path: &str, args: Value) -> ToolResult {
 /// The good tool still works.
 pub async fn good_call_works(kernel: &Kernel, after: &str) {
     let mut answer = exec(kernel, "tools/good.ts", json!({ "n": 21 })).await;
-    // It runs under the same 50 ms; a machine that stops it for that long gets another try.
+    // It runs under the same tight limits; a machine that stops it for that long gets another try.
     for _ in 0..3 {
         if answer.is_ok() {
             break;

@@ -125,6 +125,12 @@ impl Interrupts {
         CALL_GRACE.saturating_sub(since.unwrap_or_default())
     }
 
+    /// Whether a signal has stopped anything, a session or the command.
+    #[must_use]
+    pub fn was_signalled(&self) -> bool {
+        self.0.ended.borrow().is_some() || *self.0.heard.borrow() != Heard::Nothing
+    }
+
     /// Whether the process was asked to end by SIGTERM.
     #[must_use]
     pub fn is_terminated(&self) -> bool {

@@ -202,8 +202,9 @@ fn a_session_that_is_killed_goes_on_without_repeating_an_effect() {
             sessions.map(|entry| entry.file_name()).any(|name| !name.to_string_lossy().starts_with('.'));
         let mut command = project.command(if begun { &again } else { &first });
         let child = start_session(command.stdout(Stdio::piped()).stderr(Stdio::piped()));
-        // Another moment each time, from before the first line to long after the last.
-        let patience = Duration::from_millis(20 + (round * 37) % 160);
+        // Another moment each time, from before the first line to long after the last. It grows, so that the session
+        // comes to its end on a machine of any speed.
+        let patience = Duration::from_millis((20 + (round * 37) % 160) * (1 + round / 20));
         std::thread::sleep(patience);
         let (id, workers) = (child.id(), descendants(child.id()));
         send(id, libc::SIGKILL);
