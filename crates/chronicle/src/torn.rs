@@ -187,8 +187,7 @@ fn is_same(file: &File, torn: &Torn, existing: &File) -> io::Result<bool> {
 /// `name` with the mark and the digits; shortened where no file could have such a long name.
 fn kept_name(name: &str, digits: &str) -> String {
     let room = MAX_NAME_BYTES - MARK.len() - digits.len();
-    let shortened = name.get(..name.floor_char_boundary(room)).unwrap_or(name);
-    format!("{shortened}{MARK}{digits}")
+    format!("{}{MARK}{digits}", tgp_text::head(name, room))
 }
 
 /// Whether `name` is one that [`set_aside`] gives to what it takes out of the chronicle `of`.

@@ -10,9 +10,10 @@ use std::path::{Path, PathBuf};
 
 use git2::{ObjectType, Oid, Repository};
 use tgp_contract::{Code, ToolError};
+use tgp_text::truncate;
 
+use crate::entry::{Change, Entry};
 use crate::failure::Doing;
-use crate::rebase::{Change, Entry};
 use crate::worktree::{MAX_DEPTH, MAX_FILE_BYTES};
 
 /// Files and folders of one version, far more than a library of tools has.
@@ -104,10 +105,7 @@ impl Budget {
 fn shown(path: &[u8]) -> String {
     let text = String::from_utf8_lossy(path);
     let clean = |letter: char| if letter.is_control() { '?' } else { letter };
-    let mut short: String = text.chars().take(MAX_SHOWN_CHARS).map(clean).collect();
-    if short.len() < text.len() {
-        short.push('…');
-    }
+    let short: String = truncate(&text, MAX_SHOWN_CHARS).chars().map(clean).collect();
     if short.is_empty() { ".".to_owned() } else { short }
 }
 

@@ -6,6 +6,7 @@
 use git2::{ObjectType, Oid};
 use tgp_contract::{Code, RelativePath, ToolError};
 
+use crate::entry::Entry;
 use crate::failure::after_commit;
 use crate::inner::Inner;
 use crate::local::Local;
@@ -136,7 +137,7 @@ impl Local {
         }
         let committed = rebase::entry(&self.tree(self.head()?)?, std::path::Path::new(path.as_str()))?;
         let entry = self.requested(path)?.or(committed);
-        let is_executable = entry.is_some_and(rebase::Entry::is_executable);
+        let is_executable = entry.is_some_and(Entry::is_executable);
         let executable = if is_executable { Executable::Yes } else { Executable::No };
         self.worktree.write(path, after, executable)?;
         let file = self.context.root.join(path.as_str());

@@ -10,11 +10,12 @@ use tgp_contract::{Code, RelativePath, ToolError};
 use crate::Conflict;
 use crate::bounds;
 use crate::durable::secure;
+use crate::entry::{Change, Entry};
 use crate::failure::{At, Doing, after_commit};
 use crate::journal::Journal;
 use crate::local::{Local, open_repository};
 use crate::names::{kept_branch, request_branch, writable};
-use crate::rebase::{self, Change, Edit, Entry};
+use crate::rebase::{self, Edit};
 use crate::worktree::{Executable, Standing};
 
 /// What happens to a file in the way of the move that has content nobody committed.

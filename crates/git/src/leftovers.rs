@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use tgp_contract::{Code, RelativePath, ToolError};
 
 use crate::bounds;
+use crate::entry::Entry;
 use crate::local::Local;
 use crate::names::{is_tool, request_branch, writable};
-use crate::rebase::Entry;
 use crate::worktree::{Executable, Refusal, Standing};
 use crate::{PersistFile, Verb, Work};
 

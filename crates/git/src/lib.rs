@@ -13,6 +13,7 @@ mod command;
 mod deliver;
 mod durable;
 mod edit;
+mod entry;
 mod environment;
 mod explain;
 mod failure;

@@ -8,10 +8,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use git2::{Config, ConfigLevel, FileMode, Oid, Repository, RepositoryOpenFlags, Signature, Time, Tree};
 use tgp_contract::{Code, ToolError};
 
+use crate::entry::Entry;
 use crate::failure::{At, Doing};
 use crate::lock::Lock;
 use crate::names::message;
-use crate::rebase::{self, Edit, Entry};
+use crate::rebase::{self, Edit};
 use crate::worktree::Worktree;
 use crate::{Author, DerivedFile, PersistFile, Verb};
 

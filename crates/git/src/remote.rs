@@ -4,7 +4,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use tgp_contract::{Code, ToolError};
-use url::{Host, Url};
+use tgp_net::is_loopback;
+use url::Url;
 
 use crate::Secret;
 use crate::secret::{Sieve, basic};
@@ -296,15 +297,6 @@ fn host_checked(text: &str) -> Result<Url, ToolError> {
         None | Some("") => Err(wrong("it has no host")),
         Some(host) if host.starts_with('-') => Err(wrong("its host begins with `-`")),
         Some(_) => Ok(url),
-    }
-}
-
-pub(crate) fn is_loopback(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        Some(Host::Domain(name)) => name == "localhost",
-        None => false,
     }
 }
 

@@ -70,7 +70,7 @@ impl BoltOptions {
             decoded.ok_or_else(|| refusal("the address of the graph server is not UTF-8"))
         };
         let password = words(url.password().unwrap_or_default())?;
-        if !encrypted && !password.is_empty() && !is_loopback(&host) {
+        if !encrypted && !password.is_empty() && !tgp_net::is_loopback_host(&host) {
             return Err(refusal("a password may not go over a network without encryption"));
         }
         let path = url.path().trim_start_matches('/');
@@ -122,17 +122,6 @@ impl fmt::Debug for BoltOptions {
 
 fn refusal(message: &str) -> ToolError {
     ToolError::new(Code::Config, message).help(HELP)
-}
-
-/// A scheme that the URL standard does not know leaves addresses as names.
-fn is_loopback(host: &Host<String>) -> bool {
-    let name = match host {
-        Host::Domain(name) => name.as_str(),
-        Host::Ipv4(address) => return address.is_loopback(),
-        Host::Ipv6(address) => return address.is_loopback(),
-    };
-    name.eq_ignore_ascii_case("localhost")
-        || name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 fn percent_decoded(text: &str) -> Option<String> {

@@ -4,12 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use serde_saphyr::budget::BudgetBreach;
-use serde_saphyr::{
-    DuplicateKeyPolicy, Error, Location, MergeKeyPolicy, MessageFormatter, Spanned, UserMessageFormatter,
-};
+use serde_saphyr::Spanned;
 use tgp_contract::{Code, Place, Severity, ToolError};
-use tgp_text::{LineCol, nearest};
+use tgp_text::LineCol;
+use tgp_text::yaml::{self, YamlError, YamlErrorKind, YamlLimits, location};
 
 /// The version of the file that this build reads.
 const VERSION: u64 = 1;
@@ -24,10 +22,8 @@ const MAX_NAME_BYTES: usize = 100;
 const MAX_MESSAGE_BYTES: usize = 1_000;
 /// A name of a revision; git's own are shorter.
 const MAX_REVISION_BYTES: usize = 256;
-/// Parameters are flat or nearly so; deeper text is an attack on the stack.
-const MAX_DEPTH: usize = 16;
-/// A file of the largest size holds fewer values unless it is made of brackets.
-const MAX_NODES: usize = 50_000;
+/// Parameters are flat or nearly so. A file of the largest size holds fewer values unless it is made of brackets.
+const LIMITS: YamlLimits = YamlLimits { depth: 16, nodes: 50_000 };
 
 /// The parameters that every query gets, whatever the file says.
 pub(super) const OWN_PARAMETERS: [&str; 3] = ["changed", "added", "deleted"];
@@ -73,8 +69,8 @@ pub(super) struct QueryPlace {
 }
 
 impl QueryPlace {
-    fn new(file: &str, text: &str, location: Location) -> Self {
-        let LineCol { line, column } = LineCol::from_parser(location.line(), location.column());
+    fn new(file: &str, text: &str, location: LineCol) -> Self {
+        let LineCol { line, column } = location;
         let place = Self { file: file.to_owned(), line, column, is_block: false, is_plain: false };
         let above = usize::try_from(line - 1).unwrap_or(usize::MAX);
         // The text of a block begins below the line that opens it, after empty lines that are part of the query.
@@ -159,44 +155,28 @@ impl Invariants {
     /// # Errors
     /// `ECONFIG` with the place of the first problem.
     pub fn parse(file_name: &str, text: &str) -> Result<Self, ToolError> {
-        let fault = |location: Location, message: String| Fault { file: file_name, location, message };
+        let fault = |location: LineCol, message: String| Fault { file: file_name, location, message };
         if text.len() > MAX_FILE_BYTES {
             let message =
                 format!("the file has {} bytes, more than the {MAX_FILE_BYTES} allowed", text.len());
-            return Err(fault(Location::UNKNOWN, message).help("keep fewer and shorter invariants"));
+            return Err(fault(LineCol::START, message).help("keep fewer and shorter invariants"));
         }
-        if text.lines().all(|line| line.trim_start().is_empty() || line.trim_start().starts_with('#')) {
+        if yaml::is_empty(text) {
             return Ok(Self::default());
         }
-        let options = serde_saphyr::options! {
-            budget: serde_saphyr::budget! {
-                max_aliases: 0,
-                max_anchors: 0,
-                max_merge_keys: 0,
-                max_depth: MAX_DEPTH,
-                max_nodes: MAX_NODES,
-                max_documents: 1,
-            },
-            duplicate_keys: DuplicateKeyPolicy::Error,
-            merge_keys: MergeKeyPolicy::Error,
-            strict_booleans: true,
-            reject_unsupported_tags: true,
-            with_snippet: false,
-        };
-        let file: File = serde_saphyr::from_str_with_options(text, options)
-            .map_err(|error| unreadable(file_name, &error))?;
+        let file: File = yaml::read(text, LIMITS).map_err(|error| unreadable(file_name, error))?;
         if file.version.value != VERSION {
             let message = format!("version {} is not known", file.version.value);
-            return Err(fault(file.version.referenced, message).help(format!("write `version: {VERSION}`")));
+            return Err(fault(location(&file.version), message).help(format!("write `version: {VERSION}`")));
         }
         if file.invariants.len() > MAX_INVARIANTS {
             let message = format!("there are {} invariants, at most {MAX_INVARIANTS}", file.invariants.len());
-            return Err(fault(Location::UNKNOWN, message).help("put several rules into one query"));
+            return Err(fault(LineCol::START, message).help("put several rules into one query"));
         }
         let mut all: Vec<Invariant> = Vec::with_capacity(file.invariants.len());
         let mut names = BTreeMap::new();
         for entry in file.invariants {
-            let place = entry.name.referenced;
+            let place = location(&entry.name);
             let invariant = entry.check(file_name, text)?;
             if let Some(first) = names.insert(invariant.name.clone(), place.line()) {
                 let message =
@@ -230,14 +210,14 @@ impl Invariants {
 
 impl Entry {
     fn check(self, file: &str, source: &str) -> Result<Invariant, ToolError> {
-        let fault = |location: Location, message: String| Fault { file, location, message };
+        let fault = |location: LineCol, message: String| Fault { file, location, message };
         let bounded = |field: &str, text: &Spanned<String>, most: usize| {
             if text.value.trim().is_empty() {
-                return Err(fault(text.referenced, format!("`{field}` is empty")).help("say what it is"));
+                return Err(fault(location(text), format!("`{field}` is empty")).help("say what it is"));
             }
             if text.value.len() > most {
                 let message = format!("`{field}` has {} bytes, more than {most}", text.value.len());
-                return Err(fault(text.referenced, message).help("make it shorter"));
+                return Err(fault(location(text), message).help("make it shorter"));
             }
             Ok(())
         };
@@ -247,14 +227,14 @@ impl Entry {
         let fits = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.' | '/');
         if !self.name.value.chars().all(fits) {
             let message = format!("`{}` is no name of an invariant", self.name.value.escape_debug());
-            return Err(fault(self.name.referenced, message)
+            return Err(fault(location(&self.name), message)
                 .help("use letters, digits, `-`, `_`, `.` and `/`, such as `domain-knows-no-web`"));
         }
         if let Some(since) = &self.since {
             bounded("since", since, MAX_REVISION_BYTES)?;
             if self.expect != Expect::Kept {
                 return Err(fault(
-                    since.referenced,
+                    location(since),
                     "`since` has a meaning only with `expect: kept`".to_owned(),
                 )
                 .help("write `expect: kept`, or leave `since` out"));
@@ -263,11 +243,11 @@ impl Entry {
         if let Some(params) = &self.params
             && let Some(taken) = OWN_PARAMETERS.iter().find(|name| params.value.contains_key(**name))
         {
-            return Err(fault(params.referenced, format!("`{taken}` is given by the Guardian itself"))
+            return Err(fault(location(params), format!("`{taken}` is given by the Guardian itself"))
                 .help("use another name for your parameter"));
         }
         Ok(Invariant {
-            place: Some(QueryPlace::new(file, source, self.query.referenced)),
+            place: Some(QueryPlace::new(file, source, location(&self.query))),
             name: self.name.value,
             query: self.query.value,
             expect: self.expect,
@@ -282,54 +262,25 @@ impl Entry {
 /// A problem at a place, which still lacks the next step.
 struct Fault<'a> {
     file: &'a str,
-    location: Location,
+    location: LineCol,
     message: String,
 }
 
 impl Fault<'_> {
     fn help(self, help: impl Into<String>) -> ToolError {
-        let place = LineCol::from_parser(self.location.line(), self.location.column()).in_file(self.file);
+        let place = self.location.in_file(self.file);
         ToolError::new(Code::Config, format!("{place}: {}", self.message)).place(&place).help(help)
     }
 }
 
-fn unreadable(file: &str, error: &Error) -> ToolError {
-    let error = error.without_snippet();
-    let location = error.location().unwrap_or(Location::UNKNOWN);
-    let said = |message: String| Fault { file, location, message };
-    let choice = |word: &str, expected: &[&'static str]| match nearest(word, expected.iter().copied()) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None => format!("use one of: {}", expected.join(", ")),
-    };
-    match error {
-        Error::SerdeUnknownField { field, expected, .. } => {
-            said(format!("`{}` is no field of an invariant's file", field.escape_debug()))
-                .help(choice(field, expected))
+/// What the parser says of a file, with what helps people who write queries.
+fn unreadable(file: &str, error: YamlError) -> ToolError {
+    let YamlError { location, kind, message, help } = error;
+    let fault = Fault { file, location, message };
+    match kind {
+        YamlErrorKind::Malformed => {
+            fault.help(format!("{help}; write a query that holds a colon as a block, `query: |`"))
         }
-        Error::SerdeUnknownVariant { variant, expected, .. } => {
-            said(format!("`{}` is not one of the words that can stand here", variant.escape_debug()))
-                .help(choice(variant, expected))
-        }
-        Error::SerdeMissingField { field, .. } => {
-            said(format!("`{field}` is missing")).help(format!("add `{field}:`"))
-        }
-        Error::DuplicateMappingKey { key: Some(key), .. } => {
-            said(format!("`{}` is given twice", key.escape_debug())).help("keep one of them")
-        }
-        Error::Budget { breach: BudgetBreach::Anchors { .. } | BudgetBreach::Aliases { .. }, .. } => {
-            said("anchors and aliases are not part of this file".to_owned())
-                .help("write the value out where it is needed")
-        }
-        Error::Budget { .. } => {
-            said("the file has too many or too deeply nested values".to_owned()).help("keep it flat")
-        }
-        other => {
-            // The parser quotes the file, so its control characters must not reach a terminal.
-            let message = UserMessageFormatter.format_message(other);
-            let shown = message.chars().map(|letter| if letter.is_control() { ' ' } else { letter });
-            said(shown.collect()).help(
-                "correct the YAML at this place; a query that holds a colon stands in a block, `query: |`",
-            )
-        }
+        _ => fault.help(help),
     }
 }

@@ -1,5 +1,6 @@
 //! The one way to build an HTTP client.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use reqwest::header::{ACCEPT_ENCODING, HeaderMap, HeaderValue};
@@ -90,10 +91,19 @@ pub async fn build_client(builder: ClientBuilder, extra_roots: Vec<u8>) -> Resul
 /// Whether a URL names this machine, so that a key can be sent to it over plain HTTP.
 #[must_use]
 pub fn is_loopback(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        Some(Host::Domain(name)) => name == "localhost",
-        None => false,
+    url.host().is_some_and(|host| is_loopback_host(&host))
+}
+
+/// The same for a host. A scheme that the URL standard does not know leaves addresses as names.
+#[must_use]
+pub fn is_loopback_host<Name: AsRef<str>>(host: &Host<Name>) -> bool {
+    match host {
+        Host::Ipv4(address) => address.is_loopback(),
+        Host::Ipv6(address) => address.is_loopback(),
+        Host::Domain(name) => {
+            let name = name.as_ref();
+            name.eq_ignore_ascii_case("localhost")
+                || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+        }
     }
 }

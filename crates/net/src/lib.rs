@@ -14,7 +14,7 @@ mod tls;
 
 pub use body::{BodyError, CappedBody, TooLarge, content_encoding, read_body, read_plain_body};
 pub use causes::{causes, root_cause};
-pub use client::{ClientError, Transport, build_client, client_builder, is_loopback};
+pub use client::{ClientError, Transport, build_client, client_builder, is_loopback, is_loopback_host};
 pub use scrubber::SecretScrubber;
 pub use secret::Secret;
 pub use tls::{TlsError, tls_config};

@@ -4,21 +4,16 @@ use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Number, Value};
-use serde_saphyr::budget::BudgetBreach;
-use serde_saphyr::{DuplicateKeyPolicy, Error, Location, MergeKeyPolicy, MessageFormatter, Spanned};
+use serde_saphyr::Spanned;
 use tgp_text::LineCol;
+use tgp_text::yaml::{self, YamlError, YamlErrorKind, YamlLimits};
 
-/// Rules nest about eight deep, arguments of examples a few more; deeper text is an attack on the stack.
-const MAX_DEPTH: usize = 32;
-/// A file of the largest size holds fewer values than this unless it is made of brackets.
-const MAX_NODES: usize = 100_000;
+/// Rules nest about eight deep, arguments of examples a few more. A file of the largest size holds fewer values unless it
+/// is made of brackets.
+const LIMITS: YamlLimits = YamlLimits { depth: 32, nodes: 100_000 };
 
 /// The largest integer below which every integer is a double.
 const LARGEST_EXACT: f64 = 9_007_199_254_740_992.0;
-
-fn spot(location: Location) -> LineCol {
-    LineCol::from_parser(location.line(), location.column())
-}
 
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
@@ -45,43 +40,19 @@ pub(crate) struct Entry {
     pub(crate) node: Node,
 }
 
-/// Why a text is no tree.
-#[derive(Clone, Debug)]
-pub(crate) struct YamlFault {
-    pub(crate) spot: LineCol,
-    pub(crate) message: String,
-    pub(crate) help: &'static str,
-}
-
 impl Node {
-    /// Reads one document. Anchors, aliases, merge keys, foreign tags, doubled keys and further documents are refused:
-    /// a rule says what it says at the place where it stands.
-    pub(crate) fn read(text: &str) -> Result<Self, YamlFault> {
-        let options = serde_saphyr::options! {
-            budget: serde_saphyr::budget! {
-                max_aliases: 0,
-                max_anchors: 0,
-                max_merge_keys: 0,
-                max_depth: MAX_DEPTH,
-                max_nodes: MAX_NODES,
-                max_documents: 1,
-            },
-            duplicate_keys: DuplicateKeyPolicy::Error,
-            merge_keys: MergeKeyPolicy::Error,
-            strict_booleans: true,
-            reject_unsupported_tags: true,
-            with_snippet: false,
-        };
-        serde_saphyr::from_str_with_options::<Spanned<Yaml>>(text, options)
-            .map(Node::from)
-            .map_err(|error| YamlFault::from(&error))
-            .and_then(|node| match node.odd_key() {
-                None => Ok(node),
-                Some(spot) => {
-                    let message = "a key has to be text".to_owned();
-                    Err(YamlFault { spot, message, help: "put the key in quotes" })
-                }
-            })
+    /// Reads one document.
+    pub(crate) fn read(text: &str) -> Result<Self, YamlError> {
+        let node = Self::from(yaml::read::<Spanned<Yaml>>(text, LIMITS)?);
+        match node.odd_key() {
+            None => Ok(node),
+            Some(location) => Err(YamlError {
+                location,
+                kind: YamlErrorKind::Refused,
+                message: "a key has to be text".to_owned(),
+                help: "put the key in quotes".to_owned(),
+            }),
+        }
     }
 
     /// The first key that is not text. The parser would report it at the mapping's own place.
@@ -124,47 +95,7 @@ impl Node {
 
 impl From<Spanned<Yaml>> for Node {
     fn from(spanned: Spanned<Yaml>) -> Self {
-        Self { spot: spot(spanned.referenced), value: spanned.value }
-    }
-}
-
-impl From<&Error> for YamlFault {
-    fn from(error: &Error) -> Self {
-        let error = error.without_snippet();
-        let spot = error.location().map_or(LineCol::START, spot);
-        let said = |message: &str, help| Self { spot, message: message.to_owned(), help };
-        match error {
-            Error::Budget { breach: BudgetBreach::Anchors { .. } | BudgetBreach::Aliases { .. }, .. } => {
-                said("anchors and aliases are not part of a policy", "write the value out where it is needed")
-            }
-            Error::Budget { breach: BudgetBreach::MergeKeys { .. }, .. }
-            | Error::MergeKeyNotAllowed { .. } => {
-                said("merge keys are not part of a policy", "write the fields out where they are needed")
-            }
-            Error::Budget { breach: BudgetBreach::Documents { .. }, .. }
-            | Error::MultipleDocuments { .. } => {
-                said("a policy file has one document", "put each document in a file of its own")
-            }
-            Error::Budget { breach: BudgetBreach::Depth { .. }, .. } => {
-                said("the values are nested too deeply", "no rule needs more than a few levels")
-            }
-            Error::DuplicateMappingKey { key: Some(key), .. } => Self {
-                spot,
-                message: format!("`{}` is given twice", key.escape_debug()),
-                help: "keep one of them",
-            },
-            Error::Budget { .. } => said("the file has too many values", "split it into several files"),
-            other => Self {
-                spot,
-                // The parser quotes the file, so its control characters must not reach a terminal.
-                message: serde_saphyr::UserMessageFormatter
-                    .format_message(other)
-                    .chars()
-                    .map(|letter| if letter.is_control() { ' ' } else { letter })
-                    .collect(),
-                help: "correct the YAML at this place",
-            },
-        }
+        Self { spot: yaml::location(&spanned), value: spanned.value }
     }
 }
 
@@ -234,7 +165,7 @@ impl<'de> Visitor<'de> for YamlVisitor {
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Yaml, A::Error> {
         let mut map = Vec::new();
         while let Some(key) = entries.next_key::<Spanned<Yaml>>()? {
-            let spot = spot(key.referenced);
+            let spot = yaml::location(&key);
             let (is_text, key) = match key.value {
                 Yaml::Text(text) => (true, text),
                 _ => (false, String::new()),

@@ -1,4 +1,5 @@
-//! What every crate needs when it writes messages about texts: locations, suggestions, truncation and time.
+//! What every crate needs when it reads texts and writes messages about them: locations, suggestions, truncation, time and
+//! strict YAML.
 //!
 //! A function belongs here when two crates need it and it knows nothing of their domains. Nothing here does I/O, except
 //! [`now_ms`], which reads the clock of the system.
@@ -8,6 +9,7 @@ mod location;
 mod suggest;
 mod time;
 mod truncate;
+pub mod yaml;
 
 pub use location::{LineCol, LineEnds, LineIndex};
 pub use suggest::{edit_distance, nearest, nearest_names};

@@ -12,6 +12,7 @@ use crate::decide::Decider;
 use crate::failure::Failure;
 use crate::journal::{Journal, Known, Ledger, Number};
 use crate::lock::Lock;
+use crate::mutex::locked;
 use crate::personas::Personas;
 use crate::reconcile::{Comparison, Deletions, Doubtful};
 use crate::tree::{Blind, Hashing, RULE_FILES, Rules, Scope, Seen, Stamp, Tree, Walk, WalkError};
@@ -343,10 +344,6 @@ pub(crate) fn read_personas(tree: &Tree, path: &RelativePath) -> Result<String, 
         return Err(Failure::LargePersonas(path.clone()));
     }
     Ok(text)
-}
-
-pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Runs what blocks where it may.

@@ -11,7 +11,7 @@ use tgp_contract::{ChronicleLayout, RelativePath};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::engine::locked;
+use crate::mutex::locked;
 use crate::tree::{EXCLUDE, is_always_ignored, is_chronicle_name};
 
 /// A pause after which a change counts as over: editors write a file in several steps.

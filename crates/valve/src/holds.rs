@@ -11,8 +11,6 @@ use crate::reconcile::Doubtful;
 
 /// How long a deletion is held of which the system says nothing, or something new at each look.
 const LONGEST_HOLD: Duration = Duration::from_secs(2);
-/// Deletions that are held; whoever removes more at once has not renamed them one by one, and the rest is told at once.
-pub(crate) const MAX_HOLDS: usize = 10_000;
 
 /// Deletions that are not told yet. Nothing of them is written down: whoever looks next finds the files gone again.
 #[derive(Debug, Default)]

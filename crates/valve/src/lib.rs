@@ -18,6 +18,7 @@ mod hints;
 mod holds;
 mod journal;
 mod lock;
+mod mutex;
 mod options;
 mod outlet;
 mod personas;

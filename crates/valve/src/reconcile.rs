@@ -6,7 +6,6 @@ use tgp_contract::RelativePath;
 
 use crate::change::{Change, ChangeKind};
 use crate::failure::Failure;
-use crate::holds::MAX_HOLDS;
 use crate::journal::Known;
 use crate::personas::Personas;
 use crate::tree::{Blind, ContentError, Hashing, Rules, Seen, Stamp};
@@ -34,6 +33,10 @@ pub(crate) struct Difference {
     pub(crate) hidden: Vec<(RelativePath, String)>,
     pub(crate) blind: Vec<Blind>,
 }
+
+/// Files that may be renamed rather than deleted; whoever removes more at once has not renamed them one by one, and the
+/// rest is reported as deleted at once.
+const MAX_DOUBTFUL: usize = 10_000;
 
 /// A file that is gone, and may not be deleted.
 #[derive(Debug)]
@@ -299,7 +302,7 @@ fn pair(
     for (number, (path, known)) in gone.into_iter().enumerate() {
         let is_deleted = !pairs.is_used(number);
         if is_deleted
-            && difference.doubtful.len() < MAX_HOLDS
+            && difference.doubtful.len() < MAX_DOUBTFUL
             && let Some(doubtful) = doubts.about(&path, &known)
         {
             difference.doubtful.push(doubtful);

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use tgp_contract::{Cancellation, ChronicleLayout, RelativePath, ToolError};
 use tokio::sync::mpsc;
 
-use crate::engine::{Core, Parts, Stop, locked, read_personas};
+use crate::engine::{Core, Parts, Stop, read_personas};
 use crate::failure::Failure;
 use crate::hints::Hints;
 use crate::lock::{self, Lock};
+use crate::mutex::locked;
 use crate::outlet::Outlet;
 use crate::personas::Personas;
 use crate::report::{PersonaStatus, ScanReport, Status, Watcher};

@@ -171,6 +171,36 @@ fn a_stored_chronicle_is_migrated_by_a_person_and_then_read_and_continued() {
     });
 }
 
+/// A line of an old chronicle was changed by hand: `verify` still names the file, `migrate` says which line is wrong and
+/// leaves the file as it is, and no tool may remove the evidence.
+#[test]
+fn a_damaged_old_chronicle_is_reported_and_stays_where_it_is() {
+    each(|project| {
+        let old = project.read("src/price.ts.sage");
+        let damaged = {
+            let mut lines: Vec<String> = old.lines().map(str::to_owned).collect();
+            let last = lines.last_mut().unwrap();
+            *last = last.replacen("price", "prize", 1);
+            lines.join("\n") + "\n"
+        };
+        assert_ne!(damaged, old);
+        project.write("src/price.ts.sage", &damaged);
+        let seen = project.run(&["chronicle", "verify", "--json"]).expect_code(0).document();
+        assert_eq!(seen["data"]["unmigrated"], serde_json::json!(["src/price.ts.sage"]), "{seen}");
+        let refused = project.run(&["chronicle", "migrate", "--json"]).expect_code(4).document();
+        let one = &refused["data"]["refused"][0];
+        assert_eq!(one["path"], "src/price.ts.sage", "{refused}");
+        assert!(one["reason"].as_str().unwrap().contains("line 2"), "{refused}");
+        assert_eq!(project.read("src/price.ts.sage"), damaged);
+        assert!(!project.file(".sage/files/src/price.ts.sage").exists());
+        project.run(&["call", "fs_delete", r#"{"path": "src/price.ts.sage"}"#, "--yes"]).expect_code(3);
+        // Whoever puts it right can migrate it.
+        project.write("src/price.ts.sage", &old);
+        project.run(&["chronicle", "migrate"]).expect_code(0);
+        assert_eq!(project.read(".sage/files/src/price.ts.sage"), old);
+    });
+}
+
 #[test]
 fn a_stored_chronicle_beside_its_source_is_read_where_the_configuration_says_so() {
     each(|project| {

@@ -3,8 +3,10 @@
 use open_cypher::{Diagnostic, DiagnosticCode, Keyword, ParseErrors, Span, Token, TokenKind};
 use tgp_text::{nearest, truncate};
 
-use super::compile::function_names;
 use super::refusal::{Refusal, spot};
+
+/// Answers with the names of all functions, for suggestions.
+pub(super) type KnownFunctions = fn() -> Vec<&'static str>;
 
 /// Clauses of other dialects, of which the parser only says that a name is not expected.
 const FOREIGN: [&str; 11] =
@@ -123,7 +125,12 @@ const BEHIND_A_NODE: [&str; 8] = ["(", "*", "+", "-", "<", "<-", "?", "{"];
 const WRITING: [&str; 8] = ["CALL", "CREATE", "DELETE", "DETACH", "MERGE", "REMOVE", "SET", "set ALL"];
 
 /// The refusal of a text that is no query.
-pub(super) fn refused(source: &str, tokens: &[Token], errors: &ParseErrors) -> Box<Refusal> {
+pub(super) fn refused(
+    source: &str,
+    tokens: &[Token],
+    errors: &ParseErrors,
+    functions: KnownFunctions,
+) -> Box<Refusal> {
     let errors: Vec<&Diagnostic> = errors.diagnostics().iter().filter(|error| error.is_error()).collect();
     let Some(first) = errors.first() else {
         return Refusal::new("UnexpectedSyntax", Span::empty(source.len()), "the query cannot be parsed");
@@ -168,7 +175,7 @@ pub(super) fn refused(source: &str, tokens: &[Token], errors: &ParseErrors) -> B
             }
             None => syntax(format!("`{word}` closes nothing")).help("remove it, or open it before"),
         },
-        _ => unexpected(source, tokens, first),
+        _ => unexpected(source, tokens, first, functions),
     }
 }
 
@@ -198,7 +205,7 @@ fn closing(open: &str) -> &'static str {
 }
 
 /// A word that cannot stand where it stands, or the end of the text.
-fn unexpected(source: &str, tokens: &[Token], error: &Diagnostic) -> Box<Refusal> {
+fn unexpected(source: &str, tokens: &[Token], error: &Diagnostic, functions: KnownFunctions) -> Box<Refusal> {
     let span = error.primary_span;
     let at = tokens.iter().position(|token| token.span.end > span.start).unwrap_or(tokens.len());
     // What stands some words before.
@@ -229,7 +236,7 @@ fn unexpected(source: &str, tokens: &[Token], error: &Diagnostic) -> Box<Refusal
         if let (TokenKind::Star, TokenKind::LeftParen, Some(name)) = (token.kind, before.kind, back(2))
             && name.kind == TokenKind::Identifier
         {
-            return starred(source, name.span, span);
+            return starred(source, name.span, span, functions);
         }
         // A word that was taken for a name because something is missing before it.
         let keyword = matches!(before.kind, TokenKind::Keyword(Keyword::Return | Keyword::Match));
@@ -275,14 +282,14 @@ fn unexpected(source: &str, tokens: &[Token], error: &Diagnostic) -> Box<Refusal
 }
 
 /// A star as the argument of something else than `count`.
-fn starred(source: &str, name: Span, star: Span) -> Box<Refusal> {
+fn starred(source: &str, name: Span, star: Span, functions: KnownFunctions) -> Box<Refusal> {
     let word = name.text(source).unwrap_or_default();
-    if function_names().any(|known| known.eq_ignore_ascii_case(word)) {
+    if functions().iter().any(|known| known.eq_ignore_ascii_case(word)) {
         return Refusal::new("UnexpectedSyntax", star, format!("`{word}` does not take `*`"))
             .help("only count(*) does");
     }
     let refusal = Refusal::new("UnknownFunction", name, format!("there is no function `{word}`"));
-    match nearest(word, function_names()) {
+    match nearest(word, functions()) {
         Some(near) => refusal.help(format!("did you mean `{near}`?")),
         None => refusal.help("docs/cypher.md lists the functions"),
     }

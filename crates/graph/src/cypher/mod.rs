@@ -106,5 +106,5 @@ pub fn query_columns(query: &str) -> Result<Vec<String>, ToolError> {
 /// As [`answer`], as far as they can be known before a query runs.
 pub fn accepted(query: &str, limits: &Limits) -> Result<RegularQuery, ToolError> {
     compile::program(query, limits, false)?;
-    syntax::parse(query).map_err(|refusal| refusal.into_error(query, Phase::Compile))
+    compile::parse(query).map_err(|refusal| refusal.into_error(query, Phase::Compile))
 }

@@ -3,7 +3,7 @@
 use open_cypher::ast::{QueryKind, RegularQuery, StatementKind};
 use open_cypher::{Keyword, Token, TokenKind};
 
-use super::complaint::refused;
+use super::complaint::{KnownFunctions, refused};
 use super::refusal::{Outcome, Refusal};
 
 /// The longest query. A question a person or a program writes has a few hundred bytes.
@@ -15,8 +15,8 @@ const MAX_TOKENS: usize = 8_000;
 /// How deep the tree of a query may be. Parser, compiler and SQLite recurse over it.
 pub(crate) const MAX_NESTING: usize = 240;
 
-/// The query that a text holds.
-pub(crate) fn parse(source: &str) -> Outcome<RegularQuery> {
+/// The query that a text holds. `functions` are only needed to explain a text that is not a query.
+pub(super) fn parse(source: &str, functions: KnownFunctions) -> Outcome<RegularQuery> {
     if source.len() > MAX_BYTES {
         let message = format!("the query has {} bytes, {MAX_BYTES} are allowed", source.len());
         return Err(Refusal::too_much(message, "pass long lists and texts as parameters"));
@@ -33,7 +33,8 @@ pub(crate) fn parse(source: &str) -> Outcome<RegularQuery> {
         return Err(Refusal::too_much(message, "use fewer brackets and operators in one expression"));
     }
     let spelled = with_closed_filters(with_plain_calls(source, &tokens), &tokens);
-    let parsed = open_cypher::parse(&spelled).map_err(|errors| refused(source, &tokens, &errors))?;
+    let parsed =
+        open_cypher::parse(&spelled).map_err(|errors| refused(source, &tokens, &errors, functions))?;
     let whole = parsed.program.span;
     let Some(statement) = parsed.program.statements.into_iter().next() else {
         return Err(

@@ -83,7 +83,7 @@ pub(crate) fn parse(
         }
         match Node::read(&source.text) {
             Ok(node) => reader.document(&node, source.trust, &mut parsed, &mut ids, catalogue),
-            Err(fault) => reader.wrong(fault.spot, fault.message, fault.help),
+            Err(error) => reader.wrong(error.location, error.message, &error.help),
         }
     }
     problems.into_result()?;

@@ -146,7 +146,7 @@ fn capped(mut text: String) -> Difference {
     if text.len() <= MAX_DIFF_BYTES {
         return Difference { text, complete: true };
     }
-    text.truncate(text.floor_char_boundary(MAX_DIFF_BYTES));
+    text.truncate(tgp_text::head(&text, MAX_DIFF_BYTES).len());
     if let Some(end) = text.rfind('\n') {
         text.truncate(end + 1);
     }
@@ -206,7 +206,7 @@ fn write_lines<'l>(text: &mut String, mark: char, lines: impl Iterator<Item = &'
         }
         text.push(mark);
         // Of one endless line no more is copied than could be shown.
-        text.push_str(line.get(..line.floor_char_boundary(MAX_DIFF_BYTES + 1)).unwrap_or_default());
+        text.push_str(tgp_text::head(line, MAX_DIFF_BYTES + 1));
         if !line.ends_with('\n') {
             text.push_str("\n\\ No newline at end of file\n");
         }

@@ -7,7 +7,6 @@ use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
 use tgp_contract::{
@@ -15,6 +14,7 @@ use tgp_contract::{
     Target, ToolError, Verdict, background,
 };
 use tgp_policy::{Caveats, Grant, Reservation, TokenKey, TokenLedger};
+use tgp_text::now_ms;
 
 use super::policy::{Judged, TddView};
 
@@ -272,9 +272,4 @@ fn check_files(grant: &Grant, tdd: &dyn TddView, request: &GateRequest<'_>) -> R
         grant.check(&judged.question(&one), now_ms())?;
     }
     Ok(())
-}
-
-pub(super) fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

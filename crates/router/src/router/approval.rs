@@ -14,14 +14,11 @@ use super::contents::{Attempt, DryRun};
 use super::course::Course;
 use super::exhibit::Exhibit;
 use super::open_call::Trail;
+use super::passed::{MAX_ROUNDS, Passed, keeps_changing};
 use super::preview::{Agreement, Preview};
 use super::runs_later;
 use super::tool::Findings;
 use super::{Invocation, Outcome, Question, Registered, Router, Setting, Wish};
-
-/// How often somebody is asked about one call that changes while they think. Whoever agrees to a fourth version reads
-/// none of them.
-pub(super) const MAX_ROUNDS: usize = 3;
 
 /// How long a preview may take; a database may have its own, longer patience. Then it is asked without one.
 const PREVIEW_PATIENCE: Duration = Duration::from_secs(30);
@@ -36,14 +33,6 @@ enum Covered {
     Nothing,
     /// Those that the defaults ask for.
     Defaults,
-}
-
-/// A call that has passed the gates and is about to run.
-#[derive(Clone, Copy)]
-pub(super) struct Passed<'a> {
-    pub(super) registered: &'a Registered,
-    pub(super) request: GateRequest<'a>,
-    pub(super) setting: Setting<'a>,
 }
 
 impl Router {
@@ -465,22 +454,6 @@ fn changed_meanwhile(request: GateRequest<'_>) -> ToolError {
     let message =
         format!("what `{}` would touch has changed since the rules judged it", request.definition.name);
     ToolError::new(Code::Conflict, message).help("nothing was changed; repeat the call")
-}
-
-/// A call that was different each time it was compared with what was agreed to, or with what the gates had judged.
-pub(super) fn keeps_changing(
-    request: GateRequest<'_>,
-    code: Code,
-    verdicts: &mut Vec<GateVerdict>,
-) -> ToolError {
-    verdicts.push(GateVerdict::approval(GateDecision::Refused, "it keeps changing"));
-    let done = if code == Code::Approval { "approved" } else { "judged" };
-    let message = format!(
-        "`{}` was {done} {MAX_ROUNDS} times, and each time what it would do had changed: it keeps changing",
-        request.definition.name
-    );
-    ToolError::new(code, message)
-        .help("nothing was changed; stop whatever else works on this, and repeat the call")
 }
 
 /// What a dry run reads to show the difference it would make.

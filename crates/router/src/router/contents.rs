@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use tgp_contract::{Access, CallContext, Code, Effect, GateRequest, GateVerdict, Root, Target, ToolError};
 
-use super::approval::{MAX_ROUNDS, Passed, keeps_changing};
 use super::open_call::Trail;
+use super::passed::{MAX_ROUNDS, Passed, keeps_changing};
 use super::preview::{Agreement, Preview};
 use super::{Outcome, Question, Router, Wish};
 

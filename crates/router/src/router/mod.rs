@@ -8,6 +8,7 @@ mod course;
 mod derived_schema;
 mod exhibit;
 mod open_call;
+mod passed;
 mod preview;
 mod recent;
 mod running;
@@ -32,12 +33,13 @@ use tgp_contract::{
 use tracing::Instrument;
 
 use crate::Workspace;
-use approval::{Passed, previews};
+use approval::previews;
 pub use approver::RefuseAll;
 use course::Course;
 pub use course::OuterCall;
 pub use course::PointOfNoReturn;
 use open_call::{OpenCall, Trail};
+use passed::Passed;
 pub use preview::{Agreement, ShownChange};
 pub use preview::{FoundFile, Preview};
 pub use recent::RecentCalls;

@@ -1,7 +1,7 @@
 //! A call that is under way, and the record it leaves whatever becomes of it.
 
 use std::sync::Arc;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 use tgp_contract::{
     CallContext, CallRecord, Execution, FileEffect, Gate, GateVerdict, Recorder, Target, ToolCall,
@@ -44,8 +44,6 @@ impl<'a> OpenCall<'a> {
         recorder: &'a dyn Recorder,
         course: &'a Course,
     ) -> Self {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let started_ms = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
         let trail = Trail::default();
         Self {
             serial,
@@ -56,7 +54,7 @@ impl<'a> OpenCall<'a> {
             recorder,
             course,
             started: Instant::now(),
-            started_ms,
+            started_ms: tgp_text::now_ms(),
             closed: false,
         }
     }

@@ -9,9 +9,9 @@ use tgp_contract::{
 };
 use tgp_policy::{always_runs_later, may_run_later, runs_later};
 
-use super::approval::Passed;
 use super::contents::DryRun;
 use super::open_call::Trail;
+use super::passed::Passed;
 use super::{Outcome, Router, Wish};
 use crate::Workspace;
 

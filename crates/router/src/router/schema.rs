@@ -65,7 +65,7 @@ impl Write for Beginning {
             self.0.push_str(text);
             return Ok(());
         }
-        self.0.push_str(text.get(..text.floor_char_boundary(room)).unwrap_or_default());
+        self.0.push_str(tgp_text::head(text, room));
         Err(fmt::Error)
     }
 }

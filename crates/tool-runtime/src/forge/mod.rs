@@ -8,6 +8,7 @@ mod failure;
 mod frontend;
 mod mounts;
 mod predicate;
+mod prepared;
 mod program;
 mod run_commit;
 mod sources;

@@ -9,8 +9,6 @@ use tgp_contract::{
 };
 use tgp_git::{Conflict, Edit, HydrateOutcome, Memory, MemoryOptions};
 use tgp_registry::{Found, Hit, Index, Searcher, Verdict, is_tool};
-use time::OffsetDateTime;
-use time::format_description::well_known::Rfc3339;
 use tokio::runtime::Handle;
 use tokio::sync::Mutex;
 
@@ -432,8 +430,7 @@ fn refuse_large(path: &RelativePath, bytes: usize) -> Result<(), ToolError> {
 
 /// ISO 8601, in UTC and to the second, as git keeps it.
 fn moment(milliseconds: i64) -> Option<String> {
-    let moment = OffsetDateTime::from_unix_timestamp(milliseconds.div_euclid(1000)).ok()?;
-    moment.format(&Rfc3339).ok()
+    tgp_text::rfc3339_seconds(milliseconds.div_euclid(1000))
 }
 
 fn conflict_notice(conflict: &Conflict) -> String {

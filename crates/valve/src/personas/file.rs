@@ -10,8 +10,10 @@ use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::{Map, Value};
-use serde_saphyr::{DuplicateKeyPolicy, Location, MergeKeyPolicy, Spanned};
+use serde_saphyr::Spanned;
 use tgp_contract::{RelativePath, ToolError};
+use tgp_text::LineCol;
+use tgp_text::yaml::{self, YamlLimits, location};
 
 use super::fault::{Fault, NONE, unreadable};
 use super::{Filter, Persona, Test, length};
@@ -42,10 +44,8 @@ const MAX_TOOLS: usize = 64;
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 /// Turns of a model for one change of a file.
 const MAX_STEPS: u64 = 1_000;
-/// Arguments are flat or nearly so; deeper text is an attack on the stack.
-const MAX_DEPTH: usize = 16;
-/// A file of the largest size holds fewer values unless it is made of brackets.
-const MAX_NODES: usize = 20_000;
+/// Arguments are flat or nearly so. A file of the largest size holds fewer values unless it is made of brackets.
+const LIMITS: YamlLimits = YamlLimits { depth: 16, nodes: 20_000 };
 
 /// The characters that make a filter a glob.
 const GLOB: [char; 4] = ['*', '?', '[', '{'];
@@ -142,46 +142,30 @@ pub(super) fn read(text: &str, file_name: &str) -> Result<Vec<Persona>, ToolErro
     };
     if text.len() > MAX_FILE_BYTES {
         let message = format!("the file has {} bytes, more than the {MAX_FILE_BYTES} allowed", text.len());
-        return Err(fault(Location::UNKNOWN, "", message).help("keep fewer personas and shorter prompts"));
+        return Err(fault(LineCol::START, "", message).help("keep fewer personas and shorter prompts"));
     }
-    if text.lines().all(|line| line.trim_start().is_empty() || line.trim_start().starts_with('#')) {
-        return Err(fault(Location::UNKNOWN, "", "the file is empty".to_owned()).help(NONE));
+    if yaml::is_empty(text) {
+        return Err(fault(LineCol::START, "", "the file is empty".to_owned()).help(NONE));
     }
-    let options = serde_saphyr::options! {
-        budget: serde_saphyr::budget! {
-            max_aliases: 0,
-            max_anchors: 0,
-            max_merge_keys: 0,
-            max_depth: MAX_DEPTH,
-            max_nodes: MAX_NODES,
-            max_documents: 1,
-        },
-        duplicate_keys: DuplicateKeyPolicy::Error,
-        merge_keys: MergeKeyPolicy::Error,
-        strict_booleans: true,
-        reject_unsupported_tags: true,
-        with_snippet: false,
-    };
-    let file: File =
-        serde_saphyr::from_str_with_options(text, options).map_err(|error| unreadable(file_name, &error))?;
+    let file: File = yaml::read(text, LIMITS).map_err(|error| unreadable(file_name, error))?;
     if let Some(version) = &file.version
         && version.value != VERSION
     {
         let message = format!("version {} is not known", version.value);
-        return Err(fault(version.referenced, "version", message).help(format!("write `version: {VERSION}`")));
+        return Err(fault(location(version), "version", message).help(format!("write `version: {VERSION}`")));
     }
     let Some(entries) = file.personas.value else {
         let message = "`personas` has no value".to_owned();
-        return Err(fault(file.personas.referenced, "personas", message).help(NONE));
+        return Err(fault(location(&file.personas), "personas", message).help(NONE));
     };
     if entries.len() > MAX_PERSONAS {
         let message = format!("there are {} personas, at most {MAX_PERSONAS}", entries.len());
-        return Err(fault(Location::UNKNOWN, "personas", message).help("give one persona several filters"));
+        return Err(fault(LineCol::START, "personas", message).help("give one persona several filters"));
     }
     let mut all = Vec::with_capacity(entries.len());
     let mut names = BTreeMap::new();
     for (number, entry) in entries.into_iter().enumerate() {
-        let place = entry.name.referenced;
+        let place = location(&entry.name);
         let reader = Reader { file: file_name, at: format!("personas[{number}]") };
         let persona = reader.persona(entry)?;
         if let Some(first) = names.insert(persona.name.clone(), place.line()) {
@@ -201,19 +185,19 @@ struct Reader<'f> {
 }
 
 impl<'f> Reader<'f> {
-    fn fault(&self, location: Location, field: &str, message: String) -> Fault<'f> {
+    fn fault(&self, location: LineCol, field: &str, message: String) -> Fault<'f> {
         Fault { file: self.file, location, field: format!("{}.{field}", self.at), message }
     }
 
     fn bounded(&self, text: &Spanned<String>, field: &str, most: usize) -> Result<(), ToolError> {
         if text.value.trim().is_empty() {
             return Err(self
-                .fault(text.referenced, field, format!("`{}` is empty", last_name(field)))
+                .fault(location(text), field, format!("`{}` is empty", last_name(field)))
                 .help("say what it is"));
         }
         if text.value.len() > most {
             let message = format!("`{}` has {} bytes, more than {most}", last_name(field), text.value.len());
-            return Err(self.fault(text.referenced, field, message).help("make it shorter"));
+            return Err(self.fault(location(text), field, message).help("make it shorter"));
         }
         Ok(())
     }
@@ -224,7 +208,7 @@ impl<'f> Reader<'f> {
         if !entry.name.value.chars().all(fits) {
             let message = format!("`{}` is no name of a persona", entry.name.value.escape_debug());
             return Err(self
-                .fault(entry.name.referenced, "name", message)
+                .fault(location(&entry.name), "name", message)
                 .help("use letters, digits, spaces, `-`, `_` and `.`, such as `secrets-guardian`"));
         }
         let (wanted, unwanted) = self.filters(&entry.filters)?;
@@ -232,7 +216,7 @@ impl<'f> Reader<'f> {
         let mut contents = Vec::new();
         let mut patterns = Vec::new();
         if let Some(list) = entry.contents {
-            self.counted(list.value.len(), list.referenced, "contents", MAX_CONTENTS)?;
+            self.counted(list.value.len(), location(list), "contents", MAX_CONTENTS)?;
             for (number, pattern) in list.value.into_iter().enumerate() {
                 patterns.push(self.pattern(&pattern, &format!("contents[{number}]"))?);
                 contents.push(pattern.value);
@@ -241,11 +225,11 @@ impl<'f> Reader<'f> {
         let changes = match entry.changes {
             None => ChangeKind::ALL.to_vec(),
             Some(list) => {
-                self.counted(list.value.len(), list.referenced, "changes", ChangeKind::ALL.len())?;
+                self.counted(list.value.len(), location(list), "changes", ChangeKind::ALL.len())?;
                 if !patterns.is_empty() && list.value.iter().all(|kind| *kind == ChangeKind::Deleted) {
                     let message = "a file that is deleted has no content for `contents`".to_owned();
                     return Err(self
-                        .fault(list.referenced, "changes", message)
+                        .fault(location(list), "changes", message)
                         .help("leave `contents` out, or name another change besides `deleted`"));
                 }
                 list.value
@@ -265,7 +249,7 @@ impl<'f> Reader<'f> {
         })
     }
 
-    fn counted(&self, count: usize, place: Location, field: &str, most: usize) -> Result<(), ToolError> {
+    fn counted(&self, count: usize, place: LineCol, field: &str, most: usize) -> Result<(), ToolError> {
         if count == 0 {
             let help = format!("name at least one, or leave `{field}` out");
             return Err(self.fault(place, field, format!("`{field}` is empty")).help(help));
@@ -283,10 +267,10 @@ impl<'f> Reader<'f> {
     ) -> Result<(Vec<Filter>, Vec<Filter>), ToolError> {
         if filters.value.is_empty() {
             return Err(self
-                .fault(filters.referenced, "filters", "`filters` is empty".to_owned())
+                .fault(location(filters), "filters", "`filters` is empty".to_owned())
                 .help("write `filters: [\"**\"]` for every file"));
         }
-        self.counted(filters.value.len(), filters.referenced, "filters", MAX_FILTERS)?;
+        self.counted(filters.value.len(), location(filters), "filters", MAX_FILTERS)?;
         let (mut wanted, mut unwanted) = (Vec::new(), Vec::new());
         for (number, filter) in filters.value.iter().enumerate() {
             let field = format!("filters[{number}]");
@@ -295,7 +279,7 @@ impl<'f> Reader<'f> {
                 Some(rest) => (&mut unwanted, rest),
                 None => (&mut wanted, filter.value.as_str()),
             };
-            let wrong = |message: String| self.fault(filter.referenced, &field, message);
+            let wrong = |message: String| self.fault(location(filter), &field, message);
             if text.is_empty() {
                 return Err(wrong("a filter of only `!` excludes nothing".to_owned())
                     .help("write what is excluded after it"));
@@ -333,7 +317,7 @@ impl<'f> Reader<'f> {
             format!("write `{not}{}`: paths are below the project", rest.escape_debug())
         };
         let message = format!("`{}` fits no file", filter.value.escape_debug());
-        Err(self.fault(filter.referenced, field, message).help(help))
+        Err(self.fault(location(filter), field, message).help(help))
     }
 
     fn pattern(&self, pattern: &Spanned<String>, field: &str) -> Result<Regex, ToolError> {
@@ -347,21 +331,21 @@ impl<'f> Reader<'f> {
             if let regex::Error::CompiledTooBig(_) = error {
                 let message = format!("`{}` is too large a pattern", pattern.value.escape_debug());
                 return self
-                    .fault(pattern.referenced, field, message)
+                    .fault(location(pattern), field, message)
                     .help("repeat less often in `{…}`, or use several shorter patterns");
             }
             // The engine draws a picture of several lines; the last one says what is wrong.
             let said = error.to_string();
             let said = said.lines().last().unwrap_or_default().trim().trim_start_matches("error: ");
             let message = format!("`{}` is no regular expression: {said}", pattern.value.escape_debug());
-            self.fault(pattern.referenced, field, message)
+            self.fault(location(pattern), field, message)
                 .help("correct the pattern; a literal `.`, `(` or `[` needs a backslash")
         })
     }
 
     fn length(&self, text: &Spanned<String>, field: &str) -> Result<Duration, ToolError> {
         length::read(&text.value).map_err(|error| {
-            self.fault(text.referenced, field, error.to_string())
+            self.fault(location(text), field, error.to_string())
                 .help("write a whole number with `ms`, `s`, `m` or `h`, at most `24h`")
         })
     }
@@ -370,14 +354,14 @@ impl<'f> Reader<'f> {
         let timeout = self.length(text, "timeout")?;
         if timeout.is_zero() {
             return Err(self
-                .fault(text.referenced, "timeout", "no action ends in no time".to_owned())
+                .fault(location(text), "timeout", "no action ends in no time".to_owned())
                 .help("write how long it may take, such as `10m`"));
         }
         Ok(timeout)
     }
 
     fn action(&self, entry: Spanned<ActionEntry>) -> Result<Action, ToolError> {
-        let place = entry.referenced;
+        let place = location(&entry);
         let fault = |message: String| self.fault(place, "action", message);
         let fields = match entry.value {
             ActionEntry::Word(word) if word == "record" => return Ok(Action::Record),
@@ -422,10 +406,10 @@ impl<'f> Reader<'f> {
         match RelativePath::new(&text.value) {
             Ok(path) if !path.is_root() => Ok(path.into()),
             Ok(_) => Err(self
-                .fault(text.referenced, field, "it names the project itself".to_owned())
+                .fault(location(text), field, "it names the project itself".to_owned())
                 .help("name a file below the project")),
             Err(error) => Err(self
-                .fault(text.referenced, field, error.to_string())
+                .fault(location(text), field, error.to_string())
                 .help("name a file below the project, such as `tools/notify.ts`")),
         }
     }
@@ -437,13 +421,13 @@ impl<'f> Reader<'f> {
         {
             let message = format!("`max_steps` is {}, not between 1 and {MAX_STEPS}", steps.value);
             return Err(self
-                .fault(steps.referenced, "action.agent.max_steps", message)
+                .fault(location(steps), "action.agent.max_steps", message)
                 .help("write a number of turns"));
         }
         if fields.tools.as_ref().is_some_and(|tools| tools.len() > MAX_TOOLS) {
             let message = format!("`tools` has more than {MAX_TOOLS} entries");
             return Err(self
-                .fault(fields.prompt.referenced, "action.agent.tools", message)
+                .fault(location(&fields.prompt), "action.agent.tools", message)
                 .help("give the agent fewer tools"));
         }
         Ok(Action::Agent(AgentAction {

@@ -153,9 +153,9 @@ pub(super) fn counted(call: &FunctionInvocation, least: usize, most: usize, span
 }
 
 /// The names of all functions, for suggestions.
-pub(crate) fn function_names() -> impl Iterator<Item = &'static str> {
+pub(super) fn function_names() -> Vec<&'static str> {
     let known = functions::FUNCTIONS.iter().map(|function| function.name);
-    known.chain(AGGREGATES.iter().map(|(name, _)| *name)).chain(GRAPH_CALLS)
+    known.chain(AGGREGATES.iter().map(|(name, _)| *name)).chain(GRAPH_CALLS).collect()
 }
 
 fn unknown(name: &str, span: Span) -> Box<Refusal> {

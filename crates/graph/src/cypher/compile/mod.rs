@@ -20,12 +20,11 @@ mod visible;
 mod vocabulary;
 mod walk;
 
-pub(crate) use calls::function_names;
-
 use std::collections::VecDeque;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use open_cypher::Span;
+use open_cypher::ast::RegularQuery;
 use tgp_contract::{Code, ToolError};
 
 use super::Limits;
@@ -118,8 +117,13 @@ pub(crate) fn program(query: &str, limits: &Limits, hides: bool) -> Result<Arc<P
     Ok(program)
 }
 
+/// The tree of a query; a wrong name in it is compared with the functions that there are.
+pub(super) fn parse(query: &str) -> Outcome<RegularQuery> {
+    syntax::parse(query, calls::function_names)
+}
+
 fn compiled(query: &str, hops: u32, vocabulary: bool, hides: bool) -> Outcome<Program> {
-    let parsed = syntax::parse(query)?;
+    let parsed = parse(query)?;
     let mut compiler = Compiler {
         source: query,
         hops,

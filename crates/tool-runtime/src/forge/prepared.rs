@@ -1,0 +1,87 @@
+//! Programs that are ready to run: compiled now or before, with their sources and packages as the gates judge them.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use tgp_compiler::GraphBuilder;
+use tgp_contract::{Access, Code, FileSystem, RelativePath, Root, ToolError};
+use tgp_router::Invocation;
+
+use super::Forge;
+use super::program::{Prepared, prepare};
+use super::sources::Sources;
+
+impl Forge {
+    /// Every source below the tool root that a tool consists of, as far as they can be found, without the tool itself.
+    pub async fn find_sources(
+        &self,
+        tools: &Arc<dyn FileSystem>,
+        path: &RelativePath,
+    ) -> BTreeSet<RelativePath> {
+        let mut found = Sources::Find(BTreeSet::new());
+        // Why a source cannot be compiled, the call itself says when the gates have let it through.
+        let _ = self.program(tools, path, &mut found).await;
+        found.without(path)
+    }
+
+    /// The same for a test file.
+    pub async fn find_test_sources(
+        &self,
+        tools: &Arc<dyn FileSystem>,
+        file: &RelativePath,
+    ) -> BTreeSet<RelativePath> {
+        let mut found = Sources::Find(BTreeSet::new());
+        let _ = self.test_program(tools, file, &mut found).await;
+        found.without(file)
+    }
+
+    /// Compiles a program from its sources, or takes the one from before.
+    pub(super) async fn prepared(
+        &self,
+        tools: &Arc<dyn FileSystem>,
+        key: String,
+        builder: impl FnOnce() -> Result<GraphBuilder, ToolError>,
+        sources: &mut Sources<'_>,
+    ) -> Result<Arc<Prepared>, ToolError> {
+        let known = self.programs().get(&key).cloned();
+        if let Some(known) = known
+            && known.is_current(tools.as_ref())
+        {
+            sources.meet_all(known.sources().iter().map(|(path, _)| path))?;
+            return Ok(known);
+        }
+        let prepared = Arc::new(prepare(self, builder()?, sources).await?);
+        self.keep_program(key, &prepared);
+        Ok(prepared)
+    }
+
+    /// Refuses a program with a file of a package that the rules do not let the call read. Which packages there are
+    /// the configuration says, so a token's paths need not name them.
+    ///
+    /// # Errors
+    /// `EPOLICY` with the file.
+    pub(super) async fn check_packages(
+        &self,
+        invocation: Invocation<'_>,
+        prepared: &Prepared,
+    ) -> Result<(), ToolError> {
+        let mut files = prepared.package_files().peekable();
+        if files.peek().is_none() {
+            return Ok(());
+        }
+        let Some(filter) = invocation.router.file_filter_without_token(invocation).await else {
+            return Ok(());
+        };
+        for file in files {
+            let below = file.strip_prefix(&self.options.project).ok().and_then(std::path::Path::to_str);
+            let Some(path) = below.and_then(|path| RelativePath::new(path).ok()) else { continue };
+            if !filter(Root::Project, &path, Access::Read) {
+                let message = format!("a rule forbids `{path}`, which the tool imports");
+                return Err(ToolError::new(Code::Policy, message)
+                    .detail("path", path.as_str())
+                    .help("do without the package, or ask a person to change the rule"));
+            }
+        }
+        Ok(())
+    }
+}
