@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tgp::Kernel;
 use tgp_builtins::project_tools;
 use tgp_contract::{Actor, CallContext, CallRecord, Consent, Recorder, ToolCall, ToolError, ToolResult};
-use tgp_router::{RefuseAll, Router, Workspace};
+use tgp_router::{DenyAll, Router, Workspace};
 
 use crate::project::Project;
 use crate::report::{Budget, Row, Section, Unit};
@@ -101,7 +101,7 @@ async fn of_router(router: &Arc<Router>) -> Result<Duration> {
 fn bare_router(project: &Path) -> Result<Arc<Router>> {
     let workspace = Workspace::open(project, &project.join(".tgp"), &[], true, &[])?;
     let router =
-        Router::new(project_tools()?, Vec::new(), Arc::new(RefuseAll), Arc::new(Forgetful), workspace)?;
+        Router::new(project_tools()?, Vec::new(), Arc::new(DenyAll), Arc::new(Forgetful), workspace)?;
     Ok(Arc::new(router))
 }
 

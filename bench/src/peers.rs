@@ -28,17 +28,17 @@ impl Display for Missing {
     }
 }
 
-type Found = std::result::Result<Installed, Missing>;
+type SearchOutcome = std::result::Result<Installed, Missing>;
 
 /// The Node of this machine.
-pub fn node() -> Found {
+pub fn node() -> SearchOutcome {
     let version = answer("node", &["--version"], Path::new("."))
         .ok_or_else(|| Missing("node is not installed".to_owned()))?;
     Ok(Installed { path: "node".into(), name: format!("node {}", version.trim_start_matches('v')) })
 }
 
 /// The newest isolated-vm that works with the Node of this machine; the path is that of the package.
-pub fn isolated_vm(node: &Installed) -> Result<Found> {
+pub fn isolated_vm(node: &Installed) -> Result<SearchOutcome> {
     let mut reasons = Vec::new();
     for version in ISOLATED_VM {
         match isolated_vm_version(node, version)? {
@@ -49,7 +49,7 @@ pub fn isolated_vm(node: &Installed) -> Result<Found> {
     Ok(Err(Missing(reasons.join("; "))))
 }
 
-fn isolated_vm_version(node: &Installed, version: &str) -> Result<Found> {
+fn isolated_vm_version(node: &Installed, version: &str) -> Result<SearchOutcome> {
     let folder = folder(&format!("isolated-vm-{version}"))?;
     let package = folder.join("node_modules/isolated-vm");
     // A compiled addon belongs to one Node; another one has to try again.
@@ -84,7 +84,7 @@ fn isolated_vm_version(node: &Installed, version: &str) -> Result<Found> {
 }
 
 /// Deno, as the native binary that its npm package brings: going through the package's script would cost it a Node.
-pub fn deno() -> Result<Found> {
+pub fn deno() -> Result<SearchOutcome> {
     let folder = folder(&format!("deno-{DENO}"))?;
     let architecture = if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" };
     let binary = folder.join(format!("node_modules/@deno/linux-{architecture}-glibc/deno"));
@@ -101,7 +101,7 @@ pub fn deno() -> Result<Found> {
 }
 
 /// A package of JavaScript as npm gives it; nothing of it runs.
-pub fn npm_package(package: &str, name: &str) -> Result<Found> {
+pub fn npm_package(package: &str, name: &str) -> Result<SearchOutcome> {
     let folder = folder(&package.replace(['/', '@'], "-"))?;
     let path = folder.join("node_modules").join(name);
     if !path.join("package.json").is_file()

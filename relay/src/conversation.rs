@@ -6,8 +6,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::Value;
 use tgp_agent::{
-    AgentEvent, AgentOptions, Budgets, Clock, Ending, Fate, Journal, Limits, Line, Ports, Recovery, Safety,
-    Standing, StopSignal, Summary, run,
+    AgentEvent, AgentOptions, Budgets, Clock, Ending, Journal, Limits, Line, LineDurability, Ports,
+    RecoveredOutcome, Recovery, StopSignal, Summary, TddStateSource, run,
 };
 use tgp_contract::{
     Actor, AgentFailure, AgentRunner, AgentTask, AgentWork, Allowance, CallContext, CallRecord, Cancellation,
@@ -91,7 +91,7 @@ impl ToolCaller for Counted {
 struct Rest;
 
 impl Journal for Rest {
-    fn append(&self, _line: &Line, _safety: Safety) -> Result<(), ToolError> {
+    fn append(&self, _line: &Line, _safety: LineDurability) -> Result<(), ToolError> {
         Ok(())
     }
 }
@@ -102,7 +102,7 @@ impl Clock for Rest {
     }
 }
 
-impl Standing for Rest {
+impl TddStateSource for Rest {
     fn state(&self) -> TddState {
         TddState::Idle
     }
@@ -110,8 +110,8 @@ impl Standing for Rest {
 
 #[async_trait]
 impl Recovery for Rest {
-    async fn fate(&self, _session: &str, _call_id: &str) -> Result<Fate, ToolError> {
-        Ok(Fate::Unknown)
+    async fn fate(&self, _session: &str, _call_id: &str) -> Result<RecoveredOutcome, ToolError> {
+        Ok(RecoveredOutcome::Unknown)
     }
 }
 

@@ -46,7 +46,7 @@ pub(crate) struct Context {
 
 /// What had to give way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Fitted {
+pub(crate) struct ContextFit {
     pub(crate) shortened: u64,
     pub(crate) summarised: u64,
     /// Whether the rest can be read at once.
@@ -85,7 +85,7 @@ impl Context {
     }
 
     /// Makes the conversation fit. Doing it twice changes nothing more.
-    pub(crate) fn fit(&mut self, conversation: &mut Conversation) -> Fitted {
+    pub(crate) fn fit(&mut self, conversation: &mut Conversation) -> ContextFit {
         let limit = (self.tokens / 100 * FULL_PERCENT)
             .min(self.tokens.saturating_sub(self.max_output_tokens))
             .max(self.tokens / 4);
@@ -104,7 +104,7 @@ impl Context {
         }
         self.asked = self.raw(conversation);
         let tokens = self.scaled(self.asked);
-        Fitted { shortened, summarised, fits: tokens <= limit, tokens, limit }
+        ContextFit { shortened, summarised, fits: tokens <= limit, tokens, limit }
     }
 
     /// Shortens a part of the oldest exchanges until no more than `most` is left; answers how much that was.

@@ -4,9 +4,9 @@ use std::collections::{BTreeSet, VecDeque};
 
 use tgp_contract::{Block, Message, Role};
 
-use crate::past::Past;
+use crate::evicted_turns::EvictedTurns;
 use crate::render;
-use crate::request::{Digest, digest};
+use crate::request::{MessageHash, digest};
 
 /// What a block or a message takes besides its text, in the wire format of most providers.
 const FRAME_BYTES: usize = 24;
@@ -50,22 +50,22 @@ pub(crate) struct Exchange {
     are_results_short: bool,
     are_arguments_short: bool,
     /// Of what the model said, and of what it was answered.
-    said_digest: Digest,
-    answer_digest: Digest,
+    said_digest: MessageHash,
+    answer_digest: MessageHash,
 }
 
 /// The conversation. Every call in it has its result, and both leave it together.
 #[derive(Clone, Debug)]
 pub(crate) struct Conversation {
     task: String,
-    past: Past,
+    past: EvictedTurns,
     exchanges: VecDeque<Exchange>,
     /// What all exchanges take together.
     exchange_bytes: usize,
     /// The ids of the calls as they stand on the wire.
     call_ids: BTreeSet<String>,
     /// Of the task and the past.
-    opening_digest: Digest,
+    opening_digest: MessageHash,
 }
 
 impl Exchange {
@@ -79,8 +79,8 @@ impl Exchange {
             bytes,
             are_results_short: false,
             are_arguments_short: false,
-            said_digest: Digest::default(),
-            answer_digest: Digest::default(),
+            said_digest: MessageHash::default(),
+            answer_digest: MessageHash::default(),
         }
     }
 
@@ -162,11 +162,11 @@ impl Conversation {
     pub(crate) fn new(task: String, summary_bytes: usize) -> Self {
         Self {
             task,
-            past: Past::new(summary_bytes),
+            past: EvictedTurns::new(summary_bytes),
             exchanges: VecDeque::new(),
             exchange_bytes: 0,
             call_ids: BTreeSet::new(),
-            opening_digest: Digest::default(),
+            opening_digest: MessageHash::default(),
         }
     }
 

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use tgp_contract::{Code, ToolError};
 
-use crate::context::Fitted;
-use crate::meter::Moment;
-use crate::routing::Mender;
-use crate::session::{MAX_CUT_TURNS, Next, Over, Session};
-use crate::turn::{self, MAX_CALLS, Wanted};
-use crate::world::{Halt, Heard, Order, Settled, World};
-use crate::{AgentEvent, Ending, Line, LineKind, ResumeOptions, Safety, Summary, TurnEnding};
+use crate::context::ContextFit;
+use crate::io::{AgentIo, CallOutcome, CallRequest, LoopError, TurnOutput};
+use crate::meter::BudgetCheckpoint;
+use crate::routing::RecoverableBy;
+use crate::session::{Completion, MAX_CUT_TURNS, NextAction, Session};
+use crate::turn::{self, MAX_CALLS, PendingCall};
+use crate::{AgentEvent, Ending, Line, LineDurability, LineKind, ResumeOptions, Summary, TurnEnding};
 
 /// Reads of one turn that run at once: enough to hide their waiting, too few to crowd out everything else.
 const MAX_PARALLEL_READS: usize = 8;
@@ -21,15 +21,15 @@ pub(crate) struct Engine<W> {
     session: Session,
 }
 
-impl<W: World> Engine<W> {
+impl<W: AgentIo> Engine<W> {
     /// Writes the first line of a session. `first` is that line but for the state, which is read now.
-    pub(crate) async fn begin(mut world: W, mut first: LineKind) -> Result<Self, Halt> {
+    pub(crate) async fn begin(mut world: W, mut first: LineKind) -> Result<Self, LoopError> {
         if let LineKind::Session { state, .. } = &mut first {
             *state = world.state()?;
         }
         let line = Line { sequence: 0, at_ms: world.now_ms()?, kind: first };
         let session = Session::open(&line)?;
-        world.append(&line, Safety::Written)?;
+        world.append(&line, LineDurability::Written)?;
         let mut engine = Self { world, session };
         engine.introduce(false).await;
         Ok(engine)
@@ -41,14 +41,14 @@ impl<W: World> Engine<W> {
         session: Session,
         provider: String,
         options: ResumeOptions,
-    ) -> Result<Self, Halt> {
+    ) -> Result<Self, LoopError> {
         let mut engine = Self { world, session };
         let state = engine.world.state()?;
         let model = options.model.unwrap_or_else(|| engine.session.model.clone());
         let ResumeOptions { budgets, limits, message, .. } = options;
         let prompt_version = engine.world.prompt_version();
         let line = LineKind::Resumed { prompt_version, provider, model, budgets, limits, state, message };
-        engine.append(line, Safety::Written)?;
+        engine.append(line, LineDurability::Written)?;
         engine.introduce(true).await;
         Ok(engine)
     }
@@ -69,17 +69,17 @@ impl<W: World> Engine<W> {
 
     /// Goes on until something ends it. Each round takes a step, makes a call or is the last, so the bound on steps
     /// bounds the rounds.
-    pub(crate) async fn drive(mut self) -> Result<(Summary, W), Halt> {
+    pub(crate) async fn drive(mut self) -> Result<(Summary, W), LoopError> {
         loop {
             let next = self.session.next();
             let ending = match next {
-                Next::Over(over) => Some(self.over(over)),
+                NextAction::Over(over) => Some(self.over(over)),
                 _ if self.world.stop_wished() => Some(Ending::Interrupted),
-                Next::Calls => match self.session.reached(Moment::BeforeCalls) {
+                NextAction::Calls => match self.session.reached(BudgetCheckpoint::BeforeCalls) {
                     Some(error) => Some(Ending::Budget { error }),
                     None => self.calls().await?,
                 },
-                Next::Ask => match self.session.reached(Moment::BeforeTurn) {
+                NextAction::Ask => match self.session.reached(BudgetCheckpoint::BeforeTurn) {
                     Some(error) => Some(Ending::Budget { error }),
                     None => self.ask().await?,
                 },
@@ -91,21 +91,21 @@ impl<W: World> Engine<W> {
     }
 
     /// The model has nothing more to do.
-    fn over(&self, over: Over) -> Ending {
+    fn over(&self, over: Completion) -> Ending {
         let id = &self.session.head.id;
         let (code, message, help) = match over {
-            Over::Done => return Ending::Done,
-            Over::Silent => (
+            Completion::Done => return Ending::Done,
+            Completion::Silent => (
                 Code::Provider,
                 "the model said nothing twice".to_owned(),
                 format!("take another model, or say more: `tgp run --resume {id} \"…\"`"),
             ),
-            Over::Refused => (
+            Completion::Refused => (
                 Code::Provider,
                 "the model, or a filter before it, did not want to answer".to_owned(),
                 format!("put it differently: `tgp run --resume {id} \"…\"`"),
             ),
-            Over::Cut => {
+            Completion::Cut => {
                 let limit = self.session.limits.max_output_tokens;
                 let now = limit.map_or_else(|| "not set".to_owned(), |limit| limit.to_string());
                 (
@@ -120,7 +120,7 @@ impl<W: World> Engine<W> {
         Ending::NeedsUser { error: ToolError::new(code, message).help(help) }
     }
 
-    async fn ask(&mut self) -> Result<Option<Ending>, Halt> {
+    async fn ask(&mut self) -> Result<Option<Ending>, LoopError> {
         let fitted = self.session.fit();
         if fitted.shortened > 0 || fitted.summarised > 0 {
             self.notice(shortening(fitted)).await;
@@ -133,9 +133,12 @@ impl<W: World> Engine<W> {
         self.world.tell(AgentEvent::Step { step, tokens }).await;
         let request = self.session.request_hash();
         let patience = self.session.meter.left_ms(&self.session.budgets).map(Duration::from_millis);
-        let Heard { events, ending } = self.world.turn(&self.session, patience).await?;
+        let TurnOutput { events, ending } = self.world.turn(&self.session, patience).await?;
         let (usage, left_out) = (turn::usage(&events), turn::left_out(&events));
-        self.append(LineKind::Turn { step, request, events, ending: ending.clone() }, Safety::Written)?;
+        self.append(
+            LineKind::Turn { step, request, events, ending: ending.clone() },
+            LineDurability::Written,
+        )?;
         if let Some(usage) = usage {
             self.world.tell(AgentEvent::Usage(usage)).await;
         }
@@ -149,7 +152,7 @@ impl<W: World> Engine<W> {
         Ok(match ending {
             TurnEnding::Complete => None,
             TurnEnding::Interrupted => Some(Ending::Interrupted),
-            TurnEnding::Failed { error } => Some(Mender::ending(error, &self.session.head.id)),
+            TurnEnding::Failed { error } => Some(RecoverableBy::ending(error, &self.session.head.id)),
             TurnEnding::OutOfTime => {
                 let (meter, id) = (&self.session.meter, &self.session.head.id);
                 let error = meter.out_of_time(&self.session.budgets, id);
@@ -159,12 +162,12 @@ impl<W: World> Engine<W> {
     }
 
     /// Makes the next calls: reads that stand together at once, everything else alone.
-    async fn calls(&mut self) -> Result<Option<Ending>, Halt> {
+    async fn calls(&mut self) -> Result<Option<Ending>, LoopError> {
         let Some(first) = self.session.calls.front() else { return Ok(None) };
         if first.begun && !first.is_read() {
             return self.recover(first.clone()).await;
         }
-        let group: Vec<Wanted> = if first.is_read() {
+        let group: Vec<PendingCall> = if first.is_read() {
             let reads = self.session.calls.iter().take_while(|wanted| wanted.is_read());
             reads.take(MAX_PARALLEL_READS).cloned().collect()
         } else {
@@ -179,9 +182,9 @@ impl<W: World> Engine<W> {
             self.announce(wanted).await;
         }
         let refused =
-            |wanted: &Wanted| wanted.arguments.is_string() && !self.session.takes_objects(&wanted.tool);
-        let order = |wanted: &Wanted| Order { refused: refused(wanted), wanted: wanted.clone() };
-        let orders: Vec<Order> = group.iter().map(order).collect();
+            |wanted: &PendingCall| wanted.arguments.is_string() && !self.session.takes_objects(&wanted.tool);
+        let order = |wanted: &PendingCall| CallRequest { refused: refused(wanted), wanted: wanted.clone() };
+        let orders: Vec<CallRequest> = group.iter().map(order).collect();
         self.world.make(orders);
         for wanted in &group {
             let settled = self.world.settle().await?;
@@ -191,7 +194,7 @@ impl<W: World> Engine<W> {
     }
 
     /// A call that may have changed something is never made twice: its record says what came of it, or nobody knows.
-    async fn recover(&mut self, wanted: Wanted) -> Result<Option<Ending>, Halt> {
+    async fn recover(&mut self, wanted: PendingCall) -> Result<Option<Ending>, LoopError> {
         self.announce(&wanted).await;
         let session = self.session.head.id.clone();
         match self.world.recover(&session, &wanted.id).await? {
@@ -199,26 +202,34 @@ impl<W: World> Engine<W> {
                 self.settle(&wanted, settled).await?;
                 Ok(None)
             }
-            Err(error) => Ok(Some(Mender::ending(error, &session))),
+            Err(error) => Ok(Some(RecoverableBy::ending(error, &session))),
         }
     }
 
-    fn begin_call(&mut self, wanted: &Wanted) -> Result<(), Halt> {
-        let safety = if wanted.is_read() { Safety::Written } else { Safety::Synced };
+    fn begin_call(&mut self, wanted: &PendingCall) -> Result<(), LoopError> {
+        let safety = if wanted.is_read() { LineDurability::Written } else { LineDurability::Synced };
         let step = self.session.meter.steps;
-        let Wanted { id, call_id, tool, arguments, effect, .. } = wanted.clone();
+        let PendingCall { id, call_id, tool, arguments, effect, .. } = wanted.clone();
         self.append(LineKind::Call { step, id, call_id, tool, arguments, effect }, safety)
     }
 
-    async fn announce(&mut self, wanted: &Wanted) {
-        let Wanted { id, call_id, tool: tool_name, arguments, .. } = wanted.clone();
+    async fn announce(&mut self, wanted: &PendingCall) {
+        let PendingCall { id, call_id, tool: tool_name, arguments, .. } = wanted.clone();
         let step = self.session.meter.steps;
         self.world.tell(AgentEvent::ToolCall { step, id, tool_name, call_id, arguments }).await;
     }
 
-    async fn settle(&mut self, wanted: &Wanted, settled: Settled) -> Result<(), Halt> {
-        let Settled { result, verdict, execution, recorded, duration_us, files, files_omitted, unapplied } =
-            settled;
+    async fn settle(&mut self, wanted: &PendingCall, settled: CallOutcome) -> Result<(), LoopError> {
+        let CallOutcome {
+            result,
+            verdict,
+            execution,
+            recorded,
+            duration_us,
+            files,
+            files_omitted,
+            unapplied,
+        } = settled;
         let state = self.world.state()?;
         let line = LineKind::Result {
             id: wanted.id.clone(),
@@ -232,7 +243,7 @@ impl<W: World> Engine<W> {
             unapplied,
             state,
         };
-        self.append(line, Safety::Written)?;
+        self.append(line, LineDurability::Written)?;
         let event = AgentEvent::ToolResult {
             step: self.session.meter.steps,
             id: wanted.id.clone(),
@@ -248,7 +259,7 @@ impl<W: World> Engine<W> {
         Ok(())
     }
 
-    async fn finish(&mut self, ending: Ending) -> Result<Summary, Halt> {
+    async fn finish(&mut self, ending: Ending) -> Result<Summary, LoopError> {
         let error = match &ending {
             Ending::Budget { error }
             | Ending::Stuck { error }
@@ -264,7 +275,11 @@ impl<W: World> Engine<W> {
         }
         let at_ms = self.now_ms()?;
         let summary = self.session.summary(ending, at_ms);
-        self.append_at(at_ms, LineKind::Stop { summary: Box::new(summary.clone()) }, Safety::Written)?;
+        self.append_at(
+            at_ms,
+            LineKind::Stop { summary: Box::new(summary.clone()) },
+            LineDurability::Written,
+        )?;
         Ok(summary)
     }
 
@@ -273,23 +288,23 @@ impl<W: World> Engine<W> {
     }
 
     /// Time does not run backwards in a transcript, whatever the clock does.
-    fn now_ms(&mut self) -> Result<u64, Halt> {
+    fn now_ms(&mut self) -> Result<u64, LoopError> {
         Ok(self.world.now_ms()?.max(self.session.meter.last_ms()))
     }
 
-    fn append(&mut self, kind: LineKind, safety: Safety) -> Result<(), Halt> {
+    fn append(&mut self, kind: LineKind, safety: LineDurability) -> Result<(), LoopError> {
         let at_ms = self.now_ms()?;
         self.append_at(at_ms, kind, safety)
     }
 
-    fn append_at(&mut self, at_ms: u64, kind: LineKind, safety: Safety) -> Result<(), Halt> {
+    fn append_at(&mut self, at_ms: u64, kind: LineKind, safety: LineDurability) -> Result<(), LoopError> {
         let line = Line { sequence: self.session.sequence(), at_ms, kind };
         self.world.append(&line, safety)?;
         Ok(self.session.apply(&line)?)
     }
 
-    fn too_large(&self, fitted: Fitted) -> ToolError {
-        let Fitted { tokens, limit, .. } = fitted;
+    fn too_large(&self, fitted: ContextFit) -> ToolError {
+        let ContextFit { tokens, limit, .. } = fitted;
         let message = format!(
             "the task, the tools and the last turns take about {tokens} tokens, and the model can be asked with {limit}"
         );
@@ -304,8 +319,8 @@ impl<W: World> Engine<W> {
     }
 }
 
-fn shortening(fitted: Fitted) -> String {
-    let Fitted { shortened, summarised, tokens, .. } = fitted;
+fn shortening(fitted: ContextFit) -> String {
+    let ContextFit { shortened, summarised, tokens, .. } = fitted;
     format!(
         "the context was getting full: {shortened} old results and arguments were shortened and {summarised} old turns summarised; about {tokens} tokens are left in it"
     )

@@ -7,14 +7,16 @@
 
 mod blocks;
 mod bounds;
+mod call_stats;
 mod context;
 mod conversation;
 mod engine;
 mod event;
+mod evicted_turns;
+mod io;
 mod live;
 mod meter;
 mod options;
-mod past;
 mod ports;
 mod prompt;
 mod render;
@@ -25,17 +27,15 @@ mod run;
 mod session;
 mod stop;
 mod summary;
-mod tally;
 mod transcript;
 mod turn;
-mod world;
 
 pub use event::AgentEvent;
 pub use options::{AgentOptions, Budgets, Limits, Prices, ResumeOptions};
-pub use ports::{Clock, Fate, Journal, Ports, Recovery, Safety, Standing};
+pub use ports::{Clock, Journal, LineDurability, Ports, RecoveredOutcome, Recovery, TddStateSource};
 pub use prompt::{ForgedTool, PromptFacts, step_prompt, system_prompt};
 pub use replay::{Replayed, replay};
 pub use run::{resume, run};
-pub use stop::{StopHandle, StopSignal, StopWish};
+pub use stop::{StopHandle, StopLevel, StopSignal};
 pub use summary::{AuditRange, Ending, Summary, TestCount, TouchedFile};
 pub use transcript::{Line, LineKind, TurnEnding};

@@ -13,11 +13,11 @@ use tgp_contract::{
 use tokio::sync::mpsc;
 
 use crate::bounds;
+use crate::io::{AgentIo, CallOutcome, CallRequest, LoopError, TurnOutput};
 use crate::session::Session;
 use crate::transcript::PROMPT_VERSION;
 use crate::turn::event_bytes;
-use crate::world::{Halt, Heard, Order, Settled, World};
-use crate::{AgentEvent, Fate, Line, Ports, Safety, StopSignal, StopWish, TurnEnding};
+use crate::{AgentEvent, Line, LineDurability, Ports, RecoveredOutcome, StopLevel, StopSignal, TurnEnding};
 
 /// What one turn may hold: many times what any model writes at once.
 const MAX_TURN_BYTES: usize = 4 << 20;
@@ -39,15 +39,15 @@ pub(crate) struct Caller {
 }
 
 /// The real world.
-pub(crate) struct Live<'a> {
+pub(crate) struct LiveIo<'a> {
     ports: Ports<'a>,
     caller: Caller,
     events: mpsc::Sender<AgentEvent>,
     stop: StopSignal,
-    running: FuturesOrdered<BoxFuture<'a, Settled>>,
+    running: FuturesOrdered<BoxFuture<'a, CallOutcome>>,
 }
 
-impl<'a> Live<'a> {
+impl<'a> LiveIo<'a> {
     pub(crate) fn new(
         ports: Ports<'a>,
         caller: Caller,
@@ -58,12 +58,12 @@ impl<'a> Live<'a> {
     }
 }
 
-impl World for Live<'_> {
-    fn now_ms(&mut self) -> Result<u64, Halt> {
+impl AgentIo for LiveIo<'_> {
+    fn now_ms(&mut self) -> Result<u64, LoopError> {
         Ok(self.ports.clock.now_ms())
     }
 
-    fn state(&mut self) -> Result<TddState, Halt> {
+    fn state(&mut self) -> Result<TddState, LoopError> {
         Ok(self.ports.standing.state())
     }
 
@@ -71,12 +71,12 @@ impl World for Live<'_> {
         PROMPT_VERSION
     }
 
-    fn append(&mut self, line: &Line, safety: Safety) -> Result<(), Halt> {
+    fn append(&mut self, line: &Line, safety: LineDurability) -> Result<(), LoopError> {
         Ok(self.ports.journal.append(line, safety)?)
     }
 
     fn stop_wished(&mut self) -> bool {
-        self.stop.wish() > StopWish::GoOn
+        self.stop.level() > StopLevel::GoOn
     }
 
     /// Waits until there is room: whoever is slow sees everything, later. Whoever has gone sees nothing.
@@ -84,12 +84,12 @@ impl World for Live<'_> {
         let _ = self.events.send(event).await;
     }
 
-    async fn turn(&mut self, session: &Session, patience: Option<Duration>) -> Result<Heard, Halt> {
-        let mut ear = Ear { events: Vec::new(), bytes: 0 };
+    async fn turn(&mut self, session: &Session, patience: Option<Duration>) -> Result<TurnOutput, LoopError> {
+        let mut ear = TurnReader { events: Vec::new(), bytes: 0 };
         let started = Instant::now();
         let ending = tokio::select! {
             biased;
-            () = self.stop.wished(StopWish::AfterCall) => TurnEnding::Interrupted,
+            () = self.stop.reached(StopLevel::AfterCall) => TurnEnding::Interrupted,
             ending = ear.listen(self.ports.provider, session.request(), &self.events) => ending,
             () = tokio::time::sleep(patience.unwrap_or(MAX_TURN_TIME).min(MAX_TURN_TIME)) => {
                 if patience.is_some_and(|patience| patience <= MAX_TURN_TIME) {
@@ -111,15 +111,15 @@ impl World for Live<'_> {
                 _ => "ended",
             }
         );
-        Ok(Heard { events: ear.events, ending })
+        Ok(TurnOutput { events: ear.events, ending })
     }
 
-    fn make(&mut self, orders: Vec<Order>) {
-        if self.stop.wish() == StopWish::Now {
+    fn make(&mut self, orders: Vec<CallRequest>) {
+        if self.stop.level() == StopLevel::Now {
             // Whoever waits for them hears that they were cancelled, and nothing has begun.
             return;
         }
-        for Order { wanted, refused } in orders {
+        for CallRequest { wanted, refused } in orders {
             if refused {
                 let settled = refuse(&wanted.tool);
                 self.running.push_back(Box::pin(async move { settled }));
@@ -139,13 +139,13 @@ impl World for Live<'_> {
         }
     }
 
-    async fn settle(&mut self) -> Result<Settled, Halt> {
+    async fn settle(&mut self) -> Result<CallOutcome, LoopError> {
         if self.running.is_empty() {
             return Ok(cancelled(Execution::NotStarted));
         }
         let stop = &mut self.stop;
         let out_of_patience = async {
-            stop.wished(StopWish::Now).await;
+            stop.reached(StopLevel::Now).await;
             tokio::time::sleep(CANCEL_PATIENCE).await;
         };
         tokio::select! {
@@ -159,18 +159,22 @@ impl World for Live<'_> {
         }
     }
 
-    async fn recover(&mut self, session: &str, id: &str) -> Result<Result<Settled, ToolError>, Halt> {
+    async fn recover(
+        &mut self,
+        session: &str,
+        id: &str,
+    ) -> Result<Result<CallOutcome, ToolError>, LoopError> {
         Ok(self.ports.recovery.fate(session, id).await.map(recovered))
     }
 }
 
 /// Hears a turn.
-struct Ear {
+struct TurnReader {
     events: Vec<StreamEvent>,
     bytes: usize,
 }
 
-impl Ear {
+impl TurnReader {
     /// Passes text on as it comes, and keeps everything. What is kept was passed on, and the other way round.
     async fn listen(
         &mut self,
@@ -240,19 +244,19 @@ fn failed(message: String) -> TurnEnding {
 }
 
 /// Makes a call. One that is not wanted any more ends soon, unless it takes effect already.
-async fn made(tools: &dyn ToolCaller, call: ToolCall, context: CallContext, stop: StopSignal) -> Settled {
+async fn made(tools: &dyn ToolCaller, call: ToolCall, context: CallContext, stop: StopSignal) -> CallOutcome {
     let (mut listener, watched) = (stop.clone(), stop);
-    let unwanted: Cancellation<'_> = Box::pin(async move { listener.wished(StopWish::Now).await });
-    settled(tools.call(call, context, unwanted).await, watched.wish())
+    let unwanted: Cancellation<'_> = Box::pin(async move { listener.reached(StopLevel::Now).await });
+    settled(tools.call(call, context, unwanted).await, watched.level())
 }
 
-fn settled(record: CallRecord, wish: StopWish) -> Settled {
-    if wish == StopWish::Now && record.cancelled && record.execution != Execution::Unknown {
+fn settled(record: CallRecord, level: StopLevel) -> CallOutcome {
+    if level == StopLevel::Now && record.cancelled && record.execution != Execution::Unknown {
         return cancelled(record.execution);
     }
     let verdict = record.verdict();
     let (files, files_omitted) = bounds::fit_files(record.files);
-    Settled {
+    CallOutcome {
         result: bounds::fit_result(record.result),
         verdict,
         execution: Some(record.execution),
@@ -265,7 +269,7 @@ fn settled(record: CallRecord, wish: StopWish) -> Settled {
 }
 
 /// Arguments that were no JSON never reach a tool that would take a text.
-fn refuse(tool: &str) -> Settled {
+fn refuse(tool: &str) -> CallOutcome {
     let message = format!("the arguments of `{tool}` are a text and no JSON object; nothing ran");
     unmade(
         CallVerdict::Invalid,
@@ -274,20 +278,20 @@ fn refuse(tool: &str) -> Settled {
     )
 }
 
-fn cancelled(execution: Execution) -> Settled {
+fn cancelled(execution: Execution) -> CallOutcome {
     let error = ToolError::new(
         Code::Runtime,
-        "the call was cancelled before it ended, because the user wished to stop",
+        "the call was cancelled before it ended, because the user stopped the session",
     )
     .help("look at what it would have changed before you make it again");
     unmade(CallVerdict::Cancelled, execution, error)
 }
 
 /// A call that has not ended though nobody waits for it any more.
-fn abandoned() -> Settled {
+fn abandoned() -> CallOutcome {
     let seconds = CANCEL_PATIENCE.as_secs();
     let message = format!(
-        "the call was cancelled, because the user wished to stop, and had not ended after {seconds} seconds: what it has done is not known"
+        "the call was cancelled, because the user stopped the session, and had not ended after {seconds} seconds: what it has done is not known"
     );
     let error = ToolError::new(Code::Runtime, message)
         .help("look at what it would have changed, and make it again only if it has not happened")
@@ -295,8 +299,8 @@ fn abandoned() -> Settled {
     unmade(CallVerdict::Cancelled, Execution::Unknown, error)
 }
 
-fn unmade(verdict: CallVerdict, execution: Execution, error: ToolError) -> Settled {
-    Settled {
+fn unmade(verdict: CallVerdict, execution: Execution, error: ToolError) -> CallOutcome {
+    CallOutcome {
         result: ToolResult::Failed(error),
         verdict,
         execution: Some(execution),
@@ -309,8 +313,8 @@ fn unmade(verdict: CallVerdict, execution: Execution, error: ToolError) -> Settl
 }
 
 /// What the records say of a call whose process was killed.
-fn recovered(fate: Fate) -> Settled {
-    let Fate::Recorded { outcome } = fate else {
+fn recovered(fate: RecoveredOutcome) -> CallOutcome {
+    let RecoveredOutcome::Recorded { outcome } = fate else {
         let error = ToolError::new(
             Code::Runtime,
             "the session was killed while this call ran, and it left no record: what it has done is not known",
@@ -339,7 +343,7 @@ fn recovered(fate: Fate) -> Settled {
     };
     let (files, files_omitted) = bounds::fit_files(files);
     let typed = |name: &str| outcome.get(name).cloned();
-    Settled {
+    CallOutcome {
         result,
         verdict: CallVerdict::Recovered,
         execution: typed("execution").and_then(|word| serde_json::from_value(word).ok()),

@@ -14,7 +14,7 @@ const SAFE_OUTPUT_TOKENS: u64 = 4096;
 
 /// When a budget is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Moment {
+pub(crate) enum BudgetCheckpoint {
     BeforeTurn,
     BeforeCalls,
 }
@@ -136,10 +136,10 @@ impl Meter {
         &self,
         budgets: &Budgets,
         prices: Option<Prices>,
-        moment: Moment,
+        moment: BudgetCheckpoint,
         session: &str,
     ) -> Option<ToolError> {
-        if moment == Moment::BeforeTurn && self.steps >= budgets.max_steps {
+        if moment == BudgetCheckpoint::BeforeTurn && self.steps >= budgets.max_steps {
             return Some(self.out_of("steps", self.steps, budgets.max_steps, session));
         }
         if let Some(most) = budgets.max_tokens.filter(|most| self.tokens() >= *most) {

@@ -14,7 +14,7 @@ pub struct Ports<'a> {
     pub tools: &'a dyn ToolCaller,
     pub journal: &'a dyn Journal,
     pub clock: &'a dyn Clock,
-    pub standing: &'a dyn Standing,
+    pub standing: &'a dyn TddStateSource,
     pub recovery: &'a dyn Recovery,
 }
 
@@ -26,7 +26,7 @@ pub trait Clock: Send + Sync {
 
 /// How safe a line must be before the loop goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Safety {
+pub enum LineDurability {
     /// It survives the end of the process.
     Written,
     /// It survives the end of the power, too: the next thing that happens is an effect.
@@ -39,18 +39,18 @@ pub trait Journal: Send + Sync {
     ///
     /// # Errors
     /// When it cannot be kept; the session stops then.
-    fn append(&self, line: &Line, safety: Safety) -> Result<(), ToolError>;
+    fn append(&self, line: &Line, safety: LineDurability) -> Result<(), ToolError>;
 }
 
 /// Tells where test-driven work stands.
-pub trait Standing: Send + Sync {
+pub trait TddStateSource: Send + Sync {
     fn state(&self) -> TddState;
 }
 
 /// What became of a call that was begun in a run that was killed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "fate", rename_all = "snake_case")]
-pub enum Fate {
+pub enum RecoveredOutcome {
     /// It ended, and this is what its record says.
     Recorded { outcome: Value },
     /// It left no record: it may have been anywhere between its beginning and its end.
@@ -62,5 +62,5 @@ pub enum Fate {
 pub trait Recovery: Send + Sync {
     /// # Errors
     /// When the records cannot be read.
-    async fn fate(&self, session: &str, call_id: &str) -> Result<Fate, ToolError>;
+    async fn fate(&self, session: &str, call_id: &str) -> Result<RecoveredOutcome, ToolError>;
 }

@@ -5,10 +5,10 @@ use std::time::Duration;
 use tgp_contract::{Code, Consent, TddState, ToolError};
 
 use crate::engine::Engine;
+use crate::io::{AgentIo, CallOutcome, CallRequest, LoopError, TurnOutput};
 use crate::session::Session;
 use crate::transcript::PROMPT_VERSION;
-use crate::world::{Halt, Heard, Order, Settled, World};
-use crate::{AgentEvent, Ending, Line, LineKind, ResumeOptions, Safety};
+use crate::{AgentEvent, Ending, Line, LineDurability, LineKind, ResumeOptions};
 
 /// What a replay has found.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,11 +38,11 @@ pub async fn replay(recorded: &[Line]) -> Result<Replayed, ToolError> {
     for run in recorded.chunk_by(|_, next| !matches!(next.kind, LineKind::Resumed { .. })) {
         match play(run, start, &session).await {
             Ok(()) => {}
-            Err(Halt::Differs { line, expected, actual }) => {
+            Err(LoopError::Differs { line, expected, actual }) => {
                 return Ok(Replayed::Differs { line, expected, actual });
             }
-            Err(Halt::Failed(error)) => return Err(error),
-            Err(Halt::Ended) => {}
+            Err(LoopError::Failed(error)) => return Err(error),
+            Err(LoopError::Ended) => {}
         }
         // The next run has read what this one has left, so it begins with the lines and not with the loop's memory.
         for line in run.iter().skip(usize::from(start == 0)) {
@@ -59,10 +59,10 @@ pub async fn replay(recorded: &[Line]) -> Result<Replayed, ToolError> {
 }
 
 /// Plays one run, from its first line to where it stopped or was killed.
-async fn play(run: &[Line], offset: usize, session: &Session) -> Result<(), Halt> {
+async fn play(run: &[Line], offset: usize, session: &Session) -> Result<(), LoopError> {
     let Some(first) = run.first() else { return Ok(()) };
     let prompt_version = first.prompt_version().unwrap_or(PROMPT_VERSION);
-    let tape = Tape { run, offset, played: 0, prompt_version };
+    let tape = ReplayIo { run, offset, played: 0, prompt_version };
     let engine = match &first.kind {
         LineKind::Resumed { provider, model, budgets, limits, message, .. } => {
             let options = ResumeOptions {
@@ -85,7 +85,7 @@ async fn play(run: &[Line], offset: usize, session: &Session) -> Result<(), Halt
 }
 
 /// A run as it was recorded.
-struct Tape<'a> {
+struct ReplayIo<'a> {
     run: &'a [Line],
     /// The number of the run's first line.
     offset: usize,
@@ -95,18 +95,18 @@ struct Tape<'a> {
     prompt_version: u64,
 }
 
-impl<'a> Tape<'a> {
+impl<'a> ReplayIo<'a> {
     fn next(&self) -> Option<&'a Line> {
         self.run.get(self.played)
     }
 
     /// The next line; where there is none the session was killed.
-    fn line(&self) -> Result<&'a Line, Halt> {
-        self.next().ok_or(Halt::Ended)
+    fn line(&self) -> Result<&'a Line, LoopError> {
+        self.next().ok_or(LoopError::Ended)
     }
 
-    fn differs(&self, actual: &str) -> Halt {
-        Halt::Differs {
+    fn differs(&self, actual: &str) -> LoopError {
+        LoopError::Differs {
             line: (self.offset + self.played) as u64,
             expected: self.next().map_or_else(String::new, Line::encode),
             actual: actual.to_owned(),
@@ -114,12 +114,12 @@ impl<'a> Tape<'a> {
     }
 }
 
-impl World for Tape<'_> {
-    fn now_ms(&mut self) -> Result<u64, Halt> {
+impl AgentIo for ReplayIo<'_> {
+    fn now_ms(&mut self) -> Result<u64, LoopError> {
         Ok(self.line()?.at_ms)
     }
 
-    fn state(&mut self) -> Result<TddState, Halt> {
+    fn state(&mut self) -> Result<TddState, LoopError> {
         match &self.line()?.kind {
             LineKind::Session { state, .. }
             | LineKind::Result { state, .. }
@@ -134,7 +134,7 @@ impl World for Tape<'_> {
         self.prompt_version
     }
 
-    fn append(&mut self, line: &Line, _safety: Safety) -> Result<(), Halt> {
+    fn append(&mut self, line: &Line, _safety: LineDurability) -> Result<(), LoopError> {
         let recorded = self.line()?;
         let actual = line.encode();
         let is_same = match self.prompt_version < PROMPT_VERSION {
@@ -154,18 +154,22 @@ impl World for Tape<'_> {
 
     async fn tell(&mut self, _event: AgentEvent) {}
 
-    async fn turn(&mut self, session: &Session, _patience: Option<Duration>) -> Result<Heard, Halt> {
+    async fn turn(
+        &mut self,
+        session: &Session,
+        _patience: Option<Duration>,
+    ) -> Result<TurnOutput, LoopError> {
         match &self.line()?.kind {
             LineKind::Turn { events, ending, .. } => {
-                Ok(Heard { events: events.clone(), ending: ending.clone() })
+                Ok(TurnOutput { events: events.clone(), ending: ending.clone() })
             }
             _ => Err(self.differs(&format!("a turn of the model, asked with {}", session.request_hash()))),
         }
     }
 
-    fn make(&mut self, _orders: Vec<Order>) {}
+    fn make(&mut self, _orders: Vec<CallRequest>) {}
 
-    async fn settle(&mut self) -> Result<Settled, Halt> {
+    async fn settle(&mut self) -> Result<CallOutcome, LoopError> {
         match &self.line()?.kind {
             LineKind::Result {
                 result,
@@ -177,7 +181,7 @@ impl World for Tape<'_> {
                 files_omitted,
                 unapplied,
                 ..
-            } => Ok(Settled {
+            } => Ok(CallOutcome {
                 result: result.clone(),
                 verdict: *verdict,
                 execution: *execution,
@@ -191,7 +195,11 @@ impl World for Tape<'_> {
         }
     }
 
-    async fn recover(&mut self, _session: &str, _id: &str) -> Result<Result<Settled, ToolError>, Halt> {
+    async fn recover(
+        &mut self,
+        _session: &str,
+        _id: &str,
+    ) -> Result<Result<CallOutcome, ToolError>, LoopError> {
         if let LineKind::Stop { summary } = &self.line()?.kind
             && let Ending::NeedsUser { error } | Ending::Broken { error } = &summary.ending
         {

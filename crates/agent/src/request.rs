@@ -14,9 +14,9 @@ use crate::routing;
 
 /// The hash of one message, kept beside it until it changes.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Digest(OnceLock<String>);
+pub(crate) struct MessageHash(OnceLock<String>);
 
-impl Digest {
+impl MessageHash {
     pub(crate) fn of(&self, message: impl FnOnce() -> Message) -> String {
         self.0.get_or_init(|| digest(&message())).clone()
     }
@@ -28,7 +28,7 @@ impl Digest {
 }
 
 /// What a request is made of, each text or list by its hash.
-pub(crate) struct Outline<'a> {
+pub(crate) struct RequestFingerprint<'a> {
     pub(crate) model: &'a str,
     pub(crate) max_output_tokens: Option<u64>,
     pub(crate) temperature: Option<f64>,
@@ -38,7 +38,7 @@ pub(crate) struct Outline<'a> {
     pub(crate) messages: Vec<String>,
 }
 
-impl Outline<'_> {
+impl RequestFingerprint<'_> {
     pub(crate) fn hash(self) -> String {
         let mut outline = json!({
             "model": self.model,

@@ -20,13 +20,13 @@ const MAX_REMEMBERED: usize = 256;
 
 /// Who can mend an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mender {
+pub(crate) enum RecoverableBy {
     Model,
     User,
     Nobody,
 }
 
-impl Mender {
+impl RecoverableBy {
     /// Who can mend what a call came to. `state` is the project's state after it.
     pub(crate) fn of(error: &ToolError, state: TddState) -> Self {
         match error.code {

@@ -4,10 +4,10 @@ use tgp_contract::{Code, TddState, ToolError};
 use tokio::sync::mpsc;
 
 use crate::engine::Engine;
-use crate::live::{Caller, Live};
+use crate::io::LoopError;
+use crate::live::{Caller, LiveIo};
 use crate::session::Session;
 use crate::transcript::{PROMPT_VERSION, VERSION};
-use crate::world::Halt;
 use crate::{
     AgentEvent, AgentOptions, Budgets, Limits, Line, LineKind, Ports, ResumeOptions, StopSignal, Summary,
 };
@@ -54,7 +54,7 @@ pub async fn run(
         budgets: options.budgets,
         limits,
     };
-    let live = Live::new(ports, caller, events, stop);
+    let live = LiveIo::new(ports, caller, events, stop);
     let engine = Engine::begin(live, first).await.map_err(failure)?;
     engine.drive().await.map(|(summary, _)| summary).map_err(failure)
 }
@@ -95,7 +95,7 @@ pub async fn resume(
         token: options.token.clone(),
     };
     let provider = ports.provider.name().to_owned();
-    let live = Live::new(ports, caller, events, stop);
+    let live = LiveIo::new(ports, caller, events, stop);
     let engine = Engine::go_on(live, session, provider, options).await.map_err(failure)?;
     engine.drive().await.map(|(summary, _)| summary).map_err(failure)
 }
@@ -112,10 +112,10 @@ fn read(past: &[Line]) -> Result<Session, ToolError> {
     Ok(session)
 }
 
-fn failure(halt: Halt) -> ToolError {
+fn failure(halt: LoopError) -> ToolError {
     match halt {
-        Halt::Failed(error) => error,
-        Halt::Ended | Halt::Differs { .. } => {
+        LoopError::Failed(error) => error,
+        LoopError::Ended | LoopError::Differs { .. } => {
             ToolError::new(Code::Internal, "a real session was compared with a recording")
         }
     }

@@ -8,15 +8,15 @@ use tgp_contract::{
     TddState, ToolDefinition, ToolError, ToolResult, Usage,
 };
 
-use crate::context::{Context, Fitted};
+use crate::call_stats::{CallStats, FinishedCall};
+use crate::context::{Context, ContextFit};
 use crate::conversation::{Conversation, Exchange, Note, Reply};
-use crate::meter::{Meter, Moment};
+use crate::meter::{BudgetCheckpoint, Meter};
 use crate::render::{self, Answer};
-use crate::request::{Outline, digest};
-use crate::routing::{self, Failures, MAX_FAILURES, Mender};
-use crate::tally::{Ended, Tally};
+use crate::request::{RequestFingerprint, digest};
+use crate::routing::{self, Failures, MAX_FAILURES, RecoverableBy};
 use crate::transcript::VERSION;
-use crate::turn::{self, MAX_CALLS, Wanted};
+use crate::turn::{self, MAX_CALLS, PendingCall};
 use crate::{Budgets, Ending, Limits, Line, LineKind, Summary, TurnEnding};
 
 /// What is kept of the model's last words for the summary.
@@ -33,7 +33,7 @@ const NUDGE: &str =
 
 /// How the model's last turn ended the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Over {
+pub(crate) enum Completion {
     Done,
     /// It said nothing, twice.
     Silent,
@@ -45,15 +45,15 @@ pub(crate) enum Over {
 
 /// What comes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Next {
+pub(crate) enum NextAction {
     Ask,
     Calls,
-    Over(Over),
+    Over(Completion),
 }
 
 /// What the first line says, and nothing changes.
 #[derive(Clone, Debug)]
-pub(crate) struct Head {
+pub(crate) struct SessionHead {
     pub(crate) id: String,
     pub(crate) actor: String,
     pub(crate) task: String,
@@ -68,14 +68,14 @@ pub(crate) struct Head {
 /// Where a session stands.
 #[derive(Clone, Debug)]
 pub(crate) struct Session {
-    pub(crate) head: Head,
+    pub(crate) head: SessionHead,
     pub(crate) provider: String,
     pub(crate) model: String,
     pub(crate) budgets: Budgets,
     pub(crate) limits: Limits,
     pub(crate) state: TddState,
     pub(crate) meter: Meter,
-    pub(crate) calls: VecDeque<Wanted>,
+    pub(crate) calls: VecDeque<PendingCall>,
     /// How this run has to end because of a result.
     pub(crate) due: Option<Ending>,
     /// Whether the last line says how a run ended.
@@ -84,8 +84,8 @@ pub(crate) struct Session {
     conversation: Conversation,
     context: Context,
     failures: Failures,
-    tally: Tally,
-    over: Option<Over>,
+    tally: CallStats,
+    over: Option<Completion>,
     empty_turns: u32,
     cut_turns: u32,
     calls_of_turn: usize,
@@ -93,7 +93,7 @@ pub(crate) struct Session {
 }
 
 /// One result line.
-struct Came<'a> {
+struct ResultLine<'a> {
     id: &'a str,
     result: &'a ToolResult,
     verdict: CallVerdict,
@@ -150,13 +150,13 @@ impl Session {
             conversation: Conversation::new(task.clone(), Context::past_bytes(limits.context_tokens)),
             context: Context::new(limits.context_tokens, limits.max_output_tokens, fixed_bytes),
             failures: Failures::default(),
-            tally: Tally::default(),
+            tally: CallStats::default(),
             over: None,
             empty_turns: 0,
             cut_turns: 0,
             calls_of_turn: 0,
             last_words: String::new(),
-            head: Head {
+            head: SessionHead {
                 id: id.clone(),
                 actor: actor.clone(),
                 task: task.clone(),
@@ -181,7 +181,7 @@ impl Session {
         match &line.kind {
             LineKind::Session { .. } => return Err(misfit(line, "a session begins only once")),
             LineKind::Turn { step, events, ending, .. } => {
-                if self.next() != Next::Ask || *step != self.step() {
+                if self.next() != NextAction::Ask || *step != self.step() {
                     return Err(misfit(line, "no such turn was to come"));
                 }
                 self.turn(events, ending);
@@ -208,7 +208,7 @@ impl Session {
                 let Some(wanted) = self.calls.pop_front_if(|wanted| wanted.begun && wanted.id == *id) else {
                     return Err(misfit(line, "no such result was to come"));
                 };
-                let came = Came {
+                let came = ResultLine {
                     id,
                     result,
                     verdict: *verdict,
@@ -253,7 +253,7 @@ impl Session {
     /// Whether there is nothing to go on with until the user says something. A model that was silent or cut off can
     /// simply be asked again, when whatever was wrong has been mended.
     pub(crate) fn has_ended(&self) -> bool {
-        matches!(self.next(), Next::Over(Over::Done | Over::Refused))
+        matches!(self.next(), NextAction::Over(Completion::Done | Completion::Refused))
     }
 
     fn turn(&mut self, events: &[StreamEvent], ending: &TurnEnding) {
@@ -300,7 +300,7 @@ impl Session {
             self.calls.extend(taken.calls);
         }
         if self.cut_turns >= MAX_CUT_TURNS {
-            self.over = Some(Over::Cut);
+            self.over = Some(Completion::Cut);
         }
     }
 
@@ -309,14 +309,14 @@ impl Session {
         self.empty_turns = if is_empty { self.empty_turns + 1 } else { 0 };
         match reason {
             Some(StopReason::Length) => self.conversation.note(Note::Loop(CUT.to_owned())),
-            Some(StopReason::Refusal) => self.over = Some(Over::Refused),
-            None if !is_empty => self.over = Some(Over::Done),
-            None if self.empty_turns >= MAX_EMPTY_TURNS => self.over = Some(Over::Silent),
+            Some(StopReason::Refusal) => self.over = Some(Completion::Refused),
+            None if !is_empty => self.over = Some(Completion::Done),
+            None if self.empty_turns >= MAX_EMPTY_TURNS => self.over = Some(Completion::Silent),
             None => self.conversation.note(Note::Loop(NUDGE.to_owned())),
         }
     }
 
-    fn result(&mut self, wanted: &Wanted, came: &Came<'_>) {
+    fn result(&mut self, wanted: &PendingCall, came: &ResultLine<'_>) {
         let own = turn::definition(&self.head.tools, &wanted.tool);
         let tool = own.map_or(wanted.tool.as_str(), |tool| tool.name.as_str());
         let error = came.result.error();
@@ -344,7 +344,7 @@ impl Session {
             is_error: error.is_some(),
             line,
         });
-        self.tally.add(&Ended {
+        self.tally.add(&FinishedCall {
             id: came.id,
             tool,
             arguments: &wanted.arguments,
@@ -355,14 +355,16 @@ impl Session {
             files_omitted: came.files_omitted,
         });
         if let Some(error) = error.filter(|_| is_own) {
-            let due = match Mender::of(error, came.state) {
-                Mender::Model if failures < MAX_FAILURES => None,
-                Mender::Model => {
+            let due = match RecoverableBy::of(error, came.state) {
+                RecoverableBy::Model if failures < MAX_FAILURES => None,
+                RecoverableBy::Model => {
                     let how =
                         format!("go on with `tgp run --resume {} \"what to do instead\"`", self.head.id);
                     Some(Ending::Stuck { error: routing::stuck(tool, came.id, error).help(how) })
                 }
-                Mender::User | Mender::Nobody => Some(Mender::ending(error.clone(), &self.head.id)),
+                RecoverableBy::User | RecoverableBy::Nobody => {
+                    Some(RecoverableBy::ending(error.clone(), &self.head.id))
+                }
             };
             // Of several, the one that nobody can mend is the one to report.
             let outranked = !matches!(self.due, Some(Ending::Broken { .. }));
@@ -373,11 +375,11 @@ impl Session {
         self.state = came.state;
     }
 
-    pub(crate) fn next(&self) -> Next {
+    pub(crate) fn next(&self) -> NextAction {
         match self.over {
-            _ if !self.calls.is_empty() => Next::Calls,
-            Some(over) => Next::Over(over),
-            None => Next::Ask,
+            _ if !self.calls.is_empty() => NextAction::Calls,
+            Some(over) => NextAction::Over(over),
+            None => NextAction::Ask,
         }
     }
 
@@ -392,12 +394,12 @@ impl Session {
     }
 
     /// The bound that is reached, if one is.
-    pub(crate) fn reached(&self, moment: Moment) -> Option<ToolError> {
+    pub(crate) fn reached(&self, moment: BudgetCheckpoint) -> Option<ToolError> {
         self.meter.reached(&self.budgets, self.limits.prices, moment, &self.head.id)
     }
 
     /// Makes what is asked fit into the context.
-    pub(crate) fn fit(&mut self) -> Fitted {
+    pub(crate) fn fit(&mut self) -> ContextFit {
         self.context.fit(&mut self.conversation)
     }
 
@@ -418,7 +420,7 @@ impl Session {
     /// The hash of it.
     pub(crate) fn request_hash(&self) -> String {
         let aside = self.meter.last_steps(&self.budgets);
-        let outline = Outline {
+        let outline = RequestFingerprint {
             model: &self.model,
             max_output_tokens: self.output_tokens(),
             temperature: self.limits.temperature,
@@ -476,7 +478,7 @@ impl Session {
     }
 }
 
-impl Came<'_> {
+impl ResultLine<'_> {
     /// Whether the call ran, and a gate then refused what it wanted to change.
     fn was_rolled_back(&self) -> bool {
         self.verdict.is_refusal() && self.execution.map_or(self.unapplied, |at| at == Execution::RolledBack)

@@ -4,7 +4,7 @@ use tokio::sync::watch;
 
 /// How soon the loop should stop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum StopWish {
+pub enum StopLevel {
     #[default]
     GoOn,
     /// When the call that runs has ended; a model that is talking is cut off.
@@ -15,39 +15,39 @@ pub enum StopWish {
 
 /// The end that says it.
 #[derive(Debug)]
-pub struct StopHandle(watch::Sender<StopWish>);
+pub struct StopHandle(watch::Sender<StopLevel>);
 
 /// The end that hears it.
 #[derive(Clone, Debug)]
-pub struct StopSignal(watch::Receiver<StopWish>);
+pub struct StopSignal(watch::Receiver<StopLevel>);
 
 impl StopSignal {
     #[must_use]
     pub fn new() -> (StopHandle, Self) {
-        let (sender, receiver) = watch::channel(StopWish::GoOn);
+        let (sender, receiver) = watch::channel(StopLevel::GoOn);
         (StopHandle(sender), Self(receiver))
     }
 
-    /// The strongest wish so far.
+    /// The strongest level that was requested so far.
     #[must_use]
-    pub fn wish(&self) -> StopWish {
+    pub fn level(&self) -> StopLevel {
         *self.0.borrow()
     }
 
-    /// Completes when the wish is at least `wish`; never when whoever could say it has gone.
-    pub async fn wished(&mut self, wish: StopWish) {
-        if self.0.wait_for(|said| *said >= wish).await.is_err() {
+    /// Completes when at least `level` was requested; never when its handle is gone.
+    pub async fn reached(&mut self, level: StopLevel) {
+        if self.0.wait_for(|requested| *requested >= level).await.is_err() {
             std::future::pending::<()>().await;
         }
     }
 }
 
 impl StopHandle {
-    /// A weaker wish after a stronger one changes nothing.
-    pub fn wish(&self, wish: StopWish) {
-        self.0.send_if_modified(|said| {
-            let stronger = wish > *said;
-            *said = (*said).max(wish);
+    /// Asks the loop to stop. A weaker level after a stronger one changes nothing.
+    pub fn request(&self, level: StopLevel) {
+        self.0.send_if_modified(|requested| {
+            let stronger = level > *requested;
+            *requested = (*requested).max(level);
             stronger
         });
     }

@@ -19,7 +19,7 @@ const MAX_NAME_BYTES: usize = 64;
 
 /// A call that the model wants and that has no result yet.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Wanted {
+pub(crate) struct PendingCall {
     /// Ours, such as `r3.1`.
     pub(crate) id: String,
     /// The one on the wire: the provider's, unless that was none.
@@ -35,7 +35,7 @@ pub(crate) struct Wanted {
     pub(crate) begun: bool,
 }
 
-impl Wanted {
+impl PendingCall {
     /// Whether making it twice changes nothing. A tool that does not exist does nothing at all.
     pub(crate) fn is_read(&self) -> bool {
         matches!(self.effect, None | Some(Effect::Read))
@@ -43,9 +43,9 @@ impl Wanted {
 }
 
 /// A complete turn, taken apart.
-pub(crate) struct Taken {
+pub(crate) struct ParsedTurn {
     pub(crate) said: Vec<Block>,
-    pub(crate) calls: Vec<Wanted>,
+    pub(crate) calls: Vec<PendingCall>,
     pub(crate) text: String,
     pub(crate) reason: Option<StopReason>,
     /// How many calls there were beyond the bound.
@@ -65,9 +65,9 @@ pub(crate) fn take(
     events: &[StreamEvent],
     tools: &[ToolDefinition],
     is_used: impl Fn(&str) -> bool,
-) -> Taken {
+) -> ParsedTurn {
     let mut taken =
-        Taken { said: Vec::new(), calls: Vec::new(), text: String::new(), reason: None, left_out: 0 };
+        ParsedTurn { said: Vec::new(), calls: Vec::new(), text: String::new(), reason: None, left_out: 0 };
     let mut ids = BTreeSet::new();
     for event in events {
         match event {
@@ -92,7 +92,7 @@ pub(crate) fn take(
                     tool_name: known.map_or_else(|| wire_name(tool_name), |tool| tool.name.to_string()),
                     arguments: wire_arguments(arguments),
                 });
-                taken.calls.push(Wanted {
+                taken.calls.push(PendingCall {
                     id: format!("r{step}.{number}"),
                     call_id,
                     tool: tool_name.clone(),

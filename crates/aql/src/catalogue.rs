@@ -9,7 +9,7 @@ pub trait Catalogue {
     fn tools(&self) -> &[ToolDefinition];
 
     /// A forged tool; `None` when there is none at this path.
-    fn forged(&self, path: &str) -> Option<Forged>;
+    fn forged(&self, path: &str) -> Option<ForgedToolSchema>;
 
     /// The paths of all forged tools, for suggestions.
     fn forged_paths(&self) -> Vec<String>;
@@ -31,7 +31,7 @@ pub trait Catalogue {
 
 /// What is known of a forged tool, as JSON Schemas; `true` where nothing is.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Forged {
+pub struct ForgedToolSchema {
     pub parameters: Value,
     pub result: Value,
 }

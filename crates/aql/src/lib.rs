@@ -15,12 +15,13 @@ mod suggest;
 mod syntax;
 mod types;
 
-pub use catalogue::{Catalogue, Forged};
+pub use catalogue::{Catalogue, ForgedToolSchema};
 pub use check::{Compiled, compile};
 pub use execute::{
-    Cache, Fate, How, Journal, Line, Ports, RunEvent, RunOptions, RunReport, Scope, Tokens, World, run,
+    AttemptScope, Cache, EarlierOutcome, Journal, Line, Ports, QueryHost, RunEvent, RunOptions, RunReport,
+    Tokens, ValueSource, run,
 };
-pub use explain::{Estimate, Explanation, Foreseen, PlannedCall, PlannedStep, explain};
+pub use explain::{Estimate, Explanation, PlannedCall, PlannedStep, PredictedVerdict, explain};
 pub use plan::{
     Agent, Block, Budget, Comparison, Expression, Form, Input, Kind, Merge, OnError, Options, Part, Plan,
     Step,

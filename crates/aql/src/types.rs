@@ -9,7 +9,7 @@ pub(crate) use value::{found, names, spell};
 
 use std::collections::BTreeMap;
 
-pub(crate) use relation::{FieldMisfit, MAX_SIZE, Misfit, fits, union};
+pub(crate) use relation::{FieldMismatch, MAX_SIZE, TypeMismatch, fits, union};
 pub(crate) use written::{is_name, quoted};
 
 /// A type, with all names resolved.

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tgp_contract::{Code, ToolError};
 
-use crate::failure::{Doing, Failure};
+use crate::failure::{ErrorContext, Failure};
 
 /// What a written head begins with; the number is the version of the format.
 const MARK: &str = "tgp-audit-head-1";

@@ -61,19 +61,19 @@ pub(crate) struct Columns {
 
 /// An entry that has no place in the chain yet.
 #[derive(Debug)]
-pub(crate) struct Draft {
+pub(crate) struct UnchainedEntry {
     pub(crate) columns: Columns,
     fields: Map<String, Value>,
 }
 
 /// An entry with its place.
 #[derive(Debug)]
-pub(crate) struct Placed {
+pub(crate) struct ChainedEntry {
     pub(crate) body: String,
     pub(crate) hash: String,
 }
 
-impl Draft {
+impl UnchainedEntry {
     pub(crate) fn call(record: CallRecord, redaction: &Redaction) -> Self {
         let verdict = record.verdict().as_str();
         let asked = word(&redaction.text(&record.call.tool));
@@ -172,7 +172,7 @@ impl Draft {
     }
 
     /// The entry as the one after `before`. Its bytes are final: they are what is hashed and stored.
-    pub(crate) fn placed(&self, before: &Head) -> Result<Placed, canonical::CanonicalError> {
+    pub(crate) fn placed(&self, before: &Head) -> Result<ChainedEntry, canonical::CanonicalError> {
         let mut place = Map::new();
         let mut put = |key: &str, value: Value| place.insert(key.to_owned(), value);
         put("version", json!(VERSION));
@@ -189,7 +189,7 @@ impl Draft {
         let body = canonical::to_string(&Value::Object(fields))
             .or_else(|_| canonical::to_string(&Value::Object(place)))?;
         let hash = canonical::sha256_hex(body.as_bytes());
-        Ok(Placed { body, hash })
+        Ok(ChainedEntry { body, hash })
     }
 }
 

@@ -5,9 +5,9 @@ use std::io::Write;
 use serde_json::Value;
 use tgp_contract::ToolError;
 
-use crate::check::Stored;
 use crate::failure::Failure;
 use crate::reader::{AuditReader, Filter, Order};
+use crate::verify::StoredRow;
 
 /// How entries are written out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,7 +79,7 @@ impl AuditReader {
     }
 }
 
-fn row(stored: &Stored, body: &Value) -> [String; 18] {
+fn row(stored: &StoredRow, body: &Value) -> [String; 18] {
     let field = |pointer: &str| body.pointer(pointer).unwrap_or(&Value::Null);
     let text = |pointer: &str| safe(&plain(field(pointer)));
     let count = |pointer: &str| plain(field(pointer));

@@ -126,17 +126,17 @@ fn next_step(error: &rusqlite::Error) -> &'static str {
 }
 
 /// Says what was being done to which file.
-pub(crate) trait Doing<T> {
+pub(crate) trait ErrorContext<T> {
     fn doing(self, doing: &'static str, path: &Path) -> Result<T, Failure>;
 }
 
-impl<T> Doing<T> for Result<T, rusqlite::Error> {
+impl<T> ErrorContext<T> for Result<T, rusqlite::Error> {
     fn doing(self, doing: &'static str, path: &Path) -> Result<T, Failure> {
         self.map_err(|source| Failure::Database { doing, path: path.to_owned(), source })
     }
 }
 
-impl<T> Doing<T> for Result<T, io::Error> {
+impl<T> ErrorContext<T> for Result<T, io::Error> {
     fn doing(self, doing: &'static str, path: &Path) -> Result<T, Failure> {
         self.map_err(|source| Failure::Disk { doing, path: path.to_owned(), source })
     }

@@ -5,7 +5,6 @@
 #![forbid(unsafe_code)]
 
 mod anchor;
-mod check;
 mod entry;
 mod export;
 mod failure;
@@ -15,8 +14,9 @@ mod reader;
 mod recorder;
 mod redact;
 mod restart;
-mod shapes;
+mod secret_patterns;
 mod store;
+mod verify;
 mod writer;
 
 pub use anchor::{Anchor, FileAnchor, Head, HeadError};

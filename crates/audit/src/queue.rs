@@ -16,7 +16,7 @@ const ENOUGH: usize = 64;
 pub(crate) type Reply = oneshot::Sender<Result<(), ToolError>>;
 
 /// A record on its way.
-pub(crate) struct Queued {
+pub(crate) struct QueuedRecord {
     pub(crate) record: Box<CallRecord>,
     /// Its share of the memory that waiting records may take.
     pub(crate) room: OwnedSemaphorePermit,
@@ -27,7 +27,7 @@ pub(crate) struct Queued {
 }
 
 pub(crate) enum Item {
-    Record(Queued),
+    Record(QueuedRecord),
     /// Everything before it has to be written and anchored.
     Flush(Reply),
     /// Everything before it has to be written.
@@ -52,7 +52,7 @@ pub(crate) struct Queue {
 }
 
 /// What the writer got.
-pub(crate) struct Taken {
+pub(crate) struct EntryBatch {
     pub(crate) items: Vec<Item>,
     /// Nothing comes after these.
     pub(crate) is_last: bool,
@@ -109,13 +109,13 @@ impl Queue {
 
     /// Waits for items, but for nothing longer than `idle`. A first item that nobody waits for waits for others, up to
     /// `collect`.
-    pub(crate) fn take(&self, idle: Option<Duration>, collect: Duration) -> Taken {
+    pub(crate) fn take(&self, idle: Option<Duration>, collect: Duration) -> EntryBatch {
         let give_up = idle.map(|idle| Instant::now() + idle);
         let mut state = self.state();
         loop {
             let until = if state.items.is_empty() {
                 if state.is_closing {
-                    return Taken { items: Vec::new(), is_last: true };
+                    return EntryBatch { items: Vec::new(), is_last: true };
                 }
                 give_up
             } else if state.is_urgent || state.is_closing || state.items.len() >= ENOUGH {
@@ -138,6 +138,6 @@ impl Queue {
         if state.items.is_empty() {
             state.is_urgent = false;
         }
-        Taken { items, is_last: state.is_closing && state.items.is_empty() }
+        EntryBatch { items, is_last: state.is_closing && state.items.is_empty() }
     }
 }

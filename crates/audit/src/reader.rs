@@ -12,10 +12,10 @@ use serde_json::Value;
 use tgp_contract::{Actor, Effect, Execution, FileEffect, GateDecision, Target, ToolError};
 
 use crate::anchor::{Anchor, Head};
-use crate::check::{self, COLUMNS, Stored};
 use crate::entry::{is_whole, key};
-use crate::failure::{Doing, Failure};
+use crate::failure::{ErrorContext, Failure};
 use crate::store;
+use crate::verify::{self, COLUMNS, StoredRow};
 
 /// Entries that are held in memory at once; whoever wants more exports them.
 pub const MAX_TAIL: usize = 1000;
@@ -99,10 +99,10 @@ impl AuditReader {
     /// `EINTERNAL` when it cannot be read.
     pub fn open(path: impl Into<PathBuf>, anchor: Arc<dyn Anchor>) -> Result<Self, ToolError> {
         let path = path.into();
-        let anchored = check::load(anchor.as_ref())?;
+        let anchored = verify::load(anchor.as_ref())?;
         if !path.try_exists().doing("cannot look at", &path)? {
             return Err(match anchored {
-                Some(anchored) => check::vanished(&anchored, &path).into(),
+                Some(anchored) => verify::vanished(&anchored, &path).into(),
                 None => ToolError::new(tgp_contract::Code::NotFound, "nothing has been recorded yet")
                     .help("every tool call leaves an entry; make one"),
             });
@@ -116,14 +116,14 @@ impl AuditReader {
     /// # Errors
     /// `EINTEGRITY` with the first bad entry, or what kept the chain from being read.
     pub fn verify(&self) -> Result<Report, ToolError> {
-        let mut seen = check::load(self.anchor.as_ref())?;
+        let mut seen = verify::load(self.anchor.as_ref())?;
         let mut looks = 1;
         loop {
             // The anchor first: entries are written before it is moved.
             match self.verify_against(seen.as_ref()) {
                 Ok(report) => return Ok(report),
                 Err(failure) => {
-                    let now = check::load(self.anchor.as_ref())?;
+                    let now = verify::load(self.anchor.as_ref())?;
                     if now == seen || looks >= MAX_LOOKS {
                         return Err(failure.into());
                     }
@@ -140,13 +140,13 @@ impl AuditReader {
         let snapshot = self.connection.unchecked_transaction().doing("cannot read", path)?;
         if store::is_empty(&snapshot).doing("cannot read", path)? {
             return Err(match anchored {
-                Some(anchored) => check::vanished(anchored, path),
+                Some(anchored) => verify::vanished(anchored, path),
                 None => Failure::Foreign("the database is empty".to_owned()),
             });
         }
         store::check_schema(&snapshot, path)?;
         let chain = store::chain(&snapshot, path)?;
-        let (head, entries) = check::whole(&snapshot, &chain, anchored, path)?;
+        let (head, entries) = verify::whole(&snapshot, &chain, anchored, path)?;
         let anchored = anchored.map(|anchored| anchored.sequence);
         Ok(Report { chain: chain.id, entries, head, anchored })
     }
@@ -243,7 +243,7 @@ impl AuditReader {
         filter: &Filter,
         order: Order,
         limit: usize,
-        visitor: &mut dyn FnMut(&Stored, Value) -> Result<(), Failure>,
+        visitor: &mut dyn FnMut(&StoredRow, Value) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         let path: &Path = &self.path;
         store::check_schema(&self.connection, path)?;
@@ -251,7 +251,7 @@ impl AuditReader {
         let mut statement = self.connection.prepare(&sql).doing("cannot read", path)?;
         let mut rows = statement.query(params_from_iter(values)).doing("cannot read", path)?;
         while let Some(row) = rows.next().doing("cannot read", path)? {
-            let stored = Stored::read(row)?;
+            let stored = StoredRow::read(row)?;
             let body = stored.parse()?;
             visitor(&stored, body)?;
         }

@@ -13,8 +13,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tracing::Span;
 
 use crate::anchor::{Anchor, Head};
-use crate::failure::{Doing, Failure};
-use crate::queue::{Item, Queued, Reply};
+use crate::failure::{ErrorContext, Failure};
+use crate::queue::{Item, QueuedRecord, Reply};
 use crate::reader::{AuditReader, Report};
 use crate::redact::Redaction;
 use crate::writer::{self, Shared, Writer};
@@ -188,7 +188,7 @@ impl Recorder for Audit {
         let waits = self.options.durability == Durability::Call || self.shared.is_failing();
         let (reply, answer) = oneshot::channel();
         let span = Span::current();
-        let queued = Queued { record: Box::new(record), room, reply: waits.then_some(reply), span };
+        let queued = QueuedRecord { record: Box::new(record), room, reply: waits.then_some(reply), span };
         if !self.shared.queue.push(Item::Record(queued)) {
             return Err(Failure::Closed.into());
         }
@@ -226,7 +226,7 @@ impl Recorder for Audit {
             .or_else(|_| Arc::clone(&self.spare).try_acquire_many_owned(units.min(SPARE_UNITS)));
         let kept = room.is_ok_and(|room| {
             let record = Box::new(record);
-            let queued = Queued { record, room, reply: None, span: Span::current() };
+            let queued = QueuedRecord { record, room, reply: None, span: Span::current() };
             self.shared.queue.push(Item::Record(queued))
         });
         if !kept {

@@ -8,7 +8,7 @@ use regex::Regex;
 use serde_json::{Map, Value};
 use tgp_contract::{Code, ToolError};
 
-use crate::shapes::{
+use crate::secret_patterns::{
     ASSIGNED, NAMES, SHAPES, TOKEN_BEGINNINGS, VARIABLES, WHOLE_NAMES, assignments, compile,
 };
 

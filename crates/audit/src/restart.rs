@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use tgp_contract::{Code, ToolError};
 
 use crate::anchor::{Anchor, Head};
-use crate::entry::Draft;
-use crate::failure::{Doing, Failure};
+use crate::entry::UnchainedEntry;
+use crate::failure::{ErrorContext, Failure};
 use crate::reader::AuditReader;
 use crate::redact::Redaction;
 use crate::store::{self, Store, beside};
@@ -62,7 +62,7 @@ pub fn restart(
         "anchored": anchored.as_ref().map(shown),
         "stored": stored.as_ref().map(shown),
     });
-    let draft = Draft::restart(now_ms, &reason, previous, &redaction);
+    let draft = UnchainedEntry::restart(now_ms, &reason, previous, &redaction);
     let head = begin(options, anchor.as_ref(), &draft)?;
     Ok(Restarted { set_aside, problem, head })
 }
@@ -104,7 +104,7 @@ fn set_aside(path: &Path, now_ms: u64) -> Result<Option<PathBuf>, Failure> {
     Ok(is_moved.then_some(target))
 }
 
-fn begin(options: &AuditOptions, anchor: &dyn Anchor, draft: &Draft) -> Result<Head, Failure> {
+fn begin(options: &AuditOptions, anchor: &dyn Anchor, draft: &UnchainedEntry) -> Result<Head, Failure> {
     const DOING: &str = "cannot write";
     let path = options.path.as_path();
     let mut store = Store::open(path, Durability::Call, options.lock_wait)?;

@@ -14,8 +14,8 @@ use rusqlite::{
 
 use crate::Durability;
 use crate::anchor::Head;
-use crate::entry::{Columns, GENESIS, Placed};
-use crate::failure::{Doing, Failure};
+use crate::entry::{ChainedEntry, Columns, GENESIS};
+use crate::failure::{ErrorContext, Failure};
 
 /// No honest value is longer than an entry; a longer one must not fill the memory of whoever verifies it.
 const MAX_VALUE_BYTES: i32 = 1 << 20;
@@ -288,7 +288,7 @@ pub(crate) fn append(
     transaction: &Transaction<'_>,
     sequence: u64,
     columns: &Columns,
-    placed: &Placed,
+    placed: &ChainedEntry,
 ) -> rusqlite::Result<()> {
     let mut insert = transaction.prepare_cached("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?)")?;
     insert.execute(params![

@@ -11,12 +11,12 @@ use tokio::sync::OwnedSemaphorePermit;
 use tracing::Span;
 
 use crate::anchor::{Anchor, Head};
-use crate::check;
-use crate::entry::Draft;
-use crate::failure::{Doing, Failure};
+use crate::entry::UnchainedEntry;
+use crate::failure::{ErrorContext, Failure};
 use crate::queue::{Item, Queue, Reply};
 use crate::redact::Redaction;
 use crate::store::{self, Store};
+use crate::verify;
 use crate::{AuditOptions, Durability};
 
 /// How long after a failure the writer tries again by itself; every record and every flush makes it try too.
@@ -87,7 +87,7 @@ impl Shared {
 
 /// A record that is redacted and waits for its place in the chain.
 struct Pending {
-    draft: Draft,
+    draft: UnchainedEntry,
     reply: Option<Reply>,
     /// The call in the log.
     span: Span,
@@ -110,7 +110,7 @@ pub(crate) struct Writer {
 }
 
 /// What opening found.
-pub(crate) struct Opened {
+pub(crate) struct OpenedStore {
     pub(crate) store: Store,
     pub(crate) head: Head,
     /// Entries that had to be looked at.
@@ -119,13 +119,13 @@ pub(crate) struct Opened {
 }
 
 /// Opens the database, or makes it, and verifies what came since the checkpoint.
-pub(crate) fn open(options: &AuditOptions, anchor: &dyn Anchor) -> Result<Opened, Failure> {
+pub(crate) fn open(options: &AuditOptions, anchor: &dyn Anchor) -> Result<OpenedStore, Failure> {
     let path = options.path.as_path();
     // In this order: whoever makes a database anchors it afterwards, so an anchor without one is no accident.
-    if let Some(anchored) = check::load(anchor)?
+    if let Some(anchored) = verify::load(anchor)?
         && !exists(path)?
     {
-        return Err(check::vanished(&anchored, path));
+        return Err(verify::vanished(&anchored, path));
     }
     let mut store = Store::open(path, options.durability, options.lock_wait)?;
     make_chain(&mut store, anchor)?;
@@ -133,8 +133,8 @@ pub(crate) fn open(options: &AuditOptions, anchor: &dyn Anchor) -> Result<Opened
     let transaction = store.begin()?;
     store::check_schema(&transaction, path)?;
     let chain = store::chain(&transaction, path)?;
-    let anchored = check::load(anchor)?;
-    let (head, verified) = check::recent(&transaction, &chain, anchored.as_ref(), path)?;
+    let anchored = verify::load(anchor)?;
+    let (head, verified) = verify::recent(&transaction, &chain, anchored.as_ref(), path)?;
     if anchored.is_none() {
         // A chain without entries. The first entry comes after its anchor, so that later no anchor means no honest one.
         store::sync(path)?;
@@ -146,7 +146,7 @@ pub(crate) fn open(options: &AuditOptions, anchor: &dyn Anchor) -> Result<Opened
     }
     transaction.commit().doing("cannot write", path)?;
     let is_anchored = anchored.is_none_or(|anchored| anchored == head);
-    Ok(Opened { store, head, verified, is_anchored })
+    Ok(OpenedStore { store, head, verified, is_anchored })
 }
 
 fn make_chain(store: &mut Store, anchor: &dyn Anchor) -> Result<(), Failure> {
@@ -157,8 +157,8 @@ fn make_chain(store: &mut Store, anchor: &dyn Anchor) -> Result<(), Failure> {
     let transaction = store.begin()?;
     // Another process may have been quicker.
     if store::is_empty(&transaction).doing("cannot read", &path)? {
-        if let Some(anchored) = check::load(anchor)? {
-            return Err(check::vanished(&anchored, &path));
+        if let Some(anchored) = verify::load(anchor)? {
+            return Err(verify::vanished(&anchored, &path));
         }
         store::create(&transaction, &new_chain_id()?).doing("cannot write", &path)?;
     }
@@ -181,9 +181,9 @@ fn exists(path: &Path) -> Result<bool, Failure> {
 }
 
 /// Says that nobody writes any more, however the thread ends.
-struct Death(Arc<Shared>);
+struct MarkDeadOnDrop(Arc<Shared>);
 
-impl Drop for Death {
+impl Drop for MarkDeadOnDrop {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.0.set(Some((Failure::Panicked.into(), true)));
@@ -195,7 +195,7 @@ impl Drop for Death {
 impl Writer {
     pub(crate) fn new(
         shared: Arc<Shared>,
-        opened: Opened,
+        opened: OpenedStore,
         anchor: Arc<dyn Anchor>,
         options: &AuditOptions,
     ) -> Self {
@@ -223,7 +223,7 @@ impl Writer {
         mut self,
         redaction: impl FnOnce() -> Result<Redaction, ToolError>,
     ) -> Result<(), ToolError> {
-        let _death = Death(Arc::clone(&self.shared));
+        let _death = MarkDeadOnDrop(Arc::clone(&self.shared));
         let redaction = redaction()?;
         loop {
             let idle = if !self.pending.is_empty() {
@@ -240,7 +240,7 @@ impl Writer {
                     Item::Flush(reply) => flushes.push(reply),
                     Item::Settle(reply) => settles.push(reply),
                     Item::Record(queued) => self.pending.push_back(Pending {
-                        draft: Draft::call(*queued.record, &redaction),
+                        draft: UnchainedEntry::call(*queued.record, &redaction),
                         reply: queued.reply,
                         span: queued.span,
                         _room: queued.room,

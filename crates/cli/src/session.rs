@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use serde_json::Value;
 use tgp::contract::{Actor, Approver, CallContext, Code, Consent, TddMode, ToolCall, ToolError};
 use tgp::{
-    AuditReader, BootOptions, Confirmations, Environment, Kernel, OpenWork, RefuseAll, Restarted, Runs,
+    AuditReader, BootOptions, Confirmations, DenyAll, Environment, Kernel, OpenWork, Restarted, Runs,
     SensitiveField, Sessions, Trust, TrustPrompt,
 };
 
@@ -136,7 +136,7 @@ pub async fn boot_to_sync(
     approver: Option<Arc<dyn Approver>>,
     printer: &Printer,
 ) -> Result<Kernel, Failure> {
-    let approver = approver.unwrap_or_else(|| Arc::new(RefuseAll));
+    let approver = approver.unwrap_or_else(|| Arc::new(DenyAll));
     boot_with(global, printer, |options| BootOptions { approver, ..options }).await
 }
 

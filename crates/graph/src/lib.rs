@@ -9,14 +9,16 @@ mod tables;
 pub use cypher::query_columns;
 pub use ingest::tracked;
 pub use store::{
-    Export, ExportNode, ExportRelationship, FactLimits, Facts, GraphOptions, GraphStore, Stats, Stretch,
-    ToolFact,
+    Export, ExportNode, ExportRelationship, FactLimits, GraphOptions, GraphStore, RevisionRange, Stats,
+    TestGraph, ToolFact,
 };
 
 /// What a copy of the graph on another server works with (`tgp-graph-bolt`): the rows of the store, the names of commits,
 /// and queries that the store would take.
 pub mod mirroring {
-    pub use crate::cypher::{Limits as QueryLimits, Outcome, Phase, Refusal, accepted, function_name};
+    pub use crate::cypher::{
+        CypherError, CypherResult, Limits as QueryLimits, Phase, accepted, function_name,
+    };
     pub use crate::ingest::repository::Repo;
     pub use crate::tables::connect::reader;
     pub use crate::tables::failure::GraphError;

@@ -178,7 +178,7 @@ impl Invariants {
         for entry in file.invariants {
             let place = location(&entry.name);
             let invariant = entry.check(file_name, text)?;
-            if let Some(first) = names.insert(invariant.name.clone(), place.line()) {
+            if let Some(first) = names.insert(invariant.name.clone(), place.line) {
                 let message =
                     format!("`{}` is the name of the invariant at line {first} already", invariant.name);
                 return Err(fault(place, message).help("give each invariant a name of its own"));

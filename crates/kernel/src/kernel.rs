@@ -313,7 +313,7 @@ impl Kernel {
     /// Waits for calls that are past their point of no return, ends every worker and waits until they are gone.
     pub async fn shutdown(self) {
         tracing::debug!(target: "kernel", "ends");
-        self.parts.router.finish(COMMIT_PATIENCE).await;
+        self.parts.router.wait_for_detached(COMMIT_PATIENCE).await;
         // Ending workers waits for threads, which an asynchronous task must not do.
         let _ = tokio::task::spawn_blocking(move || drop(self)).await;
     }

@@ -43,12 +43,12 @@ pub use sessions::{
     Bounds, ModelChoice, Replay, ResumeRequest, Sealed, SessionInfo, SessionRequest, SessionState, Sessions,
 };
 pub use tgp_agent::{
-    AgentEvent, AuditRange, Budgets, Ending, Line, LineKind, Prices, Replayed, StopHandle, StopSignal,
-    StopWish, Summary, TestCount, TouchedFile,
+    AgentEvent, AuditRange, Budgets, Ending, Line, LineKind, Prices, Replayed, StopHandle, StopLevel,
+    StopSignal, Summary, TestCount, TouchedFile,
 };
 pub use tgp_aql::{
-    Compiled, Estimate, Explanation as QueryExplanation, Foreseen, How, Plan, PlannedCall, PlannedStep,
-    Problem, Problems, RunEvent, RunReport, Source, Type as QueryType, format as format_queries,
+    Compiled, Estimate, Explanation as QueryExplanation, Plan, PlannedCall, PlannedStep, PredictedVerdict,
+    Problem, Problems, RunEvent, RunReport, Source, Type as QueryType, ValueSource, format as format_queries,
 };
 pub use tgp_audit::{AuditReader, Entry, Filter, Format, Redaction, Report, Restarted, VERDICTS};
 pub use tgp_builtins::results;
@@ -63,9 +63,9 @@ pub use tgp_jail::{LockReport, ProcessSupport, probe as probe_jail, process_supp
 pub use tgp_policy::{Caveats, Explanation, Finding, Grant, RuleEffect, attenuate as attenuate_token};
 pub use tgp_router::files::unified_diff;
 pub use tgp_router::gates::{ForeignRules, StateGate};
-pub use tgp_router::{RecentCalls, RefuseAll};
+pub use tgp_router::{DenyAll, RecentCalls};
 pub use tgp_sandbox::{WORKER_ARGUMENT, release_free_memory};
-pub use tgp_tdd::{Scope, Standing};
+pub use tgp_tdd::{Scope, ScopeStatus};
 pub use tgp_tool_runtime::native_type_checker;
 pub use tgp_valve::{
     Look, Persona, PersonaStatus, Personas, ScanReport, Status as ValveStatus, Valve, ValveEvent,

@@ -1,7 +1,7 @@
 //! What somebody can do about a failure.
 
 use crate::endpoint::{Endpoint, shown};
-use crate::failure::{Failure, LASTING_KINDS, Said};
+use crate::failure::{Failure, LASTING_KINDS, ProviderMessage};
 use crate::limits::LONGEST_RETRY_AFTER;
 use crate::options::{HttpOptions, Wire};
 use crate::retry::in_words;
@@ -15,7 +15,7 @@ pub(crate) enum Asked {
 
 /// Knows of one provider what a next step can name.
 #[derive(Debug)]
-pub(crate) struct Adviser {
+pub(crate) struct ProviderHints {
     key_variable: String,
     has_key: bool,
     wire: Wire,
@@ -26,7 +26,7 @@ pub(crate) struct Adviser {
 
 /// What a provider complains about, where the status alone does not say it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Complaint {
+enum ComplaintKind {
     Context,
     Credit,
     WrongApi,
@@ -66,9 +66,9 @@ const TOOL_WORDS: [&str; 7] = [
 ];
 const LIMIT_NAMES: [&str; 3] = ["max_tokens", "max_completion_tokens", "max_output_tokens"];
 
-impl Complaint {
+impl ComplaintKind {
     /// By the code and the parameter where they are told, and by well-known words where not.
-    fn of(said: &Said, wire: Wire) -> Option<Self> {
+    fn of(said: &ProviderMessage, wire: Wire) -> Option<Self> {
         let message = said.message.to_lowercase();
         let says = |words: &[&str]| words.iter().any(|word| message.contains(word));
         let is_about = |names: &[&str]| said.parameter.as_deref().is_some_and(|name| names.contains(&name));
@@ -85,7 +85,7 @@ impl Complaint {
     }
 }
 
-impl Adviser {
+impl ProviderHints {
     pub(crate) fn new(options: &HttpOptions, endpoint: &Endpoint) -> Self {
         Self {
             key_variable: options.key_variable().to_owned(),
@@ -108,10 +108,12 @@ impl Adviser {
         let address = self.address(asked);
         match failure {
             Failure::Refused { status: 401 | 403, .. } => self.about_the_key(failure),
-            Failure::Refused { said, .. } | Failure::Reported(said) => match Complaint::of(said, self.wire) {
-                Some(complaint) => self.about(complaint).to_owned(),
-                None => self.about_the_status(failure, asked),
-            },
+            Failure::Refused { said, .. } | Failure::Reported(said) => {
+                match ComplaintKind::of(said, self.wire) {
+                    Some(complaint) => self.about(complaint).to_owned(),
+                    None => self.about_the_status(failure, asked),
+                }
+            }
             Failure::Unreachable(_) => format!("check the network and the address `{address}`"),
             Failure::NoConnection(_) => format!(
                 "check the network and the address `{address}`, or set llm.timeouts.connectSeconds higher"
@@ -159,20 +161,22 @@ impl Adviser {
         format!("the key in the environment variable `{key_variable}` was not accepted; set a valid one")
     }
 
-    fn about(&self, complaint: Complaint) -> &'static str {
+    fn about(&self, complaint: ComplaintKind) -> &'static str {
         const RESPONSES: &str = "use --provider openai, which speaks the Responses API";
         let is_openai_chat = self.is_openai && self.wire == Wire::OpenAiChat;
         match complaint {
-            Complaint::Context => "set llm.contextTokens lower or begin another session",
-            Complaint::Credit => "the account has no credit or quota left; look at its plan and its billing",
-            Complaint::WrongApi => RESPONSES,
-            Complaint::Temperature => "remove llm.temperature",
-            Complaint::NoTools if is_openai_chat => RESPONSES,
-            Complaint::NoTools => "choose a model that can use tools; `tgp models` lists what there is",
-            Complaint::Schema => {
+            ComplaintKind::Context => "set llm.contextTokens lower or begin another session",
+            ComplaintKind::Credit => {
+                "the account has no credit or quota left; look at its plan and its billing"
+            }
+            ComplaintKind::WrongApi => RESPONSES,
+            ComplaintKind::Temperature => "remove llm.temperature",
+            ComplaintKind::NoTools if is_openai_chat => RESPONSES,
+            ComplaintKind::NoTools => "choose a model that can use tools; `tgp models` lists what there is",
+            ComplaintKind::Schema => {
                 "the schema of a tool was not accepted; mend or remove the tool that the message names"
             }
-            Complaint::OutputLimit => "set llm.maxOutputTokens to what this model can write",
+            ComplaintKind::OutputLimit => "set llm.maxOutputTokens to what this model can write",
         }
     }
 
@@ -186,7 +190,7 @@ impl Adviser {
                 "the provider asks for a pause of {}; wait, or look at the rate limits and the quota of the account",
                 in_words(*pause)
             ),
-            (402, _) => self.about(Complaint::Credit).to_owned(),
+            (402, _) => self.about(ComplaintKind::Credit).to_owned(),
             (404, _) if asked == Asked::Turn => {
                 let step = format!(
                     "check the name of the model, `tgp models` lists what there is; and the address `{address}`"
@@ -196,7 +200,7 @@ impl Adviser {
                 if is_imitator { step + "; or use --provider openai-chat" } else { step }
             }
             (404, _) => format!("check the base URL; the list of models was asked for at `{address}`"),
-            (413, _) => self.about(Complaint::Context).to_owned(),
+            (413, _) => self.about(ComplaintKind::Context).to_owned(),
             (429, _) => "wait a little, or look at the rate limits and the quota of the account".to_owned(),
             (300..=399, _) => {
                 format!("redirects are not followed; set the base URL to where `{address}` points")

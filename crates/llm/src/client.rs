@@ -10,9 +10,9 @@ use tokio::sync::OnceCell;
 use tokio::time::{Instant, timeout_at};
 use url::Url;
 
-use crate::failure::{Failure, Said};
+use crate::failure::{Failure, ProviderMessage};
 use crate::limits::{MAX_ERROR_BODY_BYTES, MAX_WHOLE_BYTES};
-use crate::options::Patience;
+use crate::options::Timeouts;
 use crate::retry;
 use crate::transport::{broken_off, unanswered};
 
@@ -25,7 +25,7 @@ const IDLE_CONNECTION_LIFE: Duration = Duration::from_secs(90);
 #[derive(Debug)]
 pub(crate) struct Client {
     headers: HeaderMap,
-    patience: Patience,
+    patience: Timeouts,
     inner: OnceCell<reqwest::Client>,
 }
 
@@ -43,7 +43,7 @@ pub(crate) enum Body {
 }
 
 impl Client {
-    pub(crate) fn new(headers: HeaderMap, patience: Patience) -> Self {
+    pub(crate) fn new(headers: HeaderMap, patience: Timeouts) -> Self {
         Self { headers, patience, inner: OnceCell::new() }
     }
 
@@ -62,9 +62,9 @@ impl Client {
         let (Body::Whole(body) | Body::Beginning(body)) =
             self.body(response, MAX_WHOLE_BYTES, deadline).await?;
         match serde_json::from_slice::<Value>(&body) {
-            Ok(value) if is_error(&value) => Err(Failure::Reported(Said::from_json(&value))),
+            Ok(value) if is_error(&value) => Err(Failure::Reported(ProviderMessage::from_json(&value))),
             Ok(value) if value.is_object() => Ok(Answer::Whole(value)),
-            _ => Err(Failure::NoStream { content_type, said: Said::from_body(&body) }),
+            _ => Err(Failure::NoStream { content_type, said: ProviderMessage::from_body(&body) }),
         }
     }
 
@@ -100,7 +100,7 @@ impl Client {
             Ok(Body::Whole(body) | Body::Beginning(body)) if encoding.is_none() => body,
             _ => Vec::new(),
         };
-        Err(Failure::Refused { status, said: Said::from_body(&body), retry_after, is_final })
+        Err(Failure::Refused { status, said: ProviderMessage::from_body(&body), retry_after, is_final })
     }
 
     /// Reads up to `limit` bytes.
@@ -117,7 +117,7 @@ impl Client {
     }
 
     async fn in_time<T>(&self, work: impl Future<Output = T>, deadline: Instant) -> Result<T, Failure> {
-        let Patience { idle, total, .. } = self.patience;
+        let Timeouts { idle, total, .. } = self.patience;
         let silent_at = Instant::now() + idle;
         timeout_at(silent_at.min(deadline), work)
             .await

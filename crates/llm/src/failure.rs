@@ -7,7 +7,7 @@ use tgp_contract::{Code, ToolError};
 use tgp_net::SecretScrubber;
 use unicode_general_category::{GeneralCategory, get_general_category};
 
-use crate::advice::{Adviser, Asked};
+use crate::advice::{Asked, ProviderHints};
 use crate::endpoint::Endpoint;
 use crate::limits::{MAX_QUOTED_CHARACTERS, MAX_REASON_CHARACTERS};
 use crate::options::HttpOptions;
@@ -35,7 +35,7 @@ pub(crate) const LASTING_KINDS: [&str; 3] =
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     #[error("it answered with status {status}")]
-    Refused { status: u16, said: Said, retry_after: Option<Duration>, is_final: bool },
+    Refused { status: u16, said: ProviderMessage, retry_after: Option<Duration>, is_final: bool },
     #[error("it cannot be reached: {0}")]
     Unreachable(String),
     #[error("no connection to it was made within {}", in_words(*.0))]
@@ -55,9 +55,9 @@ pub(crate) enum Failure {
     #[error("the turn took longer than {}", in_words(*.0))]
     TooLong(Duration),
     #[error("it reported an error in its answer")]
-    Reported(Said),
+    Reported(ProviderMessage),
     #[error("it answered with `{content_type}` where a stream of events was asked for")]
-    NoStream { content_type: String, said: Said },
+    NoStream { content_type: String, said: ProviderMessage },
     #[error("its answer is not understood: {0}")]
     Unreadable(String),
     #[error("{what} in its answer is larger than {limit}")]
@@ -66,7 +66,7 @@ pub(crate) enum Failure {
 
 /// The provider's own words.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Said {
+pub(crate) struct ProviderMessage {
     pub(crate) message: String,
     /// Its type and its code, where it has them.
     pub(crate) kinds: Vec<String>,
@@ -74,7 +74,7 @@ pub(crate) struct Said {
     pub(crate) parameter: Option<String>,
 }
 
-impl Said {
+impl ProviderMessage {
     /// Reads the shapes in which providers and gateways write errors.
     pub(crate) fn from_json(value: &Value) -> Self {
         // Some gateways put the error into a list.
@@ -144,7 +144,7 @@ impl Failure {
         self.is_passing() && !matches!(self, Self::Silent(_) | Self::TooLong(_))
     }
 
-    fn said(&self) -> Option<&Said> {
+    fn said(&self) -> Option<&ProviderMessage> {
         match self {
             Self::Refused { said, .. } | Self::Reported(said) | Self::NoStream { said, .. } => Some(said),
             _ => None,
@@ -158,7 +158,7 @@ pub(crate) struct Reporter {
     name: String,
     /// How it is called in messages: who has named a server by its URL knows it by that.
     called: String,
-    adviser: Adviser,
+    adviser: ProviderHints,
     scrubber: SecretScrubber,
 }
 
@@ -177,7 +177,7 @@ impl Reporter {
         Self {
             name: name.to_owned(),
             called: endpoint.called(name, options),
-            adviser: Adviser::new(options, endpoint),
+            adviser: ProviderHints::new(options, endpoint),
             scrubber,
         }
     }

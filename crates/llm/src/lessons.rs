@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use crate::failure::{Failure, Said};
+use crate::failure::{Failure, ProviderMessage};
 use crate::options::Wire;
 use crate::wire::Dialect;
 
@@ -13,9 +13,9 @@ const LOWEST_LIMIT: u64 = 256;
 
 /// The lessons of the last model that was asked: a session has one.
 #[derive(Debug, Default)]
-pub(crate) struct Lessons(Mutex<(String, Dialect)>);
+pub(crate) struct LearnedQuirks(Mutex<(String, Dialect)>);
 
-impl Lessons {
+impl LearnedQuirks {
     pub(crate) fn of(&self, model: &str) -> Dialect {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if known.0 == model { known.1 } else { Dialect::default() }
@@ -41,7 +41,7 @@ impl Lessons {
 }
 
 /// The limit that a refusal of `asked` names, such as 8192 in "max_tokens: 32000 > 8192, which is the maximum allowed".
-fn lower_limit(said: &Said, asked: u64) -> u64 {
+fn lower_limit(said: &ProviderMessage, asked: u64) -> u64 {
     let message = said.message.to_lowercase();
     let mentions = |words: &[&str]| words.iter().any(|word| message.contains(word));
     let is_too_large = mentions(&["max_tokens", "maximum tokens"])

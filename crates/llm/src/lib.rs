@@ -20,6 +20,6 @@ mod transport;
 mod turn;
 mod wire;
 
-pub use options::{HttpOptions, Jitter, OnWait, Patience, Retries, Waiting, Wire};
+pub use options::{HttpOptions, Jitter, OnRetry, Retries, RetryNotice, Timeouts, Wire};
 pub use provider::provider;
 pub use script::Script;

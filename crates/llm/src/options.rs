@@ -40,7 +40,7 @@ impl Wire {
 
 /// How long is waited for what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Patience {
+pub struct Timeouts {
     /// For a connection.
     pub connect: Duration,
     /// For the next byte; models that think in silence need minutes.
@@ -49,7 +49,7 @@ pub struct Patience {
     pub total: Duration,
 }
 
-impl Default for Patience {
+impl Default for Timeouts {
     fn default() -> Self {
         Self {
             connect: Duration::from_secs(15),
@@ -93,7 +93,7 @@ impl Default for Retries {
 
 /// A pause before the next attempt, told when it begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Waiting {
+pub struct RetryNotice {
     /// The number of the attempt that is made after the pause, from 2.
     pub attempt: u32,
     /// All attempts that are made at most.
@@ -103,7 +103,7 @@ pub struct Waiting {
     pub reason: String,
 }
 
-impl fmt::Display for Waiting {
+impl fmt::Display for RetryNotice {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { attempt, attempts, pause, reason } = self;
         let pause = crate::retry::in_words(*pause);
@@ -112,7 +112,7 @@ impl fmt::Display for Waiting {
 }
 
 /// Who is told of pauses. It is called on a thread of the runtime and should return at once.
-pub type OnWait = Arc<dyn Fn(&Waiting) + Send + Sync>;
+pub type OnRetry = Arc<dyn Fn(&RetryNotice) + Send + Sync>;
 
 /// What a provider over HTTP is told.
 #[derive(Clone)]
@@ -128,10 +128,10 @@ pub struct HttpOptions {
     /// Fields of every request for a turn, such as `{"reasoning": {"effort": "high"}}`. They take the place of ours, but
     /// for `model`, `messages`, `input`, `tools` and `stream`.
     pub body: Map<String, Value>,
-    pub patience: Patience,
+    pub patience: Timeouts,
     pub retries: Retries,
     /// Is told before each pause between two attempts.
-    pub on_wait: Option<OnWait>,
+    pub on_wait: Option<OnRetry>,
 }
 
 impl HttpOptions {
@@ -144,7 +144,7 @@ impl HttpOptions {
             key_variable: None,
             headers: Vec::new(),
             body: Map::new(),
-            patience: Patience::default(),
+            patience: Timeouts::default(),
             retries: Retries::default(),
             on_wait: None,
         }

@@ -11,10 +11,10 @@ use tokio::time::{Instant, sleep};
 use crate::advice::Asked;
 use crate::client::{Answer, Client};
 use crate::endpoint::Endpoint;
-use crate::failure::{Failure, Reporter, Said};
-use crate::lessons::Lessons;
+use crate::failure::{Failure, ProviderMessage, Reporter};
+use crate::lessons::LearnedQuirks;
 use crate::limits::{LONGEST_PATIENCE, MAX_ATTEMPTS, MAX_MODEL_PAGES, MAX_MODELS, MAX_MODELS_BYTES};
-use crate::options::{HttpOptions, Patience, Waiting, Wire};
+use crate::options::{HttpOptions, RetryNotice, Timeouts, Wire};
 use crate::turn::{self, Turn};
 use crate::wire::{self, Dialect};
 
@@ -36,12 +36,12 @@ pub fn provider(
 ) -> Result<Arc<dyn ModelProvider>, ToolError> {
     let name = name.into();
     let endpoint = Endpoint::new(&options)?;
-    let Patience { connect, idle, total } = options.patience;
+    let Timeouts { connect, idle, total } = options.patience;
     if connect.is_zero() || idle.is_zero() || total.is_zero() {
         return Err(ToolError::new(Code::Config, format!("the provider `{name}` has a time-out of zero"))
             .help("leave it out for the default, or write a positive number of seconds"));
     }
-    options.patience = Patience {
+    options.patience = Timeouts {
         connect: connect.min(LONGEST_PATIENCE),
         idle: idle.min(LONGEST_PATIENCE),
         total: total.min(LONGEST_PATIENCE),
@@ -49,7 +49,7 @@ pub fn provider(
     Ok(Arc::new(HttpProvider {
         reporter: Arc::new(Reporter::new(&name, &options, &endpoint)),
         client: Client::new(endpoint.headers.clone(), options.patience),
-        lessons: Lessons::default(),
+        lessons: LearnedQuirks::default(),
         called: endpoint.called(&name, &options),
         options,
         endpoint,
@@ -65,7 +65,7 @@ struct HttpProvider {
     reporter: Arc<Reporter>,
     /// Marks its own blocks, together with the model.
     called: String,
-    lessons: Lessons,
+    lessons: LearnedQuirks,
 }
 
 impl HttpProvider {
@@ -111,7 +111,7 @@ impl HttpProvider {
                 let events =
                     wire::events_of(self.options.wire, &answer).ok_or_else(|| Failure::NoStream {
                         content_type: "application/json".to_owned(),
-                        said: Said { message: answer.to_string(), ..Said::default() },
+                        said: ProviderMessage { message: answer.to_string(), ..ProviderMessage::default() },
                     })?;
                 Ok(Box::pin(stream::iter(turn::whole(decoder, &events)?)))
             }
@@ -160,7 +160,7 @@ impl HttpProvider {
         }
         if let Some(on_wait) = &self.options.on_wait {
             let reason = self.reporter.reason(failure);
-            on_wait(&Waiting { attempt: attempt + 1, attempts, pause, reason });
+            on_wait(&RetryNotice { attempt: attempt + 1, attempts, pause, reason });
         }
         sleep(pause).await;
         Ok(())

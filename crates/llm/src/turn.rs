@@ -17,31 +17,31 @@ use tokio::time::{Instant, Sleep, sleep_until};
 use crate::advice::Asked;
 use crate::failure::{Failure, Reporter};
 use crate::limits::{MAX_BEGINNING_BYTES, MAX_EVENT_BYTES, MAX_TURN_BYTES, PATIENCE_AFTER_FINISH};
-use crate::options::Patience;
+use crate::options::Timeouts;
 use crate::transport::broken_off;
 use crate::wire::{Decoder, Progress};
 
 /// The answer to one request.
 pub(crate) struct Turn {
-    events: SseByteStream<Bytewise>,
+    events: SseByteStream<CountingBody>,
     decoder: Box<dyn Decoder>,
     ready: VecDeque<StreamEvent>,
-    gauge: Arc<Gauge>,
+    gauge: Arc<StreamLimits>,
     /// Set when everything was said, with the reason.
     finish: Option<Option<StopReason>>,
     is_over: bool,
-    patience: Patience,
+    patience: Timeouts,
 }
 
 impl Turn {
     pub(crate) fn new(
         response: reqwest::Response,
         decoder: Box<dyn Decoder>,
-        patience: Patience,
+        patience: Timeouts,
         deadline: Instant,
     ) -> Self {
-        let gauge = Arc::new(Gauge::default());
-        let bytes = Bytewise {
+        let gauge = Arc::new(StreamLimits::default());
+        let bytes = CountingBody {
             inner: Box::pin(response.bytes_stream()),
             gauge: Arc::clone(&gauge),
             total: 0,
@@ -163,14 +163,14 @@ pub(crate) fn whole(mut decoder: Box<dyn Decoder>, events: &[Value]) -> Result<V
 
 /// What both ends of the event parser know: the parser itself has no bounds.
 #[derive(Debug, Default)]
-struct Gauge {
+struct StreamLimits {
     since_event: AtomicUsize,
     has_events: AtomicBool,
     is_finished: AtomicBool,
     beginning: Mutex<Vec<u8>>,
 }
 
-impl Gauge {
+impl StreamLimits {
     fn keep(&self, bytes: &Bytes) {
         let mut beginning = self.beginning.lock().unwrap_or_else(PoisonError::into_inner);
         let room = MAX_BEGINNING_BYTES.saturating_sub(beginning.len());
@@ -215,9 +215,9 @@ enum Interrupted {
 }
 
 /// The bytes of the body, counted and timed. An event may pass its cap by what one read brings.
-struct Bytewise {
+struct CountingBody {
     inner: Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>>,
-    gauge: Arc<Gauge>,
+    gauge: Arc<StreamLimits>,
     total: u64,
     idle: Duration,
     deadline: Instant,
@@ -225,7 +225,7 @@ struct Bytewise {
     is_waiting: bool,
 }
 
-impl Bytewise {
+impl CountingBody {
     fn weigh(&mut self, bytes: &Bytes) -> Result<(), Interrupted> {
         self.gauge.keep(bytes);
         self.total = self.total.saturating_add(bytes.len() as u64);
@@ -245,7 +245,7 @@ impl Bytewise {
     }
 }
 
-impl Stream for Bytewise {
+impl Stream for CountingBody {
     type Item = Result<Bytes, Interrupted>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {

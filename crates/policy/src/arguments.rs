@@ -7,7 +7,7 @@ use regex::Regex;
 use serde_json::{Number, Value};
 use tgp_contract::canonical;
 
-use crate::pattern::{Leaning, MAX_TEXT_BYTES};
+use crate::pattern::{MAX_TEXT_BYTES, MatchBias};
 
 /// Deeper than the schema of any tool.
 pub(crate) const MAX_SEGMENTS: usize = 16;
@@ -42,7 +42,7 @@ impl ArgumentMatcher {
 
     /// Whether the argument fits; `None` when a text is too long or a number too large to be looked at. A restricting rule needs one value
     /// that fits, a permitting one needs at least one value and all of them.
-    pub(crate) fn test(&self, arguments: &Value, leaning: Leaning) -> Option<bool> {
+    pub(crate) fn test(&self, arguments: &Value, leaning: MatchBias) -> Option<bool> {
         let mut found = vec![arguments];
         for part in &self.path {
             found = found.into_iter().flat_map(|value| children(value, part)).collect();
@@ -51,8 +51,8 @@ impl ArgumentMatcher {
             found.into_iter().map(|value| self.test.fits(value, leaning)).collect();
         let results = results?;
         Some(match leaning {
-            Leaning::Restricting => results.contains(&true),
-            Leaning::Permitting => !results.is_empty() && !results.contains(&false),
+            MatchBias::Restricting => results.contains(&true),
+            MatchBias::Permitting => !results.is_empty() && !results.contains(&false),
         })
     }
 }
@@ -77,7 +77,7 @@ fn children<'a>(value: &'a Value, part: &str) -> Vec<&'a Value> {
 
 impl ArgumentTest {
     /// A value of another kind than the test is made for fits a restricting rule and no permitting one.
-    fn fits(&self, value: &Value, leaning: Leaning) -> Option<bool> {
+    fn fits(&self, value: &Value, leaning: MatchBias) -> Option<bool> {
         match self {
             Self::Equal(wanted) => Some(wanted.iter().any(|one| same(one, value))),
             Self::Range { min, max } => Some(match value.as_f64() {
@@ -91,7 +91,7 @@ impl ArgumentTest {
 }
 
 /// Tests a text, or the canonical text of another value where the rule restricts.
-fn on_text(value: &Value, leaning: Leaning, test: impl Fn(&str) -> bool) -> Option<bool> {
+fn on_text(value: &Value, leaning: MatchBias, test: impl Fn(&str) -> bool) -> Option<bool> {
     let measured = |text: &str| (text.len() <= MAX_TEXT_BYTES).then(|| test(text));
     match value {
         Value::String(text) => measured(text),

@@ -4,21 +4,21 @@ mod replay;
 
 use std::collections::BTreeMap;
 
-pub use replay::{Missing, Replay};
+pub use replay::{MissingDetails, Replay};
 use serde_json::Value;
 use tgp_contract::{Actor, Effect, Target, TddMode, TddState};
 
-use crate::pattern::Leaning;
+use crate::pattern::MatchBias;
 use crate::rule::Automaton;
-use crate::selector::{Miss, Prepared, Selector, Test};
-use crate::{Policy, Question};
+use crate::selector::{MismatchKind, Prepared, Selector, Test};
+use crate::{Policy, PolicyRequest};
 
 /// More calls than a session has under way unless their tickets are lost; then it is better to stop.
 pub(crate) const MAX_IN_FLIGHT: usize = 4096;
 
 /// A reservation in a history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Ticket(u64);
+pub struct HistoryReservation(u64);
 
 /// What became of a call that was let through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,8 +45,8 @@ pub struct PastCall {
 
 impl PastCall {
     #[must_use]
-    pub fn as_question(&self) -> Question<'_> {
-        Question {
+    pub fn as_question(&self) -> PolicyRequest<'_> {
+        PolicyRequest {
             tool: &self.tool,
             aliases: &self.aliases,
             effect: self.effect,
@@ -62,17 +62,17 @@ impl PastCall {
 
 /// What one call does to one automaton.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mark {
+pub(crate) enum SequenceEffect {
     /// The steps it is, one bit each.
     Steps(u8),
     /// How much it adds to the count.
     Weight(u64),
 }
 
-impl Mark {
+impl SequenceEffect {
     /// `None` when the call does nothing to it. A call that cannot be looked at does everything.
     fn of(automaton: &Automaton, call: &Prepared<'_>) -> Option<Self> {
-        let weight = |selector: &Selector| match selector.test(call, Leaning::Restricting) {
+        let weight = |selector: &Selector| match selector.test(call, MatchBias::Restricting) {
             Test::Match { weight } => weight,
             Test::Opaque => 1,
             Test::Miss(_) => 0,
@@ -90,7 +90,7 @@ impl Mark {
 
 /// The state of one automaton, and what the calls under way may do to it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Track {
+pub(crate) struct AutomatonState {
     /// Steps that have happened, or the count.
     reached: u64,
     /// Calls under way for each step.
@@ -103,22 +103,22 @@ pub(crate) struct Track {
 
 /// Why a sequence rule does not speak of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Quiet {
+pub(crate) enum NoMatch {
     NotYet { reached: u64, steps: usize },
     Room { used: u64, limit: u64 },
-    Miss(Miss),
+    Miss(MismatchKind),
 }
 
 /// How a sequence rule speaks of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Spoken {
+pub(crate) enum SequenceMatch {
     Matched,
     /// It could not be looked at.
     Opaque,
 }
 
-impl Quiet {
-    pub(crate) fn say(&self, automaton: &Automaton, question: &Question<'_>) -> String {
+impl NoMatch {
+    pub(crate) fn say(&self, automaton: &Automaton, question: &PolicyRequest<'_>) -> String {
         let (Automaton::After { judged: selector, .. } | Automaton::AtMost { of: selector, .. }) = automaton;
         match self {
             Self::NotYet { reached, steps } => {
@@ -130,14 +130,18 @@ impl Quiet {
     }
 }
 
-impl Track {
+impl AutomatonState {
     /// Whether the rule speaks of this call, with every call under way counted as if it had run.
-    pub(crate) fn speaks(&self, automaton: &Automaton, call: &Prepared<'_>) -> Result<Spoken, Quiet> {
+    pub(crate) fn speaks(
+        &self,
+        automaton: &Automaton,
+        call: &Prepared<'_>,
+    ) -> Result<SequenceMatch, NoMatch> {
         let (Automaton::After { judged: selector, .. } | Automaton::AtMost { of: selector, .. }) = automaton;
-        let weight = match selector.test(call, Leaning::Restricting) {
+        let weight = match selector.test(call, MatchBias::Restricting) {
             Test::Match { weight } => weight,
-            Test::Opaque => return Ok(Spoken::Opaque),
-            Test::Miss(miss) => return Err(Quiet::Miss(miss)),
+            Test::Opaque => return Ok(SequenceMatch::Opaque),
+            Test::Miss(miss) => return Err(NoMatch::Miss(miss)),
         };
         match automaton {
             Automaton::After { steps, .. } => {
@@ -146,33 +150,33 @@ impl Track {
                 let flying =
                     self.flying_steps.iter().take(steps.len()).skip(done).take_while(under_way).count();
                 if done.saturating_add(flying) >= steps.len() {
-                    Ok(Spoken::Matched)
+                    Ok(SequenceMatch::Matched)
                 } else {
-                    Err(Quiet::NotYet { reached: self.reached, steps: steps.len() })
+                    Err(NoMatch::NotYet { reached: self.reached, steps: steps.len() })
                 }
             }
             Automaton::AtMost { limit, .. } => {
                 let used = self.reached.saturating_add(self.flying_weight).saturating_add(self.strangers);
                 if used.saturating_add(weight) > *limit {
-                    Ok(Spoken::Matched)
+                    Ok(SequenceMatch::Matched)
                 } else {
-                    Err(Quiet::Room { used, limit: *limit })
+                    Err(NoMatch::Room { used, limit: *limit })
                 }
             }
         }
     }
 
     /// A call has run.
-    fn apply(&mut self, automaton: &Automaton, mark: Mark) {
+    fn apply(&mut self, automaton: &Automaton, mark: SequenceEffect) {
         match (automaton, mark) {
-            (Automaton::After { steps, .. }, Mark::Steps(mask)) => {
+            (Automaton::After { steps, .. }, SequenceEffect::Steps(mask)) => {
                 let next = u32::try_from(self.reached).unwrap_or(u32::MAX);
                 let is_next = mask.checked_shr(next).is_some_and(|rest| rest & 1 == 1);
                 if is_next && self.reached < steps.len() as u64 {
                     self.reached = self.reached.saturating_add(1);
                 }
             }
-            (Automaton::AtMost { .. }, Mark::Weight(weight)) => {
+            (Automaton::AtMost { .. }, SequenceEffect::Weight(weight)) => {
                 self.reached = self.reached.saturating_add(weight);
             }
             _ => {}
@@ -180,16 +184,16 @@ impl Track {
     }
 
     /// A call is under way, or is no more.
-    fn fly(&mut self, mark: Mark, begins: bool) {
+    fn fly(&mut self, mark: SequenceEffect, begins: bool) {
         match mark {
-            Mark::Steps(mask) => {
+            SequenceEffect::Steps(mask) => {
                 for (index, count) in self.flying_steps.iter_mut().enumerate() {
                     if mask >> index & 1 == 1 {
                         *count = if begins { count.saturating_add(1) } else { count.saturating_sub(1) };
                     }
                 }
             }
-            Mark::Weight(weight) => {
+            SequenceEffect::Weight(weight) => {
                 let now = self.flying_weight;
                 self.flying_weight =
                     if begins { now.saturating_add(weight) } else { now.saturating_sub(weight) };
@@ -199,10 +203,10 @@ impl Track {
 }
 
 /// The state of one automaton after some calls, for examples.
-pub(crate) fn replayed(automaton: &Automaton, past: &[PastCall]) -> Track {
-    let mut track = Track::default();
+pub(crate) fn replayed(automaton: &Automaton, past: &[PastCall]) -> AutomatonState {
+    let mut track = AutomatonState::default();
     for call in past {
-        if let Some(mark) = Mark::of(automaton, &Prepared::new(&call.as_question())) {
+        if let Some(mark) = SequenceEffect::of(automaton, &Prepared::new(&call.as_question())) {
             track.apply(automaton, mark);
         }
     }
@@ -211,9 +215,9 @@ pub(crate) fn replayed(automaton: &Automaton, past: &[PastCall]) -> Track {
 
 /// A call under way.
 #[derive(Clone, Debug)]
-enum Flight {
+enum PendingDecision {
     /// What it does to which automata.
-    Known(Vec<(usize, Mark)>),
+    Known(Vec<(usize, SequenceEffect)>),
     /// It was judged by other rules.
     Stranger,
 }
@@ -226,8 +230,8 @@ enum Flight {
 #[derive(Clone, Debug)]
 pub struct SessionHistory {
     policy: String,
-    tracks: Vec<Track>,
-    flights: BTreeMap<Ticket, Flight>,
+    tracks: Vec<AutomatonState>,
+    flights: BTreeMap<HistoryReservation, PendingDecision>,
     next: u64,
 }
 
@@ -235,7 +239,7 @@ impl SessionHistory {
     /// A session that has done nothing.
     #[must_use]
     pub fn new(policy: &Policy) -> Self {
-        let tracks = policy.sequences().iter().map(|_| Track::default()).collect();
+        let tracks = policy.sequences().iter().map(|_| AutomatonState::default()).collect();
         Self { policy: policy.fingerprint().to_owned(), tracks, flights: BTreeMap::new(), next: 0 }
     }
 
@@ -260,7 +264,7 @@ impl SessionHistory {
     #[must_use]
     pub fn continued(&self, mut history: Self) -> Self {
         history.next = self.next;
-        history.flights = self.flights.keys().map(|ticket| (*ticket, Flight::Stranger)).collect();
+        history.flights = self.flights.keys().map(|ticket| (*ticket, PendingDecision::Stranger)).collect();
         let strangers = history.flights.len() as u64;
         for track in &mut history.tracks {
             track.strangers = strangers;
@@ -271,13 +275,19 @@ impl SessionHistory {
     /// Ends a reservation; the question is the one that was judged, the policy the one this history belongs to now. A
     /// ticket that is settled already changes nothing. Under another policy a call that ran stays under way for ever:
     /// nobody could say what it was to these rules.
-    pub fn settle(&mut self, policy: &Policy, ticket: Ticket, question: &Question<'_>, outcome: Outcome) {
+    pub fn settle(
+        &mut self,
+        policy: &Policy,
+        ticket: HistoryReservation,
+        question: &PolicyRequest<'_>,
+        outcome: Outcome,
+    ) {
         if outcome == Outcome::Ran && !self.belongs_to(policy) {
             return;
         }
         match self.flights.remove(&ticket) {
             None => {}
-            Some(Flight::Known(marks)) => {
+            Some(PendingDecision::Known(marks)) => {
                 for (index, mark) in marks {
                     let Some(track) = self.tracks.get_mut(index) else { continue };
                     track.fly(mark, false);
@@ -286,7 +296,7 @@ impl SessionHistory {
                     }
                 }
             }
-            Some(Flight::Stranger) => {
+            Some(PendingDecision::Stranger) => {
                 for track in &mut self.tracks {
                     track.strangers = track.strangers.saturating_sub(1);
                 }
@@ -298,13 +308,13 @@ impl SessionHistory {
     }
 
     /// Notes a call that ran without a ticket. A policy that is not this history's changes nothing.
-    pub fn advance(&mut self, policy: &Policy, question: &Question<'_>) {
+    pub fn advance(&mut self, policy: &Policy, question: &PolicyRequest<'_>) {
         if !self.belongs_to(policy) {
             return;
         }
         let call = Prepared::new(question);
         for (track, rule) in self.tracks.iter_mut().zip(policy.sequences()) {
-            if let Some(mark) = Mark::of(&rule.automaton, &call) {
+            if let Some(mark) = SequenceEffect::of(&rule.automaton, &call) {
                 track.apply(&rule.automaton, mark);
             }
         }
@@ -324,21 +334,21 @@ impl SessionHistory {
         self.flights.len() >= MAX_IN_FLIGHT
     }
 
-    pub(crate) fn tracks(&self) -> &[Track] {
+    pub(crate) fn tracks(&self) -> &[AutomatonState] {
         &self.tracks
     }
 
-    pub(crate) fn reserve(&mut self, policy: &Policy, call: &Prepared<'_>) -> Ticket {
+    pub(crate) fn reserve(&mut self, policy: &Policy, call: &Prepared<'_>) -> HistoryReservation {
         let mut marks = Vec::new();
         for (index, (track, rule)) in self.tracks.iter_mut().zip(policy.sequences()).enumerate() {
-            if let Some(mark) = Mark::of(&rule.automaton, call) {
+            if let Some(mark) = SequenceEffect::of(&rule.automaton, call) {
                 track.fly(mark, true);
                 marks.push((index, mark));
             }
         }
-        let ticket = Ticket(self.next);
+        let ticket = HistoryReservation(self.next);
         self.next = self.next.wrapping_add(1);
-        self.flights.insert(ticket, Flight::Known(marks));
+        self.flights.insert(ticket, PendingDecision::Known(marks));
         ticket
     }
 }

@@ -6,7 +6,7 @@ use globset::{Candidate, Glob, GlobBuilder, GlobMatcher, GlobSet, GlobSetBuilder
 use regex::{Regex, RegexBuilder};
 use tgp_contract::{Actor, ClientId, Effect, RelativePath};
 
-use crate::Question;
+use crate::PolicyRequest;
 use crate::below::may_match_below;
 use crate::protect::fold_path;
 
@@ -19,14 +19,14 @@ pub(crate) const MAX_TEXT_BYTES: usize = 1024 * 1024;
 
 /// Which way a doubt is to be decided: a rule that forbids matches in doubt, a rule that allows does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Leaning {
+pub(crate) enum MatchBias {
     /// `ask`, `deny` and sequence rules.
     Restricting,
     /// `allow` rules and tokens.
     Permitting,
 }
 
-impl Leaning {
+impl MatchBias {
     pub(crate) fn restricts(self) -> bool {
         self == Self::Restricting
     }
@@ -81,17 +81,17 @@ fn check_length(text: &str) -> Result<(), PatternError> {
 
 /// What the two ways of reading a `*` are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Star {
+enum Wildcard {
     /// Any text.
     Anything,
     /// Any text within one name of a path.
     OneName,
 }
 
-fn glob(text: &str, star: Star, ignore_case: bool) -> Result<Glob, PatternError> {
+fn glob(text: &str, star: Wildcard, ignore_case: bool) -> Result<Glob, PatternError> {
     check_length(text)?;
     GlobBuilder::new(text)
-        .literal_separator(star == Star::OneName)
+        .literal_separator(star == Wildcard::OneName)
         .case_insensitive(ignore_case)
         .backslash_escape(true)
         .build()
@@ -135,7 +135,7 @@ impl ToolPatterns {
     pub(crate) fn new(words: &[&str]) -> Result<Self, PatternErrors> {
         let parsed = each(words, |word| match word.strip_prefix("effect:") {
             Some(effect) => parse_effect(effect).map(ToolPattern::Effect).ok_or(PatternError::Effect),
-            None if has_wildcard(word) => glob(word, Star::Anything, false).map(ToolPattern::Glob),
+            None if has_wildcard(word) => glob(word, Wildcard::Anything, false).map(ToolPattern::Glob),
             None => check_length(word).map(|()| ToolPattern::Name(word.to_owned())),
         })?;
         let (mut names, mut globs, mut effects) = (Vec::new(), Vec::new(), Vec::new());
@@ -154,7 +154,7 @@ impl ToolPatterns {
         &self.words
     }
 
-    pub(crate) fn matches(&self, question: &Question<'_>) -> bool {
+    pub(crate) fn matches(&self, question: &PolicyRequest<'_>) -> bool {
         self.effects.contains(&question.effect)
             || self.matches_name(question.tool)
             || question.aliases.iter().any(|alias| self.matches_name(alias))
@@ -165,7 +165,7 @@ impl ToolPatterns {
     }
 
     /// Whether the tool is written out, and not only covered by a glob or an effect.
-    pub(crate) fn spells_out(&self, question: &Question<'_>) -> bool {
+    pub(crate) fn spells_out(&self, question: &PolicyRequest<'_>) -> bool {
         let spelt = |name: &str| self.names.iter().any(|one| one == name);
         spelt(question.tool) || question.aliases.iter().any(|alias| spelt(alias))
     }
@@ -174,7 +174,7 @@ impl ToolPatterns {
     pub(crate) fn idle<'a>(&'a self, known: &'a [&str]) -> impl Iterator<Item = &'a str> {
         self.words.iter().map(String::as_str).filter(move |word| {
             !word.starts_with("effect:")
-                && !glob(word, Star::Anything, false)
+                && !glob(word, Wildcard::Anything, false)
                     .is_ok_and(|glob| known.iter().any(|name| glob.compile_matcher().is_match(name)))
         })
     }
@@ -205,7 +205,7 @@ impl ActorPatterns {
                 Some(("tool", id)) => (ActorKind::Tool, id),
                 _ => return Err(PatternError::Actor),
             };
-            Ok((kind, glob(id, Star::Anything, false)?.compile_matcher()))
+            Ok((kind, glob(id, Wildcard::Anything, false)?.compile_matcher()))
         })?;
         Ok(Self { words: words.iter().map(|word| (*word).to_owned()).collect(), patterns })
     }
@@ -216,7 +216,7 @@ impl ActorPatterns {
 
     /// A client is known by its identity. The name it has chosen for itself fits a rule that restricts as well, alone
     /// or behind the identity; it never makes an `allow` rule fit.
-    pub(crate) fn matches(&self, actor: &Actor, leaning: Leaning) -> bool {
+    pub(crate) fn matches(&self, actor: &Actor, leaning: MatchBias) -> bool {
         let (kind, id) = match actor {
             Actor::Person(id) => (ActorKind::Person, id.as_str()),
             Actor::Agent(id) => (ActorKind::Agent, id.as_str()),
@@ -261,10 +261,10 @@ pub(crate) struct PathGlobs {
 impl PathGlobs {
     /// Where the rule restricts, case does not count, and `x/**` means `x` too: whoever may not touch what is in a
     /// directory may not remove it either.
-    pub(crate) fn new(words: &[&str], leaning: Leaning) -> Result<Self, PatternErrors> {
+    pub(crate) fn new(words: &[&str], leaning: MatchBias) -> Result<Self, PatternErrors> {
         let globs = each(words, |word| {
             check_path_glob(word)?;
-            let mut globs = vec![glob(word, Star::OneName, false)?];
+            let mut globs = vec![glob(word, Wildcard::OneName, false)?];
             if leaning.restricts() {
                 // Globs ignore the case of ASCII letters only; the others are brought to one case on both sides. The
                 // exact glob stays: without case, `[!a]` means less than it says.
@@ -272,7 +272,7 @@ impl PathGlobs {
                 let directory = lower.strip_suffix("/**").filter(|directory| !directory.is_empty());
                 let others = [Some(word), Some(lower.as_str()).filter(|lower| *lower != word), directory];
                 globs.extend(
-                    others.into_iter().flatten().filter_map(|text| glob(text, Star::OneName, true).ok()),
+                    others.into_iter().flatten().filter_map(|text| glob(text, Wildcard::OneName, true).ok()),
                 );
             }
             Ok(globs)
@@ -281,7 +281,7 @@ impl PathGlobs {
         Ok(Self { set: set(globs.into_iter().flatten().collect())?, words })
     }
 
-    pub(crate) fn matches(&self, path: &PathCandidate<'_>, leaning: Leaning) -> bool {
+    pub(crate) fn matches(&self, path: &PathCandidate<'_>, leaning: MatchBias) -> bool {
         self.set.is_match_candidate(&path.plain)
             || (leaning.restricts() && path.folded.as_ref().is_some_and(|folded| self.set.is_match(folded)))
     }
@@ -318,7 +318,7 @@ fn check_path_glob(text: &str) -> Result<(), PatternError> {
 
 /// Globs over a text that is not a path. A `*` goes up to the next `/`, a `**` beyond it.
 pub(crate) fn text_globs(words: &[&str]) -> Result<GlobSet, PatternErrors> {
-    set(each(words, |word| glob(word, Star::OneName, false))?)
+    set(each(words, |word| glob(word, Wildcard::OneName, false))?)
 }
 
 /// Hosts: a name, `*.name` for every name below it at any depth, or `*`.
@@ -372,7 +372,7 @@ fn normal_host(host: &str) -> String {
 
 /// An expression about SQL, hosts or arguments in which the case of letters means nothing to whoever reads them: sought
 /// without regard to case where the rule restricts. As it is written it fits too, since `[^a]` means less without case.
-pub(crate) fn regex_of_any_case(text: &str, leaning: Leaning) -> Result<Regex, PatternError> {
+pub(crate) fn regex_of_any_case(text: &str, leaning: MatchBias) -> Result<Regex, PatternError> {
     let exact = regex(text, leaning)?;
     if !leaning.restricts() {
         return Ok(exact);
@@ -391,7 +391,7 @@ pub(crate) fn regex_of_any_case(text: &str, leaning: Leaning) -> Result<Regex, P
 
 /// A regular expression. Where the rule restricts, it is sought anywhere, also across lines; where it permits, it has
 /// to match the whole text.
-pub(crate) fn regex(text: &str, leaning: Leaning) -> Result<Regex, PatternError> {
+pub(crate) fn regex(text: &str, leaning: MatchBias) -> Result<Regex, PatternError> {
     check_length(text)?;
     // A text such as `a)|(?:b` would break out of the wrapping, so it has to be an expression alone first.
     let build = |text: &str| {

@@ -7,13 +7,13 @@ use tgp_contract::{
 };
 
 use crate::explain::{Explanation, Finding, RuleReport};
-use crate::history::{SessionHistory, Spoken, Ticket};
+use crate::history::{HistoryReservation, SequenceMatch, SessionHistory};
 use crate::parse::{self, Parsed};
 use crate::protect::{self, Protection, Protections};
 use crate::rule::{Head, Rule, Sequence};
 use crate::runs_later::{always_runs_later, may_run_later};
 use crate::selector::{Prepared, Selector, Test};
-use crate::{Decision, PolicyError, Problem, Question, RuleEffect};
+use crate::{Decision, PolicyError, PolicyRequest, Problem, RuleEffect};
 
 /// A policy file: its name for messages, and its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,7 +65,7 @@ impl Default for PolicySettings {
 
 /// What is known of a tool, so that a rule's example need not repeat it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Known {
+pub struct ToolInfo {
     pub name: String,
     pub aliases: Vec<String>,
     pub effect: Effect,
@@ -77,15 +77,15 @@ pub struct Known {
 pub trait Catalogue {
     /// The tool with this name or alias, and what `arguments` would touch; `None` when there is no such tool or the
     /// arguments do not fit it.
-    fn look_up(&self, tool: &str, arguments: &Value) -> Option<Known>;
+    fn look_up(&self, tool: &str, arguments: &Value) -> Option<ToolInfo>;
 }
 
 /// A decision, and what was reserved for the call in its session's history.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ruling {
+pub struct Judgement {
     pub decision: Decision,
     /// To be given back with [`SessionHistory::settle`]; a denied call has none.
-    pub ticket: Option<Ticket>,
+    pub ticket: Option<HistoryReservation>,
 }
 
 /// One rule of a file, for listings.
@@ -119,7 +119,7 @@ pub struct Policy {
 
 /// Why a rule matches that would not have to.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Doubt {
+enum DoubtKind {
     None,
     /// What the rule is about cannot be looked at.
     Opaque,
@@ -170,32 +170,32 @@ impl Policy {
 
     /// Decides, and reserves what sequence rules count. Settle the ticket when the call has ended.
     #[must_use]
-    pub fn judge(&self, question: &Question<'_>, history: &mut SessionHistory) -> Ruling {
+    pub fn judge(&self, question: &PolicyRequest<'_>, history: &mut SessionHistory) -> Judgement {
         let call = Prepared::new(question);
         let decision = self.decide(&call, history);
         if decision.effect == RuleEffect::Deny {
-            return Ruling { decision, ticket: None };
+            return Judgement { decision, ticket: None };
         }
         if history.is_full() {
             let reason = "too many calls of this session are under way";
-            return Ruling {
+            return Judgement {
                 decision: Decision::new(RuleEffect::Deny, "builtin/calls", reason),
                 ticket: None,
             };
         }
         let ticket = history.reserve(self, &call);
-        Ruling { decision, ticket: Some(ticket) }
+        Judgement { decision, ticket: Some(ticket) }
     }
 
     /// Decides without reserving anything.
     #[must_use]
-    pub fn preview(&self, question: &Question<'_>, history: &SessionHistory) -> Decision {
+    pub fn preview(&self, question: &PolicyRequest<'_>, history: &SessionHistory) -> Decision {
         self.decide(&Prepared::new(question), history)
     }
 
     /// The decision, and of every other rule why it did not decide.
     #[must_use]
-    pub fn explain(&self, question: &Question<'_>, history: &SessionHistory) -> Explanation {
+    pub fn explain(&self, question: &PolicyRequest<'_>, history: &SessionHistory) -> Explanation {
         let call = Prepared::new(question);
         let mut decision = self.decide(&call, history);
         let mut rules = Vec::new();
@@ -227,8 +227,8 @@ impl Policy {
         }
         for (sequence, track) in self.sequences.iter().zip(history.tracks()) {
             let (matched, why) = match track.speaks(&sequence.automaton, &call) {
-                Ok(Spoken::Matched) => (true, sequence.head.reason.clone()),
-                Ok(Spoken::Opaque) => (true, OPAQUE.to_owned()),
+                Ok(SequenceMatch::Matched) => (true, sequence.head.reason.clone()),
+                Ok(SequenceMatch::Opaque) => (true, OPAQUE.to_owned()),
                 Err(quiet) => (false, quiet.say(&sequence.automaton, question)),
             };
             rules.push(report(
@@ -285,15 +285,20 @@ impl Policy {
 
     /// Whether a call changes what is named like a chronicle and may not be read by its caller. Then nothing may depend on
     /// whether it is one.
-    fn hides_chronicle(&self, question: &Question<'_>, history: &SessionHistory) -> bool {
+    fn hides_chronicle(&self, question: &PolicyRequest<'_>, history: &SessionHistory) -> bool {
         let replaces = |access: Access| matches!(access, Access::Write | Access::Delete);
         let changed = question.targets.iter().filter_map(Target::file);
         let mut named = changed.filter(|(_, path, access)| replaces(*access) && has_chronicle_name(path));
         named.any(|(root, path, _)| {
             let targets = [Target::File { root, path: path.clone(), access: Access::Read }];
             let (tool, aliases) = ("fs_read", ["fs.read".to_owned(), "Read".to_owned()]);
-            let read =
-                Question { tool, aliases: &aliases, effect: Effect::Read, targets: &targets, ..*question };
+            let read = PolicyRequest {
+                tool,
+                aliases: &aliases,
+                effect: Effect::Read,
+                targets: &targets,
+                ..*question
+            };
             let found = self.strictest(&Prepared::new(&read), history, |_| true);
             found.is_some_and(|decision| decision.effect > RuleEffect::Allow)
         })
@@ -302,7 +307,11 @@ impl Policy {
     /// The strictest of the rules with a `path` that asks about or denies a call; nothing where none does. For a file that a
     /// running call turns out to touch: other rules have judged the call itself.
     #[must_use]
-    pub fn restriction_by_path(&self, question: &Question<'_>, history: &SessionHistory) -> Option<Decision> {
+    pub fn restriction_by_path(
+        &self,
+        question: &PolicyRequest<'_>,
+        history: &SessionHistory,
+    ) -> Option<Decision> {
         let by_path = |selector: &Selector| !selector.paths.is_empty();
         let found = self.strictest(&Prepared::new(question), history, by_path);
         found.filter(|decision| decision.effect > RuleEffect::Allow)
@@ -315,18 +324,18 @@ impl Policy {
         history: &SessionHistory,
         wanted: impl Fn(&Selector) -> bool,
     ) -> Option<Decision> {
-        let mut strictest: Option<(RuleEffect, &Head, Doubt)> = None;
+        let mut strictest: Option<(RuleEffect, &Head, DoubtKind)> = None;
         let rules = self.rules.iter().filter(|rule| wanted(&rule.selector)).filter_map(|rule| {
             match rule.selector.test(call, rule.leaning()) {
                 Test::Match { .. }
                     if rule.leaning().restricts() && rule.selector.matches_by_unknown_kind(call) =>
                 {
-                    Some((rule.head.effect, &rule.head, Doubt::UnknownKind))
+                    Some((rule.head.effect, &rule.head, DoubtKind::UnknownKind))
                 }
-                Test::Match { .. } => Some((rule.head.effect, &rule.head, Doubt::None)),
+                Test::Match { .. } => Some((rule.head.effect, &rule.head, DoubtKind::None)),
                 // What cannot be looked at is not allowed by this rule, and is denied by one that would restrict it.
                 Test::Opaque => {
-                    rule.leaning().restricts().then_some((RuleEffect::Deny, &rule.head, Doubt::Opaque))
+                    rule.leaning().restricts().then_some((RuleEffect::Deny, &rule.head, DoubtKind::Opaque))
                 }
                 Test::Miss(_) => None,
             }
@@ -334,13 +343,13 @@ impl Policy {
         let sequences = self.sequences.iter().zip(history.tracks());
         let sequences = sequences.filter(|(sequence, _)| wanted(sequence.automaton.judged())).filter_map(
             |(sequence, track)| match track.speaks(&sequence.automaton, call) {
-                Ok(Spoken::Matched) => Some((sequence.head.effect, &sequence.head, Doubt::None)),
-                Ok(Spoken::Opaque) => Some((RuleEffect::Deny, &sequence.head, Doubt::Opaque)),
+                Ok(SequenceMatch::Matched) => Some((sequence.head.effect, &sequence.head, DoubtKind::None)),
+                Ok(SequenceMatch::Opaque) => Some((RuleEffect::Deny, &sequence.head, DoubtKind::Opaque)),
                 Err(_) => None,
             },
         );
         for (effect, head, doubt) in rules.chain(sequences) {
-            if doubt == Doubt::Opaque {
+            if doubt == DoubtKind::Opaque {
                 return Some(from_head(effect, head, OPAQUE));
             }
             if strictest.is_none_or(|(found, ..)| effect > found) {
@@ -351,15 +360,15 @@ impl Policy {
             }
         }
         strictest.map(|(effect, head, doubt)| match doubt {
-            Doubt::UnknownKind => from_head(effect, head, &reason_for_unknown_kind(&head.reason)),
-            Doubt::None | Doubt::Opaque => from_head(effect, head, &head.reason),
+            DoubtKind::UnknownKind => from_head(effect, head, &reason_for_unknown_kind(&head.reason)),
+            DoubtKind::None | DoubtKind::Opaque => from_head(effect, head, &head.reason),
         })
     }
 
     /// What holds for files that run later, which are the targets of the question: a person has to see the change, unless
     /// a rule that allows it names the file.
     #[must_use]
-    pub fn judge_runs_later(&self, question: &Question<'_>) -> Decision {
+    pub fn judge_runs_later(&self, question: &PolicyRequest<'_>) -> Decision {
         let call = Prepared::new(question);
         let mut allowing = self.rules.iter().filter(|rule| rule.head.effect == RuleEffect::Allow);
         match allowing.find(|rule| rule.selector.names_what_runs_later(&call)) {
@@ -370,7 +379,7 @@ impl Policy {
 
     /// What is said of a call that changes files which may run later and that no rule names, and whether it counts
     /// whatever the contents are.
-    fn unnamed_runs_later(&self, question: &Question<'_>) -> Option<(Decision, bool)> {
+    fn unnamed_runs_later(&self, question: &PolicyRequest<'_>) -> Option<(Decision, bool)> {
         let changes = |access| matches!(access, Access::Write | Access::Delete);
         let later: Vec<Target> = question
             .targets
@@ -381,12 +390,12 @@ impl Policy {
             .cloned()
             .collect();
         let counts = later.iter().filter_map(Target::file).any(|(_, path, _)| always_runs_later(path));
-        let found = self.judge_runs_later(&Question { targets: &later, ..*question });
+        let found = self.judge_runs_later(&PolicyRequest { targets: &later, ..*question });
         (!later.is_empty() && found.effect == RuleEffect::Ask).then_some((found, counts))
     }
 
     /// The first protection, in their own order, that stands against any of the files.
-    fn protection(&self, question: &Question<'_>) -> Option<Protection> {
+    fn protection(&self, question: &PolicyRequest<'_>) -> Option<Protection> {
         let rank = |found: &Protection| protect::ALL.iter().position(|one| one.rule == found.rule);
         question
             .targets
@@ -401,7 +410,7 @@ impl Policy {
     /// Whether a rule of a file may ask about or deny a call on files below a directory. `call` is such a call on the
     /// directory itself. In doubt one may; a sequence rule may whatever has happened so far.
     #[must_use]
-    pub fn may_restrict_below(&self, call: &Question<'_>, root: Root, directory: &RelativePath) -> bool {
+    pub fn may_restrict_below(&self, call: &PolicyRequest<'_>, root: Root, directory: &RelativePath) -> bool {
         self.restricting().any(|selector| selector.may_mean_below(call, root, directory))
     }
 
@@ -409,7 +418,7 @@ impl Policy {
     #[must_use]
     pub fn may_restrict_by_path_below(
         &self,
-        call: &Question<'_>,
+        call: &PolicyRequest<'_>,
         root: Root,
         directory: &RelativePath,
     ) -> bool {
@@ -494,7 +503,7 @@ impl Policy {
     }
 
     /// What holds when no rule matches.
-    fn default_decision(&self, question: &Question<'_>) -> Decision {
+    fn default_decision(&self, question: &PolicyRequest<'_>) -> Decision {
         if self.free_reads && question.only_queries() {
             let reason = "statements that only read are allowed by `db.freeReads`";
             return Decision::by_default(RuleEffect::Allow, "default/free-reads", reason);
@@ -534,7 +543,7 @@ fn report(rule: &str, effect: RuleEffect, matched: bool, why: &str, source: Opti
     }
 }
 
-fn default_by_effect(question: &Question<'_>) -> Decision {
+fn default_by_effect(question: &PolicyRequest<'_>) -> Decision {
     let (effect, rule, reason) = match question.strongest_effect() {
         Effect::Read => (RuleEffect::Allow, "default/read", "reads are allowed unless a rule says otherwise"),
         Effect::Write => (RuleEffect::Ask, "default/write", "writes are asked for unless a rule allows them"),

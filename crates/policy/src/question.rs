@@ -5,7 +5,7 @@ use tgp_contract::{Access, Actor, Effect, Target, TddMode, TddState};
 
 /// Everything a rule may look at.
 #[derive(Clone, Copy, Debug)]
-pub struct Question<'a> {
+pub struct PolicyRequest<'a> {
     /// The tool's own name, as it is registered.
     pub tool: &'a str,
     /// Its other names; a rule that names one of them means this tool too, whichever name the caller used.
@@ -19,7 +19,7 @@ pub struct Question<'a> {
     pub state: TddState,
 }
 
-impl Question<'_> {
+impl PolicyRequest<'_> {
     /// The tool's effect, or a stronger one that its targets give away: a tool that calls itself a reader and names a
     /// file to write, or a statement that may write, is a writer.
     pub(crate) fn strongest_effect(&self) -> Effect {

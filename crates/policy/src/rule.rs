@@ -3,7 +3,7 @@
 use tgp_contract::Place;
 
 use crate::RuleEffect;
-use crate::pattern::Leaning;
+use crate::pattern::MatchBias;
 use crate::selector::Selector;
 
 /// What every rule has.
@@ -25,10 +25,10 @@ pub(crate) struct Rule {
 }
 
 impl Rule {
-    pub(crate) fn leaning(&self) -> Leaning {
+    pub(crate) fn leaning(&self) -> MatchBias {
         match self.head.effect {
-            RuleEffect::Allow => Leaning::Permitting,
-            RuleEffect::Ask | RuleEffect::Deny => Leaning::Restricting,
+            RuleEffect::Allow => MatchBias::Permitting,
+            RuleEffect::Ask | RuleEffect::Deny => MatchBias::Restricting,
         }
     }
 }

@@ -290,31 +290,31 @@ enum Format {
 
 /// What of a file counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Counted {
+enum RelevantPart {
     Whole,
     Fields(Format, &'static [&'static str]),
 }
 
 /// What counts of a file, and the number of the part of its path by which it is known. Names are compared as the most
 /// forgiving file system would.
-fn counted(path: &RelativePath) -> Option<(usize, Counted)> {
+fn counted(path: &RelativePath) -> Option<(usize, RelevantPart)> {
     let parts: Vec<_> = path.parts().map(fold).collect();
     if let Some(at) = parts.iter().position(|part| DIRECTORIES.contains(&part.as_ref())) {
-        return Some((at, Counted::Whole));
+        return Some((at, RelevantPart::Whole));
     }
     let at = parts.len().checked_sub(1)?;
     let name = parts.get(at)?.as_ref();
     let counted = match name {
-        "package.json" => Counted::Fields(Format::Json, PACKAGE_JSON),
-        "composer.json" => Counted::Fields(Format::Json, COMPOSER_JSON),
-        "deno.json" => Counted::Fields(Format::Json, DENO_JSON),
-        "cargo.toml" => Counted::Fields(Format::Toml, CARGO_TOML),
-        "pyproject.toml" => Counted::Fields(Format::Toml, PYPROJECT_TOML),
+        "package.json" => RelevantPart::Fields(Format::Json, PACKAGE_JSON),
+        "composer.json" => RelevantPart::Fields(Format::Json, COMPOSER_JSON),
+        "deno.json" => RelevantPart::Fields(Format::Json, DENO_JSON),
+        "cargo.toml" => RelevantPart::Fields(Format::Toml, CARGO_TOML),
+        "pyproject.toml" => RelevantPart::Fields(Format::Toml, PYPROJECT_TOML),
         _ if NAMES.contains(&name)
             || BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
             || ENDINGS.iter().any(|ending| name.ends_with(ending)) =>
         {
-            Counted::Whole
+            RelevantPart::Whole
         }
         _ => return None,
     };
@@ -330,7 +330,7 @@ pub fn may_run_later(path: &RelativePath) -> bool {
 /// Whether every change of the file counts, so that its contents need not be looked at.
 #[must_use]
 pub fn always_runs_later(path: &RelativePath) -> bool {
-    matches!(counted(path), Some((_, Counted::Whole)))
+    matches!(counted(path), Some((_, RelevantPart::Whole)))
 }
 
 /// Whether a change from one content to the other is a change of what runs later; `None` stands for no file. A manifest
@@ -339,8 +339,8 @@ pub fn always_runs_later(path: &RelativePath) -> bool {
 pub fn runs_later(path: &RelativePath, before: Option<&[u8]>, after: Option<&[u8]>) -> bool {
     match counted(path) {
         None => false,
-        Some((_, Counted::Whole)) => true,
-        Some((_, Counted::Fields(format, names))) => {
+        Some((_, RelevantPart::Whole)) => true,
+        Some((_, RelevantPart::Fields(format, names))) => {
             let (Some(before), Some(after)) = (manifest(format, before), manifest(format, after)) else {
                 return true;
             };

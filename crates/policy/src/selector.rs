@@ -8,13 +8,13 @@ use tgp_contract::{Access, RelativePath, Root, Target, TddMode, TddState, UNKNOW
 
 use crate::arguments::ArgumentMatcher;
 use crate::pattern::{
-    ActorPatterns, HostPattern, Leaning, MAX_TEXT_BYTES, PathCandidate, PathGlobs, ToolPatterns,
+    ActorPatterns, HostPattern, MAX_TEXT_BYTES, MatchBias, PathCandidate, PathGlobs, ToolPatterns,
 };
-use crate::{Question, runs_later};
+use crate::{PolicyRequest, runs_later};
 
 /// A question with what several rules want to know of it.
 pub(crate) struct Prepared<'a> {
-    pub(crate) question: &'a Question<'a>,
+    pub(crate) question: &'a PolicyRequest<'a>,
     files: Vec<File<'a>>,
     /// The canonical text of the arguments; `None` when it is too long or there is none.
     text: OnceCell<Option<String>>,
@@ -27,7 +27,7 @@ struct File<'a> {
 }
 
 impl<'a> Prepared<'a> {
-    pub(crate) fn new(question: &'a Question<'a>) -> Self {
+    pub(crate) fn new(question: &'a PolicyRequest<'a>) -> Self {
         let files = question.targets.iter().filter_map(Target::file);
         let files =
             files.map(|(root, path, access)| File { root, access, path: PathCandidate::new(path) }).collect();
@@ -47,14 +47,14 @@ pub(crate) enum Test {
     /// It means the call; `weight` says how many of its targets.
     Match { weight: u64 },
     /// It does not.
-    Miss(Miss),
+    Miss(MismatchKind),
     /// It cannot be said: a text is too long, or a number has no exact text.
     Opaque,
 }
 
 /// The first thing that did not fit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Miss {
+pub(crate) enum MismatchKind {
     Tool,
     Actor,
     Mode,
@@ -95,7 +95,7 @@ pub(crate) struct PathMatcher {
 }
 
 impl PathMatcher {
-    fn matches(&self, file: &File<'_>, leaning: Leaning) -> bool {
+    fn matches(&self, file: &File<'_>, leaning: MatchBias) -> bool {
         (self.roots.is_empty() || self.roots.contains(&file.root))
             && (self.accesses.is_empty() || self.accesses.contains(&file.access))
             && self.globs.matches(&file.path, leaning)
@@ -103,7 +103,7 @@ impl PathMatcher {
 
     /// Whether one of its globs fits a file that runs later and spells out the name by which the file is known.
     fn names(&self, file: &File<'_>, path: &RelativePath) -> bool {
-        self.matches(file, Leaning::Permitting)
+        self.matches(file, MatchBias::Permitting)
             && self.globs.fitting(&file.path).any(|glob| runs_later::names(glob, path))
     }
 }
@@ -154,7 +154,7 @@ impl Selector {
             && self.text.is_none()
     }
 
-    pub(crate) fn test(&self, call: &Prepared<'_>, leaning: Leaning) -> Test {
+    pub(crate) fn test(&self, call: &Prepared<'_>, leaning: MatchBias) -> Test {
         match self.test_all(call, leaning) {
             Ok(weight) => Test::Match { weight },
             Err(Stop::Miss(miss)) => Test::Miss(miss),
@@ -168,13 +168,18 @@ impl Selector {
         let files = call.question.targets.iter().filter_map(Target::file).zip(&call.files);
         let mut later = files.filter(|((_, path, _), _)| runs_later::may_run_later(path)).peekable();
         later.peek().is_some()
-            && matches!(self.test(call, Leaning::Permitting), Test::Match { .. })
+            && matches!(self.test(call, MatchBias::Permitting), Test::Match { .. })
             && later.all(|((_, path, _), file)| self.paths.iter().any(|matcher| matcher.names(file, path)))
     }
 
     /// Whether a call on files below a directory may be meant, whatever their names. `call` is such a call on the directory
     /// itself: what it says of tool, caller and state holds for all of them. In doubt it may.
-    pub(crate) fn may_mean_below(&self, call: &Question<'_>, root: Root, directory: &RelativePath) -> bool {
+    pub(crate) fn may_mean_below(
+        &self,
+        call: &PolicyRequest<'_>,
+        root: Root,
+        directory: &RelativePath,
+    ) -> bool {
         let accesses: Vec<Access> =
             call.targets.iter().filter_map(Target::file).map(|(.., access)| access).collect();
         let file = |path: &PathMatcher| {
@@ -188,19 +193,19 @@ impl Selector {
             && self.tools.as_ref().is_none_or(|tools| tools.matches(call))
             && (self.modes.is_empty() || self.modes.contains(&call.mode))
             && (self.states.is_empty() || self.states.contains(&call.state))
-            && self.actors.as_ref().is_none_or(|actors| actors.matches(call.actor, Leaning::Restricting))
+            && self.actors.as_ref().is_none_or(|actors| actors.matches(call.actor, MatchBias::Restricting))
             && (self.paths.is_empty() || self.paths.iter().any(file))
     }
 
     /// The cheap tests come first; most rules are about other tools.
-    fn test_all(&self, call: &Prepared<'_>, leaning: Leaning) -> Result<u64, Stop> {
+    fn test_all(&self, call: &Prepared<'_>, leaning: MatchBias) -> Result<u64, Stop> {
         let question = call.question;
-        let fits = |fits: bool, miss: Miss| if fits { Ok(()) } else { Err(Stop::Miss(miss)) };
-        fits(self.tools.as_ref().is_none_or(|tools| tools.matches(question)), Miss::Tool)?;
-        fits(self.modes.is_empty() || self.modes.contains(&question.mode), Miss::Mode)?;
-        fits(self.states.is_empty() || self.states.contains(&question.state), Miss::State)?;
+        let fits = |fits: bool, miss: MismatchKind| if fits { Ok(()) } else { Err(Stop::Miss(miss)) };
+        fits(self.tools.as_ref().is_none_or(|tools| tools.matches(question)), MismatchKind::Tool)?;
+        fits(self.modes.is_empty() || self.modes.contains(&question.mode), MismatchKind::Mode)?;
+        fits(self.states.is_empty() || self.states.contains(&question.state), MismatchKind::State)?;
         let by_actor = |actors: &ActorPatterns| actors.matches(question.actor, leaning);
-        fits(self.actors.as_ref().is_none_or(by_actor), Miss::Actor)?;
+        fits(self.actors.as_ref().is_none_or(by_actor), MismatchKind::Actor)?;
 
         let mut weight = 1;
         if !self.paths.is_empty() {
@@ -222,12 +227,12 @@ impl Selector {
         for (index, matcher) in self.arguments.iter().enumerate() {
             match matcher.test(question.arguments, leaning) {
                 Some(true) => {}
-                Some(false) => return Err(Stop::Miss(Miss::Argument(index))),
+                Some(false) => return Err(Stop::Miss(MismatchKind::Argument(index))),
                 None => return Err(Stop::Opaque),
             }
         }
         if let Some(regex) = &self.text {
-            fits(regex.is_match(call.text().ok_or(Stop::Opaque)?), Miss::Text)?;
+            fits(regex.is_match(call.text().ok_or(Stop::Opaque)?), MismatchKind::Text)?;
         }
         Ok(weight)
     }
@@ -253,7 +258,7 @@ impl Selector {
             && kinds.any(|kinds| is_unknown_kind(kinds) && !kinds.iter().any(is_named))
     }
 
-    fn test_statements(&self, question: &Question<'_>, leaning: Leaning) -> Result<u64, Stop> {
+    fn test_statements(&self, question: &PolicyRequest<'_>, leaning: MatchBias) -> Result<u64, Stop> {
         let named = |kind: &String| {
             let same = |matcher: &StatementMatcher| matches!(matcher, StatementMatcher::Kind(name) if name.eq_ignore_ascii_case(kind));
             self.statements.iter().any(same)
@@ -265,8 +270,8 @@ impl Selector {
             // A statement whose kind is not known may be of every kind.
             let unknown = is_unknown_kind(kinds);
             let mut hit = match leaning {
-                Leaning::Restricting => (by_kind && unknown) || kinds.iter().any(named),
-                Leaning::Permitting => !unknown && kinds.iter().all(named),
+                MatchBias::Restricting => (by_kind && unknown) || kinds.iter().any(named),
+                MatchBias::Permitting => !unknown && kinds.iter().all(named),
             };
             for matcher in &self.statements {
                 match matcher {
@@ -280,7 +285,7 @@ impl Selector {
         tally.close(leaning)
     }
 
-    fn test_hosts(&self, question: &Question<'_>, leaning: Leaning) -> Result<u64, Stop> {
+    fn test_hosts(&self, question: &PolicyRequest<'_>, leaning: MatchBias) -> Result<u64, Stop> {
         let mut tally = Tally::new(TargetKind::Host);
         for target in question.targets {
             match target {
@@ -298,7 +303,7 @@ impl Selector {
         tally.close(leaning)
     }
 
-    fn test_commands(&self, question: &Question<'_>, leaning: Leaning) -> Result<u64, Stop> {
+    fn test_commands(&self, question: &PolicyRequest<'_>, leaning: MatchBias) -> Result<u64, Stop> {
         let mut tally = Tally::new(TargetKind::Command);
         for target in question.targets {
             let Target::Command { command } = target else { continue };
@@ -315,42 +320,42 @@ impl Selector {
     }
 
     /// Why it missed, for people.
-    pub(crate) fn say(&self, miss: &Miss, question: &Question<'_>) -> String {
+    pub(crate) fn say(&self, miss: &MismatchKind, question: &PolicyRequest<'_>) -> String {
         let list =
             |words: &[String]| words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
         let words =
             |words: &[&str]| words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
         match miss {
-            Miss::Tool => {
+            MismatchKind::Tool => {
                 let wanted = self.tools.as_ref().map(|tools| list(tools.words())).unwrap_or_default();
                 format!("`{}` ({}) is not among {wanted}", question.tool, question.effect.as_str())
             }
-            Miss::Actor => {
+            MismatchKind::Actor => {
                 let wanted = self.actors.as_ref().map(|actors| list(actors.words())).unwrap_or_default();
                 format!("the caller is not among {wanted}")
             }
-            Miss::Mode => {
+            MismatchKind::Mode => {
                 let wanted = self.modes.iter().map(|mode| mode.as_str()).collect::<Vec<_>>();
                 format!("the mode is `{}`, not {}", question.mode.as_str(), words(&wanted))
             }
-            Miss::State => {
+            MismatchKind::State => {
                 let wanted = self.states.iter().map(|state| state.as_str()).collect::<Vec<_>>();
                 format!("the state is `{}`, not {}", question.state.as_str(), words(&wanted))
             }
-            Miss::NoTarget(kind) => format!("the call has no {}", kind.plural()),
-            Miss::Target(kind) => format!("its {} are others", kind.plural()),
-            Miss::Argument(index) => {
+            MismatchKind::NoTarget(kind) => format!("the call has no {}", kind.plural()),
+            MismatchKind::Target(kind) => format!("its {} are others", kind.plural()),
+            MismatchKind::Argument(index) => {
                 let name = self.arguments.get(*index).map(ToString::to_string).unwrap_or_default();
                 format!("argument `{name}` is another or is not given")
             }
-            Miss::Text => "its arguments hold no such text".to_owned(),
+            MismatchKind::Text => "its arguments hold no such text".to_owned(),
         }
     }
 }
 
 /// Why a test ended early.
 enum Stop {
-    Miss(Miss),
+    Miss(MismatchKind),
     Opaque,
 }
 
@@ -375,15 +380,15 @@ impl Tally {
         self.hits = self.hits.saturating_add(u64::from(hit));
     }
 
-    fn close(self, leaning: Leaning) -> Result<u64, Stop> {
+    fn close(self, leaning: MatchBias) -> Result<u64, Stop> {
         if self.seen == 0 {
-            return Err(Stop::Miss(Miss::NoTarget(self.kind)));
+            return Err(Stop::Miss(MismatchKind::NoTarget(self.kind)));
         }
         let fits = match leaning {
-            Leaning::Restricting => self.hits > 0,
-            Leaning::Permitting => self.hits == self.seen,
+            MatchBias::Restricting => self.hits > 0,
+            MatchBias::Permitting => self.hits == self.seen,
         };
-        if fits { Ok(self.hits) } else { Err(Stop::Miss(Miss::Target(self.kind))) }
+        if fits { Ok(self.hits) } else { Err(Stop::Miss(MismatchKind::Target(self.kind))) }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The sentence beside a score that says where it comes from.
 
-use crate::features::{Evidence, NEAR_MEANING, Question};
+use crate::features::{Evidence, NEAR_MEANING, QueryFeatures};
 
 /// Shared words that are named; more would be a list, not a reason.
 const MAX_SHARED: usize = 4;
@@ -17,7 +17,7 @@ pub(crate) enum Basis {
     Unfitted,
 }
 
-pub(crate) fn why(question: &Question, evidence: &Evidence, basis: Basis) -> String {
+pub(crate) fn why(question: &QueryFeatures, evidence: &Evidence, basis: Basis) -> String {
     let mut parts = Vec::new();
     if evidence.same_name {
         parts.push("same name".to_owned());

@@ -59,7 +59,7 @@ impl Features {
 }
 
 /// A question, taken apart once.
-pub(crate) struct Question {
+pub(crate) struct QueryFeatures {
     /// The text that is embedded.
     pub(crate) text: String,
     pub(crate) words: Vec<String>,
@@ -72,7 +72,7 @@ pub(crate) struct Question {
     conversions: Vec<Conversion>,
 }
 
-impl Question {
+impl QueryFeatures {
     pub(crate) fn new(text: String, words: Vec<String>, repairs: Vec<Repair>) -> Self {
         let mentions = Lexicon::get().mentions(&words);
         let numbers = Numbers::of(&words);
@@ -102,7 +102,7 @@ pub(crate) struct Evidence {
 
 impl Evidence {
     pub(crate) fn new(
-        question: &Question,
+        question: &QueryFeatures,
         document: &Document,
         similarity: f32,
         space: &mut WordSpace,
@@ -150,7 +150,7 @@ impl Evidence {
 }
 
 /// Words of the question that the tool uses too, as the question writes them.
-fn shared(question: &Question, told: &[String]) -> Vec<String> {
+fn shared(question: &QueryFeatures, told: &[String]) -> Vec<String> {
     let stems: BTreeSet<String> = told.iter().map(|word| words::stem(word)).collect();
     let mut shared: Vec<String> = Vec::new();
     for word in question.words.iter().filter(|word| words::has_content(word)) {
@@ -162,7 +162,7 @@ fn shared(question: &Question, told: &[String]) -> Vec<String> {
 }
 
 /// The cover of the worst covered word of the head, and that word.
-fn weakest(question: &Question, tool: &[String], space: &mut WordSpace) -> (f32, Option<String>) {
+fn weakest(question: &QueryFeatures, tool: &[String], space: &mut WordSpace) -> (f32, Option<String>) {
     let stems: BTreeSet<String> = tool.iter().map(|word| words::stem(word)).collect();
     let lexicon = Lexicon::get();
     let covers = words::head(&question.words).into_iter().map(|word| {

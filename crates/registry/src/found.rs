@@ -45,7 +45,7 @@ pub struct Hit {
 
 /// The answer to a question.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Found {
+pub struct SearchOutcome {
     /// Best first.
     pub results: Vec<Hit>,
     /// That of the best.

@@ -16,7 +16,7 @@ const FOOTER: &str = "]}";
 
 /// Why a `meta.json` cannot be used. It is then rebuilt from the files.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Damaged {
+pub enum IndexError {
     #[error("it is larger than {MAX_BYTES} bytes")]
     TooLarge,
     #[error("it is not UTF-8 text")]
@@ -35,8 +35,8 @@ pub enum Damaged {
     Order(String),
 }
 
-impl From<Damaged> for ToolError {
-    fn from(damaged: Damaged) -> Self {
+impl From<IndexError> for ToolError {
+    fn from(damaged: IndexError) -> Self {
         ToolError::new(Code::Integrity, format!("`meta.json` cannot be used: {damaged}"))
             .help("it is derived data: remove it, and it is rebuilt from the tools")
     }
@@ -110,33 +110,33 @@ impl Index {
     /// Reads what [`Index::to_bytes`] wrote, and nothing else.
     ///
     /// # Errors
-    /// See [`Damaged`].
-    pub fn parse(bytes: &[u8]) -> Result<Self, Damaged> {
+    /// See [`IndexError`].
+    pub fn parse(bytes: &[u8]) -> Result<Self, IndexError> {
         if bytes.len() > MAX_BYTES {
-            return Err(Damaged::TooLarge);
+            return Err(IndexError::TooLarge);
         }
-        let text = std::str::from_utf8(bytes).map_err(|_| Damaged::NotText)?;
-        let (first, rest) = text.split_once('\n').ok_or(Damaged::Frame)?;
+        let text = std::str::from_utf8(bytes).map_err(|_| IndexError::NotText)?;
+        let (first, rest) = text.split_once('\n').ok_or(IndexError::Frame)?;
         let header = header(first)?;
         let body =
-            rest.strip_suffix('\n').and_then(|rest| rest.strip_suffix(FOOTER)).ok_or(Damaged::Frame)?;
-        let body = if body.is_empty() { body } else { body.strip_suffix('\n').ok_or(Damaged::Frame)? };
+            rest.strip_suffix('\n').and_then(|rest| rest.strip_suffix(FOOTER)).ok_or(IndexError::Frame)?;
+        let body = if body.is_empty() { body } else { body.strip_suffix('\n').ok_or(IndexError::Frame)? };
         if canonical::sha256_hex(body.as_bytes()) != header.sha256 {
-            return Err(Damaged::Checksum);
+            return Err(IndexError::Checksum);
         }
         let mut tools: BTreeMap<RelativePath, ToolMetadata> = BTreeMap::new();
         let mut lines = body.split('\n').filter(|line| !line.is_empty()).enumerate().peekable();
         while let Some((number, line)) = lines.next() {
             let line =
-                if lines.peek().is_some() { line.strip_suffix(',').ok_or(Damaged::Frame)? } else { line };
+                if lines.peek().is_some() { line.strip_suffix(',').ok_or(IndexError::Frame)? } else { line };
             // The header is line 1.
             let tool: ToolMetadata = serde_json::from_str(line)
-                .map_err(|error| Damaged::Line { line: number + 2, reason: error.to_string() })?;
+                .map_err(|error| IndexError::Line { line: number + 2, reason: error.to_string() })?;
             if !is_tool(&tool.path) {
-                return Err(Damaged::NotATool(tool.path.to_string()));
+                return Err(IndexError::NotATool(tool.path.to_string()));
             }
             if tools.last_key_value().is_some_and(|(last, _)| *last >= tool.path) {
-                return Err(Damaged::Order(tool.path.to_string()));
+                return Err(IndexError::Order(tool.path.to_string()));
             }
             tools.insert(tool.path.clone(), tool);
         }
@@ -144,13 +144,13 @@ impl Index {
     }
 }
 
-fn header(line: &str) -> Result<Header, Damaged> {
-    let opened = line.strip_suffix(",\"tools\":[").ok_or(Damaged::Frame)?;
-    let value: Value = serde_json::from_str(&format!("{opened}}}")).map_err(|_| Damaged::Frame)?;
+fn header(line: &str) -> Result<Header, IndexError> {
+    let opened = line.strip_suffix(",\"tools\":[").ok_or(IndexError::Frame)?;
+    let value: Value = serde_json::from_str(&format!("{opened}}}")).map_err(|_| IndexError::Frame)?;
     match value.get("format").and_then(Value::as_u64) {
-        Some(FORMAT) => serde_json::from_value(value).map_err(|_| Damaged::Frame),
-        Some(other) => Err(Damaged::Format(other)),
-        None => Err(Damaged::Frame),
+        Some(FORMAT) => serde_json::from_value(value).map_err(|_| IndexError::Frame),
+        Some(other) => Err(IndexError::Format(other)),
+        None => Err(IndexError::Frame),
     }
 }
 

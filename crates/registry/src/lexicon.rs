@@ -27,12 +27,12 @@ pub(crate) struct Lexicon {
 
 struct Verb {
     group: usize,
-    asks: Asks,
+    asks: VerbPosition,
 }
 
 /// When a verb at the beginning of a question counts.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Asks {
+enum VerbPosition {
     Always,
     /// It is a noun as often.
     BeforeDeterminer,
@@ -75,9 +75,9 @@ impl Lexicon {
         for (group, line) in lines(VERBS).enumerate() {
             for verb in line.split_whitespace() {
                 let asks = match verb {
-                    _ if verb.starts_with('~') => Asks::Never,
-                    _ if verb.ends_with('?') => Asks::BeforeDeterminer,
-                    _ => Asks::Always,
+                    _ if verb.starts_with('~') => VerbPosition::Never,
+                    _ if verb.ends_with('?') => VerbPosition::BeforeDeterminer,
+                    _ => VerbPosition::Always,
                 };
                 verbs
                     .entry(words::stem(verb.trim_matches(['~', '?'])))
@@ -127,7 +127,9 @@ impl Lexicon {
             .verbs
             .get(&words::stem(first))?
             .iter()
-            .filter(|verb| verb.asks == Asks::Always || verb.asks == Asks::BeforeDeterminer && imperative)
+            .filter(|verb| {
+                verb.asks == VerbPosition::Always || verb.asks == VerbPosition::BeforeDeterminer && imperative
+            })
             .map(|verb| verb.group)
             .collect();
         if asked.is_empty() {

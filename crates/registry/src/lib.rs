@@ -26,8 +26,8 @@ pub use calibration::{Calibration, Coefficients, REUSE, REVIEW};
 pub use embed::MiniLm;
 pub use embed::{Embedder, MAX_DIMENSIONS, OpenAiCompatible};
 pub use features::Features;
-pub use found::{Found, Hit, Verdict};
-pub use index::{Damaged, Index, is_tool};
+pub use found::{Hit, SearchOutcome, Verdict};
+pub use index::{Index, IndexError, is_tool};
 pub use search::{MAX_LIMIT, Searcher, Shown, Updated};
 
 /// Names the vectors of the embedded model. Changes with every change of the asset or of the forward pass: vectors of

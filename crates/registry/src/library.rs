@@ -6,8 +6,8 @@ use std::sync::Arc;
 use tgp_contract::{RelativePath, ToolMetadata};
 
 use crate::document::Document;
-use crate::features::Question;
-use crate::vectors::{PackedVector, Probe};
+use crate::features::QueryFeatures;
+use crate::vectors::{PackedVector, QueryVector};
 use crate::words;
 
 /// Share of the similarity by words that comes from whole words; the rest is trigrams, which forgive an ending.
@@ -176,7 +176,7 @@ impl Library {
     }
 
     /// The cosine of every tool that has a vector, with the tool's place.
-    pub(crate) fn cosines(&self, probe: &Probe) -> Vec<(usize, f32)> {
+    pub(crate) fn cosines(&self, probe: &QueryVector) -> Vec<(usize, f32)> {
         if self.dimensions == 0 || probe.dimensions() != self.dimensions {
             return Vec::new();
         }
@@ -185,7 +185,11 @@ impl Library {
     }
 
     /// The similarity by words of the tools that `wanted` takes: rare words count more than common ones.
-    pub(crate) fn overlaps(&self, question: &Question, wanted: impl Fn(&Entry) -> bool) -> Vec<(usize, f32)> {
+    pub(crate) fn overlaps(
+        &self,
+        question: &QueryFeatures,
+        wanted: impl Fn(&Entry) -> bool,
+    ) -> Vec<(usize, f32)> {
         // In a fixed order, so that a sum has the same last digit every time.
         let asked: BTreeSet<String> = question
             .words
@@ -209,7 +213,7 @@ impl Library {
         shares
     }
 
-    fn with_trigrams(&self, place: usize, share: f32, question: &Question) -> f32 {
+    fn with_trigrams(&self, place: usize, share: f32, question: &QueryFeatures) -> f32 {
         let told = self.entries.get(place).map(|entry| Document::new(&entry.tool).told).unwrap_or_default();
         WHOLE_WORDS * share + (1.0 - WHOLE_WORDS) * words::dice(&question.trigrams, &words::trigrams(&told))
     }

@@ -5,10 +5,10 @@ use tgp_contract::{RelativePath, ToolMetadata};
 use crate::calibration::{BELOW_REUSE, Calibration, Coefficients};
 use crate::document::Document;
 use crate::explain::{self, Basis};
-use crate::features::{Evidence, Features, Question, WordSpace};
+use crate::features::{Evidence, Features, QueryFeatures, WordSpace};
 use crate::found::{Hit, Verdict};
 use crate::library::{Entry, Library};
-use crate::vectors::Probe;
+use crate::vectors::QueryVector;
 
 /// Tools whose evidence is looked at. What is right and not among the best by meaning would not be believed anyway.
 const MAX_CANDIDATES: usize = 24;
@@ -45,8 +45,8 @@ pub(crate) struct Candidate<'a> {
 /// The best tools for a question, best first. With a probe by meaning, and by words where a tool has no vector yet.
 pub(crate) fn candidates<'a>(
     library: &'a Library,
-    question: &Question,
-    probe: Option<&Probe>,
+    question: &QueryFeatures,
+    probe: Option<&QueryVector>,
     excluded: Option<&RelativePath>,
 ) -> Vec<Candidate<'a>> {
     let by_meaning = probe.map(|probe| library.cosines(probe)).unwrap_or_default();
@@ -115,7 +115,7 @@ impl Candidate<'_> {
     }
 
     /// The hit as the caller sees it. `name_is_unique` says that no other tool has this name.
-    pub(crate) fn hit(&self, question: &Question, scale: &Scale<'_>, name_is_unique: bool) -> Hit {
+    pub(crate) fn hit(&self, question: &QueryFeatures, scale: &Scale<'_>, name_is_unique: bool) -> Hit {
         let (coefficients, basis) = self.coefficients(scale);
         let mut score = coefficients.score(&self.evidence.features);
         if basis != Basis::Meaning || question.words.is_empty() {

@@ -9,11 +9,11 @@ use tgp_contract::{Code, RelativePath, ToolError, ToolMetadata};
 use crate::calibration::Calibration;
 use crate::document::{self, Document};
 use crate::embed::Embedder;
-use crate::features::{Features, Question};
-use crate::found::{Found, Hit, Verdict};
+use crate::features::{Features, QueryFeatures};
+use crate::found::{Hit, SearchOutcome, Verdict};
 use crate::library::Library;
 use crate::rank::{self, Scale};
-use crate::vectors::{MAX_VECTORS, PackedVector, Probe, VectorStore};
+use crate::vectors::{MAX_VECTORS, PackedVector, QueryVector, VectorStore};
 use crate::{spelling, words};
 
 /// Most hits of one search: a list that an agent can read.
@@ -35,12 +35,12 @@ pub struct Updated {
 pub type Shown<'a> = dyn Fn(&RelativePath) -> bool + Sync + 'a;
 
 /// The tools that may be found.
-enum Seen<'s> {
+enum VisibleTools<'s> {
     All(RwLockReadGuard<'s, Library>),
     Some(Box<Library>),
 }
 
-impl Seen<'_> {
+impl VisibleTools<'_> {
     fn get(&self) -> &Library {
         match self {
             Self::All(library) => library,
@@ -50,12 +50,12 @@ impl Seen<'_> {
 }
 
 /// The question as it is compared: words that no tool has are taken for the nearest ones that tools have.
-fn question(query: &str, library: &Library) -> Question {
+fn question(query: &str, library: &Library) -> QueryFeatures {
     let text: String = query.chars().take(MAX_QUERY_CHARACTERS).collect();
     let mut words = words::split(without_path(text.trim()));
     let repairs = spelling::repair(&mut words, library.words());
     let text = if repairs.is_empty() { text } else { words.join(" ") };
-    Question::new(text, words, repairs)
+    QueryFeatures::new(text, words, repairs)
 }
 
 /// Finds tools by what they do. Shared behind an `Arc`; searches go on while an update embeds.
@@ -169,7 +169,7 @@ impl Searcher {
     ///
     /// # Errors
     /// `EVALIDATION` when there is no question, or the limit is not between 1 and [`MAX_LIMIT`].
-    pub async fn search(&self, query: &str, limit: usize) -> Result<Found, ToolError> {
+    pub async fn search(&self, query: &str, limit: usize) -> Result<SearchOutcome, ToolError> {
         self.search_among(query, limit, &|_| true).await
     }
 
@@ -183,7 +183,7 @@ impl Searcher {
         query: &str,
         limit: usize,
         shows: &Shown<'_>,
-    ) -> Result<Found, ToolError> {
+    ) -> Result<SearchOutcome, ToolError> {
         check(query, limit)?;
         let question = question(query, self.seen(shows).get());
         let (probe, warning) = self.probe(&question.text).await;
@@ -200,7 +200,7 @@ impl Searcher {
     ///
     /// # Errors
     /// `EVALIDATION` when the limit is not between 1 and [`MAX_LIMIT`].
-    pub async fn similar(&self, tool: &ToolMetadata, limit: usize) -> Result<Found, ToolError> {
+    pub async fn similar(&self, tool: &ToolMetadata, limit: usize) -> Result<SearchOutcome, ToolError> {
         self.similar_among(tool, limit, &|_| true).await
     }
 
@@ -213,15 +213,15 @@ impl Searcher {
         tool: &ToolMetadata,
         limit: usize,
         shows: &Shown<'_>,
-    ) -> Result<Found, ToolError> {
+    ) -> Result<SearchOutcome, ToolError> {
         check(&tool.name, limit)?;
         let document = Document::new(tool);
         let described: String = tool.description.chars().take(MAX_QUERY_CHARACTERS).collect();
         let words = words::split(&described);
         let question = if words.is_empty() {
-            Question::new(document.text, document.told, Vec::new())
+            QueryFeatures::new(document.text, document.told, Vec::new())
         } else {
-            Question::new(format!("{}: {described}", document.name), words, Vec::new())
+            QueryFeatures::new(format!("{}: {described}", document.name), words, Vec::new())
         };
         let (probe, warning) = self.probe(&question.text).await;
         let seen = self.seen(shows);
@@ -251,20 +251,20 @@ impl Searcher {
     }
 
     /// The tools that `shows` takes.
-    fn seen(&self, shows: &Shown<'_>) -> Seen<'_> {
+    fn seen(&self, shows: &Shown<'_>) -> VisibleTools<'_> {
         let library = self.read();
         let is_shown = |entry: &crate::library::Entry| shows(&entry.tool.path);
         if library.entries().iter().all(is_shown) {
-            return Seen::All(library);
+            return VisibleTools::All(library);
         }
-        Seen::Some(Box::new(library.only(is_shown)))
+        VisibleTools::Some(Box::new(library.only(is_shown)))
     }
 
     /// The question's vector. A service that fails must not stop the search: it then goes by words, and says so.
-    async fn probe(&self, text: &str) -> (Option<Probe>, Option<String>) {
+    async fn probe(&self, text: &str) -> (Option<QueryVector>, Option<String>) {
         let Some(embedder) = &self.embedder else { return (None, None) };
         match embedder.embed(&[text.to_owned()]).await {
-            Ok(vectors) => (vectors.first().and_then(|vector| Probe::new(vector)), None),
+            Ok(vectors) => (vectors.first().and_then(|vector| QueryVector::new(vector)), None),
             Err(error) => (None, Some(format!("searched by words only: {}", error.message))),
         }
     }
@@ -369,7 +369,7 @@ fn without_path(query: &str) -> &str {
 }
 
 /// Hits come best first by rank, which orders better than the score does. No score may stand above a better one.
-fn found(mut hits: Vec<Hit>, limit: usize, pending: usize, warning: Option<String>) -> Found {
+fn found(mut hits: Vec<Hit>, limit: usize, pending: usize, warning: Option<String>) -> SearchOutcome {
     hits.truncate(limit);
     let mut ceiling = 1.0_f32;
     for hit in &mut hits {
@@ -378,5 +378,5 @@ fn found(mut hits: Vec<Hit>, limit: usize, pending: usize, warning: Option<Strin
         hit.verdict = Verdict::of(ceiling);
     }
     let verdict = hits.first().map_or(Verdict::Forge, |hit| hit.verdict);
-    Found { results: hits, verdict, pending, warning }
+    SearchOutcome { results: hits, verdict, pending, warning }
 }

@@ -39,12 +39,12 @@ impl PackedVector {
 }
 
 /// A question's vector, finer than those of the tools: 10 bits, so that sums over 4096 dimensions fit an i32.
-pub(crate) struct Probe {
+pub(crate) struct QueryVector {
     values: Vec<i16>,
     scale: f32,
 }
 
-impl Probe {
+impl QueryVector {
     const LIMIT: f32 = 1023.0;
 
     pub(crate) fn new(vector: &[f32]) -> Option<Self> {
@@ -77,11 +77,11 @@ impl Probe {
 #[derive(Debug)]
 pub(crate) struct VectorStore {
     path: Option<PathBuf>,
-    held: Mutex<Held>,
+    held: Mutex<StoredVector>,
 }
 
 #[derive(Debug, Default)]
-struct Held {
+struct StoredVector {
     vectors: HashMap<String, PackedVector>,
     unsaved: usize,
 }
@@ -91,7 +91,7 @@ impl VectorStore {
     pub(crate) fn open(directory: Option<&Path>, fingerprint: &str) -> Self {
         let path = directory.map(|directory| directory.join(format!("vectors-{fingerprint}.bin")));
         let vectors = path.as_deref().and_then(read).unwrap_or_default();
-        Self { path, held: Mutex::new(Held { vectors, unsaved: 0 }) }
+        Self { path, held: Mutex::new(StoredVector { vectors, unsaved: 0 }) }
     }
 
     pub(crate) fn get(&self, key: &str) -> Option<PackedVector> {
@@ -143,7 +143,7 @@ impl VectorStore {
         Ok(())
     }
 
-    fn held(&self) -> MutexGuard<'_, Held> {
+    fn held(&self) -> MutexGuard<'_, StoredVector> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -12,6 +12,6 @@ mod router;
 
 pub use files::Workspace;
 pub use router::{
-    Agreement, CallsInFlight, DynTool, FoundFile, Invocation, Outcome, OuterCall, PointOfNoReturn, Preview,
-    RecentCalls, RefuseAll, Router, RouterError, ShownChange, Tee, Tool, ToolInfo, typed,
+    ApprovedSnapshot, CallsInFlight, DenyAll, DynTool, FanoutRecorder, FileDiff, FileSnapshot, Invocation,
+    Outcome, OuterCall, PointOfNoReturn, Preview, RecentCalls, Router, RouterError, Tool, ToolInfo, typed,
 };

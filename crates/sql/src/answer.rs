@@ -9,7 +9,7 @@ use crate::options::Limits;
 const FIELD_OVERHEAD: usize = 4;
 
 /// An answer that is being read.
-pub(crate) struct Collector {
+pub(crate) struct RowCollector {
     answer: SqlAnswer,
     room: usize,
     max_rows: usize,
@@ -17,19 +17,19 @@ pub(crate) struct Collector {
 
 /// Whether the caps leave room for more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Room {
+pub(crate) enum Capacity {
     Left,
     Full,
 }
 
-impl Collector {
+impl RowCollector {
     pub fn new(columns: impl IntoIterator<Item = String>, limits: Limits) -> Self {
         let answer = SqlAnswer { columns: distinct(columns), ..SqlAnswer::default() };
         Self { answer, room: limits.max_bytes, max_rows: limits.max_rows }
     }
 
     /// Takes a row if it fits; if not, the answer is truncated here.
-    pub fn push(&mut self, values: Vec<Value>) -> Room {
+    pub fn push(&mut self, values: Vec<Value>) -> Capacity {
         let size: usize = values
             .iter()
             .zip(&self.answer.columns)
@@ -37,11 +37,11 @@ impl Collector {
             .sum();
         if self.answer.rows.len() >= self.max_rows || size > self.room {
             self.answer.truncated = true;
-            return Room::Full;
+            return Capacity::Full;
         }
         self.room -= size;
         self.answer.rows.push(self.answer.columns.iter().cloned().zip(values).collect::<Map<_, _>>());
-        Room::Left
+        Capacity::Left
     }
 
     /// Applies `change` to every value of one column.

@@ -17,9 +17,9 @@ use tokio_rustls::TlsConnector;
 
 /// Makes encrypted connections.
 #[derive(Clone)]
-pub(crate) struct Encryption(Arc<ClientConfig>);
+pub(crate) struct ServerTls(Arc<ClientConfig>);
 
-impl Encryption {
+impl ServerTls {
     /// With the authorities of a PEM file, or the public ones.
     pub fn new(authorities: Option<&Path>) -> Result<Self, ToolError> {
         tgp_net::tls_config(authorities).map(Self).map_err(|error| unusable(&error))
@@ -34,7 +34,7 @@ fn unusable(error: &dyn std::fmt::Display) -> ToolError {
     .help("check the file that the database URL names")
 }
 
-impl MakeTlsConnect<Socket> for Encryption {
+impl MakeTlsConnect<Socket> for ServerTls {
     type Stream = Encrypted;
     type TlsConnect = Handshake;
     type Error = InvalidDnsNameError;

@@ -27,28 +27,28 @@ const ORDERS: usize = 2;
 /// As deep as nested tools go, with room to spare; a bound keeps savepoints from piling up in a server.
 const MAX_MARKS: usize = 64;
 
-type Answered<T> = oneshot::Sender<Result<T, ToolError>>;
+type ReplySender<T> = oneshot::Sender<Result<T, ToolError>>;
 pub(crate) type Stop = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-pub(crate) enum Order {
-    Execute(SqlStatement, Answered<SqlAnswer>),
+pub(crate) enum SessionCommand {
+    Execute(SqlStatement, ReplySender<SqlAnswer>),
     Inspect(String, oneshot::Sender<SqlClass>),
-    Point(PointKind, Answered<()>),
-    Commit(Answered<()>),
+    Point(SavepointKind, ReplySender<()>),
+    Commit(ReplySender<()>),
     Rollback(oneshot::Sender<()>),
 }
 
 /// What a caller does with savepoints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum PointKind {
+pub(crate) enum SavepointKind {
     Mark,
     Keep,
     Undo,
 }
 
 /// A savepoint order with the name it concerns.
-pub(crate) struct Point {
-    pub kind: PointKind,
+pub(crate) struct SavepointOp {
+    pub kind: SavepointKind,
     pub name: String,
 }
 
@@ -67,7 +67,7 @@ pub(crate) trait Session: Send {
     async fn execute(&mut self, statement: &SqlStatement) -> Result<SqlAnswer, Failure>;
     /// What a statement would do, found out without running it.
     async fn inspect(&mut self, sql: &str) -> SqlClass;
-    async fn point(&mut self, point: &Point) -> Result<(), Failure>;
+    async fn point(&mut self, point: &SavepointOp) -> Result<(), Failure>;
     async fn commit(&mut self) -> Result<(), Failure>;
     async fn rollback(&mut self) -> Ending;
 
@@ -77,9 +77,9 @@ pub(crate) trait Session: Send {
 
 /// True once the caller has lost interest. A thread that runs a statement looks at it from time to time.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Abandoned(Arc<AtomicBool>);
+pub(crate) struct CancelFlag(Arc<AtomicBool>);
 
-impl Abandoned {
+impl CancelFlag {
     pub fn get(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
@@ -90,12 +90,12 @@ impl Abandoned {
 }
 
 /// Sets the flag unless the call it guards has been answered.
-struct Guard<'a> {
-    abandoned: &'a Abandoned,
+struct CancelOnDrop<'a> {
+    abandoned: &'a CancelFlag,
     answered: bool,
 }
 
-impl Drop for Guard<'_> {
+impl Drop for CancelOnDrop<'_> {
     fn drop(&mut self) {
         if !self.answered {
             self.abandoned.set();
@@ -105,21 +105,21 @@ impl Drop for Guard<'_> {
 
 /// The caller's half.
 pub(crate) struct Handle {
-    orders: mpsc::Sender<Order>,
-    abandoned: Abandoned,
+    orders: mpsc::Sender<SessionCommand>,
+    abandoned: CancelFlag,
 }
 
 /// The two ends of a new transaction.
-pub(crate) fn channel() -> (Handle, mpsc::Receiver<Order>, Abandoned) {
+pub(crate) fn channel() -> (Handle, mpsc::Receiver<SessionCommand>, CancelFlag) {
     let (sender, receiver) = mpsc::channel(ORDERS);
-    let abandoned = Abandoned::default();
+    let abandoned = CancelFlag::default();
     (Handle { orders: sender, abandoned: abandoned.clone() }, receiver, abandoned)
 }
 
 impl Handle {
-    async fn ask<T>(&self, order: impl FnOnce(oneshot::Sender<T>) -> Order) -> Option<T> {
+    async fn ask<T>(&self, order: impl FnOnce(oneshot::Sender<T>) -> SessionCommand) -> Option<T> {
         let (answer, answered) = oneshot::channel();
-        let mut guard = Guard { abandoned: &self.abandoned, answered: false };
+        let mut guard = CancelOnDrop { abandoned: &self.abandoned, answered: false };
         let result = match self.orders.send(order(answer)).await {
             Ok(()) => answered.await.ok(),
             Err(_) => None,
@@ -128,8 +128,8 @@ impl Handle {
         result
     }
 
-    async fn point(&self, kind: PointKind) -> Result<(), ToolError> {
-        self.ask(|answer| Order::Point(kind, answer)).await.unwrap_or_else(|| Err(worker_lost()))
+    async fn point(&self, kind: SavepointKind) -> Result<(), ToolError> {
+        self.ask(|answer| SessionCommand::Point(kind, answer)).await.unwrap_or_else(|| Err(worker_lost()))
     }
 }
 
@@ -143,7 +143,7 @@ impl SqlTransaction for Handle {
         let statement = statement.clone();
         let started = Instant::now();
         tracing::trace!(target: "sql", sql = %statement.sql, "statement");
-        let answer = self.ask(|answer| Order::Execute(statement, answer)).await;
+        let answer = self.ask(|answer| SessionCommand::Execute(statement, answer)).await;
         let answer = answer.unwrap_or_else(|| Err(worker_lost()));
         let ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         match &answer {
@@ -157,25 +157,25 @@ impl SqlTransaction for Handle {
 
     async fn inspect(&mut self, sql: &str) -> Option<SqlClass> {
         let sql = sql.to_owned();
-        self.ask(|answer| Order::Inspect(sql, answer)).await
+        self.ask(|answer| SessionCommand::Inspect(sql, answer)).await
     }
 
     async fn mark(&mut self) -> Result<(), ToolError> {
-        self.point(PointKind::Mark).await
+        self.point(SavepointKind::Mark).await
     }
 
     async fn keep(&mut self) -> Result<(), ToolError> {
-        self.point(PointKind::Keep).await
+        self.point(SavepointKind::Keep).await
     }
 
     async fn undo(&mut self) -> Result<(), ToolError> {
-        self.point(PointKind::Undo).await
+        self.point(SavepointKind::Undo).await
     }
 
     async fn commit(self: Box<Self>) -> Result<(), ToolError> {
         let (answer, answered) = oneshot::channel();
-        let mut guard = Guard { abandoned: &self.abandoned, answered: false };
-        let result = match self.orders.send(Order::Commit(answer)).await {
+        let mut guard = CancelOnDrop { abandoned: &self.abandoned, answered: false };
+        let result = match self.orders.send(SessionCommand::Commit(answer)).await {
             // A worker that ends after it has the order, with the runtime, may have sent its COMMIT.
             Ok(()) => answered.await.unwrap_or_else(|_| Err(unknown_outcome("the kernel ended"))),
             Err(_) => Err(worker_lost()),
@@ -190,7 +190,7 @@ impl SqlTransaction for Handle {
 
     async fn rollback(self: Box<Self>) {
         // A worker that is gone has rolled back already.
-        let _ = self.ask(Order::Rollback).await;
+        let _ = self.ask(SessionCommand::Rollback).await;
         tracing::debug!(target: "sql", "rolled back");
     }
 }
@@ -213,7 +213,7 @@ struct Worker<'a, S> {
 /// Obeys orders until the transaction ends, one way or the other.
 pub(crate) async fn serve<S: Session>(
     session: &mut S,
-    mut orders: mpsc::Receiver<Order>,
+    mut orders: mpsc::Receiver<SessionCommand>,
     timeout: Duration,
 ) -> Ending {
     let mut worker =
@@ -221,17 +221,17 @@ pub(crate) async fn serve<S: Session>(
     while let Some(order) = orders.recv().await {
         // A caller that does not wait for the answer any more has said all there is to say.
         match order {
-            Order::Execute(statement, mut answer) => {
+            SessionCommand::Execute(statement, mut answer) => {
                 let result = worker.execute(&statement, &mut answer).await;
                 let _ = answer.send(result);
             }
-            Order::Inspect(sql, answer) => {
+            SessionCommand::Inspect(sql, answer) => {
                 let _ = answer.send(worker.session.inspect(&sql).await);
             }
-            Order::Point(kind, answer) => {
+            SessionCommand::Point(kind, answer) => {
                 let _ = answer.send(worker.point(kind).await);
             }
-            Order::Commit(answer) => {
+            SessionCommand::Commit(answer) => {
                 let result = worker.commit().await;
                 if result.is_err() {
                     worker.rollback().await;
@@ -239,7 +239,7 @@ pub(crate) async fn serve<S: Session>(
                 let _ = answer.send(result);
                 return worker.ending;
             }
-            Order::Rollback(answer) => {
+            SessionCommand::Rollback(answer) => {
                 worker.rollback().await;
                 let _ = answer.send(());
                 return worker.ending;
@@ -271,7 +271,7 @@ impl<S: Session> Worker<'_, S> {
     async fn execute(
         &mut self,
         statement: &SqlStatement,
-        answer: &mut Answered<SqlAnswer>,
+        answer: &mut ReplySender<SqlAnswer>,
     ) -> Result<SqlAnswer, ToolError> {
         self.open()?;
         let Some(stop) = self.session.stopper() else {
@@ -304,23 +304,23 @@ impl<S: Session> Worker<'_, S> {
         self.settle(result)
     }
 
-    async fn point(&mut self, kind: PointKind) -> Result<(), ToolError> {
+    async fn point(&mut self, kind: SavepointKind) -> Result<(), ToolError> {
         self.open()?;
-        if kind == PointKind::Mark && self.marks >= MAX_MARKS {
+        if kind == SavepointKind::Mark && self.marks >= MAX_MARKS {
             return Err(esql(format!("a transaction has at most {MAX_MARKS} marks")));
         }
-        if kind != PointKind::Mark && self.marks == 0 {
+        if kind != SavepointKind::Mark && self.marks == 0 {
             return Err(esql("there is no mark to return to"));
         }
-        let number = if kind == PointKind::Mark { self.marks + 1 } else { self.marks };
-        let point = Point { kind, name: format!("tgp_mark_{number}") };
+        let number = if kind == SavepointKind::Mark { self.marks + 1 } else { self.marks };
+        let point = SavepointOp { kind, name: format!("tgp_mark_{number}") };
         let result = tokio_timeout(self.timeout + STOP_GRACE, self.session.point(&point)).await;
         if result.is_none() {
             self.ending = Ending::Broken;
         }
         let result = result.unwrap_or_else(|| Err(Failure::gone(timed_out(self.timeout))));
         self.settle(result)?;
-        self.marks = if kind == PointKind::Mark { number } else { number - 1 };
+        self.marks = if kind == SavepointKind::Mark { number } else { number - 1 };
         Ok(())
     }
 

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use tgp_contract::{Access, Actor, RelativePath, Root, Target, TddState, ToolError, Verdict};
 
 use crate::machine::Machine;
-use crate::refusal::{self, Subject};
+use crate::refusal::{self, RefusalSubject};
 use crate::rules::{Freshness, Reason, judge_code};
 use crate::{FileKind, Permissions, Scope, Tdd, Write, WriteKind};
 
 /// The disk as it is now. An answer may come from a cache that looks at time, size and inode.
-pub trait Current {
+pub trait FileHasher {
     /// SHA-256 of the file's bytes in lower-case hexadecimal digits; `None` when there is no such file.
     fn hash(&self, root: Root, path: &RelativePath) -> Option<String>;
 
@@ -22,7 +22,7 @@ pub trait Current {
     }
 }
 
-impl<F: Fn(Root, &RelativePath) -> Option<String>> Current for F {
+impl<F: Fn(Root, &RelativePath) -> Option<String>> FileHasher for F {
     fn hash(&self, root: Root, path: &RelativePath) -> Option<String> {
         self(root, path)
     }
@@ -39,7 +39,7 @@ pub struct Request<'a> {
 impl Tdd {
     /// Judges a call by what it would touch. A store that cannot be read denies.
     #[must_use]
-    pub fn judge(&self, request: Request<'_>, current: &dyn Current) -> Verdict {
+    pub fn judge(&self, request: Request<'_>, current: &dyn FileHasher) -> Verdict {
         let files: Vec<(Root, &RelativePath, Access)> =
             request.targets.iter().filter_map(Target::file).collect();
         let writes: Vec<Write> = files
@@ -67,7 +67,7 @@ impl Tdd {
         actor: &Actor,
         tool: &str,
         writes: &[Write],
-        current: &dyn Current,
+        current: &dyn FileHasher,
     ) -> Verdict {
         let touched = writes.iter().map(|write| (write.root, &write.path));
         verdict(self.not_halted(tool, touched).and_then(|()| self.allow_writes(actor, tool, writes, current)))
@@ -81,7 +81,7 @@ impl Tdd {
         &self,
         tool: &str,
         target: &Target,
-        current: &dyn Current,
+        current: &dyn FileHasher,
     ) -> Result<(), ToolError> {
         let actor = Actor::Agent(String::new());
         let request = Request { actor: &actor, tool, targets: std::slice::from_ref(target) };
@@ -99,7 +99,7 @@ impl Tdd {
         &self,
         actor: &Actor,
         scope: &Scope,
-        current: &dyn Current,
+        current: &dyn FileHasher,
     ) -> Result<Permissions, ToolError> {
         let machine = self.store.machine(scope)?;
         if machine.state == TddState::Halted || self.state(&Scope::Project)? == TddState::Halted {
@@ -147,7 +147,7 @@ impl Tdd {
         actor: &Actor,
         tool: &str,
         writes: &[Write],
-        current: &dyn Current,
+        current: &dyn FileHasher,
     ) -> Result<&'static str, (&'static str, ToolError)> {
         if writes.is_empty() {
             return Ok("no-write");
@@ -200,7 +200,7 @@ impl Tdd {
         known: &Cell<Option<Freshness>>,
         machine: &Machine,
         scope: &Scope,
-        current: &dyn Current,
+        current: &dyn FileHasher,
     ) -> Freshness {
         known.get().unwrap_or_else(|| {
             let answer = self.freshness(machine, scope, current);
@@ -223,12 +223,12 @@ impl Tdd {
         let test = self.classifier.suggest_test(scope, path);
         refusal::refuse(
             reason,
-            Subject { tool, mode: self.mode, state, scope, path, kind, test: &test, changed },
+            RefusalSubject { tool, mode: self.mode, state, scope, path, kind, test: &test, changed },
         )
     }
 }
 
-fn kind_of_write(root: Root, path: &RelativePath, current: &dyn Current) -> WriteKind {
+fn kind_of_write(root: Root, path: &RelativePath, current: &dyn FileHasher) -> WriteKind {
     if current.hash(root, path).is_some() { WriteKind::Modify } else { WriteKind::Create }
 }
 

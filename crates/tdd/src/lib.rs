@@ -18,10 +18,10 @@ mod store;
 mod tdd;
 
 pub use classify::{Classified, FileKind, TddOptions};
-pub use judge::{Current, Request};
+pub use judge::{FileHasher, Request};
 pub use rules::{Permissions, Write, WriteKind};
-pub use run::{Noted, Outcome, RecordedRun, Selection, TestRun};
+pub use run::{Outcome, RecordedRun, Selection, TestRun, Transition};
 pub use scope::Scope;
 pub use snapshot::{Snapshot, SnapshotError};
 pub use store::Store;
-pub use tdd::{Standing, Tdd};
+pub use tdd::{ScopeStatus, Tdd};

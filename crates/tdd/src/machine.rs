@@ -14,7 +14,7 @@ const MAX_FOLLOWED: usize = 100_000;
 pub(crate) type Hashes = BTreeMap<RelativePath, String>;
 
 /// Paths with the hash of their bytes, or `None` for a file that is not there.
-pub(crate) type Known = BTreeMap<RelativePath, Option<String>>;
+pub(crate) type FileHashes = BTreeMap<RelativePath, Option<String>>;
 
 /// What code has been written for since the last green run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,13 +33,13 @@ pub(crate) struct Machine {
     pub state: TddState,
     pub cycle: Cycle,
     /// The tests as the work began, or as they last passed. A test that differs is new or changed.
-    pub baseline: Known,
+    pub baseline: FileHashes,
     /// Whether `baseline` names every test there was, so that an unnamed one is new.
     pub baseline_is_complete: bool,
     /// The tests whose failure admits code, as they were in that run.
     pub red: Hashes,
     /// The files of the last run that is built upon while green, with all changes noted since.
-    pub seen: Known,
+    pub seen: FileHashes,
 }
 
 /// Whether a change of a file can make a result stale.
@@ -55,20 +55,20 @@ pub(crate) struct RunFiles {
 }
 
 impl RunFiles {
-    fn known(&self) -> Known {
+    fn known(&self) -> FileHashes {
         let mut all = known(&self.code);
         all.append(&mut known(&self.tests));
         all
     }
 }
 
-pub(crate) fn known(hashes: &Hashes) -> Known {
+pub(crate) fn known(hashes: &Hashes) -> FileHashes {
     hashes.iter().map(|(path, hash)| (path.clone(), Some(hash.clone()))).collect()
 }
 
 /// A run, as far as the machine cares.
 #[derive(Clone, Debug)]
-pub(crate) struct RunFact<'a> {
+pub(crate) struct RunSummary<'a> {
     pub outcome: Outcome,
     pub selection: Selection,
     pub failing_files: Option<&'a [RelativePath]>,
@@ -101,10 +101,10 @@ impl Machine {
         Self {
             state: TddState::Idle,
             cycle: Cycle::Fresh,
-            baseline: Known::new(),
+            baseline: FileHashes::new(),
             baseline_is_complete: false,
             red: Hashes::new(),
-            seen: Known::new(),
+            seen: FileHashes::new(),
         }
     }
 
@@ -158,7 +158,7 @@ impl Machine {
     }
 
     /// A run was recorded.
-    pub fn run(&mut self, run: &RunFact<'_>) -> RunReason {
+    pub fn run(&mut self, run: &RunSummary<'_>) -> RunReason {
         if self.state == TddState::Halted {
             return RunReason::Halted;
         }
@@ -182,7 +182,7 @@ impl Machine {
         RunReason::AllPass
     }
 
-    fn fail(&mut self, run: &RunFact<'_>) -> RunReason {
+    fn fail(&mut self, run: &RunSummary<'_>) -> RunReason {
         let changed = self.changed(&run.files.tests);
         let failing: Hashes = match run.failing_files {
             None => changed.clone(),

@@ -8,7 +8,7 @@ use crate::{Scope, WriteKind};
 
 /// What a refusal is about.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Subject<'a> {
+pub(crate) struct RefusalSubject<'a> {
     pub tool: &'a str,
     pub mode: TddMode,
     pub state: TddState,
@@ -22,8 +22,8 @@ pub(crate) struct Subject<'a> {
 }
 
 /// The error of a refused write.
-pub(crate) fn refuse(reason: Reason, subject: Subject<'_>) -> ToolError {
-    let Subject { tool, mode, state, scope, path, kind, test, changed } = subject;
+pub(crate) fn refuse(reason: Reason, subject: RefusalSubject<'_>) -> ToolError {
+    let RefusalSubject { tool, mode, state, scope, path, kind, test, changed } = subject;
     if reason == Reason::Halted {
         return halted(tool, mode, scope).detail("file", path.as_str());
     }

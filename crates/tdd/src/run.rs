@@ -101,7 +101,7 @@ impl TestRun {
 
 /// What the machine made of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Noted {
+pub struct Transition {
     pub outcome: Outcome,
     pub state_before: TddState,
     pub state_after: TddState,

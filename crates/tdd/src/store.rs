@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 use tgp_contract::{RelativePath, TddState, ToolError};
 
-use crate::machine::{Cycle, Known, Machine, known};
+use crate::machine::{Cycle, FileHashes, Machine, known};
 use crate::schema::{self, StoreError};
 use crate::{Outcome, RecordedRun, Scope, Selection};
 
@@ -284,8 +284,8 @@ fn save_files(
     transaction: &Transaction<'_>,
     scope: &str,
     role: &str,
-    before: &Known,
-    after: &Known,
+    before: &FileHashes,
+    after: &FileHashes,
 ) -> Result<(), StoreError> {
     let mut delete =
         transaction.prepare_cached("DELETE FROM file WHERE scope = ?1 AND role = ?2 AND path = ?3")?;

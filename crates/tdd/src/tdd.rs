@@ -4,18 +4,18 @@ use serde::Serialize;
 use tgp_contract::{Actor, FileEffect, RelativePath, Root, TddMode, TddState, ToolError};
 
 use crate::classify::Classifier;
-use crate::machine::{Hashes, Machine, RunFact, RunFiles};
+use crate::machine::{Hashes, Machine, RunFiles, RunSummary};
 use crate::refusal;
 use crate::rules::Freshness;
 use crate::schema::StoreError;
 use crate::{
-    Classified, Current, FileKind, Noted, Outcome, Permissions, RecordedRun, Scope, Snapshot, Store,
-    TddOptions, TestRun,
+    Classified, FileHasher, FileKind, Outcome, Permissions, RecordedRun, Scope, Snapshot, Store, TddOptions,
+    TestRun, Transition,
 };
 
 /// Where a scope stands, for people and programs to read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Standing {
+pub struct ScopeStatus {
     pub scope: Scope,
     pub mode: TddMode,
     pub state: TddState,
@@ -114,7 +114,7 @@ impl Tdd {
     ///
     /// # Errors
     /// When the store cannot be written.
-    pub fn note_run(&self, run: &TestRun) -> Result<Noted, ToolError> {
+    pub fn note_run(&self, run: &TestRun) -> Result<Transition, ToolError> {
         let files = self.sort_out(&run.scope, &run.before);
         let outcome = match run.outcome() {
             // Only exempt files were hashed, so the run is tied to nothing.
@@ -127,7 +127,7 @@ impl Tdd {
         let noted = self.store.transact(|work| {
             let machine = work.machine(&run.scope)?;
             let state_before = machine.state;
-            let reason = machine.run(&RunFact {
+            let reason = machine.run(&RunSummary {
                 outcome,
                 selection: run.selection,
                 failing_files: run.failing_files.as_deref(),
@@ -150,7 +150,7 @@ impl Tdd {
                 duration_ms: run.duration_ms,
             })?;
             let why = refusal::explain(reason, state_after).to_owned();
-            Ok(Noted { outcome, state_before, state_after, why })
+            Ok(Transition { outcome, state_before, state_after, why })
         })?;
         Ok(noted)
     }
@@ -165,9 +165,9 @@ impl Tdd {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn standing(&self, scope: &Scope, current: &dyn Current) -> Result<Standing, ToolError> {
+    pub fn standing(&self, scope: &Scope, current: &dyn FileHasher) -> Result<ScopeStatus, ToolError> {
         let machine = self.store.machine(scope)?;
-        Ok(Standing {
+        Ok(ScopeStatus {
             scope: scope.clone(),
             mode: self.mode,
             state: machine.state,
@@ -204,7 +204,7 @@ impl Tdd {
     ///
     /// # Errors
     /// `ESTATE` otherwise.
-    pub fn finish(&self, scope: &Scope, current: &dyn Current) -> Result<(), ToolError> {
+    pub fn finish(&self, scope: &Scope, current: &dyn FileHasher) -> Result<(), ToolError> {
         // The disk is read before the transaction, which others wait for; what was read must then still be the machine.
         let seen = self.store.machine(scope)?;
         let fresh = self.freshness(&seen, scope, current);
@@ -236,7 +236,7 @@ impl Tdd {
     ///
     /// # Errors
     /// `ESTATE` when the state cannot be set so.
-    pub fn set(&self, scope: &Scope, state: TddState, current: &dyn Current) -> Result<(), ToolError> {
+    pub fn set(&self, scope: &Scope, state: TddState, current: &dyn FileHasher) -> Result<(), ToolError> {
         match state {
             TddState::Idle | TddState::Halted => {
                 self.store.transact(|work| {
@@ -263,7 +263,7 @@ impl Tdd {
         }
     }
 
-    pub(crate) fn freshness(&self, machine: &Machine, scope: &Scope, current: &dyn Current) -> Freshness {
+    pub(crate) fn freshness(&self, machine: &Machine, scope: &Scope, current: &dyn FileHasher) -> Freshness {
         let counts = |path: &RelativePath| self.counts(scope, path);
         machine.freshness(&counts, &|path| current.hash(scope.root(), path))
     }
@@ -273,7 +273,7 @@ impl Tdd {
         &self,
         machine: &Machine,
         scope: &Scope,
-        current: &dyn Current,
+        current: &dyn FileHasher,
     ) -> Vec<Option<RelativePath>> {
         let counts = |path: &RelativePath| self.counts(scope, path);
         let hash = |path: &RelativePath| current.hash(scope.root(), path);

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::io::{ErrorKind, Read};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tgp_contract::{Cancellation, Chronicle, Code, RelativePath, ToolError};

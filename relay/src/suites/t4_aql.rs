@@ -6,8 +6,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::{Map, Value, json};
 use tgp_aql::{
-    Cache, Catalogue, Fate, Forged, Journal, Line, Plan, Ports, RunOptions, RunReport, Scope, Tokens,
-    compile, run,
+    AttemptScope, Cache, Catalogue, EarlierOutcome, ForgedToolSchema, Journal, Line, Plan, Ports, RunOptions,
+    RunReport, Tokens, compile, run,
 };
 use tgp_contract::{
     Actor, AgentFailure, AgentRunner, AgentTask, AgentWork, Cancellation, CapabilityToken, Code, Consent,
@@ -55,7 +55,7 @@ impl Catalogue for Shelf {
         &self.tools
     }
 
-    fn forged(&self, _path: &str) -> Option<Forged> {
+    fn forged(&self, _path: &str) -> Option<ForgedToolSchema> {
         None
     }
 
@@ -72,7 +72,7 @@ impl Catalogue for Shelf {
 struct Rest;
 
 impl Tokens for Rest {
-    fn attenuated(&self, _scope: &Scope) -> Result<Option<CapabilityToken>, ToolError> {
+    fn attenuated(&self, _scope: &AttemptScope) -> Result<Option<CapabilityToken>, ToolError> {
         Ok(None)
     }
 }
@@ -92,7 +92,7 @@ impl Cache for Rest {
 }
 
 #[async_trait]
-impl tgp_aql::World for Rest {
+impl tgp_aql::QueryHost for Rest {
     fn now_ms(&self) -> u64 {
         0
     }
@@ -109,8 +109,8 @@ impl tgp_aql::World for Rest {
         None
     }
 
-    async fn fate(&self, _session: &str, _call: &str) -> Result<Fate, ToolError> {
-        Ok(Fate::Unknown)
+    async fn fate(&self, _session: &str, _call: &str) -> Result<EarlierOutcome, ToolError> {
+        Ok(EarlierOutcome::Unknown)
     }
 }
 
@@ -142,7 +142,7 @@ async fn carried_out(
         actor: Actor::Agent("relay".to_owned()),
         consent: Consent::Given,
         inputs,
-        past: Vec::new(),
+        history: Vec::new(),
         again: Vec::new(),
         shuffle: None,
     };

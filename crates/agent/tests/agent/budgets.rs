@@ -46,7 +46,7 @@ async fn each_bound_stops_cleanly_and_a_larger_one_goes_on() {
         ),
     ];
     for (bound, budgets, steps, used, help) in cases {
-        let world = World::said(looks(10));
+        let world = Fixture::said(looks(10));
         // Three lines a step: each second step takes five seconds and more.
         world.clock_step.store(1000, Ordering::SeqCst);
         // 100 in at 3 and 50 out at 10 are 0.0008 a step.
@@ -68,7 +68,7 @@ async fn each_bound_stops_cleanly_and_a_larger_one_goes_on() {
 
 #[tokio::test]
 async fn time_between_two_runs_does_not_count_and_a_clock_that_falls_back_does_no_harm() {
-    let world = World::said(looks(4));
+    let world = Fixture::said(looks(4));
     world.clock_step.store(100, Ordering::SeqCst);
     let few = Budgets { max_steps: 2, ..budgets() };
     let first = world.run(tgp_agent::AgentOptions { budgets: few, ..options() }).await.0.unwrap();
@@ -86,7 +86,7 @@ async fn time_between_two_runs_does_not_count_and_a_clock_that_falls_back_does_n
 
 #[tokio::test]
 async fn a_turn_that_hangs_ends_with_the_sessions_time() {
-    let world = World::new(vec![
+    let world = Fixture::new(vec![
         Play::Events(vec![call("change", "", json!({})), end()]),
         Play::Hang(vec![text("hm"), call("change", "", json!({}))]),
     ]);
@@ -106,7 +106,7 @@ async fn a_turn_that_hangs_ends_with_the_sessions_time() {
 #[tokio::test]
 async fn a_bound_that_is_reached_by_a_turn_stops_before_its_calls_and_they_are_made_later() {
     let turn = vec![call("change", "a", json!({})), usage(400, 100), end()];
-    let world = World::said(vec![turn]);
+    let world = Fixture::said(vec![turn]);
     let bounds = Budgets { max_tokens: Some(500), ..budgets() };
     let summary = world.run(tgp_agent::AgentOptions { budgets: bounds, ..options() }).await.0.unwrap();
     budget_error(summary.ending, "tokens");
@@ -118,7 +118,7 @@ async fn a_bound_that_is_reached_by_a_turn_stops_before_its_calls_and_they_are_m
 
 #[tokio::test]
 async fn the_model_is_told_when_its_steps_run_out() {
-    let world = World::said(looks(10));
+    let world = Fixture::said(looks(10));
     let bounds = Budgets { max_steps: 5, ..budgets() };
     world.run(tgp_agent::AgentOptions { budgets: bounds, ..options() }).await.0.unwrap();
     let told: Vec<String> = world.requests().iter().map(last_text).collect();
@@ -130,7 +130,7 @@ async fn the_model_is_told_when_its_steps_run_out() {
 #[tokio::test]
 async fn tokens_are_estimated_where_a_provider_does_not_count() {
     let turn = |one: usize| vec![call("look", "", json!({ "one": one, "size": 4000 })), end()];
-    let world = World::said((0..10).map(turn).collect());
+    let world = Fixture::said((0..10).map(turn).collect());
     let bounds = Budgets { max_tokens: Some(6000), ..budgets() };
     let summary = world.run(tgp_agent::AgentOptions { budgets: bounds, ..options() }).await.0.unwrap();
     budget_error(summary.ending, "tokens");
@@ -140,7 +140,7 @@ async fn tokens_are_estimated_where_a_provider_does_not_count() {
 
 #[tokio::test]
 async fn options_that_cannot_be_right_are_refused_before_anything_is_written() {
-    let world = World::said(Vec::new());
+    let world = Fixture::said(Vec::new());
     let cases = [
         tgp_agent::AgentOptions { task: " \n".to_owned(), ..options() },
         tgp_agent::AgentOptions { task: "x".repeat(2 << 20), ..options() },
@@ -178,7 +178,7 @@ async fn what_is_left_of_a_budget_bounds_an_answer() {
         (cost(0.001_600_1), None, [Some(160), Some(80), Some(1)]),
     ];
     for (bounds, configured, expected) in cases {
-        let world = World::said(looks(10));
+        let world = Fixture::said(looks(10));
         let limits = Limits { prices, max_output_tokens: configured, ..limits() };
         world.run(tgp_agent::AgentOptions { budgets: bounds, limits, ..options() }).await.0.unwrap();
         let asked: Vec<Option<u64>> =
@@ -187,7 +187,7 @@ async fn what_is_left_of_a_budget_bounds_an_answer() {
         assert_same(&world.lines()).await;
     }
     // What costs nothing is not bounded by its cost.
-    let world = World::said(looks(1));
+    let world = Fixture::said(looks(1));
     let limits = Limits { prices: Some(Prices { input: 3.0, output: 0.0 }), ..limits() };
     world.run(tgp_agent::AgentOptions { budgets: cost(0.01), limits, ..options() }).await.0.unwrap();
     assert_eq!(world.requests()[0].max_output_tokens, None);
@@ -205,7 +205,7 @@ async fn a_session_that_is_done_over_its_bounds_says_so() {
         (bounds(599, 0.003), Some("600 of 599 tokens, 0.0032 of 0.0030 in cost")),
     ];
     for (bounds, told) in cases {
-        let world = World::said(vec![vec![text("done"), usage(400, 200), end()]]);
+        let world = Fixture::said(vec![vec![text("done"), usage(400, 200), end()]]);
         let limits = Limits { prices, ..limits() };
         let (summary, events) =
             world.run(tgp_agent::AgentOptions { budgets: bounds, limits, ..options() }).await;

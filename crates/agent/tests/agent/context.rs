@@ -29,7 +29,7 @@ fn looks(turns: usize, size: u64) -> Vec<Vec<StreamEvent>> {
 
 #[tokio::test]
 async fn a_long_result_is_cut_in_the_middle_and_says_how_to_read_it() {
-    let world = World::said(looks(1, 200_000));
+    let world = Fixture::said(looks(1, 200_000));
     world.run(AgentOptions { limits: context(1_000_000), ..options() }).await.0.unwrap();
     let request = &world.requests()[1];
     let content = contents(request)[0];
@@ -45,7 +45,7 @@ async fn a_long_result_is_cut_in_the_middle_and_says_how_to_read_it() {
 async fn a_small_context_takes_smaller_results_and_many_calls_share_their_room() {
     for (calls, most) in [(1, 4096_usize), (30, 400)] {
         let events = (0..calls).map(|_| call("look", "", json!({ "size": 50_000 }))).chain([end()]).collect();
-        let world = World::said(vec![events]);
+        let world = Fixture::said(vec![events]);
         let summary = world.run(AgentOptions { limits: context(16_384), ..options() }).await.0.unwrap();
         assert_eq!(summary.ending, Ending::Done);
         let requests = world.requests();
@@ -58,7 +58,7 @@ async fn a_small_context_takes_smaller_results_and_many_calls_share_their_room()
 #[tokio::test]
 async fn old_results_give_way_first_then_old_turns_and_never_the_last_ones() {
     const CONTEXT: u64 = 8_192;
-    let world = World::said(looks(60, 1_500));
+    let world = Fixture::said(looks(60, 1_500));
     let (summary, events) = world.run(AgentOptions { limits: context(CONTEXT), ..options() }).await;
     assert_eq!(summary.unwrap().ending, Ending::Done);
     let requests = world.requests();
@@ -111,7 +111,7 @@ async fn what_the_user_added_stays_when_its_turn_is_gone() {
     let mut turns = looks(3, 1_500);
     turns.push(vec![text("done so far"), end()]);
     turns.extend(looks(40, 1_500));
-    let world = World::said(turns);
+    let world = Fixture::said(turns);
     let small = AgentOptions { limits: context(8_192), ..options() };
     world.run(small).await.0.unwrap();
     let message = "MIND THIS: never touch the tests.".to_owned();
@@ -134,7 +134,7 @@ async fn what_a_provider_counts_corrects_the_estimate() {
     let mut most = Vec::new();
     // About as many as estimated, twice as many, and half as many.
     for tokens in [0, 500, 125] {
-        let world = World::said(looks(60, 1_500));
+        let world = Fixture::said(looks(60, 1_500));
         world.tokens_a_thousand_bytes.store(tokens, Ordering::SeqCst);
         let summary = world.run(AgentOptions { limits: context(16_384), ..options() }).await.0.unwrap();
         assert_eq!(summary.ending, Ending::Done);
@@ -149,7 +149,7 @@ async fn what_a_provider_counts_corrects_the_estimate() {
 
 #[tokio::test]
 async fn a_task_that_does_not_fit_stops_with_a_clear_word() {
-    let world = World::said(Vec::new());
+    let world = Fixture::said(Vec::new());
     let task = format!("THE TASK: {}", "x".repeat(40_000));
     let summary = world.run(AgentOptions { limits: context(8_192), task, ..options() }).await.0.unwrap();
     let Ending::Budget { error } = summary.ending else { panic!("it does not fit") };
@@ -187,7 +187,7 @@ async fn large_writes_give_way_instead_of_ending_the_session() {
         vec![text("I write."), call("write_file", "", if one == 2 { wanted } else { plain }), end()]
     };
     let script: Vec<Vec<StreamEvent>> = (0..12).map(turn).collect();
-    let world = World::said(script.clone());
+    let world = Fixture::said(script.clone());
     let (summary, events) = world.run(options()).await;
     let summary = summary.unwrap();
     assert_eq!((summary.ending, summary.calls), (Ending::Done, 12));
@@ -223,7 +223,7 @@ async fn large_writes_give_way_instead_of_ending_the_session() {
     // The transcript and the tool had all of it.
     assert!(world.made.lock().unwrap().iter().all(|(made, _)| made.arguments["content"] == json!(content)));
     // A session that was killed asks the same.
-    let killed = World::said(script);
+    let killed = Fixture::said(script);
     killed.kill_after(17);
     assert!(killed.run(options()).await.0.is_err());
     killed.kill_after(usize::MAX);
@@ -236,7 +236,7 @@ async fn large_writes_give_way_instead_of_ending_the_session() {
 #[tokio::test]
 async fn results_of_the_last_turns_give_way_before_a_session_ends() {
     let turn = |_| (0..8).map(|_| call("look", "", json!({ "size": 600 }))).chain([end()]).collect();
-    let world = World::said((0..3).map(turn).collect());
+    let world = Fixture::said((0..3).map(turn).collect());
     let (summary, _) = world.run(AgentOptions { limits: context(4_096), ..options() }).await;
     assert_eq!(summary.unwrap().ending, Ending::Done);
     let requests = world.requests();
@@ -270,7 +270,7 @@ async fn a_session_that_is_gone_on_with_has_the_limits_of_now() {
     let turn = |one: usize| {
         vec![call("look", "", json!({ "path": one.to_string(), "size": 6_000 })), usage(1_000, 0), end()]
     };
-    let world = World::said((0..12).map(turn).collect());
+    let world = Fixture::said((0..12).map(turn).collect());
     let few = Budgets { max_steps: 3, ..budgets() };
     let summary = world.run(AgentOptions { limits: first, budgets: few, ..options() }).await.0.unwrap();
     assert_eq!(summary.cost, Some(0.003));
@@ -324,7 +324,7 @@ async fn a_thousand_calls_do_not_make_the_conversation_grow() {
             .map(|number| call("look", "", json!({ "path": format!("src/{one}_{number}.rs"), "size": 300 })));
         calls.chain([end()]).collect()
     };
-    let world = World::said((0..250).map(turn).collect());
+    let world = Fixture::said((0..250).map(turn).collect());
     let budgets = tgp_agent::Budgets { max_steps: 300, ..budgets() };
     let summary = world.run(AgentOptions { limits: context(CONTEXT), budgets, ..options() }).await.0.unwrap();
     assert_eq!((summary.ending, summary.calls), (Ending::Done, 1_000));

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use serde_json::json;
-use tgp_agent::{Ending, Fate, Line, LineKind, ResumeOptions};
+use tgp_agent::{Ending, Line, LineKind, RecoveredOutcome, ResumeOptions};
 use tgp_contract::{CallVerdict, Code, StopReason, StreamEvent, ToolError};
 
 use crate::support::*;
@@ -60,12 +60,12 @@ fn ending_of(lines: &[Line]) -> Option<&Ending> {
 
 #[tokio::test]
 async fn after_a_kill_at_every_line_each_effect_happens_once() {
-    let whole = World::said(long_script());
+    let whole = Fixture::said(long_script());
     let summary = whole.run(options()).await.0.unwrap();
     let count = whole.lines().len();
     assert!(count > 30, "{count}");
     for killed in 1..=count {
-        let world = World::said(long_script());
+        let world = Fixture::said(long_script());
         world.kill_after(killed);
         let first = world.run(options()).await.0;
         assert_eq!(first.is_err(), killed < count);
@@ -96,7 +96,7 @@ async fn after_a_kill_at_every_line_each_effect_happens_once() {
 #[tokio::test]
 async fn a_session_that_is_killed_again_and_again_still_ends() {
     for step in 1..=3 {
-        let world = World::said(long_script());
+        let world = Fixture::said(long_script());
         world.kill_after(step);
         assert!(world.run(options()).await.0.is_err());
         let mut lives = 1;
@@ -118,7 +118,7 @@ async fn a_session_that_is_killed_again_and_again_still_ends() {
 async fn a_process_that_dies_in_a_call_leaves_at_most_one_effect() {
     for call in ["r2.2", "r2.5", "r5.2"] {
         for death in [Death::BeforeTheEffect, Death::BeforeTheRecord, Death::AfterTheRecord] {
-            let world = World::said(long_script());
+            let world = Fixture::said(long_script());
             *world.death.lock().unwrap() = Some((call.to_owned(), death));
             world.run_until_death(options()).await;
             let asked = world.requests().len();
@@ -151,7 +151,7 @@ async fn a_process_that_dies_in_a_call_leaves_at_most_one_effect() {
 async fn the_summary_names_calls_whose_fate_is_unknown() {
     const DEATHS: usize = 103;
     let turn = |one: usize| vec![call("change", "", json!({ "path": format!("f/{one}.txt") })), end()];
-    let world = World::said((1..=DEATHS + 2).map(turn).collect());
+    let world = Fixture::said((1..=DEATHS + 2).map(turn).collect());
     let plan = |step: usize, death: Death| {
         *world.death.lock().unwrap() = Some((format!("r{step}.1"), death));
     };
@@ -177,14 +177,14 @@ async fn the_summary_names_calls_whose_fate_is_unknown() {
     assert_eq!(summary.unknown[100], "and 3 more");
     assert_same(&world.lines()).await;
     // Where there is none, nothing is said.
-    let whole = World::said(long_script());
+    let whole = Fixture::said(long_script());
     let summary = whole.run(options()).await.0.unwrap();
     assert!(summary.unknown.is_empty() && !serde_json::to_string(&summary).unwrap().contains("unknown"));
 }
 
 #[tokio::test]
 async fn what_went_wrong_in_a_killed_run_is_told_and_ends_nothing() {
-    let world = World::said(long_script());
+    let world = Fixture::said(long_script());
     *world.death.lock().unwrap() = Some(("r2.2".to_owned(), Death::BeforeTheEffect));
     world.run_until_death(options()).await;
     let outcome =
@@ -210,7 +210,7 @@ async fn a_session_that_was_killed_asks_what_an_unbroken_one_asks() {
     let script: Vec<Vec<StreamEvent>> = (0..30).map(turn).collect();
     let small = || tgp_agent::AgentOptions { limits: context(6_000), ..options() };
     let counted = || {
-        let world = World::said(script.clone());
+        let world = Fixture::said(script.clone());
         world.tokens_a_thousand_bytes.store(400, Ordering::SeqCst);
         world
     };
@@ -233,7 +233,7 @@ async fn a_session_that_was_killed_asks_what_an_unbroken_one_asks() {
 
 #[tokio::test]
 async fn reads_are_made_again_and_their_results_stay_in_order() {
-    let world = World::said(long_script());
+    let world = Fixture::said(long_script());
     // The two calls of the first turn are begun, and the first has its result.
     world.kill_after(5);
     assert!(world.run(options()).await.0.is_err());
@@ -252,14 +252,14 @@ async fn reads_are_made_again_and_their_results_stay_in_order() {
 
 #[tokio::test]
 async fn records_that_cannot_be_read_stop_the_session_before_anything_happens() {
-    struct Damaged<'a>(&'a World);
+    struct Damaged<'a>(&'a Fixture);
     #[async_trait::async_trait]
     impl tgp_agent::Recovery for Damaged<'_> {
-        async fn fate(&self, _session: &str, _call: &str) -> Result<Fate, ToolError> {
+        async fn fate(&self, _session: &str, _call: &str) -> Result<RecoveredOutcome, ToolError> {
             Err(ToolError::new(Code::Integrity, "the audit is damaged").help("run `tgp audit verify`"))
         }
     }
-    let world = World::said(long_script());
+    let world = Fixture::said(long_script());
     *world.death.lock().unwrap() = Some(("r2.2".to_owned(), Death::BeforeTheRecord));
     world.run_until_death(options()).await;
     let damaged = Damaged(&world);
@@ -284,7 +284,7 @@ async fn records_that_cannot_be_read_stop_the_session_before_anything_happens() 
 
 #[tokio::test]
 async fn a_done_session_takes_a_message_and_another_model() {
-    let world = World::said(vec![vec![text("done"), end()], vec![call("look", "a", json!({})), end()]]);
+    let world = Fixture::said(vec![vec![text("done"), end()], vec![call("look", "a", json!({})), end()]]);
     world.run(options()).await.0.unwrap();
     let refused = world.resume(resumption()).await.0.unwrap_err();
     assert_eq!(refused.code, Code::Validation);
@@ -306,7 +306,7 @@ async fn a_done_session_takes_a_message_and_another_model() {
 
 #[tokio::test]
 async fn lines_that_are_no_transcript_are_refused() {
-    let world = World::said(long_script());
+    let world = Fixture::said(long_script());
     world.run(options()).await.0.unwrap();
     let good = world.lines();
     let at = |kind: fn(&LineKind) -> bool| good.iter().position(|line| kind(&line.kind)).unwrap();

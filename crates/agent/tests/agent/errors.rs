@@ -35,7 +35,7 @@ async fn every_code_of_a_call_has_one_way() {
     assert_eq!(FOR_THE_MODEL.len() + FOR_NOBODY.len(), Code::ALL.len());
     for &code in Code::ALL {
         let fail = call("fail", "a", json!({ "code": code.as_str(), "why": "so" }));
-        let world = World::said(vec![vec![fail, call("change", "b", json!({})), end()]]);
+        let world = Fixture::said(vec![vec![fail, call("change", "b", json!({})), end()]]);
         let summary = world.run(options()).await.0.unwrap();
         match summary.ending {
             Ending::Done => {
@@ -62,7 +62,7 @@ async fn every_code_of_a_call_has_one_way() {
 #[tokio::test]
 async fn work_that_a_person_halted_is_theirs_to_lift() {
     let halted = call("fail", "a", json!({ "code": "ESTATE", "state": "halted" }));
-    let world = World::said(vec![vec![halted, call("change", "b", json!({})), end()]]);
+    let world = Fixture::said(vec![vec![halted, call("change", "b", json!({})), end()]]);
     let Ending::NeedsUser { error } = world.run(options()).await.0.unwrap().ending else {
         panic!("the user's")
     };
@@ -83,7 +83,7 @@ async fn the_same_failure_three_times_ends_the_attempt() {
         failing(json!({ "code": "ESQL", "why": "no table" })),
         failing(json!({ "code": "ESQL", "why": "no table" })),
     ];
-    let world = World::said(script);
+    let world = Fixture::said(script);
     let summary = world.run(options()).await.0.unwrap();
     let Ending::Stuck { error } = summary.ending else { panic!("it is stuck") };
     assert_eq!((error.code, summary.steps), (Code::Sql, 3));
@@ -108,7 +108,7 @@ async fn the_same_failure_three_times_ends_the_attempt() {
 async fn a_success_another_code_and_other_arguments_are_not_the_same_failure() {
     let fine = |why: &str| vec![call("look", "", json!({ "why": why })), end()];
     let denied = || vec![call("look", "", json!({ "why": "a", "deny": 1 })), end()];
-    let world = World::said(vec![
+    let world = Fixture::said(vec![
         failing(json!({ "code": "ESQL", "why": "1" })),
         failing(json!({ "code": "ESQL", "why": "1" })),
         failing(json!({ "code": "ESQL", "why": "2" })),
@@ -129,17 +129,17 @@ async fn a_success_another_code_and_other_arguments_are_not_the_same_failure() {
 #[tokio::test]
 async fn a_call_that_has_succeeded_may_fail_twice_again() {
     let script = |each: u64| (0..8).map(|_| failing(json!({ "code": "ESQL", "each": each }))).collect();
-    let world = World::said(script(3));
+    let world = Fixture::said(script(3));
     let summary = world.run(options()).await.0.unwrap();
     assert_eq!((summary.ending, summary.failed), (Ending::Done, 6));
-    let world = World::said(script(4));
+    let world = Fixture::said(script(4));
     assert!(matches!(world.run(options()).await.0.unwrap().ending, Ending::Stuck { .. }));
 }
 
 #[tokio::test]
 async fn every_code_of_a_turn_stops_the_session() {
     for &code in Code::ALL {
-        let world = World::new(vec![Play::Refuse(ToolError::new(code, "no turn"))]);
+        let world = Fixture::new(vec![Play::Refuse(ToolError::new(code, "no turn"))]);
         match world.run(options()).await.0.unwrap().ending {
             Ending::NeedsUser { error } => {
                 assert!(FOR_THE_MODEL.contains(&code) && error.code == code, "{code}");
@@ -166,7 +166,7 @@ async fn a_turn_that_fails_is_the_users_and_makes_no_call() {
         (Play::Events(vec![broken]), "no trust"),
     ];
     for (play, message) in cases {
-        let mut world = World::new(vec![play]);
+        let mut world = Fixture::new(vec![play]);
         let summary = world.run(options()).await.0.unwrap();
         let (Ending::NeedsUser { error } | Ending::Broken { error }) = &summary.ending else {
             panic!("{summary:?}")
@@ -188,7 +188,7 @@ async fn a_turn_that_fails_is_the_users_and_makes_no_call() {
 
 #[tokio::test]
 async fn a_journal_that_fails_ends_the_run_before_the_effect() {
-    let world = World::said(vec![vec![call("change", "a", json!({})), end()]]);
+    let world = Fixture::said(vec![vec![call("change", "a", json!({})), end()]]);
     // The session and the turn are written; the line of the call is not.
     world.kill_after(2);
     let error = world.run(options()).await.0.unwrap_err();

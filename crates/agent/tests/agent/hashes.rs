@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tgp_agent::LineKind;
 use tgp_contract::{ChatOptions, canonical};
 
-use crate::support::World;
+use crate::support::Fixture;
 
 /// The hash that the line of a turn has, by its definition.
 fn request_hash(request: &ChatOptions) -> String {
@@ -34,7 +34,7 @@ fn in_digits(value: &Value) -> Value {
 }
 
 /// Each turn's line has the hash of a request that was sent.
-pub(crate) fn check_hashes(world: &World) {
+pub(crate) fn check_hashes(world: &Fixture) {
     let sent: BTreeSet<String> = world.requests().iter().map(request_hash).collect();
     let lines = world.lines();
     let hashes = lines.iter().filter_map(|line| match &line.kind {

@@ -66,7 +66,7 @@ proptest! {
 
 #[tokio::test]
 async fn a_line_that_somebody_touched_is_refused() {
-    let world = World::said(vec![vec![text("hello"), end()]]);
+    let world = Fixture::said(vec![vec![text("hello"), end()]]);
     world.run(options()).await.0.unwrap();
     for line in world.lines() {
         let text = line.encode();
@@ -86,7 +86,7 @@ async fn a_line_that_somebody_touched_is_refused() {
 #[test]
 fn a_session_can_be_moved_between_threads() {
     fn is_send<T: Send>(_: &T) {}
-    let world = World::said(Vec::new());
+    let world = Fixture::said(Vec::new());
     let (sender, _receiver) = mpsc::channel(1);
     let (_handle, signal) = StopSignal::new();
     is_send(&run(options(), world.ports(), sender.clone(), signal.clone()));

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use serde_json::json;
-use tgp_agent::{AgentOptions, Budgets, Ending, Line, LineKind, ResumeOptions, StopWish};
+use tgp_agent::{AgentOptions, Budgets, Ending, Line, LineKind, ResumeOptions, StopLevel};
 use tgp_contract::{Block, ChatOptions, Code, Role, StopReason, StreamEvent, ToolError};
 
 use crate::hashes::check_hashes;
@@ -56,7 +56,7 @@ fn plays() -> impl Strategy<Value = Play> {
 struct Plan {
     plays: Vec<Play>,
     budgets: Budgets,
-    wish: Option<(String, StopWish)>,
+    wish: Option<(String, StopLevel)>,
     wish_turn: Option<u64>,
     kill: Option<usize>,
 }
@@ -69,7 +69,7 @@ fn plans() -> impl Strategy<Value = Plan> {
         max_seconds,
         max_cost: None,
     });
-    let wishes = prop_oneof![Just(StopWish::AfterCall), Just(StopWish::Now)];
+    let wishes = prop_oneof![Just(StopLevel::AfterCall), Just(StopLevel::Now)];
     let wish =
         (1u64..8, 1u64..4, wishes).prop_map(|(step, number, wish)| (format!("r{step}.{number}"), wish));
     (
@@ -111,9 +111,9 @@ fn begun(lines: &[Line]) -> Vec<String> {
 }
 
 async fn live_through(plan: Plan) {
-    let world = World::new(plan.plays);
+    let world = Fixture::new(plan.plays);
     *world.wish_at.lock().unwrap() =
-        plan.wish.map(|(call, wish)| WishAt { call, wish, hangs: wish == StopWish::Now });
+        plan.wish.map(|(call, wish)| WishAt { call, wish, hangs: wish == StopLevel::Now });
     *world.wish_at_turn.lock().unwrap() = plan.wish_turn;
     if let Some(lines) = plan.kill {
         world.kill_after(lines);

@@ -1,7 +1,7 @@
 //! The relay's suite of tools and models: the loop, malformed arguments, and order under a slow reader.
 
 use serde_json::json;
-use tgp_agent::{AgentEvent, AgentOptions, Ending, LineKind, Safety, StopSignal, run};
+use tgp_agent::{AgentEvent, AgentOptions, Ending, LineDurability, LineKind, StopSignal, run};
 use tgp_contract::{Actor, CallVerdict, CapabilityToken, Code, StreamEvent, TddState};
 use tokio::sync::mpsc;
 
@@ -25,7 +25,7 @@ fn names(events: &[AgentEvent]) -> Vec<String> {
 
 #[tokio::test]
 async fn a_call_is_made_and_its_result_reaches_the_model() {
-    let world = World::said(vec![
+    let world = Fixture::said(vec![
         vec![
             text("I will "),
             text(""),
@@ -79,7 +79,7 @@ async fn a_call_is_made_and_its_result_reaches_the_model() {
     assert!(!everything.contains("TOP-SECRET"), "the token is for the gates alone");
     // Only what may change something waits for the disk.
     let synced: Vec<bool> =
-        world.safeties.lock().unwrap().iter().map(|safety| *safety == Safety::Synced).collect();
+        world.safeties.lock().unwrap().iter().map(|safety| *safety == LineDurability::Synced).collect();
     let changes: Vec<bool> = world
         .lines()
         .iter()
@@ -92,7 +92,7 @@ async fn a_call_is_made_and_its_result_reaches_the_model() {
 #[tokio::test]
 async fn malformed_arguments_never_execute() {
     let broken = "{\"path\": \"a\",\n \"x\": }";
-    let world = World::said(vec![vec![
+    let world = Fixture::said(vec![vec![
         call("change", "c1", json!(broken)),
         call("zz_any", "c2", json!("{\"deep\": 1}")),
         call("no such tool!", "", json!({})),
@@ -135,7 +135,7 @@ async fn a_slow_reader_sees_everything_in_order() {
         events.push(end());
         events
     };
-    let world = World::said((0..TURNS).map(turn).collect());
+    let world = Fixture::said((0..TURNS).map(turn).collect());
     let (sender, mut receiver) = mpsc::channel(1);
     let (_handle, signal) = StopSignal::new();
     let reader = async {
@@ -167,7 +167,7 @@ async fn a_slow_reader_sees_everything_in_order() {
 
 #[tokio::test]
 async fn a_session_goes_on_when_nobody_listens() {
-    let world = World::said(vec![vec![text("hello"), call("change", "c1", json!({})), end()]]);
+    let world = Fixture::said(vec![vec![text("hello"), call("change", "c1", json!({})), end()]]);
     let (sender, receiver) = mpsc::channel(1);
     drop(receiver);
     let (_handle, signal) = StopSignal::new();

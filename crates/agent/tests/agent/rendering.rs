@@ -8,7 +8,7 @@ use crate::support::*;
 
 /// What the model reads of an answer, and the JSON of the result, by which `recall` counts.
 async fn read(answer: Value, context_tokens: u64) -> (String, String) {
-    let mut world = World::said(vec![vec![call("exec_tool", "a", json!({})), end()]]);
+    let mut world = Fixture::said(vec![vec![call("exec_tool", "a", json!({})), end()]]);
     world.answer = answer;
     world.run(AgentOptions { limits: context(context_tokens), ..options() }).await.0.unwrap();
     let lines = world.lines();
@@ -52,7 +52,7 @@ async fn what_cannot_be_shown_exactly_stays_json() {
 #[tokio::test]
 async fn texts_of_an_error_are_shown_so_too() {
     let log = "a line\n".repeat(30);
-    let world = World::said(vec![vec![call("fail", "", json!({ "code": "ESQL", "state": log })), end()]]);
+    let world = Fixture::said(vec![vec![call("fail", "", json!({ "code": "ESQL", "state": log })), end()]]);
     world.run(options()).await.0.unwrap();
     let (_, shown, is_error) = last_results(&world.requests()[1]).swap_remove(0);
     let expected = format!(

@@ -1,7 +1,7 @@
 //! A wish to stop: after the call, in the middle of a turn, at once; and going on from there.
 
 use serde_json::json;
-use tgp_agent::{AgentEvent, Ending, LineKind, StopWish, TurnEnding};
+use tgp_agent::{AgentEvent, Ending, LineKind, StopLevel, TurnEnding};
 use tgp_contract::StreamEvent;
 
 use crate::support::*;
@@ -19,7 +19,7 @@ fn script() -> Vec<Vec<StreamEvent>> {
     ]
 }
 
-fn results(world: &World) -> Vec<(String, String)> {
+fn results(world: &Fixture) -> Vec<(String, String)> {
     let lines = world.lines();
     let result = |kind: &LineKind| match kind {
         LineKind::Result { id, verdict, .. } => Some((id.clone(), verdict.to_string())),
@@ -28,14 +28,14 @@ fn results(world: &World) -> Vec<(String, String)> {
     lines.iter().filter_map(|line| result(&line.kind)).collect()
 }
 
-fn wish_at(world: &World, call: &str, wish: StopWish, hangs: bool) {
+fn wish_at(world: &Fixture, call: &str, wish: StopLevel, hangs: bool) {
     *world.wish_at.lock().unwrap() = Some(WishAt { call: call.to_owned(), wish, hangs });
 }
 
 #[tokio::test]
 async fn after_the_call_means_that_it_ends_and_nothing_more_begins() {
-    let world = World::said(script());
-    wish_at(&world, "r1.2", StopWish::AfterCall, false);
+    let world = Fixture::said(script());
+    wish_at(&world, "r1.2", StopLevel::AfterCall, false);
     let summary = world.run(options()).await.0.unwrap();
     assert_eq!((summary.ending, summary.calls), (Ending::Interrupted, 2));
     assert_eq!(world.effects(), ["r1.2"]);
@@ -51,8 +51,8 @@ async fn after_the_call_means_that_it_ends_and_nothing_more_begins() {
 
 #[tokio::test]
 async fn at_once_cancels_the_call_and_says_so() {
-    let world = World::said(script());
-    wish_at(&world, "r1.2", StopWish::Now, true);
+    let world = Fixture::said(script());
+    wish_at(&world, "r1.2", StopLevel::Now, true);
     let (summary, events) = world.run(options()).await;
     assert_eq!(summary.unwrap().ending, Ending::Interrupted);
     assert_eq!(results(&world)[1], ("r1.2".to_owned(), "cancelled".to_owned()));
@@ -64,15 +64,15 @@ async fn at_once_cancels_the_call_and_says_so() {
     assert_eq!(summary.ending, Ending::Done);
     // The cancelled call is the model's to make again.
     assert_eq!(world.effects(), ["r1.3"]);
-    assert!(last_results(&world.requests()[1])[1].1.contains("the user wished to stop"));
+    assert!(last_results(&world.requests()[1])[1].1.contains("the user stopped the session"));
     assert_same(&world.lines()).await;
 }
 
 #[tokio::test]
 async fn at_once_cancels_all_reads_that_run_and_keeps_what_has_ended() {
     let calls = (0..12).map(|one| call("look", "", json!({ "one": one })));
-    let world = World::said(vec![calls.chain([end()]).collect()]);
-    wish_at(&world, "r1.3", StopWish::Now, true);
+    let world = Fixture::said(vec![calls.chain([end()]).collect()]);
+    wish_at(&world, "r1.3", StopLevel::Now, true);
     let summary = world.run(options()).await.0.unwrap();
     assert_eq!(summary.ending, Ending::Interrupted);
     let verdicts: Vec<String> = results(&world).into_iter().map(|(_, verdict)| verdict).collect();
@@ -87,7 +87,7 @@ async fn at_once_cancels_all_reads_that_run_and_keeps_what_has_ended() {
 #[tokio::test]
 async fn a_model_that_talks_is_cut_off_and_asked_again_later() {
     let mut world =
-        World::new(vec![Play::Hang(vec![text("I was about to "), call("change", "a", json!({}))])]);
+        Fixture::new(vec![Play::Hang(vec![text("I was about to "), call("change", "a", json!({}))])]);
     *world.wish_at_turn.lock().unwrap() = Some(0);
     let (summary, _) = world.run(options()).await;
     assert_eq!(summary.unwrap().ending, Ending::Interrupted);
@@ -106,7 +106,7 @@ async fn a_model_that_talks_is_cut_off_and_asked_again_later() {
 #[tokio::test]
 async fn what_is_kept_of_a_cut_turn_is_what_was_shown() {
     let pieces: Vec<StreamEvent> = (0..50).map(|piece| text(&format!("{piece} "))).collect();
-    let world = World::new(vec![Play::Hang(pieces)]);
+    let world = Fixture::new(vec![Play::Hang(pieces)]);
     let (sender, mut receiver) = tokio::sync::mpsc::channel(1);
     let (handle, signal) = tgp_agent::StopSignal::new();
     let reader = async {
@@ -117,7 +117,7 @@ async fn what_is_kept_of_a_cut_turn_is_what_was_shown() {
                 shown.push_str(&value);
                 count += 1;
                 if count == 20 {
-                    handle.wish(StopWish::AfterCall);
+                    handle.request(StopLevel::AfterCall);
                 }
             }
         }
@@ -134,7 +134,7 @@ async fn what_is_kept_of_a_cut_turn_is_what_was_shown() {
 
 #[tokio::test]
 async fn a_wish_that_comes_before_the_call_is_made_keeps_it_from_happening() {
-    let world = World::said(vec![vec![call("change", "a", json!({})), end()]]);
+    let world = Fixture::said(vec![vec![call("change", "a", json!({})), end()]]);
     // The reader wishes when it is told of the call, and the loop waits for the reader.
     let (sender, mut receiver) = tokio::sync::mpsc::channel(1);
     let (handle, signal) = tgp_agent::StopSignal::new();
@@ -145,7 +145,7 @@ async fn a_wish_that_comes_before_the_call_is_made_keeps_it_from_happening() {
                 while world.lines().len() < 3 {
                     tokio::task::yield_now().await;
                 }
-                handle.wish(StopWish::Now);
+                handle.request(StopLevel::Now);
             }
         }
     };

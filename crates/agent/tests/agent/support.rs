@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use tgp_agent::{
-    AgentEvent, AgentOptions, Budgets, Clock, Fate, Journal, Limits, Line, Ports, Recovery, Replayed,
-    ResumeOptions, Safety, Standing, StopHandle, StopSignal, StopWish, Summary, replay, resume, run,
+    AgentEvent, AgentOptions, Budgets, Clock, Journal, Limits, Line, LineDurability, Ports, RecoveredOutcome,
+    Recovery, Replayed, ResumeOptions, StopHandle, StopLevel, StopSignal, Summary, TddStateSource, replay,
+    resume, run,
 };
 use tgp_contract::{
     Block, CallContext, CallRecord, Cancellation, ChatOptions, Code, Consent, Effect, EventStream, Execution,
@@ -40,19 +41,19 @@ pub(crate) enum Death {
 #[derive(Clone, Debug)]
 pub(crate) struct WishAt {
     pub(crate) call: String,
-    pub(crate) wish: StopWish,
+    pub(crate) wish: StopLevel,
     /// Whether the call never ends by itself.
     pub(crate) hangs: bool,
 }
 
 /// Everything outside the loop, over all runs of one session.
-pub(crate) struct World {
+pub(crate) struct Fixture {
     pub(crate) plays: Vec<Play>,
     /// What `exec_tool` answers.
     pub(crate) answer: Value,
     pub(crate) requests: Mutex<Vec<ChatOptions>>,
     pub(crate) lines: Mutex<Vec<Line>>,
-    pub(crate) safeties: Mutex<Vec<Safety>>,
+    pub(crate) safeties: Mutex<Vec<LineDurability>>,
     /// Lines after which the journal dies.
     pub(crate) journal_dies_after: AtomicUsize,
     pub(crate) effects: Mutex<Vec<String>>,
@@ -72,7 +73,7 @@ pub(crate) struct World {
     pub(crate) most_reads_at_once: AtomicUsize,
 }
 
-impl World {
+impl Fixture {
     pub(crate) fn new(plays: Vec<Play>) -> Self {
         Self {
             plays,
@@ -152,8 +153,8 @@ impl World {
         signal
     }
 
-    fn wish(&self, wish: StopWish) {
-        self.handle.lock().unwrap().as_ref().unwrap().wish(wish);
+    fn wish(&self, wish: StopLevel) {
+        self.handle.lock().unwrap().as_ref().unwrap().request(wish);
     }
 
     async fn die(&self) {
@@ -252,14 +253,14 @@ pub(crate) async fn collect(mut receiver: mpsc::Receiver<AgentEvent>) -> Vec<Age
     events
 }
 
-impl Clock for World {
+impl Clock for Fixture {
     fn now_ms(&self) -> u64 {
         self.clock.fetch_add(self.clock_step.load(Ordering::SeqCst), Ordering::SeqCst)
     }
 }
 
-impl Journal for World {
-    fn append(&self, line: &Line, safety: Safety) -> Result<(), ToolError> {
+impl Journal for Fixture {
+    fn append(&self, line: &Line, safety: LineDurability) -> Result<(), ToolError> {
         let mut lines = self.lines.lock().unwrap();
         if lines.len() >= self.journal_dies_after.load(Ordering::SeqCst) {
             return Err(ToolError::new(Code::Internal, "the power is gone"));
@@ -271,23 +272,23 @@ impl Journal for World {
     }
 }
 
-impl Standing for World {
+impl TddStateSource for Fixture {
     fn state(&self) -> TddState {
         *self.state.lock().unwrap()
     }
 }
 
 #[async_trait]
-impl Recovery for World {
-    async fn fate(&self, session: &str, call_id: &str) -> Result<Fate, ToolError> {
+impl Recovery for Fixture {
+    async fn fate(&self, session: &str, call_id: &str) -> Result<RecoveredOutcome, ToolError> {
         assert_eq!(session, "s1");
         let record = self.records.lock().unwrap().get(call_id).cloned();
-        Ok(record.map_or(Fate::Unknown, |outcome| Fate::Recorded { outcome }))
+        Ok(record.map_or(RecoveredOutcome::Unknown, |outcome| RecoveredOutcome::Recorded { outcome }))
     }
 }
 
 #[async_trait]
-impl ModelProvider for World {
+impl ModelProvider for Fixture {
     fn name(&self) -> &str {
         "scripted"
     }
@@ -298,7 +299,7 @@ impl ModelProvider for World {
         let counted = bytes * self.tokens_a_thousand_bytes.load(Ordering::SeqCst) / 1000;
         self.requests.lock().unwrap().push(options);
         if *self.wish_at_turn.lock().unwrap() == Some(turn as u64) {
-            self.wish(StopWish::AfterCall);
+            self.wish(StopLevel::AfterCall);
         }
         let play = self.plays.get(turn).cloned();
         let stream = |events: Vec<StreamEvent>| futures_util::stream::iter(events);
@@ -321,7 +322,7 @@ impl ModelProvider for World {
 }
 
 #[async_trait]
-impl ToolCaller for World {
+impl ToolCaller for Fixture {
     fn definitions(&self) -> Vec<ToolDefinition> {
         definitions()
     }

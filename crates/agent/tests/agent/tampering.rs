@@ -22,7 +22,7 @@ fn script() -> Vec<Vec<StreamEvent>> {
 
 /// 0 session, 1 turn, 2 call, 3 result, 4 call, 5 result, 6 turn, 7 call, 8 result, 9 turn, 10 stop
 async fn recorded() -> Vec<Line> {
-    let world = World::said(script());
+    let world = Fixture::said(script());
     let prices = Some(Prices { input: 3.0, output: 15.0 });
     world.run(AgentOptions { limits: Limits { prices, ..limits() }, ..options() }).await.0.unwrap();
     let lines = world.lines();
@@ -133,7 +133,7 @@ async fn lines_that_are_missing_doubled_or_moved_are_found() {
 
 #[tokio::test]
 async fn a_change_before_a_crash_is_found_in_the_run_after_it() {
-    let world = World::said(script());
+    let world = Fixture::said(script());
     world.kill_after(6);
     assert!(world.run(options()).await.0.is_err());
     world.kill_after(usize::MAX);

@@ -16,7 +16,7 @@ fn cut() -> StreamEvent {
 #[tokio::test]
 async fn a_cut_answer_goes_on_and_two_silences_are_for_the_user() {
     let opaque = || StreamEvent::Opaque { provider: "scripted".to_owned(), value: json!({ "thought": 1 }) };
-    let world = World::said(vec![
+    let world = Fixture::said(vec![
         vec![text("half of it"), cut()],
         vec![opaque(), text("  \n"), end()],
         vec![call("look", "a", json!({})), end()],
@@ -50,12 +50,12 @@ async fn three_cut_answers_without_a_call_are_for_the_user() {
     let broken = |id: &str| vec![call("change", id, json!("{\"path\": \"a")), cut()];
     let made = || vec![call("look", "", json!({})), cut()];
     // What has made a call in between goes on.
-    let fine = World::said(vec![half(), broken(""), made(), thought(), half(), vec![text("done"), end()]]);
+    let fine = Fixture::said(vec![half(), broken(""), made(), thought(), half(), vec![text("done"), end()]]);
     assert_eq!(fine.run(options()).await.0.unwrap().ending, Ending::Done);
     assert!(last_text(&fine.requests()[3]).contains("cut off at its limit after these calls"));
     assert_same(&fine.lines()).await;
     for turns in [vec![half(), half(), half()], vec![thought(), broken("a"), broken("b")]] {
-        let world = World::said(turns);
+        let world = Fixture::said(turns);
         let small = Limits { max_output_tokens: Some(64), ..limits() };
         let summary = world.run(AgentOptions { limits: small, ..options() }).await.0.unwrap();
         let Ending::NeedsUser { error } = summary.ending else { panic!("it does not get on") };
@@ -78,7 +78,8 @@ async fn three_cut_answers_without_a_call_are_for_the_user() {
 #[tokio::test]
 async fn a_call_that_was_cut_says_so_and_its_text_stands_there_once() {
     let raw = format!("{{\"path\": \"a\", \"content\": \"MARK{}", "x".repeat(50_000));
-    let world = World::said(vec![vec![call("look", "a", json!({})), call("change", "b", json!(raw)), cut()]]);
+    let world =
+        Fixture::said(vec![vec![call("look", "a", json!({})), call("change", "b", json!(raw)), cut()]]);
     let summary = world.run(options()).await.0.unwrap();
     assert_eq!((summary.ending, world.effects().len()), (Ending::Done, 0));
     let request = &world.requests()[1];
@@ -99,7 +100,7 @@ async fn a_call_that_was_cut_says_so_and_its_text_stands_there_once() {
 
 #[tokio::test]
 async fn a_call_that_was_denied_or_refused_is_not_executed() {
-    let world = World::said(vec![vec![
+    let world = Fixture::said(vec![vec![
         call("change", "a", json!({ "deny": 1 })),
         call("change", "b", json!({ "refuse": 1 })),
         call("change", "c", json!({ "unapplied": 1 })),
@@ -125,7 +126,7 @@ async fn a_call_that_was_denied_or_refused_is_not_executed() {
 #[tokio::test]
 async fn what_the_loop_says_itself_names_no_command() {
     let broken = |id: &str| call("change", id, json!("{"));
-    let world = World::said(vec![
+    let world = Fixture::said(vec![
         vec![text("half"), cut()],
         vec![end()],
         vec![broken("a"), call("look", "", json!({})), cut()],
@@ -148,7 +149,7 @@ async fn what_the_loop_says_itself_names_no_command() {
 #[tokio::test]
 async fn a_refusal_to_answer_is_for_the_user() {
     let refusal = StreamEvent::End { reason: Some(StopReason::Refusal) };
-    let world = World::said(vec![vec![text("I would rather not."), refusal]]);
+    let world = Fixture::said(vec![vec![text("I would rather not."), refusal]]);
     let summary = world.run(options()).await.0.unwrap();
     let Ending::NeedsUser { error } = summary.ending else { panic!("it needs the user") };
     assert_eq!(error.code, Code::Provider);
@@ -164,7 +165,7 @@ async fn what_the_model_said_goes_back_in_its_order() {
         provider: "scripted".to_owned(),
         value: json!({ "thought": thought }),
     };
-    let world = World::said(vec![vec![
+    let world = Fixture::said(vec![vec![
         opaque(1),
         text("one "),
         text("piece"),
@@ -196,7 +197,7 @@ async fn what_the_model_said_goes_back_in_its_order() {
 #[tokio::test]
 async fn ids_that_repeat_are_empty_or_too_long_are_replaced() {
     let longest = "z".repeat(40);
-    let world = World::said(vec![
+    let world = Fixture::said(vec![
         vec![call("look", "x", json!({})), call("look", "x", json!({})), call("look", "", json!({})), end()],
         vec![
             call("look", "x", json!({})),
@@ -245,7 +246,7 @@ async fn reads_run_together_but_never_past_a_change() {
     let change = || call("change", "", json!({}));
     let mut events: Vec<StreamEvent> = (0..20).map(|one| look(20 - one)).collect();
     events.extend([change(), look(1), change(), change(), look(3), look(0), end()]);
-    let world = World::said(vec![events]);
+    let world = Fixture::said(vec![events]);
     let summary = world.run(options()).await.0.unwrap();
     assert_eq!(summary.calls, 26);
     assert_eq!(world.most_reads_at_once.load(Ordering::SeqCst), 8);
@@ -262,7 +263,7 @@ async fn reads_run_together_but_never_past_a_change() {
 #[tokio::test]
 async fn a_turn_of_too_many_calls_makes_the_first_of_them() {
     let events = (0..70).map(|_| call("change", "", json!({}))).chain([end()]).collect();
-    let world = World::said(vec![events]);
+    let world = Fixture::said(vec![events]);
     assert_eq!(world.run(options()).await.0.unwrap().calls, 64);
     assert_eq!(world.effects().len(), 64);
     assert!(last_text(&world.requests()[1]).contains("the last 6 of your 70 were not made"));
@@ -273,13 +274,13 @@ async fn a_turn_of_too_many_calls_makes_the_first_of_them() {
 #[tokio::test]
 async fn values_that_are_nested_too_deeply_do_no_harm() {
     let deep = |levels: usize| (0..levels).fold(json!({}), |inner, _| json!({ "in": inner }));
-    let world = World::said(vec![vec![call("look", "", deep(60)), call("change", "", deep(120)), end()]]);
+    let world = Fixture::said(vec![vec![call("look", "", deep(60)), call("change", "", deep(120)), end()]]);
     let summary = world.run(options()).await.0.unwrap();
     assert_eq!((summary.ending, summary.failed), (Ending::Done, 1));
     assert_eq!(world.effects(), Vec::<String>::new(), "it is a text now, and refused as one");
     assert_same(&world.lines()).await;
     let opaque = StreamEvent::Opaque { provider: "scripted".to_owned(), value: deep(120) };
-    let world = World::said(vec![vec![opaque, end()]]);
+    let world = Fixture::said(vec![vec![opaque, end()]]);
     let Ending::NeedsUser { error } = world.run(options()).await.0.unwrap().ending else {
         panic!("it fails")
     };
@@ -289,7 +290,7 @@ async fn values_that_are_nested_too_deeply_do_no_harm() {
 
 #[tokio::test]
 async fn results_that_no_line_can_hold_are_cut_and_counted() {
-    let world = World::said(vec![vec![
+    let world = Fixture::said(vec![vec![
         call("look", "", json!({ "size": 6_000_000 })),
         call("fail", "", json!({ "long": 5_000_000, "code": "ESQL" })),
         call("change", "", json!({ "files": 12_000 })),
@@ -308,7 +309,7 @@ async fn results_that_no_line_can_hold_are_cut_and_counted() {
 #[tokio::test]
 async fn files_of_a_line_are_bounded_by_their_bytes() {
     const MANY: u64 = 9_000;
-    let world = World::said(vec![vec![call("change", "", json!({ "files": MANY, "wide": 200 })), end()]]);
+    let world = Fixture::said(vec![vec![call("change", "", json!({ "files": MANY, "wide": 200 })), end()]]);
     let summary = world.run(options()).await.0.unwrap();
     let lines = world.lines();
     let LineKind::Result { files, files_omitted, .. } = &lines[3].kind else { panic!("the result") };
@@ -323,7 +324,7 @@ async fn files_of_a_line_are_bounded_by_their_bytes() {
 async fn calls_beyond_the_bound_are_told_to_the_person() {
     for (calls, told) in [(64, None), (70, Some("wanted 70 calls at once; the last 6 were not made"))] {
         let turn = (0..calls).map(|_| call("look", "", json!({}))).chain([end()]).collect();
-        let world = World::said(vec![turn]);
+        let world = Fixture::said(vec![turn]);
         let (summary, events) = world.run(options()).await;
         assert_eq!(summary.unwrap().calls, 64);
         let notices: Vec<&String> = events
@@ -356,7 +357,7 @@ async fn a_test_run_without_a_result_is_no_result() {
     ];
     for (answer, (passed, failed, inconclusive)) in cases {
         // What the run before it said is not what the last one says.
-        let world = World::said(vec![
+        let world = Fixture::said(vec![
             vec![call("test_run", "", json!({ "ended": "deadline", "failed": 7 })), end()],
             vec![call("test_run", "", answer), end()],
         ]);
@@ -373,7 +374,7 @@ async fn the_summary_says_what_records_show() {
     let write =
         |path: &str, before: Option<&str>| call("write_file", "", json!({ "path": path, "before": before }));
     let exec = |path: &str| call("exec_tool", "", json!({ "path": path }));
-    let world = World::said(vec![
+    let world = Fixture::said(vec![
         vec![
             write("tools/new.ts", None),
             write("tools/new.test.ts", None),

@@ -4,13 +4,13 @@ use serde_json::{Map, Value};
 use tgp_contract::ToolDefinition;
 
 use super::expression::{Typed, constant, object_form};
-use super::fields::{ARGUMENTS, Words};
+use super::fields::{ARGUMENTS, FieldLabels};
 use super::schema;
-use super::scope::Scope;
+use super::scope::CheckContext;
 use crate::plan::Form;
 use crate::suggest::hint;
 use crate::syntax::text::Span;
-use crate::syntax::token::Cooked;
+use crate::syntax::token::Unescaped;
 use crate::syntax::tree::{Argument, Entry, Expr, ExprForm, Name, Object, Step};
 use crate::{Expression, Type};
 
@@ -42,14 +42,14 @@ const CODE: [(&str, &str, &str); 5] = [
 ];
 
 /// The parentheses of a step.
-pub(super) struct Given<'t> {
+pub(super) struct ParsedArgs<'t> {
     pub kind: &'t Name,
     /// Without a name.
     pub plain: Vec<&'t Argument>,
     pub named: Vec<(&'t Name, &'t Argument)>,
 }
 
-impl<'t> Given<'t> {
+impl<'t> ParsedArgs<'t> {
     pub fn get(&self, name: &str) -> Option<&'t Expr> {
         self.named.iter().find(|(given, _)| given.text == name).map(|(_, argument)| &argument.value)
     }
@@ -75,10 +75,10 @@ fn elsewhere(kind: &str, name: &str) -> Option<String> {
     }
 }
 
-impl Scope<'_> {
+impl CheckContext<'_> {
     /// Sorts what stands in the parentheses, and tells what does not belong there. A `merge` takes any name.
-    pub fn given<'t>(&mut self, step: &'t Step, allowed: &[&str], any_name: bool) -> Given<'t> {
-        let mut given = Given { kind: &step.kind, plain: Vec::new(), named: Vec::new() };
+    pub fn given<'t>(&mut self, step: &'t Step, allowed: &[&str], any_name: bool) -> ParsedArgs<'t> {
+        let mut given = ParsedArgs { kind: &step.kind, plain: Vec::new(), named: Vec::new() };
         for argument in step.arguments.iter().flat_map(|arguments| &arguments.items) {
             let Some(name) = &argument.name else {
                 given.plain.push(argument);
@@ -108,7 +108,7 @@ impl Scope<'_> {
     }
 
     /// The one thing without a name that a kind takes.
-    pub fn only<'t>(&mut self, given: &Given<'t>, what: &str, help: &str) -> Option<&'t Argument> {
+    pub fn only<'t>(&mut self, given: &ParsedArgs<'t>, what: &str, help: &str) -> Option<&'t Argument> {
         if let Some(more) = given.plain.get(1) {
             self.tell(
                 more.span,
@@ -125,7 +125,7 @@ impl Scope<'_> {
     }
 
     /// A text that is written out, because it is code or names something.
-    pub fn constant_text(&mut self, expr: &Expr, what: &str) -> Option<Cooked> {
+    pub fn constant_text(&mut self, expr: &Expr, what: &str) -> Option<Unescaped> {
         let help = match what {
             "the query" => "give the value as a parameter: `$name` in the query and `{ name: … }` behind it",
             "the statement" => {
@@ -146,7 +146,7 @@ impl Scope<'_> {
         }
     }
 
-    fn code(&mut self, expr: &Expr, what: &str, unquoted: &str, with_hole: &str) -> Option<Cooked> {
+    fn code(&mut self, expr: &Expr, what: &str, unquoted: &str, with_hole: &str) -> Option<Unescaped> {
         let ExprForm::Text(text) = &expr.form else {
             let message = format!("{what} is a text that is written out here");
             self.tell(expr.span, "wrong-type", message, unquoted);
@@ -215,7 +215,7 @@ impl Scope<'_> {
         object: &Object,
         wanted: &crate::Record,
         owner: &str,
-        words: Words,
+        words: FieldLabels,
     ) -> Vec<(String, Expression)> {
         let typed = self.object(object, wanted, owner, words);
         match typed.expression.form {

@@ -3,10 +3,10 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::expression::{Typed, object_form};
-use super::kinds::Made;
 use super::options::AROUND;
-use super::order::{Uses, ordered};
-use super::scope::{Frame, Scope};
+use super::order::{FreeNames, ordered};
+use super::scope::{CheckContext, Frame};
+use super::step_kinds::LoweredStep;
 use crate::plan::{Block, Form, Kind, Step};
 use crate::syntax::text::Span;
 use crate::syntax::tree::{self, Body};
@@ -19,7 +19,7 @@ const DEFAULT_CONCURRENCY: usize = 4;
 /// Words that are no references.
 const RESERVED: [&str; 4] = ["true", "false", "null", "not"];
 
-impl Scope<'_> {
+impl CheckContext<'_> {
     /// A block with its item, where it is the body of a `map`.
     pub fn block(&mut self, block: &tree::Block, item: Option<(String, Type)>) -> Block {
         let mut frame = Frame {
@@ -105,7 +105,7 @@ impl Scope<'_> {
         let mut used = BTreeSet::new();
         let mut waits = Vec::new();
         for step in &block.steps {
-            let uses = Uses::of(step);
+            let uses = FreeNames::of(step);
             let numbers = |names_used: &std::collections::BTreeMap<String, Span>| {
                 names_used.keys().filter_map(|name| names.get(name)).copied().collect::<BTreeSet<usize>>()
             };
@@ -129,7 +129,7 @@ impl Scope<'_> {
         };
         let mut problem = self.problem(first.name.span, "step-cycle", message);
         for (step, next) in steps.iter().zip(steps.iter().cycle().skip(1)) {
-            let uses = Uses::of(step);
+            let uses = FreeNames::of(step);
             let span = uses.values.get(&next.name.text).or(uses.waits.get(&next.name.text));
             let said = format!("`{}` waits for `{}`", step.name.text, next.name.text);
             problem = problem.label(self.text.range(span.copied().unwrap_or(step.name.span)), said);
@@ -204,7 +204,7 @@ impl Scope<'_> {
             "when" => self.when(step),
             _ => self.query(step),
         };
-        let Made { kind, ty, given, changes } = made?;
+        let LoweredStep { kind, ty, given, changes } = made?;
         self.after(&given);
         let ty = checked.clone().unwrap_or(ty);
         let (options, ty) = self.options(&given, ty, changes);
@@ -213,7 +213,7 @@ impl Scope<'_> {
         Some(Step { name: step.name.text.clone(), place, kind, options, checked, ty, needs })
     }
 
-    fn map<'t>(&mut self, step: &'t tree::Step) -> Option<Made<'t>> {
+    fn map<'t>(&mut self, step: &'t tree::Step) -> Option<LoweredStep<'t>> {
         let allowed: Vec<&str> = ["concurrency"].into_iter().chain(AROUND).collect();
         let given = self.given(step, &allowed, false);
         let help = "write `map(item in list) { … }`";
@@ -241,10 +241,10 @@ impl Scope<'_> {
         let ty = Type::list(body.ty.clone());
         let list = list?.1.expression;
         item?;
-        Some(Made { kind: Kind::Map { list, concurrency, body }, ty, given, changes: None })
+        Some(LoweredStep { kind: Kind::Map { list, concurrency, body }, ty, given, changes: None })
     }
 
-    fn when<'t>(&mut self, step: &'t tree::Step) -> Option<Made<'t>> {
+    fn when<'t>(&mut self, step: &'t tree::Step) -> Option<LoweredStep<'t>> {
         let given = self.given(step, &AROUND, false);
         let help = "write `when(condition) { … } else { … }`";
         let condition = self.only(&given, "a condition", help);
@@ -258,6 +258,6 @@ impl Scope<'_> {
         let other = otherwise.as_ref().map_or(Type::Null, |block| block.ty.clone());
         let ty = union([then.ty.clone(), other]);
         let condition = condition?.expression;
-        Some(Made { kind: Kind::When { condition, then, otherwise }, ty, given, changes: None })
+        Some(LoweredStep { kind: Kind::When { condition, then, otherwise }, ty, given, changes: None })
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 use tgp_text::nearest;
 
-use super::scope::Scope;
+use super::scope::CheckContext;
 use crate::plan::{Comparison, Form};
 use crate::suggest::hint;
 use crate::syntax::text::Span;
@@ -22,7 +22,7 @@ pub(super) struct Typed {
     pub ty: Type,
 }
 
-impl Scope<'_> {
+impl CheckContext<'_> {
     pub fn typed(&self, form: Form, span: Span, ty: Type) -> Typed {
         Typed { expression: self.expression(form, span), ty: self.bounded(ty) }
     }

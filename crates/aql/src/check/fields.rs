@@ -3,28 +3,30 @@
 use tgp_text::nearest;
 
 use super::expression::Typed;
-use super::scope::Scope;
+use super::scope::CheckContext;
 use crate::plan::Form;
 use crate::suggest::hint;
 use crate::syntax::text::Span;
 use crate::syntax::tree::{Expr, ExprForm, Name, Object};
-use crate::types::{FieldMisfit, Misfit, fits, union};
+use crate::types::{FieldMismatch, TypeMismatch, fits, union};
 use crate::{Record, Type};
 
 /// What fields are called where they stand, in messages and in the kinds of problems.
 #[derive(Clone, Copy)]
-pub(super) struct Words {
+pub(super) struct FieldLabels {
     pub one: &'static str,
     pub unknown: &'static str,
     pub missing: &'static str,
 }
 
-pub(super) const FIELDS: Words = Words { one: "field", unknown: "unknown-field", missing: "missing-field" };
-pub(super) const ARGUMENTS: Words =
-    Words { one: "argument", unknown: "unknown-argument", missing: "missing-argument" };
-pub(super) const INPUTS: Words = Words { one: "input", unknown: "unknown-input", missing: "missing-input" };
+pub(super) const FIELDS: FieldLabels =
+    FieldLabels { one: "field", unknown: "unknown-field", missing: "missing-field" };
+pub(super) const ARGUMENTS: FieldLabels =
+    FieldLabels { one: "argument", unknown: "unknown-argument", missing: "missing-argument" };
+pub(super) const INPUTS: FieldLabels =
+    FieldLabels { one: "input", unknown: "unknown-input", missing: "missing-input" };
 
-impl Scope<'_> {
+impl CheckContext<'_> {
     /// `of.name`
     pub fn field(&mut self, of: Typed, name: &Name, span: Span) -> Typed {
         let ty = self.field_type(&of.ty, name);
@@ -127,7 +129,7 @@ impl Scope<'_> {
     }
 
     /// An object whose fields are wanted.
-    pub fn object(&mut self, object: &Object, wanted: &Record, what: &str, words: Words) -> Typed {
+    pub fn object(&mut self, object: &Object, wanted: &Record, what: &str, words: FieldLabels) -> Typed {
         let mut meant: Vec<&str> = Vec::new();
         let entries = self.entries(object, |scope, name, value| match wanted.fields.get(&name.text) {
             Some(field) => scope.fitting(value, &field.ty, &format!("`{}`", name.text)),
@@ -149,7 +151,7 @@ impl Scope<'_> {
     }
 
     /// Tells which fields are missing. One that was written with another letter is given, and told already.
-    fn missing(&mut self, given: &[&str], span: Span, wanted: &Record, what: &str, words: Words) {
+    fn missing(&mut self, given: &[&str], span: Span, wanted: &Record, what: &str, words: FieldLabels) {
         let missing: Vec<(&String, &Type)> = wanted
             .fields
             .iter()
@@ -194,18 +196,18 @@ fn taken(record: &Record, name: &str) -> Option<Type> {
     }
 }
 
-fn describe(misfit: &Misfit, what: &str, found: &Type, wanted: &Type) -> (String, Option<String>) {
+fn describe(misfit: &TypeMismatch, what: &str, found: &Type, wanted: &Type) -> (String, Option<String>) {
     let inside = match misfit.path.as_str() {
         "" => what.to_owned(),
         path => format!("`{path}` of {what}"),
     };
     if let Some((kind, field)) = &misfit.field {
         let message = match kind {
-            FieldMisfit::Missing => format!("{inside} needs the field `{field}`"),
-            FieldMisfit::MayBeMissing => {
+            FieldMismatch::Missing => format!("{inside} needs the field `{field}`"),
+            FieldMismatch::MayBeMissing => {
                 format!("{inside} needs the field `{field}`, which may be missing here")
             }
-            FieldMisfit::Unknown => format!("{inside} has no field `{field}`"),
+            FieldMismatch::Unknown => format!("{inside} has no field `{field}`"),
         };
         let help = format!("`{}` is wanted, this is `{}`", wanted.shown(), found.shown());
         return (message, Some(help));

@@ -3,8 +3,8 @@
 use tgp_text::nearest;
 
 use super::expression::Typed;
-use super::kinds::Made;
-use super::scope::Scope;
+use super::scope::CheckContext;
+use super::step_kinds::LoweredStep;
 use crate::plan::{Kind, Merge, Part};
 use crate::suggest::hint;
 use crate::syntax::text::Span;
@@ -17,8 +17,8 @@ const HOW: [&str; 4] = ["record", "text", "list", "object"];
 /// What a `merge` takes besides parts.
 const MERGE: [&str; 2] = ["how", "after"];
 
-impl Scope<'_> {
-    pub fn merge<'t>(&mut self, step: &'t tree::Step) -> Option<Made<'t>> {
+impl CheckContext<'_> {
+    pub fn merge<'t>(&mut self, step: &'t tree::Step) -> Option<LoweredStep<'t>> {
         let mut given = self.given(step, &MERGE, true);
         // Every other name is that of a part, also where it is an option elsewhere.
         given.named.retain(|(name, _)| MERGE.contains(&name.text.as_str()));
@@ -91,7 +91,7 @@ impl Scope<'_> {
         }
         let ty = merged(how, &typed);
         let parts = typed.into_iter().map(|(name, typed)| Part { name, value: typed.expression }).collect();
-        Some(Made { kind: Kind::Merge { how, parts }, ty, given, changes: None })
+        Some(LoweredStep { kind: Kind::Merge { how, parts }, ty, given, changes: None })
     }
 
     /// Parts that look like an option of other kinds, or like one of these with a letter wrong. Every name is good for a

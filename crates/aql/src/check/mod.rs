@@ -3,10 +3,9 @@
 mod arguments;
 mod block;
 mod declarations;
+mod embedded;
 mod expression;
 mod fields;
-mod foreign;
-mod kinds;
 mod load;
 mod merge;
 mod options;
@@ -14,11 +13,12 @@ mod order;
 mod query;
 mod schema;
 mod scope;
+mod step_kinds;
 
 use std::sync::Arc;
 
+pub(crate) use self::embedded::is_select;
 pub(crate) use self::expression::constant;
-pub(crate) use self::foreign::is_select;
 
 use self::declarations::Declarations;
 use crate::problem::Findings;

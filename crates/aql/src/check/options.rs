@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::arguments::Given;
-use super::scope::Scope;
+use super::arguments::ParsedArgs;
+use super::scope::CheckContext;
 use crate::Type;
 use crate::plan::{Budget, Form, OnError, Options};
 use crate::suggest::hint;
@@ -37,9 +37,9 @@ const MAX_TOKENS: i64 = 1_000_000_000_000;
 
 const BUDGETS: [&str; 4] = ["tokens", "calls", "time", "parallel"];
 
-impl Scope<'_> {
+impl CheckContext<'_> {
     /// A whole number that is written out.
-    pub fn number(&mut self, given: &Given<'_>, name: &str, least: i64, most: i64) -> Option<u64> {
+    pub fn number(&mut self, given: &ParsedArgs<'_>, name: &str, least: i64, most: i64) -> Option<u64> {
         let expr = given.get(name)?;
         self.number_in(expr, name, least, most)
     }
@@ -80,7 +80,7 @@ impl Scope<'_> {
         }
     }
 
-    pub fn temperature(&mut self, given: &Given<'_>) -> Option<f64> {
+    pub fn temperature(&mut self, given: &ParsedArgs<'_>) -> Option<f64> {
         let expr = given.get("temperature")?;
         let value = match expr.form {
             ExprForm::Float(value) => Some(value),
@@ -107,16 +107,16 @@ impl Scope<'_> {
         found
     }
 
-    pub fn max_steps(&mut self, given: &Given<'_>) -> Option<u64> {
+    pub fn max_steps(&mut self, given: &ParsedArgs<'_>) -> Option<u64> {
         self.number(given, "max_steps", 1, MAX_TURNS)
     }
 
-    pub fn concurrency(&mut self, given: &Given<'_>) -> Option<usize> {
+    pub fn concurrency(&mut self, given: &ParsedArgs<'_>) -> Option<usize> {
         let found = self.number(given, "concurrency", 1, MAX_PARALLEL)?;
         usize::try_from(found).ok()
     }
 
-    fn flag(&mut self, given: &Given<'_>, name: &str) -> Option<(bool, Span)> {
+    fn flag(&mut self, given: &ParsedArgs<'_>, name: &str) -> Option<(bool, Span)> {
         let expr = given.get(name)?;
         if let ExprForm::Bool(value) = expr.form {
             return Some((value, expr.span));
@@ -131,7 +131,7 @@ impl Scope<'_> {
     }
 
     /// The options of a step, and what its type becomes by them. `changes` says why nothing of it can be cached.
-    pub fn options(&mut self, given: &Given<'_>, ty: Type, changes: Option<String>) -> (Options, Type) {
+    pub fn options(&mut self, given: &ParsedArgs<'_>, ty: Type, changes: Option<String>) -> (Options, Type) {
         let retry = self.number(given, "retry", 0, MAX_RETRY).and_then(|retry| u32::try_from(retry).ok());
         let timeout = given.get("timeout").and_then(|expr| self.duration(expr, "timeout"));
         let (on_error, ty) = self.on_error(given, ty);
@@ -146,7 +146,7 @@ impl Scope<'_> {
         (Options { retry: retry.unwrap_or(0), timeout, on_error, cache }, ty)
     }
 
-    fn on_error(&mut self, given: &Given<'_>, ty: Type) -> (OnError, Type) {
+    fn on_error(&mut self, given: &ParsedArgs<'_>, ty: Type) -> (OnError, Type) {
         let default = given.get("default").map(|expr| (expr, self.infer(expr)));
         let word = given.get("on_error");
         let said = word.and_then(|expr| match &expr.form {
@@ -196,7 +196,7 @@ impl Scope<'_> {
     }
 
     /// Tells of names behind `after` that are no steps.
-    pub fn after(&mut self, given: &Given<'_>) {
+    pub fn after(&mut self, given: &ParsedArgs<'_>) {
         let Some(expr) = given.get("after") else { return };
         let names: Vec<&Expr> = match &expr.form {
             ExprForm::List(items) => items.iter().collect(),

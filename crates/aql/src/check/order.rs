@@ -76,16 +76,16 @@ fn circle(needs: &[BTreeSet<usize>], left: &BTreeSet<usize>) -> Vec<usize> {
 
 /// Names of a step that are not of something inside it, each with where it is used first.
 #[derive(Default)]
-pub(super) struct Uses {
+pub(super) struct FreeNames {
     /// By their values.
     pub values: BTreeMap<String, Span>,
     /// Only waited for, by `after`.
     pub waits: BTreeMap<String, Span>,
 }
 
-impl Uses {
+impl FreeNames {
     pub fn of(step: &Step) -> Self {
-        let mut uses = Uses::default();
+        let mut uses = FreeNames::default();
         uses.step(step);
         uses
     }
@@ -119,7 +119,7 @@ impl Uses {
                 Some("tools") if kind == "agent" => {}
                 None if matches!(kind, "tool" | "query") => {}
                 Some("after") => {
-                    let mut inner = Uses::default();
+                    let mut inner = FreeNames::default();
                     inner.expression(&argument.value);
                     for (name, span) in inner.values {
                         self.waits.entry(name).or_insert(span);
@@ -131,7 +131,7 @@ impl Uses {
     }
 
     fn block(&mut self, block: &Block, items: Vec<&str>) {
-        let mut inner = Uses::default();
+        let mut inner = FreeNames::default();
         block.steps.iter().for_each(|step| inner.step(step));
         if let Some(returned) = &block.returned {
             inner.expression(&returned.value);

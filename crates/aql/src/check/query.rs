@@ -6,14 +6,14 @@ use std::sync::Arc;
 use super::declarations::{Declarations, Id};
 use super::expression::constant;
 use super::order::ordered;
-use super::scope::Scope;
+use super::scope::CheckContext;
 use serde_json::Value;
 
 use crate::plan::{Input, Plan};
 use crate::problem::Findings;
 use crate::syntax::Unit;
 use crate::syntax::text::Span;
-use crate::syntax::tree::{Block, Body, Expr, ExprForm, Item, Query, Step, Whole};
+use crate::syntax::tree::{Block, Body, Expr, ExprForm, Item, ParseCompleteness, Query, Step};
 use crate::{Catalogue, Type};
 
 /// Queries inside of each other. It bounds the stack of everybody who walks plans.
@@ -76,14 +76,15 @@ pub(super) fn all(
             );
         }
         let in_circle = order.circles.iter().any(|circle| circle.contains(&number));
-        let Some(mut scope) = Scope::new(units, *id, declarations, catalogue, &plans, &nesting, findings)
+        let Some(mut scope) =
+            CheckContext::new(units, *id, declarations, catalogue, &plans, &nesting, findings)
         else {
             continue;
         };
         let plan = scope.plan(query);
         let deepest = scope.deepest;
         nesting.insert(*id, deepest);
-        if !in_circle && query.whole == Whole::Yes {
+        if !in_circle && query.whole == ParseCompleteness::Yes {
             plans.insert(*id, Arc::new(plan));
         }
     }
@@ -150,7 +151,7 @@ fn reference_in(expr: &Expr) -> Option<Span> {
     }
 }
 
-impl Scope<'_> {
+impl CheckContext<'_> {
     /// A value that is there before anything runs.
     fn default_of(&mut self, name: &str, expr: &Expr, ty: &Type) -> Value {
         let reference = reference_in(expr);
@@ -171,7 +172,7 @@ impl Scope<'_> {
     }
 
     fn plan(&mut self, query: &Query) -> Plan {
-        self.inputs_lost = query.whole == Whole::Inputs;
+        self.inputs_lost = query.whole == ParseCompleteness::Inputs;
         for input in &query.inputs {
             if self.inputs.iter().any(|known| known.name == input.name.text) {
                 let message = format!("the input `${}` is there twice", input.name.text);

@@ -31,7 +31,7 @@ pub(super) struct Frame {
 }
 
 /// What one query is checked with.
-pub(super) struct Scope<'a> {
+pub(super) struct CheckContext<'a> {
     pub text: &'a Text,
     pub unit: usize,
     pub declarations: &'a Declarations<'a>,
@@ -52,12 +52,12 @@ pub(super) struct Scope<'a> {
 }
 
 /// What a name stands for.
-pub(super) struct Found {
+pub(super) struct Resolved {
     pub form: Form,
     pub ty: Type,
 }
 
-impl<'a> Scope<'a> {
+impl<'a> CheckContext<'a> {
     pub fn new(
         units: &'a [Unit],
         id: Id,
@@ -103,7 +103,7 @@ impl<'a> Scope<'a> {
     }
 
     /// The innermost thing of this name.
-    pub fn find(&mut self, name: &str) -> Option<Found> {
+    pub fn find(&mut self, name: &str) -> Option<Resolved> {
         for (up, frame) in self.frames.iter().rev().enumerate() {
             let (form, ty) = match (frame.names.get(name), &frame.item) {
                 (Some(index), _) => {
@@ -119,7 +119,7 @@ impl<'a> Scope<'a> {
             };
             self.work += ty.size();
             let ty = if self.work > MAX_WORK { Type::Any } else { ty.clone() };
-            return Some(Found { form, ty });
+            return Some(Resolved { form, ty });
         }
         None
     }

@@ -11,24 +11,24 @@ use tokio::sync::oneshot;
 
 use super::evaluate::evaluate;
 use super::frame::Frame;
+use super::limiter::{Limiter, Priority};
 use super::meter::Meter;
-use super::nursery::Boxed;
-use super::path::{Here, Prefix};
+use super::path::{Prefix, StepInstance};
 use super::run::{Run, finished};
-use super::scope::{Failure, Position, Scope, Stopped};
-use super::slots::{Rank, Slots};
+use super::scope::{Failure, Position, RunScope, Stopped};
+use super::task_queue::Boxed;
 use super::{Line, RunEvent};
 use crate::{Kind, OnError, Step};
 
 /// A block on its way, and everything that holds for its steps.
 #[derive(Clone)]
-pub(super) struct Level<'p> {
+pub(super) struct BlockCtx<'p> {
     pub(super) frame: Arc<Frame<'p>>,
     pub(super) prefix: Prefix,
-    pub(super) scope: Arc<Scope>,
+    pub(super) scope: Arc<RunScope>,
     pub(super) meter: Arc<Meter>,
     /// A step with an effect needs a place in each: that of the run, and those of queries with a bound of their own.
-    pub(super) slots: Vec<Arc<Slots>>,
+    pub(super) limiters: Vec<Arc<Limiter>>,
     /// The smallest number of places among them; more items at once would only wait.
     pub(super) parallel: usize,
 }
@@ -49,10 +49,10 @@ impl From<Stopped> for Fault {
 
 impl<'p> Run<'p> {
     /// Runs a block inside another one. It is polled by the run itself, so that no stack grows with the nesting.
-    pub(super) async fn inner_block(self: &Arc<Self>, level: Level<'p>) -> Result<Value, Stopped> {
+    pub(super) async fn inner_block(self: &Arc<Self>, level: BlockCtx<'p>) -> Result<Value, Stopped> {
         let (sender, receiver) = oneshot::channel();
         let run = Arc::clone(self);
-        self.nursery.push(Box::pin(async move {
+        self.tasks.push(Box::pin(async move {
             let _ = sender.send(run.block(level).await);
         }));
         // It is dropped without an answer only when the whole run is.
@@ -60,7 +60,7 @@ impl<'p> Run<'p> {
     }
 
     /// Runs the steps of a block, and answers with its value.
-    pub(super) fn block<'r>(self: &'r Arc<Self>, level: Level<'p>) -> Boxed<'r, Result<Value, Stopped>>
+    pub(super) fn block<'r>(self: &'r Arc<Self>, level: BlockCtx<'p>) -> Boxed<'r, Result<Value, Stopped>>
     where
         'p: 'r,
     {
@@ -72,7 +72,7 @@ impl<'p> Run<'p> {
             let mut running = FuturesUnordered::new();
             let mut done = 0;
             loop {
-                ready.sort_by_cached_key(|index| self.rank(level.prefix.step(*index, "").position));
+                ready.sort_by_cached_key(|index| self.priority(level.prefix.step(*index, "").position));
                 for index in ready.drain(..) {
                     if let Some(step) = block.steps.get(index).filter(|_| !level.scope.is_stopped()) {
                         running.push(self.step(level.clone(), index, step));
@@ -113,7 +113,7 @@ impl<'p> Run<'p> {
     }
 
     /// Who comes first when there is not room for all.
-    pub(super) fn rank(&self, position: Position) -> Rank {
+    pub(super) fn priority(&self, position: Position) -> Priority {
         let drawn = self.options.shuffle.map_or(0, |seed| {
             let mut hasher = DefaultHasher::new();
             (seed, &position).hash(&mut hasher);
@@ -125,7 +125,7 @@ impl<'p> Run<'p> {
     /// Runs one step of any kind. Its value is in the frame when this answers with its number.
     fn step<'r>(
         self: &'r Arc<Self>,
-        level: Level<'p>,
+        level: BlockCtx<'p>,
         index: usize,
         step: &'p Step,
     ) -> Boxed<'r, Result<usize, Stopped>>
@@ -151,9 +151,9 @@ impl<'p> Run<'p> {
 
     async fn value_of(
         self: &Arc<Self>,
-        level: &Level<'p>,
+        level: &BlockCtx<'p>,
         step: &'p Step,
-        here: &Here,
+        here: &StepInstance,
     ) -> Result<Value, Fault> {
         match &step.kind {
             Kind::Agent(_)
@@ -170,9 +170,9 @@ impl<'p> Run<'p> {
     /// `on_error`: a value in the place of one that could not be had.
     async fn excused(
         &self,
-        level: &Level<'p>,
+        level: &BlockCtx<'p>,
         step: &'p Step,
-        here: &Here,
+        here: &StepInstance,
         failure: Failure,
     ) -> Result<Value, Stopped> {
         let value = match &step.options.on_error {
@@ -195,7 +195,7 @@ impl<'p> Run<'p> {
     }
 }
 
-impl Here {
+impl StepInstance {
     pub(super) fn failure(&self, step: &Step, error: ToolError) -> Failure {
         let error = finished(error, &self.path, step);
         Failure { position: self.position.clone(), step: Some(self.path.clone()), error }

@@ -8,16 +8,16 @@ use futures_util::stream::FuturesUnordered;
 use serde_json::{Map, Value};
 use tgp_contract::{Code, ToolError};
 
-use super::block::{Fault, Level};
+use super::block::{BlockCtx, Fault};
 use super::bounds::{self, MAX_ITEMS, MAX_PARALLEL, MAX_VALUE_BYTES};
 use super::evaluate::{evaluate, merge, truth};
 use super::frame::{Frame, Inputs, Item, element_of};
+use super::limiter::Limiter;
 use super::meter::Meter;
-use super::path::{Here, Prefix};
+use super::path::{Prefix, StepInstance};
 use super::run::{Run, out_of_time};
 use super::scope::Stopped;
-use super::slots::Slots;
-use super::{How, RunEvent};
+use super::{RunEvent, ValueSource};
 use crate::types::found;
 use crate::{Block, Expression, Kind, OnError, Plan, Step};
 
@@ -25,12 +25,12 @@ impl<'p> Run<'p> {
     /// A step that is made of others, or of values alone.
     pub(super) async fn composed(
         self: &Arc<Self>,
-        level: &Level<'p>,
+        level: &BlockCtx<'p>,
         step: &'p Step,
-        here: &Here,
+        here: &StepInstance,
     ) -> Result<Value, Fault> {
-        if let Some(value) = self.past.of(&here.path).and_then(|earlier| earlier.value(None)) {
-            self.tell(here.done(step, How::Kept, 0)).await;
+        if let Some(value) = self.history.of(&here.path).and_then(|earlier| earlier.value(None)) {
+            self.tell(here.done(step, ValueSource::Kept, 0)).await;
             return Ok(value.clone());
         }
         let began = self.ports.world.now_ms();
@@ -48,16 +48,16 @@ impl<'p> Run<'p> {
             }
         };
         let duration = self.ports.world.now_ms().saturating_sub(began);
-        self.tell(here.done(step, How::Ran, duration)).await;
+        self.tell(here.done(step, ValueSource::Ran, duration)).await;
         Ok(value)
     }
 
     /// What is inside has a scope of its own where something may end it alone: its `timeout`, its `on_error`, its budget.
     async fn bounded(
         self: &Arc<Self>,
-        level: &Level<'p>,
+        level: &BlockCtx<'p>,
         step: &'p Step,
-        here: &Here,
+        here: &StepInstance,
     ) -> Result<Value, Fault> {
         let options = &step.options;
         let own_time = match &step.kind {
@@ -69,7 +69,7 @@ impl<'p> Run<'p> {
         if options.timeout.is_none() && options.on_error == OnError::Fail && !has_budget {
             return self.inner(level, step, here).await;
         }
-        let level = Level { scope: level.scope.inner(), ..level.clone() };
+        let level = BlockCtx { scope: level.scope.inner(), ..level.clone() };
         let watch = async {
             let error = tokio::select! {
                 biased;
@@ -90,7 +90,12 @@ impl<'p> Run<'p> {
         }
     }
 
-    async fn inner(self: &Arc<Self>, level: &Level<'p>, step: &'p Step, here: &Here) -> Result<Value, Fault> {
+    async fn inner(
+        self: &Arc<Self>,
+        level: &BlockCtx<'p>,
+        step: &'p Step,
+        here: &StepInstance,
+    ) -> Result<Value, Fault> {
         let failed = |error: ToolError| Fault::Failed(here.failure(step, error));
         let value = match &step.kind {
             Kind::Merge { how, parts } => merge(*how, parts, &level.frame).map_err(failed)?,
@@ -100,7 +105,7 @@ impl<'p> Run<'p> {
                 let item = |index, value| {
                     let item = Some(Item { value, ty: ty.clone() });
                     let frame = Frame::of_block(body, &level.frame, item);
-                    Level { frame, prefix: here.item(index), ..level.clone() }
+                    BlockCtx { frame, prefix: here.item(index), ..level.clone() }
                 };
                 let most = (*concurrency).clamp(1, level.parallel);
                 self.items(level, items, most, &item).await?.map_err(failed)?
@@ -137,16 +142,16 @@ impl<'p> Run<'p> {
     /// their values.
     async fn items(
         self: &Arc<Self>,
-        level: &Level<'p>,
+        level: &BlockCtx<'p>,
         items: Vec<Value>,
         most: usize,
-        start: &(dyn Fn(usize, Value) -> Level<'p> + Sync),
+        start: &(dyn Fn(usize, Value) -> BlockCtx<'p> + Sync),
     ) -> Result<Result<Value, ToolError>, Stopped> {
         let count = items.len();
         let mut waiting: Vec<(usize, Value)> = items.into_iter().enumerate().collect();
         if self.options.shuffle.is_some() {
             let position = |index: usize| vec![u32::try_from(index).unwrap_or(u32::MAX)];
-            waiting.sort_by_cached_key(|(index, _)| self.rank(position(*index)));
+            waiting.sort_by_cached_key(|(index, _)| self.priority(position(*index)));
         }
         let mut waiting = waiting.into_iter();
         let mut values: Vec<Option<Value>> = vec![None; count];
@@ -194,11 +199,11 @@ impl<'p> Run<'p> {
 
     fn nested(
         &self,
-        level: &Level<'p>,
+        level: &BlockCtx<'p>,
         query: &'p Arc<Plan>,
         given: &'p [(String, Expression)],
-        here: &Here,
-    ) -> Result<Level<'p>, ToolError> {
+        here: &StepInstance,
+    ) -> Result<BlockCtx<'p>, ToolError> {
         let mut values = Map::new();
         for (name, expression) in given {
             values.insert(name.clone(), evaluate(expression, &level.frame)?);
@@ -208,30 +213,30 @@ impl<'p> Run<'p> {
         let meter = match (budget.calls, budget.tokens) {
             (None, None) => Arc::clone(&level.meter),
             _ => {
-                let used = self.past.used_inside(&here.path);
+                let used = self.history.used_inside(&here.path);
                 Meter::new(&query.name, budget, used, &level.scope, Some(Arc::clone(&level.meter)))
             }
         };
-        let (mut slots, mut parallel) = (level.slots.clone(), level.parallel);
+        let (mut limiters, mut parallel) = (level.limiters.clone(), level.parallel);
         if let Some(own) = budget.parallel {
             let own = own.clamp(1, MAX_PARALLEL);
             // Its own place first: whoever holds one of the run's must be able to go on.
-            slots.insert(0, Slots::new(own));
+            limiters.insert(0, Limiter::new(own));
             parallel = parallel.min(own);
         }
         let (frame, prefix) = (Frame::of_query(&query.body, inputs), here.query());
-        Ok(Level { frame, prefix, scope: Arc::clone(&level.scope), meter, slots, parallel })
+        Ok(BlockCtx { frame, prefix, scope: Arc::clone(&level.scope), meter, limiters, parallel })
     }
 }
 
-impl<'p> Level<'p> {
+impl<'p> BlockCtx<'p> {
     fn inside(&self, block: &'p Block, prefix: Prefix) -> Self {
         Self { frame: Frame::of_block(block, &self.frame, None), prefix, ..self.clone() }
     }
 }
 
-impl Here {
-    fn done(&self, step: &Step, how: How, duration_ms: u64) -> RunEvent {
+impl StepInstance {
+    fn done(&self, step: &Step, how: ValueSource, duration_ms: u64) -> RunEvent {
         let (step, kind) = (self.path.clone(), step.kind.name().to_owned());
         RunEvent::Done { step, kind, how, duration_ms, tokens: 0, calls: 0 }
     }

@@ -7,15 +7,15 @@ use serde_json::Value;
 use tgp_contract::{Allowance, CapabilityToken, Code, Spent, ToolError};
 use tokio::sync::OwnedMutexGuard;
 
-use super::block::{Fault, Level};
+use super::block::{BlockCtx, Fault};
+use super::limiter::Permit;
 use super::meter::Exhausted;
-use super::path::Here;
+use super::path::StepInstance;
 use super::request::Request;
 use super::run::{Run, finished};
 use super::scope::{Failure, Stopped};
-use super::slots::Slot;
 use super::work::Attempt;
-use super::{How, Line, RunEvent, Scope};
+use super::{AttemptScope, Line, RunEvent, ValueSource};
 use crate::{Kind, Step, Type};
 
 /// The pause before the second attempt; each further one is twice as long.
@@ -23,23 +23,23 @@ const FIRST_PAUSE: Duration = Duration::from_millis(500);
 /// No pause is longer.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// Keys of cached values that are worked on, before those that nobody holds any more are thrown away.
-const MAX_IDLE_FLIGHTS: usize = 1_024;
+const MAX_IDLE_SINGLE_FLIGHTS: usize = 1_024;
 
 /// What an attempt has come to.
-pub(super) struct Came {
-    pub(super) result: Result<Value, Miss>,
+pub(super) struct AttemptResult {
+    pub(super) result: Result<Value, AttemptError>,
     /// Whether it may have changed something outside.
     pub(super) has_effect: bool,
 }
 
 /// Why an attempt gave no value.
-pub(super) struct Miss {
+pub(super) struct AttemptError {
     pub(super) error: ToolError,
-    pub(super) kind: MissKind,
+    pub(super) kind: AttemptErrorKind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum MissKind {
+pub(super) enum AttemptErrorKind {
     /// The call failed by itself, and has changed nothing.
     Failed,
     /// There was a value, and it does not fit its type.
@@ -57,17 +57,17 @@ pub(super) enum MissKind {
 impl<'p> Run<'p> {
     pub(super) async fn effect(
         &self,
-        level: &Level<'p>,
+        level: &BlockCtx<'p>,
         step: &'p Step,
-        here: &Here,
+        here: &StepInstance,
     ) -> Result<Value, Fault> {
-        let earlier = self.past.of(&here.path);
+        let earlier = self.history.of(&here.path);
         if let Some(value) = earlier.and_then(|earlier| earlier.value(kept_type(step))) {
-            self.count_value(How::Kept);
-            self.tell(done(here, step, How::Kept, 0, Spent::default())).await;
+            self.count_value(ValueSource::Kept);
+            self.tell(done(here, step, ValueSource::Kept, 0, Spent::default())).await;
             return Ok(value.clone());
         }
-        if let Some(error) = earlier.and_then(|earlier| earlier.spoilt())
+        if let Some(error) = earlier.and_then(|earlier| earlier.unusable())
             && !self.may_repeat(&here.path)
         {
             return Err(self.never_begun(step, here, error.clone()).await);
@@ -85,7 +85,7 @@ impl<'p> Run<'p> {
             },
             false => None,
         };
-        let flight = self.flight(level, key.as_deref()).await?;
+        let single_flight = self.single_flight(level, key.as_deref()).await?;
         if let Some(value) = key.as_deref().and_then(|key| self.cached(key, step)) {
             let line = Line::Done {
                 step: here.path.clone(),
@@ -96,8 +96,8 @@ impl<'p> Run<'p> {
                 worked_ms: self.worked_ms(),
             };
             self.keep(&line, &here.path)?;
-            self.count_value(How::Cached);
-            self.tell(done(here, step, How::Cached, 0, Spent::default())).await;
+            self.count_value(ValueSource::Cached);
+            self.tell(done(here, step, ValueSource::Cached, 0, Spent::default())).await;
             return Ok(value);
         }
         let (value, used, has_effect) = self.attempts(level, step, here, &request).await?;
@@ -107,10 +107,10 @@ impl<'p> Run<'p> {
         if let Some(key) = key.as_deref().filter(|_| !has_effect && !goes_on) {
             self.ports.cache.put(key, &value);
         }
-        drop(flight);
-        self.count_value(How::Ran);
+        drop(single_flight);
+        self.count_value(ValueSource::Ran);
         let duration = self.ports.world.now_ms().saturating_sub(began);
-        self.tell(done(here, step, How::Ran, duration, used)).await;
+        self.tell(done(here, step, ValueSource::Ran, duration, used)).await;
         Ok(value)
     }
 
@@ -118,12 +118,12 @@ impl<'p> Run<'p> {
     /// changed something.
     async fn attempts(
         &self,
-        level: &Level<'p>,
+        level: &BlockCtx<'p>,
         step: &'p Step,
-        here: &Here,
+        here: &StepInstance,
         request: &Request,
     ) -> Result<(Value, Spent, bool), Fault> {
-        let earlier = self.past.of(&here.path);
+        let earlier = self.history.of(&here.path);
         let mut attempt = earlier.map_or(0, |earlier| earlier.attempts);
         let mut last =
             earlier.and_then(|earlier| earlier.call.clone().map(|call| (call, earlier.has_misfit)));
@@ -131,7 +131,7 @@ impl<'p> Run<'p> {
         let (mut all, mut has_effect) = (Spent::default(), false);
         loop {
             attempt = attempt.saturating_add(1);
-            let slots = self.places(level, here).await?;
+            let limiters = self.places(level, here).await?;
             let call = request.call_id(&here.path, attempt, last.as_ref());
             let token = match self.token(request, here, &call) {
                 Ok(token) => token,
@@ -151,7 +151,9 @@ impl<'p> Run<'p> {
             // Whatever an agent has said, it could not do what it wanted to.
             let exhausted = level.meter.refused(&part);
             let result = match &exhausted {
-                Some(Exhausted { error, .. }) => Err(Miss { error: error.clone(), kind: MissKind::Failed }),
+                Some(Exhausted { error, .. }) => {
+                    Err(AttemptError { error: error.clone(), kind: AttemptErrorKind::Failed })
+                }
                 None => came.result,
             };
             let miss = match result {
@@ -169,11 +171,12 @@ impl<'p> Run<'p> {
                 }
                 Err(miss) => miss,
             };
-            let happened = came.has_effect && matches!(miss.kind, MissKind::Misfit | MissKind::Unusable);
-            let error = if happened { spoilt(miss.error, &here.path) } else { miss.error };
+            let happened =
+                came.has_effect && matches!(miss.kind, AttemptErrorKind::Misfit | AttemptErrorKind::Unusable);
+            let error = if happened { unusable(miss.error, &here.path) } else { miss.error };
             let error = finished(error, &here.path, step);
             // Of a call whose end is not known the journal must not say that it has failed.
-            if miss.kind != MissKind::Unknown {
+            if miss.kind != AttemptErrorKind::Unknown {
                 let line = Line::Failed {
                     step: here.path.clone(),
                     attempt,
@@ -191,13 +194,13 @@ impl<'p> Run<'p> {
             let failed =
                 RunEvent::Failed { step: here.path.clone(), kind, attempt, error: error.clone(), again };
             self.tell(failed).await;
-            drop(slots);
+            drop(limiters);
             if let Some(Exhausted { scope, .. }) = exhausted {
                 scope.fail(here.failure(step, error));
                 return Err(Fault::Stopped);
             }
-            if miss.kind == MissKind::Cancelled
-                || (miss.kind == MissKind::Unknown && level.scope.is_stopped())
+            if miss.kind == AttemptErrorKind::Cancelled
+                || (miss.kind == AttemptErrorKind::Unknown && level.scope.is_stopped())
             {
                 return Err(Fault::Stopped);
             }
@@ -205,7 +208,7 @@ impl<'p> Run<'p> {
                 let (position, step) = (here.position.clone(), Some(here.path.clone()));
                 return Err(Fault::Failed(Failure { position, step, error }));
             }
-            last = Some((call, miss.kind == MissKind::Misfit));
+            last = Some((call, miss.kind == AttemptErrorKind::Misfit));
             tokio::select! {
                 biased;
                 () = level.scope.stopped() => return Err(Fault::Stopped),
@@ -216,11 +219,11 @@ impl<'p> Run<'p> {
     }
 
     /// A place for one attempt, in the order of the query.
-    async fn places(&self, level: &Level<'p>, here: &Here) -> Result<Vec<Slot>, Fault> {
+    async fn places(&self, level: &BlockCtx<'p>, here: &StepInstance) -> Result<Vec<Permit>, Fault> {
         let all = async {
-            let mut places = Vec::with_capacity(level.slots.len());
-            for slots in &level.slots {
-                places.push(slots.take(self.rank(here.position.clone())).await);
+            let mut places = Vec::with_capacity(level.limiters.len());
+            for limiters in &level.limiters {
+                places.push(limiters.take(self.priority(here.position.clone())).await);
             }
             places
         };
@@ -235,9 +238,9 @@ impl<'p> Run<'p> {
     /// Counts the call of an attempt. An agent's are counted when it makes them.
     fn reserve(
         &self,
-        level: &Level<'p>,
+        level: &BlockCtx<'p>,
         step: &Step,
-        here: &Here,
+        here: &StepInstance,
         request: &Request,
         part: &Allowance,
     ) -> Result<(), Stopped> {
@@ -255,20 +258,20 @@ impl<'p> Run<'p> {
     fn token(
         &self,
         request: &Request,
-        here: &Here,
+        here: &StepInstance,
         call: &str,
     ) -> Result<Option<CapabilityToken>, ToolError> {
         let (tools, session) = match request {
             Request::Call { tool, .. } => (vec![tool.clone()], self.options.id.clone()),
             Request::Agent(task) => (task.tools.clone(), call.to_owned()),
         };
-        self.ports.tokens.attenuated(&Scope { step: here.path.clone(), tools, session })
+        self.ports.tokens.attenuated(&AttemptScope { step: here.path.clone(), tools, session })
     }
 
     /// A step that failed before anything of it has begun.
-    async fn never_begun(&self, step: &Step, here: &Here, error: ToolError) -> Fault {
+    async fn never_begun(&self, step: &Step, here: &StepInstance, error: ToolError) -> Fault {
         let kind = step.kind.name().to_owned();
-        let attempt = self.past.of(&here.path).map_or(0, |earlier| earlier.attempts).saturating_add(1);
+        let attempt = self.history.of(&here.path).map_or(0, |earlier| earlier.attempts).saturating_add(1);
         let failure = here.failure(step, error);
         self.tell(RunEvent::Begun { step: here.path.clone(), kind: kind.clone(), attempt }).await;
         let error = failure.error.clone();
@@ -277,30 +280,30 @@ impl<'p> Run<'p> {
     }
 
     /// Waits for whoever works on the same cached value: both must end with one value, however fast they are.
-    async fn flight(
+    async fn single_flight(
         &self,
-        level: &Level<'p>,
+        level: &BlockCtx<'p>,
         key: Option<&str>,
     ) -> Result<Option<OwnedMutexGuard<()>>, Fault> {
         let Some(key) = key else { return Ok(None) };
-        let flight = {
-            let mut flights = self.flights.lock().unwrap_or_else(PoisonError::into_inner);
-            match flights.get(key).and_then(std::sync::Weak::upgrade) {
-                Some(flight) => flight,
+        let single_flight = {
+            let mut single_flights = self.single_flights.lock().unwrap_or_else(PoisonError::into_inner);
+            match single_flights.get(key).and_then(std::sync::Weak::upgrade) {
+                Some(single_flight) => single_flight,
                 None => {
-                    if flights.len() >= MAX_IDLE_FLIGHTS {
-                        flights.retain(|_, flight| flight.strong_count() > 0);
+                    if single_flights.len() >= MAX_IDLE_SINGLE_FLIGHTS {
+                        single_flights.retain(|_, single_flight| single_flight.strong_count() > 0);
                     }
-                    let flight = Arc::new(tokio::sync::Mutex::new(()));
-                    flights.insert(key.to_owned(), Arc::downgrade(&flight));
-                    flight
+                    let single_flight = Arc::new(tokio::sync::Mutex::new(()));
+                    single_flights.insert(key.to_owned(), Arc::downgrade(&single_flight));
+                    single_flight
                 }
             }
         };
         tokio::select! {
             biased;
             () = level.scope.stopped() => Err(Fault::Stopped),
-            guard = flight.lock_owned() => Ok(Some(guard)),
+            guard = single_flight.lock_owned() => Ok(Some(guard)),
         }
     }
 
@@ -312,13 +315,13 @@ impl<'p> Run<'p> {
     }
 
     /// Whether another attempt can come to something else.
-    fn can_help(&self, kind: MissKind, error: &ToolError, step: &Step) -> bool {
+    fn can_help(&self, kind: AttemptErrorKind, error: &ToolError, step: &Step) -> bool {
         match kind {
-            MissKind::Cancelled | MissKind::Unusable => false,
-            MissKind::Misfit | MissKind::TimedOut => true,
+            AttemptErrorKind::Cancelled | AttemptErrorKind::Unusable => false,
+            AttemptErrorKind::Misfit | AttemptErrorKind::TimedOut => true,
             // What may have happened is not made twice.
-            MissKind::Unknown => self.only_reads(step),
-            MissKind::Failed => !matches!(
+            AttemptErrorKind::Unknown => self.only_reads(step),
+            AttemptErrorKind::Failed => !matches!(
                 error.code,
                 Code::Validation
                     | Code::Policy
@@ -347,13 +350,13 @@ fn kept_type(step: &Step) -> Option<&Type> {
 }
 
 /// A value that cannot be used, of a step that was carried out.
-fn spoilt(error: ToolError, path: &str) -> ToolError {
+fn unusable(error: ToolError, path: &str) -> ToolError {
     error.help(format!(
         "it was carried out and is not made again: begin a new run that takes its value, or allow it once more with `--again {path}`"
     ))
 }
 
-fn done(here: &Here, step: &Step, how: How, duration_ms: u64, used: Spent) -> RunEvent {
+fn done(here: &StepInstance, step: &Step, how: ValueSource, duration_ms: u64, used: Spent) -> RunEvent {
     let (step, kind) = (here.path.clone(), step.kind.name().to_owned());
     RunEvent::Done { step, kind, how, duration_ms, tokens: used.tokens, calls: used.calls }
 }

@@ -13,7 +13,7 @@ pub enum RunEvent {
     /// A step begins, at `attempt` counted from 1.
     Begun { step: String, kind: String, attempt: u32 },
     /// A step has its value.
-    Done { step: String, kind: String, how: How, duration_ms: u64, tokens: u64, calls: u64 },
+    Done { step: String, kind: String, how: ValueSource, duration_ms: u64, tokens: u64, calls: u64 },
     /// An attempt has failed; `again` when another follows.
     Failed { step: String, kind: String, attempt: u32, error: ToolError, again: bool },
     /// A step failed and its `on_error` stands in for it.
@@ -25,7 +25,7 @@ pub enum RunEvent {
 /// Where a value comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum How {
+pub enum ValueSource {
     /// The step was done now.
     Ran,
     /// From the cache.

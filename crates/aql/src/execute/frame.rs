@@ -80,13 +80,13 @@ impl<'p> Inputs<'p> {
 impl<'p> Frame<'p> {
     /// The outermost block of a query.
     pub(super) fn of_query(block: &'p Block, inputs: Arc<Inputs<'p>>) -> Arc<Self> {
-        Arc::new(Self { block, inputs, values: slots(block), item: None, outer: None })
+        Arc::new(Self { block, inputs, values: limiters(block), item: None, outer: None })
     }
 
     /// A block inside `outer`.
     pub(super) fn of_block(block: &'p Block, outer: &Arc<Self>, item: Option<Item>) -> Arc<Self> {
         let inputs = Arc::clone(&outer.inputs);
-        Arc::new(Self { block, inputs, values: slots(block), item, outer: Some(Arc::clone(outer)) })
+        Arc::new(Self { block, inputs, values: limiters(block), item, outer: Some(Arc::clone(outer)) })
     }
 
     /// A step has its value. The first one stays.
@@ -180,6 +180,6 @@ fn part_of(ty: &Type, part: &dyn Fn(&Type) -> Option<Type>) -> Option<Type> {
     }
 }
 
-fn slots(block: &Block) -> Vec<OnceLock<Value>> {
+fn limiters(block: &Block) -> Vec<OnceLock<Value>> {
     block.steps.iter().map(|_| OnceLock::new()).collect()
 }

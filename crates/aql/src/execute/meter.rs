@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tgp_contract::{Allowance, Ceiling, Spent, ToolError};
 
-use super::scope::Scope;
+use super::scope::RunScope;
 use crate::Budget;
 
 /// The budget of one query, inside those of the queries around it.
@@ -12,12 +12,12 @@ pub(super) struct Meter {
     outer: Option<Arc<Meter>>,
     allowance: Allowance,
     /// What stops when the budget is used up.
-    scope: Arc<Scope>,
+    scope: Arc<RunScope>,
 }
 
 /// A budget that is used up: what stops with it, and what to say.
 pub(super) struct Exhausted {
-    pub(super) scope: Arc<Scope>,
+    pub(super) scope: Arc<RunScope>,
     pub(super) error: ToolError,
 }
 
@@ -27,7 +27,7 @@ impl Meter {
         query: &str,
         budget: &Budget,
         used: Spent,
-        scope: &Arc<Scope>,
+        scope: &Arc<RunScope>,
         outer: Option<Arc<Meter>>,
     ) -> Arc<Self> {
         let ceiling = Ceiling { calls: budget.calls, tokens: budget.tokens };

@@ -5,23 +5,23 @@ mod bounds;
 mod compare;
 mod composed;
 mod effect;
+mod effect_marker;
 mod evaluate;
 mod event;
 mod frame;
+mod journal_index;
+mod limiter;
 mod meter;
-mod nursery;
-mod past;
 mod path;
 mod ports;
 mod request;
 mod run;
 mod scope;
-mod slots;
-mod testimony;
+mod task_queue;
 mod work;
 
-pub use event::{How, RunEvent, RunReport};
-pub use ports::{Cache, Fate, Journal, Line, Ports, Scope, Tokens, World};
+pub use event::{RunEvent, RunReport, ValueSource};
+pub use ports::{AttemptScope, Cache, EarlierOutcome, Journal, Line, Ports, QueryHost, Tokens};
 pub use run::run;
 
 use serde_json::{Map, Value};
@@ -37,7 +37,7 @@ pub struct RunOptions {
     pub consent: Consent,
     pub inputs: Map<String, Value>,
     /// Lines of the journal of the run that is gone on with; empty for a new one.
-    pub past: Vec<Line>,
+    pub history: Vec<Line>,
     /// Steps that may be made once more though nobody knows what became of them.
     pub again: Vec<String>,
     /// Takes the steps that are ready in an order drawn from this number instead of that of the query.

@@ -20,15 +20,15 @@ pub(super) struct Prefix {
 
 /// One step of one run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Here {
+pub(super) struct StepInstance {
     pub(super) path: String,
     pub(super) position: Position,
 }
 
 impl Prefix {
-    pub(super) fn step(&self, index: usize, name: &str) -> Here {
+    pub(super) fn step(&self, index: usize, name: &str) -> StepInstance {
         let path = if self.name.is_empty() { name.to_owned() } else { format!("{}.{name}", self.name) };
-        Here { path, position: further(&self.position, index) }
+        StepInstance { path, position: further(&self.position, index) }
     }
 
     /// What belongs to the block itself comes after all of its steps.
@@ -43,7 +43,7 @@ impl Prefix {
     }
 }
 
-impl Here {
+impl StepInstance {
     pub(super) fn item(&self, index: usize) -> Prefix {
         Prefix { name: format!("{}[{index}]", self.path), position: further(&self.position, index) }
     }
@@ -69,7 +69,7 @@ fn further(position: &[u32], index: usize) -> Position {
 }
 
 /// The step of a plan that a path names.
-pub(super) fn locate<'p>(plan: &'p Plan, path: &str) -> Option<(&'p Step, Here)> {
+pub(super) fn locate<'p>(plan: &'p Plan, path: &str) -> Option<(&'p Step, StepInstance)> {
     let mut block = &plan.body;
     let mut prefix = Prefix::default();
     let mut rest = path;

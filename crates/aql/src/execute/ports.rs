@@ -15,12 +15,12 @@ pub struct Ports {
     pub tokens: Arc<dyn Tokens>,
     pub journal: Arc<dyn Journal>,
     pub cache: Arc<dyn Cache>,
-    pub world: Arc<dyn World>,
+    pub world: Arc<dyn QueryHost>,
 }
 
 /// What one attempt at a step may do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Scope {
+pub struct AttemptScope {
     /// The step, for people.
     pub step: String,
     /// Own names of the tools it may call. What a forged tool calls for its part is not among them.
@@ -33,7 +33,7 @@ pub struct Scope {
 pub trait Tokens: Send + Sync {
     /// # Errors
     /// When it cannot be made; the step fails then.
-    fn attenuated(&self, scope: &Scope) -> Result<Option<CapabilityToken>, ToolError>;
+    fn attenuated(&self, scope: &AttemptScope) -> Result<Option<CapabilityToken>, ToolError>;
 }
 
 /// One line of a run's journal. Steps that are made of others have none but [`Line::Excused`]: what is inside them has.
@@ -90,7 +90,7 @@ pub trait Cache: Send + Sync {
 
 /// What became of a call that was begun in a run that was killed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum EarlierOutcome {
     /// It was carried out; its answer is not kept. `entry` is its entry of the audit.
     CarriedOut { entry: u64 },
     /// It ended without an effect: it was refused, or it failed.
@@ -101,7 +101,7 @@ pub enum Fate {
 
 /// What a run asks about the world besides calls.
 #[async_trait]
-pub trait World: Send + Sync {
+pub trait QueryHost: Send + Sync {
     /// Milliseconds since the epoch.
     fn now_ms(&self) -> u64;
 
@@ -120,5 +120,5 @@ pub trait World: Send + Sync {
     ///
     /// # Errors
     /// When the records cannot be read.
-    async fn fate(&self, session: &str, call: &str) -> Result<Fate, ToolError>;
+    async fn fate(&self, session: &str, call: &str) -> Result<EarlierOutcome, ToolError>;
 }

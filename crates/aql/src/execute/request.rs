@@ -3,10 +3,10 @@
 use serde_json::{Map, Value, json};
 use tgp_contract::{Actor, AgentTask, Code, ToolError, canonical};
 
-use super::block::Level;
+use super::block::BlockCtx;
 use super::bounds::MAX_TEXT_BYTES;
 use super::evaluate::{evaluate, text};
-use super::path::Here;
+use super::path::StepInstance;
 use super::run::Run;
 use crate::types::found;
 use crate::{Agent, Expression, Kind, Step, Type};
@@ -42,7 +42,12 @@ impl Request {
 }
 
 impl<'p> Run<'p> {
-    pub(super) fn request(&self, level: &Level<'p>, step: &Step, here: &Here) -> Result<Request, ToolError> {
+    pub(super) fn request(
+        &self,
+        level: &BlockCtx<'p>,
+        step: &Step,
+        here: &StepInstance,
+    ) -> Result<Request, ToolError> {
         let frame = &level.frame;
         let object = |expression: &Expression| match evaluate(expression, frame)? {
             Value::Object(fields) => Ok(Value::Object(fields)),
@@ -82,9 +87,9 @@ impl<'p> Run<'p> {
 
     fn task(
         &self,
-        level: &Level<'p>,
+        level: &BlockCtx<'p>,
         step: &Step,
-        here: &Here,
+        here: &StepInstance,
         agent: &Agent,
     ) -> Result<AgentTask, ToolError> {
         let own = agent.system.as_ref().map(|system| text(system, &level.frame)).transpose()?;

@@ -9,16 +9,16 @@ use serde_json::Value;
 use tgp_contract::{Cancellation, Code, Effect, FileEffect, ToolDefinition, ToolError};
 use tokio::sync::{Semaphore, mpsc};
 
-use super::block::Level;
+use super::block::BlockCtx;
 use super::bounds::{self, MAX_LIVE_ITEMS, MAX_PARALLEL, MAX_STEPS};
 use super::frame::{Frame, Inputs};
+use super::journal_index::{JournalIndex, UnfinishedStep};
+use super::limiter::Limiter;
 use super::meter::Meter;
-use super::nursery::Nursery;
-use super::past::{Open, Past};
 use super::path::{Prefix, extent, locate};
-use super::scope::{Failure, Scope, Stopped};
-use super::slots::Slots;
-use super::{Fate, How, Line, Ports, RunEvent, RunOptions, RunReport};
+use super::scope::{Failure, RunScope, Stopped};
+use super::task_queue::TaskQueue;
+use super::{EarlierOutcome, Line, Ports, RunEvent, RunOptions, RunReport, ValueSource};
 use crate::check::is_select;
 use crate::plan::MAX_NESTING;
 use crate::{Budget, Kind, Plan, Step};
@@ -39,14 +39,14 @@ pub(super) struct Run<'p> {
     pub(super) ports: &'p Ports,
     pub(super) options: &'p RunOptions,
     pub(super) query: &'p str,
-    pub(super) past: Past<'p>,
-    pub(super) root: Arc<Scope>,
+    pub(super) history: JournalIndex<'p>,
+    pub(super) root: Arc<RunScope>,
     pub(super) definitions: BTreeMap<String, ToolDefinition>,
     /// Bounds the items of maps inside maps.
     pub(super) live_items: Semaphore,
     /// Who works on a cached value at this moment, by its key.
-    pub(super) flights: Mutex<HashMap<String, Weak<tokio::sync::Mutex<()>>>>,
-    pub(super) nursery: Nursery<'p>,
+    pub(super) single_flights: Mutex<HashMap<String, Weak<tokio::sync::Mutex<()>>>>,
+    pub(super) tasks: TaskQueue<'p>,
     began_ms: u64,
     events: mpsc::Sender<RunEvent>,
     nobody_listens: AtomicBool,
@@ -87,7 +87,7 @@ pub async fn run(
         return Err(ToolError::new(Code::Validation, message).help("put less into each other"));
     }
     let inputs = Inputs::new(plan, options.inputs.clone())?;
-    let past = Past::read(plan, &options.past)?;
+    let history = JournalIndex::read(plan, &options.history)?;
     for path in &options.again {
         if locate(plan, path).is_none() {
             let message = format!("`{}` has no step `{path}` that could be made again", plan.name);
@@ -97,20 +97,20 @@ pub async fn run(
         }
     }
     let definitions = ports.tools.definitions();
-    let root = Scope::root();
+    let root = RunScope::root();
     let budget = Budget { calls: Some(plan.budget.calls.unwrap_or(DEFAULT_CALLS)), ..plan.budget };
-    let meter = Meter::new(&plan.name, &budget, past.used(), &root, None);
+    let meter = Meter::new(&plan.name, &budget, history.used(), &root, None);
     let parallel = plan.budget.parallel.unwrap_or(DEFAULT_PARALLEL).clamp(1, MAX_PARALLEL);
     let run = Arc::new(Run {
         ports,
         options: &options,
         query: &plan.name,
-        past,
+        history,
         root: Arc::clone(&root),
         definitions: definitions.into_iter().map(|one| (one.name.to_string(), one)).collect(),
         live_items: Semaphore::new(MAX_LIVE_ITEMS),
-        flights: Mutex::default(),
-        nursery: Nursery::default(),
+        single_flights: Mutex::default(),
+        tasks: TaskQueue::default(),
         began_ms: began,
         events,
         nobody_listens: AtomicBool::new(false),
@@ -120,14 +120,14 @@ pub async fn run(
         tally: Mutex::default(),
     });
     let (id, query) = (options.id.clone(), plan.name.clone());
-    let resumed = !options.past.is_empty();
+    let resumed = !options.history.is_empty();
     run.tell(RunEvent::Run { id, query, steps: extent.steps, resumed }).await;
-    let level = Level {
+    let level = BlockCtx {
         frame: Frame::of_query(&plan.body, inputs),
         prefix: Prefix::default(),
         scope: Arc::clone(&root),
         meter: Arc::clone(&meter),
-        slots: vec![Slots::new(parallel)],
+        limiters: vec![Limiter::new(parallel)],
         parallel,
     };
     let outcome = run.watched(level, plan, cancelled).await;
@@ -167,7 +167,7 @@ impl<'p> Run<'p> {
     /// The whole query, until it ends, its time is over or nobody wants it any more.
     async fn watched(
         self: &Arc<Self>,
-        level: Level<'p>,
+        level: BlockCtx<'p>,
         plan: &Plan,
         cancelled: Cancellation<'_>,
     ) -> Result<Value, Stopped> {
@@ -176,7 +176,7 @@ impl<'p> Run<'p> {
             self.block(level).await
         };
         let time = plan.budget.time.unwrap_or(DEFAULT_TIME);
-        let left = time.saturating_sub(Duration::from_millis(self.past.worked_ms()));
+        let left = time.saturating_sub(Duration::from_millis(self.history.worked_ms()));
         let watch = async {
             tokio::select! {
                 biased;
@@ -196,13 +196,13 @@ impl<'p> Run<'p> {
                 outcome = work => outcome,
             }
         };
-        self.nursery.with(all).await
+        self.tasks.with(all).await
     }
 
     /// Looks at every step that has begun to take effect and has no end, before anything runs: one that may have
     /// happened is not made twice. An agent goes on in its session, which knows its own calls.
     async fn settle_open(&self) -> Result<(), Stopped> {
-        for open in self.past.open() {
+        for open in self.history.open() {
             let is_harmless = matches!(open.step.kind, Kind::Agent(_)) || self.only_reads(open.step);
             if is_harmless || self.may_repeat(open.path) {
                 continue;
@@ -213,9 +213,9 @@ impl<'p> Run<'p> {
                 fate = self.ports.world.fate(&self.options.id, open.call) => fate,
             };
             let error = match fate {
-                Ok(Fate::NotCarriedOut) => continue,
-                Ok(Fate::Unknown) => may_have_happened(&open, None),
-                Ok(Fate::CarriedOut { entry }) => may_have_happened(&open, Some(entry)),
+                Ok(EarlierOutcome::NotCarriedOut) => continue,
+                Ok(EarlierOutcome::Unknown) => may_have_happened(&open, None),
+                Ok(EarlierOutcome::CarriedOut { entry }) => may_have_happened(&open, Some(entry)),
                 Err(error) => error,
             };
             let step = Some(open.path.to_owned());
@@ -246,7 +246,7 @@ impl<'p> Run<'p> {
     /// How long the run has worked, before it was resumed included.
     pub(super) fn worked_ms(&self) -> u64 {
         let now = self.ports.world.now_ms().saturating_sub(self.began_ms);
-        self.past.worked_ms().saturating_add(now)
+        self.history.worked_ms().saturating_add(now)
     }
 
     /// Sends an event. Whoever does not listen any more misses nothing that matters; a run that was stopped does not
@@ -302,12 +302,12 @@ impl<'p> Run<'p> {
             .help("let it work on fewer items, or divide it into several runs"))
     }
 
-    pub(super) fn count_value(&self, how: How) {
+    pub(super) fn count_value(&self, how: ValueSource) {
         let mut tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
         match how {
-            How::Ran => tally.ran += 1,
-            How::Cached => tally.cached += 1,
-            How::Kept => tally.kept += 1,
+            ValueSource::Ran => tally.ran += 1,
+            ValueSource::Cached => tally.cached += 1,
+            ValueSource::Kept => tally.kept += 1,
         }
     }
 
@@ -346,7 +346,7 @@ pub(super) fn out_of_time(query: &str, time: Duration) -> ToolError {
         .help("begin a new run with a larger `budget(time: …)`, or let it do less")
 }
 
-fn may_have_happened(open: &Open<'_>, entry: Option<u64>) -> ToolError {
+fn may_have_happened(open: &UnfinishedStep<'_>, entry: Option<u64>) -> ToolError {
     let path = open.path;
     let message = match entry {
         Some(entry) => format!(

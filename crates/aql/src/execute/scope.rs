@@ -23,8 +23,8 @@ pub(super) struct Failure {
 pub(super) struct Stopped;
 
 /// A part of a run. When it stops, all scopes inside it have stopped too.
-pub(super) struct Scope {
-    outer: Option<Arc<Scope>>,
+pub(super) struct RunScope {
+    outer: Option<Arc<RunScope>>,
     state: Mutex<State>,
     /// Moves whenever any scope of the run stops; whoever waits looks then whether it was theirs.
     pulse: Arc<watch::Sender<u64>>,
@@ -36,7 +36,7 @@ struct State {
     failure: Option<Failure>,
 }
 
-impl Scope {
+impl RunScope {
     pub(super) fn root() -> Arc<Self> {
         Arc::new(Self { outer: None, state: Mutex::default(), pulse: Arc::new(watch::Sender::new(0)) })
     }
@@ -61,7 +61,7 @@ impl Scope {
         self.stop();
     }
 
-    /// As [`Scope::fail`], unless it has stopped already.
+    /// As [`RunScope::fail`], unless it has stopped already.
     pub(super) fn fail_first(&self, failure: Failure) {
         if !self.is_stopped() {
             self.fail(failure);

@@ -10,15 +10,15 @@ use tgp_contract::{
     ToolCall, ToolError, ToolResult, Usage,
 };
 
-use super::block::Level;
+use super::block::BlockCtx;
 use super::bounds;
 use super::composed::timed_out;
-use super::effect::{Came, Miss, MissKind};
-use super::past::MISMATCH;
-use super::path::Here;
+use super::effect::{AttemptError, AttemptErrorKind, AttemptResult};
+use super::effect_marker::EffectMarker;
+use super::journal_index::MISMATCH;
+use super::path::StepInstance;
 use super::request::{Request, json_type};
 use super::run::{Run, was_cancelled};
-use super::testimony::Testimony;
 use crate::types::spell;
 use crate::{Mismatch, Step, Type};
 
@@ -33,7 +33,7 @@ type Stop<'a> = Shared<BoxFuture<'a, ()>>;
 /// One attempt at a step.
 pub(super) struct Attempt<'a> {
     pub(super) step: &'a Step,
-    pub(super) here: &'a Here,
+    pub(super) here: &'a StepInstance,
     pub(super) request: &'a Request,
     /// The id of the call, or the session of the agent.
     pub(super) call: &'a str,
@@ -46,7 +46,11 @@ pub(super) struct Attempt<'a> {
 impl<'p> Run<'p> {
     /// # Errors
     /// When the journal did not take the line before the effect. Then nothing has happened.
-    pub(super) async fn attempt(&self, level: &Level<'p>, one: Attempt<'_>) -> Result<Came, ToolError> {
+    pub(super) async fn attempt(
+        &self,
+        level: &BlockCtx<'p>,
+        one: Attempt<'_>,
+    ) -> Result<AttemptResult, ToolError> {
         let Attempt { step, here, request, call, number, token, part } = one;
         let timeout = step.options.timeout;
         let stop: Stop<'_> = async move {
@@ -64,13 +68,13 @@ impl<'p> Run<'p> {
         let (result, has_effect) = match request {
             Request::Call { tool, arguments, part } => {
                 let call = ToolCall { id: call.to_owned(), tool: tool.clone(), arguments: arguments.clone() };
-                let testimony = Testimony::new(&self.ports.journal, &here.path, number);
-                let (result, has_changed) = self.call(step, call, *part, token, &stop, &testimony).await;
-                let is_effecting = testimony.close()?;
+                let marker = EffectMarker::new(&self.ports.journal, &here.path, number);
+                let (result, has_changed) = self.call(step, call, *part, token, &stop, &marker).await;
+                let is_effecting = marker.close()?;
                 // Of a call that was given up before it took effect everybody knows that nothing has happened.
                 let result = match result {
-                    Err(Miss { kind: MissKind::Unknown, .. }) if !is_effecting => {
-                        Err(Miss { error: was_cancelled(), kind: MissKind::Cancelled })
+                    Err(AttemptError { kind: AttemptErrorKind::Unknown, .. }) if !is_effecting => {
+                        Err(AttemptError { error: was_cancelled(), kind: AttemptErrorKind::Cancelled })
                     }
                     result => result,
                 };
@@ -87,12 +91,12 @@ impl<'p> Run<'p> {
         };
         // What was taken back has either run out of its own time or was stopped with everything around it.
         let result = result.map_err(|miss| match (miss.kind, timeout) {
-            (MissKind::Cancelled, Some(time)) if !level.scope.is_stopped() => {
-                Miss { error: timed_out(&here.path, time), kind: MissKind::TimedOut }
+            (AttemptErrorKind::Cancelled, Some(time)) if !level.scope.is_stopped() => {
+                AttemptError { error: timed_out(&here.path, time), kind: AttemptErrorKind::TimedOut }
             }
             _ => miss,
         });
-        Ok(Came { result, has_effect })
+        Ok(AttemptResult { result, has_effect })
     }
 
     /// Whether one of these tools does more than to read.
@@ -119,8 +123,8 @@ impl<'p> Run<'p> {
         part: Option<&'static str>,
         token: Option<CapabilityToken>,
         stop: &Stop<'_>,
-        testimony: &Testimony,
-    ) -> (Result<Value, Miss>, bool) {
+        marker: &EffectMarker,
+    ) -> (Result<Value, AttemptError>, bool) {
         let context = CallContext {
             actor: self.actor_of(step),
             session: self.options.id.clone(),
@@ -130,7 +134,7 @@ impl<'p> Run<'p> {
             token,
         };
         let name = call.tool.clone();
-        let witness = testimony.witness();
+        let witness = marker.witness();
         let work = self.ports.tools.call_witnessed(call, context, Box::pin(stop.clone()), witness);
         let record = match awaited(work, stop).await {
             Ok(record) => record,
@@ -147,13 +151,13 @@ impl<'p> Run<'p> {
                     Execution::Done => record.effect != Some(Effect::Read) && !record.context.dry_run,
                     Execution::NotStarted | Execution::RolledBack => false,
                 };
-                Err(Miss::of(error, is_unknown, record.cancelled, stop))
+                Err(AttemptError::of(error, is_unknown, record.cancelled, stop))
             }
         };
-        if matches!(result, Err(Miss { kind: MissKind::Unknown, .. })) {
+        if matches!(result, Err(AttemptError { kind: AttemptErrorKind::Unknown, .. })) {
             // Whoever goes on must ask the records, also where no witness was called. That the line cannot be kept is
             // told when the testimony is closed.
-            let _ = testimony.give();
+            let _ = marker.give();
         }
         (result, has_changed)
     }
@@ -166,10 +170,10 @@ impl<'p> Run<'p> {
         stop: &Stop<'_>,
         part: &Allowance,
         has_files: &mut bool,
-    ) -> Result<Value, Miss> {
+    ) -> Result<Value, AttemptError> {
         let mut corrections = 0;
         loop {
-            part.begin_turn().map_err(|error| Miss { error, kind: MissKind::Failed })?;
+            part.begin_turn().map_err(|error| AttemptError { error, kind: AttemptErrorKind::Failed })?;
             task.max_tokens = part.tokens_left();
             let before = part.spent();
             let work = self.ports.agents.work(task.clone(), Box::pin(stop.clone()));
@@ -182,7 +186,7 @@ impl<'p> Run<'p> {
                         // A bound of the agent's own may be what was left of the query's.
                         let _ = part.begin_turn();
                     }
-                    return Err(Miss::of_agent(*error, stop));
+                    return Err(AttemptError::of_agent(*error, stop));
                 }
             };
             settle(part, before, done.usage, done.calls);
@@ -192,7 +196,7 @@ impl<'p> Run<'p> {
                 Ok(value) => {
                     return match bounds::check(&value) {
                         Ok(_) => Ok(value),
-                        Err(error) => Err(Miss { error, kind: MissKind::Unusable }),
+                        Err(error) => Err(AttemptError { error, kind: AttemptErrorKind::Unusable }),
                     };
                 }
                 Err(mismatch) => mismatch,
@@ -209,7 +213,7 @@ impl<'p> Run<'p> {
 }
 
 /// Waits for a call, and for one that is not wanted any more only so long.
-async fn awaited<T>(work: impl Future<Output = T>, stop: &Stop<'_>) -> Result<T, Miss> {
+async fn awaited<T>(work: impl Future<Output = T>, stop: &Stop<'_>) -> Result<T, AttemptError> {
     let give_up = async {
         stop.clone().await;
         tokio::time::sleep(PATIENCE).await;
@@ -223,19 +227,19 @@ async fn awaited<T>(work: impl Future<Output = T>, stop: &Stop<'_>) -> Result<T,
             let error = ToolError::new(Code::Runtime, message)
                 .of_unknown_outcome()
                 .help("look at what it would have changed before it is made again");
-            Err(Miss { error, kind: MissKind::Unknown })
+            Err(AttemptError { error, kind: AttemptErrorKind::Unknown })
         }
     }
 }
 
-impl Miss {
+impl AttemptError {
     fn of(error: ToolError, is_unknown: bool, cancelled: bool, stop: &Stop<'_>) -> Self {
         let kind = if is_unknown {
-            MissKind::Unknown
+            AttemptErrorKind::Unknown
         } else if stop.peek().is_some() && (cancelled || error.is_of_cancellation()) {
-            return Self { error: was_cancelled(), kind: MissKind::Cancelled };
+            return Self { error: was_cancelled(), kind: AttemptErrorKind::Cancelled };
         } else {
-            MissKind::Failed
+            AttemptErrorKind::Failed
         };
         Self { error, kind }
     }
@@ -243,14 +247,14 @@ impl Miss {
     /// Whatever an agent says after it was told to stop, it stopped because of that.
     fn of_agent(error: ToolError, stop: &Stop<'_>) -> Self {
         match stop.peek() {
-            Some(()) => Self { error: was_cancelled(), kind: MissKind::Cancelled },
-            None => Self { error, kind: MissKind::Failed },
+            Some(()) => Self { error: was_cancelled(), kind: AttemptErrorKind::Cancelled },
+            None => Self { error, kind: AttemptErrorKind::Failed },
         }
     }
 }
 
 /// The value of a step in the answer of its call.
-fn value_of(data: Value, part: Option<&str>, tool: &str, step: &Step) -> Result<Value, Miss> {
+fn value_of(data: Value, part: Option<&str>, tool: &str, step: &Step) -> Result<Value, AttemptError> {
     let value = match (part, data) {
         (None, data) => data,
         (Some(part), Value::Object(mut fields)) if fields.contains_key(part) => {
@@ -260,10 +264,13 @@ fn value_of(data: Value, part: Option<&str>, tool: &str, step: &Step) -> Result<
         (Some("result"), Value::Object(_)) => Value::Null,
         (Some(part), _) => {
             let message = format!("`{tool}` answered without `{part}`");
-            return Err(Miss { error: ToolError::new(Code::Internal, message), kind: MissKind::Unusable });
+            return Err(AttemptError {
+                error: ToolError::new(Code::Internal, message),
+                kind: AttemptErrorKind::Unusable,
+            });
         }
     };
-    bounds::check(&value).map_err(|error| Miss { error, kind: MissKind::Unusable })?;
+    bounds::check(&value).map_err(|error| AttemptError { error, kind: AttemptErrorKind::Unusable })?;
     match &step.checked {
         Some(ty) => ty.admit(value).map_err(|mismatch| misfit(&mismatch)),
         None => Ok(value),
@@ -314,12 +321,12 @@ fn unfenced(text: &str) -> &str {
     }
 }
 
-fn misfit(mismatch: &Mismatch) -> Miss {
+fn misfit(mismatch: &Mismatch) -> AttemptError {
     let error = ToolError::new(Code::Validation, format!("the value does not fit its type: {mismatch}"))
         .detail(
             MISMATCH,
             json!({ "path": mismatch.path, "expected": mismatch.expected, "found": mismatch.found }),
         )
         .help("change what the step is asked for, or its type after `as`");
-    Miss { error, kind: MissKind::Misfit }
+    AttemptError { error, kind: AttemptErrorKind::Misfit }
 }

@@ -52,11 +52,11 @@ pub struct PlannedCall {
     /// Whether some of them are known when it runs only.
     pub partial: bool,
     /// What the gates would say; whoever can ask them fills it.
-    pub gates: Vec<Foreseen>,
+    pub gates: Vec<PredictedVerdict>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Foreseen {
+pub struct PredictedVerdict {
     pub gate: String,
     pub verdict: String,
     pub rule: String,

@@ -1,6 +1,6 @@
 //! Expressions and types, from words.
 
-use super::parser::{MAX_DEPTH, Parsed, Parser, Told};
+use super::parser::{ErrorReported, MAX_DEPTH, Parsed, Parser};
 use super::text::Span;
 use super::token::{Literal, Piece, TokenKind};
 use super::tree::{Entry, Expr, ExprForm, Name, Object, Text, TextPiece, TypeExpr, TypeField, TypeForm};
@@ -198,7 +198,7 @@ impl Parser<'_> {
                 let before = parser.at;
                 match parser.entry() {
                     Ok(entry) => entries.push(entry),
-                    Err(Told) => {
+                    Err(ErrorReported) => {
                         if parser.at == before {
                             parser.advance();
                         }
@@ -299,7 +299,7 @@ impl Parser<'_> {
             if types.len() > 1 {
                 return Ok(TypeExpr { form: TypeForm::OneOf(types), span });
             }
-            types.pop().ok_or(Told)
+            types.pop().ok_or(ErrorReported)
         })
     }
 

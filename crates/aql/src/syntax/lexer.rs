@@ -17,25 +17,25 @@ const SYMBOLS: [&str; 21] = [
 ];
 
 /// What a source is made of.
-pub(crate) struct Words {
+pub(crate) struct TokenStream {
     /// The last one is [`TokenKind::End`].
     pub tokens: Vec<Token>,
     /// Those inside of texts are not here.
     pub comments: Vec<Comment>,
 }
 
-pub(crate) fn words(text: &Text, findings: &mut Findings) -> Words {
+pub(crate) fn words(text: &Text, findings: &mut Findings) -> TokenStream {
     let mut lexer =
         Lexer { source: text, at: 0, begins_line: true, findings, comments: Vec::new(), texts: 0 };
     // Some editors put a mark before the first letter.
     lexer.eat("\u{feff}");
-    let (tokens, _) = lexer.tokens(Within::File);
-    Words { tokens, comments: lexer.comments }
+    let (tokens, _) = lexer.tokens(LexMode::File);
+    TokenStream { tokens, comments: lexer.comments }
 }
 
 /// What words are taken from.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Within {
+enum LexMode {
     File,
     /// A hole of a text in one quote, which ends with its line.
     Short,
@@ -79,7 +79,7 @@ impl Lexer<'_> {
     }
 
     /// The words up to the end of the file or of a hole, and whether there was such an end.
-    fn tokens(&mut self, within: Within) -> (Vec<Token>, bool) {
+    fn tokens(&mut self, within: LexMode) -> (Vec<Token>, bool) {
         let mut tokens = Vec::new();
         let mut braces = 0_usize;
         loop {
@@ -87,17 +87,17 @@ impl Lexer<'_> {
             let start = self.at;
             let rest = self.rest();
             let ended = match within {
-                Within::File => rest.is_empty(),
-                Within::Short => rest.is_empty() || newline || rest.starts_with(['\n', '\r']),
-                Within::Long => rest.is_empty(),
+                LexMode::File => rest.is_empty(),
+                LexMode::Short => rest.is_empty() || newline || rest.starts_with(['\n', '\r']),
+                LexMode::Long => rest.is_empty(),
             };
-            let closed = within != Within::File && braces == 0 && rest.starts_with("}}");
+            let closed = within != LexMode::File && braces == 0 && rest.starts_with("}}");
             if ended || closed {
                 if closed {
                     self.at += 2;
                 }
                 tokens.push(Token { kind: TokenKind::End, span: Span::new(start, start), begins_line: true });
-                return (tokens, closed || within == Within::File);
+                return (tokens, closed || within == LexMode::File);
             }
             let begins_line = std::mem::take(&mut self.begins_line);
             let kind = self.token(start);
@@ -111,10 +111,10 @@ impl Lexer<'_> {
     }
 
     /// Passes blanks and comments. True when a hole that must not has met the end of its line.
-    fn blanks(&mut self, within: Within) -> bool {
+    fn blanks(&mut self, within: LexMode) -> bool {
         loop {
             match self.peek() {
-                Some('\n') if within == Within::Short => return true,
+                Some('\n') if within == LexMode::Short => return true,
                 Some('\n') => {
                     self.at += 1;
                     self.begins_line = true;
@@ -123,7 +123,7 @@ impl Lexer<'_> {
                 Some('#') => {
                     let start = self.at;
                     self.eat_while(|letter| letter != '\n');
-                    if within == Within::File {
+                    if within == LexMode::File {
                         let end = start + self.source.slice(Span::new(start, self.at)).trim_end().len();
                         self.comments.push(Comment { span: Span::new(start, end) });
                     }
@@ -288,7 +288,7 @@ impl Lexer<'_> {
                 parts.push(Part::Raw(raw));
                 let begins_line = std::mem::take(&mut self.begins_line);
                 let before = self.findings.len();
-                let (tokens, closed) = self.tokens(if long { Within::Long } else { Within::Short });
+                let (tokens, closed) = self.tokens(if long { LexMode::Long } else { LexMode::Short });
                 self.begins_line = begins_line;
                 let span = Span::new(hole, self.at);
                 if !closed {

@@ -1,7 +1,7 @@
 //! From the raw letters of a text to what it says: escapes, and the indentation of long texts.
 
 use super::text::{Span, Text};
-use super::token::{Cooked, Piece, Token};
+use super::token::{Piece, Token, Unescaped};
 use crate::problem::Findings;
 
 /// A stretch of a text as it was written.
@@ -11,7 +11,7 @@ pub(crate) enum Part {
 }
 
 pub(crate) fn cook(source: &Text, parts: Vec<Part>, long: bool, findings: &mut Findings) -> Vec<Piece> {
-    let layout = if long { Layout::of(source, &parts) } else { Layout::default() };
+    let layout = if long { Dedent::of(source, &parts) } else { Dedent::default() };
     let mut pieces = Vec::new();
     let last = parts.len().saturating_sub(1);
     for (at, part) in parts.into_iter().enumerate() {
@@ -26,11 +26,12 @@ pub(crate) fn cook(source: &Text, parts: Vec<Part>, long: bool, findings: &mut F
                 }
                 let begins_line = at == 0 && layout.first_line;
                 let ends = at == last;
-                let cooked = Cook { source, layout: &layout, ends, findings, cooked: Cooked::default() }.run(
-                    span,
-                    long,
-                    begins_line,
-                );
+                let cooked =
+                    Unescape { source, layout: &layout, ends, findings, cooked: Unescaped::default() }.run(
+                        span,
+                        long,
+                        begins_line,
+                    );
                 if !cooked.text.is_empty() {
                     pieces.push(Piece::Text(cooked));
                 }
@@ -42,7 +43,7 @@ pub(crate) fn cook(source: &Text, parts: Vec<Part>, long: bool, findings: &mut F
 
 /// What a long text loses.
 #[derive(Default)]
-pub(crate) struct Layout {
+pub(crate) struct Dedent {
     /// The indentation that all its lines have.
     pub indentation: String,
     /// Where its first line begins.
@@ -53,9 +54,9 @@ pub(crate) struct Layout {
     pub first_line: bool,
 }
 
-impl Layout {
+impl Dedent {
     pub fn of(source: &Text, parts: &[Part]) -> Self {
-        let mut layout = Layout { end: usize::MAX, ..Layout::default() };
+        let mut layout = Dedent { end: usize::MAX, ..Dedent::default() };
         if let Some(Part::Raw(span)) = parts.first() {
             let raw = source.slice(*span);
             let line = raw.find('\n').map(|at| (at, raw.get(..at).unwrap_or_default()));
@@ -113,17 +114,17 @@ fn shared(one: &str, other: &str) -> String {
     one.chars().zip(other.chars()).take_while(|(one, other)| one == other).map(|(letter, _)| letter).collect()
 }
 
-struct Cook<'a> {
+struct Unescape<'a> {
     source: &'a Text,
-    layout: &'a Layout,
+    layout: &'a Dedent,
     /// Whether the text ends here, and no hole follows.
     ends: bool,
     findings: &'a mut Findings,
-    cooked: Cooked,
+    cooked: Unescaped,
 }
 
-impl Cook<'_> {
-    fn run(mut self, span: Span, long: bool, mut begins_line: bool) -> Cooked {
+impl Unescape<'_> {
+    fn run(mut self, span: Span, long: bool, mut begins_line: bool) -> Unescaped {
         let mut at = span.start;
         self.mark(at);
         while at < span.end {

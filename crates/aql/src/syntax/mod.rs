@@ -12,7 +12,7 @@ pub(crate) mod tree;
 
 use self::text::{Span, Text};
 use self::token::Comment;
-use self::tree::{File, Item, Whole};
+use self::tree::{File, Item, ParseCompleteness};
 use crate::Problems;
 use crate::problem::Findings;
 
@@ -43,7 +43,9 @@ pub(crate) fn parse(path: &str, text: &str, findings: &mut Findings) -> Unit {
         let mut follows = Findings::default();
         let mut file = parser::file(&text, &words.tokens, &mut follows);
         let many = follows.has(0, &["too-many-steps"]);
-        file.items.retain(|item| !matches!(item, Item::Query(query) if many || query.whole != Whole::Yes));
+        file.items.retain(
+            |item| !matches!(item, Item::Query(query) if many || query.whole != ParseCompleteness::Yes),
+        );
         file.blind = true;
         return Unit { text, file, comments: words.comments };
     }

@@ -6,8 +6,8 @@ use super::recovery::declared;
 use super::text::{Span, Text};
 use super::token::{Token, TokenKind};
 use super::tree::{
-    Argument, Arguments, Block, Body, File, Import, Input, Item, Lost, Name, Query, Return, Step, TypeItem,
-    Whole,
+    Argument, Arguments, Block, Body, File, Import, Input, Item, Name, ParseCompleteness, Query, Return,
+    Step, TypeItem, UnparsedNames,
 };
 use crate::Problem;
 use crate::problem::Findings;
@@ -23,9 +23,9 @@ pub(crate) const KINDS: [&str; 9] =
     ["agent", "tool", "exec", "graph", "sql", "merge", "map", "when", "query"];
 
 /// A problem was told; whoever can goes on behind it.
-pub(crate) struct Told;
+pub(crate) struct ErrorReported;
 
-pub(crate) type Parsed<T> = Result<T, Told>;
+pub(crate) type Parsed<T> = Result<T, ErrorReported>;
 
 pub(crate) struct Parser<'a> {
     pub source: &'a Text,
@@ -47,7 +47,7 @@ pub(crate) fn file(source: &Text, tokens: &[Token], findings: &mut Findings) -> 
             Ok(item) if parser.told == told || matches!(item, Item::Query(_)) => items.push(item),
             // What it declares has a name that can be kept, unless it is an import.
             Ok(item) => blind |= matches!(item, Item::Import(_)),
-            Err(Told) => {
+            Err(ErrorReported) => {
                 blind |= !parser.declares(before);
                 parser.skip_item(before);
                 // A bracket that closes nothing belongs to what ended too early.
@@ -136,17 +136,17 @@ impl Parser<'_> {
         }
     }
 
-    pub fn tell(&mut self, problem: Problem) -> Told {
+    pub fn tell(&mut self, problem: Problem) -> ErrorReported {
         self.told += 1;
         self.findings.add(problem);
-        Told
+        ErrorReported
     }
 
     /// Tells what is missing here. Of something that was told to be wrong nothing more is said.
-    pub fn expected(&mut self, wanted: &str, help: &str) -> Told {
+    pub fn expected(&mut self, wanted: &str, help: &str) -> ErrorReported {
         if matches!(self.kind(), TokenKind::Wrong) {
             self.told += 1;
-            return Told;
+            return ErrorReported;
         }
         let message = format!("{wanted} is expected here, not {}", self.found());
         let span = if self.at_end() { self.behind() } else { self.span() };
@@ -160,7 +160,7 @@ impl Parser<'_> {
     }
 
     /// Tells what is missing behind the last word, which is in another line than this one perhaps.
-    fn missing(&mut self, wanted: &str, help: &str) -> Told {
+    fn missing(&mut self, wanted: &str, help: &str) -> ErrorReported {
         if !self.begins_line() || matches!(self.kind(), TokenKind::Wrong) {
             return self.expected(wanted, help);
         }
@@ -224,7 +224,7 @@ impl Parser<'_> {
         }
         if matches!(self.kind(), TokenKind::Wrong) {
             self.told += 1;
-            return Err(Told);
+            return Err(ErrorReported);
         }
         let found = self.found();
         let word = if let TokenKind::Name(word) = self.kind() { word.clone() } else { String::new() };
@@ -267,9 +267,9 @@ impl Parser<'_> {
         let body = self.block()?;
         let span = start.to(body.span);
         let whole = match (head > told, self.told > head) {
-            (true, _) => Whole::Inputs,
-            (false, true) => Whole::Block,
-            (false, false) => Whole::Yes,
+            (true, _) => ParseCompleteness::Inputs,
+            (false, true) => ParseCompleteness::Block,
+            (false, false) => ParseCompleteness::Yes,
         };
         Ok(Query { name, inputs, inputs_span, budget, body, whole, span })
     }
@@ -327,7 +327,7 @@ impl Parser<'_> {
         self.deeper(|parser| {
             let mut steps: Vec<Step> = Vec::new();
             let mut returned: Option<Return> = None;
-            let (mut lost, mut broken) = (Lost::default(), false);
+            let (mut lost, mut broken) = (UnparsedNames::default(), false);
             // Where another query begins, this block was never closed.
             while !parser.is("}") && !parser.at_end() && !parser.begins_item() {
                 let before = parser.at;

@@ -4,7 +4,7 @@
 use super::parser::{Parsed, Parser};
 use super::text::Span;
 use super::token::{Token, TokenKind};
-use super::tree::Lost;
+use super::tree::UnparsedNames;
 
 /// The names that a file seems to declare.
 pub(super) fn declared(tokens: &[Token]) -> Vec<String> {
@@ -70,7 +70,7 @@ impl Parser<'_> {
     }
 
     /// Passes a step that is wrong and began at `before`, and keeps what may be names of steps.
-    pub fn skip_step(&mut self, before: usize, lost: &mut Lost) {
+    pub fn skip_step(&mut self, before: usize, lost: &mut UnparsedNames) {
         if self.at == before {
             self.advance();
         }
@@ -113,7 +113,7 @@ impl Parser<'_> {
     }
 
     /// Keeps what was passed since `before` and looks like the name of a step.
-    pub fn names_since(&self, before: usize, lost: &mut Lost) {
+    pub fn names_since(&self, before: usize, lost: &mut UnparsedNames) {
         let passed = self.tokens.get(before..self.at).unwrap_or_default();
         if let Some((first, behind)) = passed.first().zip(passed.get(1)) {
             // Behind a name stands its colon, or nothing but the colon is missing.

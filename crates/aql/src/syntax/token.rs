@@ -40,7 +40,7 @@ pub(crate) struct Literal {
 
 #[derive(Clone, Debug)]
 pub(crate) enum Piece {
-    Text(Cooked),
+    Text(Unescaped),
     /// What stands between `{{` and `}}`.
     Hole {
         tokens: Vec<Token>,
@@ -50,14 +50,14 @@ pub(crate) enum Piece {
 
 /// A text after its escapes and its indentation were taken away.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Cooked {
+pub(crate) struct Unescaped {
     pub text: String,
     /// Where it comes from: (offset in `text`, offset in the source), ascending, one for every stretch that is as it
     /// was written.
     pub origins: Vec<(usize, usize)>,
 }
 
-impl Cooked {
+impl Unescaped {
     /// The offset in the source of an offset in the text.
     pub fn origin(&self, offset: usize) -> usize {
         let at = self.origins.partition_point(|(cooked, _)| *cooked <= offset);

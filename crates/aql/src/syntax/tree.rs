@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::text::Span;
-use super::token::Cooked;
+use super::token::Unescaped;
 use crate::plan::Comparison;
 
 #[derive(Debug, Default)]
@@ -54,13 +54,13 @@ pub(crate) struct Query {
     pub inputs_span: Option<Span>,
     pub budget: Option<Arguments>,
     pub body: Block,
-    pub whole: Whole,
+    pub whole: ParseCompleteness,
     pub span: Span,
 }
 
 /// How much of a query could be parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Whole {
+pub(crate) enum ParseCompleteness {
     Yes,
     /// Something inside its block is missing.
     Block,
@@ -81,7 +81,7 @@ pub(crate) struct Block {
     pub steps: Vec<Step>,
     pub returned: Option<Return>,
     /// What may be there besides.
-    pub lost: Lost,
+    pub lost: UnparsedNames,
     /// Whether a step or the `return` could not be parsed, so that nobody knows its value.
     pub broken: bool,
     /// From brace to brace.
@@ -90,7 +90,7 @@ pub(crate) struct Block {
 
 /// Names in stretches of a block that could not be parsed; each of them can be that of a step.
 #[derive(Debug, Default)]
-pub(crate) struct Lost {
+pub(crate) struct UnparsedNames {
     pub names: Vec<String>,
     /// Whether a step has lost its name, so that it can be any.
     pub any: bool,
@@ -176,9 +176,9 @@ pub(crate) struct Text {
 
 impl Text {
     /// The text, when it has no holes.
-    pub fn constant(&self) -> Option<Cooked> {
+    pub fn constant(&self) -> Option<Unescaped> {
         match self.pieces.as_slice() {
-            [] => Some(Cooked { text: String::new(), origins: vec![(0, self.span.start)] }),
+            [] => Some(Unescaped { text: String::new(), origins: vec![(0, self.span.start)] }),
             [TextPiece::Text(cooked)] => Some(cooked.clone()),
             _ => None,
         }
@@ -195,7 +195,7 @@ impl Text {
 
 #[derive(Debug)]
 pub(crate) enum TextPiece {
-    Text(Cooked),
+    Text(Unescaped),
     Hole(Expr, Span),
 }
 

@@ -16,17 +16,17 @@ const MAX_DEPTH: usize = 64;
 
 /// Where one type does not fit another.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Misfit {
+pub(crate) struct TypeMismatch {
     /// The fields on the way there, empty when it is the whole.
     pub path: String,
     pub found: Type,
     pub wanted: Type,
     /// A field that is wanted and not there, or there and not wanted.
-    pub field: Option<(FieldMisfit, String)>,
+    pub field: Option<(FieldMismatch, String)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FieldMisfit {
+pub(crate) enum FieldMismatch {
     Missing,
     MayBeMissing,
     Unknown,
@@ -129,9 +129,10 @@ pub(crate) fn union(types: impl IntoIterator<Item = Type>) -> Type {
 }
 
 /// Whether a value of one type can stand where the other is wanted, and if not, why.
-pub(crate) fn fits(found: &Type, wanted: &Type) -> Result<(), Misfit> {
-    let misfit =
-        || Err(Misfit { path: String::new(), found: found.clone(), wanted: wanted.clone(), field: None });
+pub(crate) fn fits(found: &Type, wanted: &Type) -> Result<(), TypeMismatch> {
+    let misfit = || {
+        Err(TypeMismatch { path: String::new(), found: found.clone(), wanted: wanted.clone(), field: None })
+    };
     match (found, wanted) {
         (Type::Any, _) | (_, Type::Any) => Ok(()),
         (Type::OneOf(members), _) => {
@@ -160,28 +161,28 @@ fn same_shape(one: &Type, other: &Type) -> bool {
     matches!((one, other), (Type::List(_), Type::List(_)) | (Type::Record(_), Type::Record(_)))
 }
 
-fn records(found: &Record, wanted: &Record) -> Result<(), Misfit> {
+fn records(found: &Record, wanted: &Record) -> Result<(), TypeMismatch> {
     let misfit = |kind, name: &str| {
         let (found, wanted) = (Type::Record(found.clone()), Type::Record(wanted.clone()));
-        Err(Misfit { path: String::new(), found, wanted, field: Some((kind, name.to_owned())) })
+        Err(TypeMismatch { path: String::new(), found, wanted, field: Some((kind, name.to_owned())) })
     };
     for (name, field) in &wanted.fields {
         match found.fields.get(name) {
             Some(given) if given.optional && !field.optional => {
-                return misfit(FieldMisfit::MayBeMissing, name);
+                return misfit(FieldMismatch::MayBeMissing, name);
             }
             Some(given) => fits(&given.ty, &field.ty).map_err(|misfit| misfit.below(name))?,
             None if field.optional || found.open => {}
-            None => return misfit(FieldMisfit::Missing, name),
+            None => return misfit(FieldMismatch::Missing, name),
         }
     }
     match found.fields.keys().find(|name| !wanted.fields.contains_key(*name)) {
-        Some(name) if !wanted.open => misfit(FieldMisfit::Unknown, name),
+        Some(name) if !wanted.open => misfit(FieldMismatch::Unknown, name),
         _ => Ok(()),
     }
 }
 
-impl Misfit {
+impl TypeMismatch {
     fn below(mut self, name: &str) -> Self {
         let dot = if self.path.is_empty() || self.path.starts_with('[') { "" } else { "." };
         self.path = format!("{name}{dot}{}", self.path);

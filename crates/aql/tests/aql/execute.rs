@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tgp_aql::{Comparison, Expression, Form, How, Kind, Line, Merge, Part, RunEvent, Type};
+use tgp_aql::{Comparison, Expression, Form, Kind, Line, Merge, Part, RunEvent, Type, ValueSource};
 use tgp_contract::{Actor, Consent};
 use tokio::sync::mpsc;
 
@@ -431,7 +431,7 @@ async fn events_tell_the_whole_story_in_order() {
         .map(|event| match event {
             RunEvent::Run { steps, resumed, .. } => format!("run {steps} {resumed}"),
             RunEvent::Begun { step, kind, attempt } => format!("begun {step} {kind} {attempt}"),
-            RunEvent::Done { step, how: How::Ran, calls, .. } => format!("done {step} {calls}"),
+            RunEvent::Done { step, how: ValueSource::Ran, calls, .. } => format!("done {step} {calls}"),
             RunEvent::End { report } => format!("end {}", report.outputs),
             other => format!("{other:?}"),
         })

@@ -257,14 +257,14 @@ async fn a_run_that_is_cancelled_leaves_nothing_running_and_can_go_on() {
             (error.code, error.details["cancelled"].clone(), report.step),
             (Code::Runtime, json!(true), None)
         );
-        let past = fake.lines();
-        let again = go_on(&fake, &wide, past).await;
+        let history = fake.lines();
+        let again = go_on(&fake, &wide, history).await;
         assert_eq!((again.outputs, again.error), (whole.outputs.clone(), None));
         assert_eq!(again.ran + again.kept, whole.ran);
     }
 
-    async fn go_on(fake: &Arc<Fake>, plan: &tgp_aql::Plan, past: Vec<Line>) -> RunReport {
-        watch(fake, plan, tgp_aql::RunOptions { past, ..options() }).await.0
+    async fn go_on(fake: &Arc<Fake>, plan: &tgp_aql::Plan, history: Vec<Line>) -> RunReport {
+        watch(fake, plan, tgp_aql::RunOptions { history, ..options() }).await.0
     }
 }
 

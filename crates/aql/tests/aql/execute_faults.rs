@@ -25,9 +25,9 @@ fn kinds(lines: &[Line]) -> Vec<String> {
     lines.iter().map(kind).collect()
 }
 
-async fn go_on(fake: &Arc<Fake>, plan: &Plan, past: Vec<Line>, again: &[&str]) -> RunReport {
+async fn go_on(fake: &Arc<Fake>, plan: &Plan, history: Vec<Line>, again: &[&str]) -> RunReport {
     let again = again.iter().map(|&path| path.to_owned()).collect();
-    watch(fake, plan, RunOptions { past, again, ..options() }).await.0
+    watch(fake, plan, RunOptions { history, again, ..options() }).await.0
 }
 
 #[tokio::test(start_paused = true)]
@@ -141,14 +141,14 @@ async fn a6_a_step_that_was_carried_out_is_not_made_again_for_a_better_answer() 
         let error = report.error.unwrap();
         assert_eq!((error.code, error.details.contains_key("mismatch")), (Code::Validation, is_misfit));
         assert!(error.help_of().unwrap().contains("--again a"), "{error}");
-        let past = fake.lines();
-        let again = go_on(&fake, &plan, past.clone(), &[]).await;
+        let history = fake.lines();
+        let again = go_on(&fake, &plan, history.clone(), &[]).await;
         assert_eq!((again.error, again.step.as_deref()), (Some(error), Some("a")));
         assert_eq!(*fake.effects.lock().unwrap(), ["a#1"]);
         // Its `on_error` holds then as well, and whoever allows it gets it.
         let excused = crate::execute_plans::plan(vec![typed.skip()], reference(0));
-        assert_eq!(go_on(&fake, &excused, past.clone(), &[]).await.error, None);
-        go_on(&fake, &plan, past, &["a"]).await;
+        assert_eq!(go_on(&fake, &excused, history.clone(), &[]).await.error, None);
+        go_on(&fake, &plan, history, &["a"]).await;
         assert_eq!(*fake.effects.lock().unwrap(), ["a#1", "a#2"]);
     }
     // The same of an agent that has changed something; one that has only read begins anew.
@@ -201,15 +201,15 @@ async fn b5_time_that_was_used_before_counts() {
     slow.budget.time = Some(Duration::from_secs(2));
     let report = go(&fake, &slow).await;
     assert_eq!((report.error.unwrap().details["budget"].clone(), report.duration_ms), (json!("time"), 2_000));
-    let past = fake.lines();
-    assert_eq!(past.last(), Some(&Line::Worked { ms: 2_000 }));
-    let report = go_on(&fake, &slow, past.clone(), &[]).await;
+    let history = fake.lines();
+    assert_eq!(history.last(), Some(&Line::Worked { ms: 2_000 }));
+    let report = go_on(&fake, &slow, history.clone(), &[]).await;
     assert_eq!(report.duration_ms, 0);
     assert!(
         report.error.unwrap().help_of().unwrap().starts_with("begin a new run with a larger `budget(time")
     );
     // Of a run that was killed its last step that was done tells.
-    let killed: Vec<Line> = past.into_iter().take(2).collect();
+    let killed: Vec<Line> = history.into_iter().take(2).collect();
     assert!(matches!(killed[1], Line::Done { worked_ms: 1_200, .. }));
     assert_eq!(go_on(&fake, &slow, killed, &[]).await.duration_ms, 800);
 }

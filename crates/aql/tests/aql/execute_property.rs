@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use tgp_aql::{Block, Expression, Fate, Form, Kind, Line, Plan, RunReport, Step};
+use tgp_aql::{Block, EarlierOutcome, Expression, Form, Kind, Line, Plan, RunReport, Step};
 use tgp_contract::{Code, ToolCall, canonical};
 
 use crate::execute_plans::{
@@ -71,10 +71,10 @@ fn draw_block(
     (block(steps, all), uses_outside)
 }
 
-type Uses = BTreeSet<(usize, usize)>;
+type FreeNames = BTreeSet<(usize, usize)>;
 
-fn draw_step(draw: &mut Draw, sight: &mut Sight, depth: usize, name: &str) -> (Step, Uses, bool) {
-    let mut uses = Uses::new();
+fn draw_step(draw: &mut Draw, sight: &mut Sight, depth: usize, name: &str) -> (Step, FreeNames, bool) {
+    let mut uses = FreeNames::new();
     let kinds = if depth == 0 { 5 } else { 9 };
     let step = match draw.next(kinds) {
         0..=2 => {
@@ -145,7 +145,7 @@ fn draw_step(draw: &mut Draw, sight: &mut Sight, depth: usize, name: &str) -> (S
 }
 
 /// A list of up to two values that can be seen.
-fn draw_parts(draw: &mut Draw, sight: &Sight, uses: &mut Uses) -> Expression {
+fn draw_parts(draw: &mut Draw, sight: &Sight, uses: &mut FreeNames) -> Expression {
     let mut parts = Vec::new();
     for _ in 0..draw.next(3) {
         let up = draw.next(sight.blocks.len());
@@ -162,7 +162,7 @@ fn draw_parts(draw: &mut Draw, sight: &Sight, uses: &mut Uses) -> Expression {
 }
 
 /// A tool's answer that is surely there.
-fn draw_solid(draw: &mut Draw, sight: &Sight, uses: &mut Uses) -> Option<Expression> {
+fn draw_solid(draw: &mut Draw, sight: &Sight, uses: &mut FreeNames) -> Option<Expression> {
     let here = sight.blocks.last()?;
     let solid: Vec<usize> = (0..here.len()).filter(|index| here[*index]).collect();
     let index = *solid.get(draw.next(solid.len() + 1))?;
@@ -267,8 +267,8 @@ fn done_steps(lines: &[Line]) -> BTreeMap<String, usize> {
 }
 
 /// Steps that were given up count as kept when a run goes on, and as nothing in the run that gave them up.
-fn excused(past: &[Line]) -> u64 {
-    past.iter().filter(|line| matches!(line, Line::Excused { .. })).count() as u64
+fn excused(history: &[Line]) -> u64 {
+    history.iter().filter(|line| matches!(line, Line::Excused { .. })).count() as u64
 }
 
 /// Steps that have begun to take effect and have no end, as whoever reads the journal would say.
@@ -307,16 +307,16 @@ proptest! {
         let all_done = done_steps(&lines);
         // Every line of most plans; a plan with hundreds of lines would take all the time for itself.
         for kept in (0..=lines.len()).step_by(1 + lines.len() / MAX_KILLS) {
-            let mut past = lines[..kept].to_vec();
+            let mut history = lines[..kept].to_vec();
             // It is killed once more on its way, under another schedule, and then goes on to the end.
             for kill in [Some(Draw(second_kill ^ kept as u64).next(lines.len() + 1)), None] {
-                let before = done_steps(&past);
+                let before = done_steps(&history);
                 // What may have happened is not made again while nobody knows or allows it, and neither is anything else.
-                let doubtful = in_doubt(&past);
+                let doubtful = in_doubt(&history);
                 if !doubtful.is_empty() {
                     let (error, calls) = runtime.block_on(async {
                         let fake = fake(latencies);
-                        let options = tgp_aql::RunOptions { past: past.clone(), ..options() };
+                        let options = tgp_aql::RunOptions { history: history.clone(), ..options() };
                         (watch(&fake, &plan, options).await.0.error, fake.ids().len())
                     });
                     let error = error.unwrap();
@@ -327,10 +327,10 @@ proptest! {
                 let (report, new_lines, calls, tasks) = runtime.block_on(async {
                     let fake = fake(latencies.rotate_left(7) ^ kept as u64);
                     if !is_allowed {
-                        *fake.usual_fate.lock().unwrap() = Fate::NotCarriedOut;
+                        *fake.usual_fate.lock().unwrap() = EarlierOutcome::NotCarriedOut;
                     }
                     let options = tgp_aql::RunOptions {
-                        past: past.clone(),
+                        history: history.clone(),
                         again: doubtful.iter().filter(|_| is_allowed).cloned().collect(),
                         shuffle: Some(second_kill ^ kept as u64),
                         ..options()
@@ -341,11 +341,11 @@ proptest! {
                 });
                 prop_assert_eq!(&report.outputs, &whole.outputs);
                 prop_assert_eq!(&report.error, &None);
-                prop_assert_eq!(report.ran + report.kept, whole.ran + excused(&past));
+                prop_assert_eq!(report.ran + report.kept, whole.ran + excused(&history));
                 for call in &calls {
                     prop_assert!(!before.contains_key(step_of(call)), "{} was done and is repeated", call);
                 }
-                let begun = past.iter().chain(&new_lines).filter_map(|line| match line {
+                let begun = history.iter().chain(&new_lines).filter_map(|line| match line {
                     Line::Begun { call, .. } if call.contains('#') => Some(call),
                     _ => None,
                 });
@@ -359,7 +359,7 @@ proptest! {
                 let agents = |lines: &[Line]| lines.iter().filter(|line| matches!(line, Line::Begun { call, .. } if !call.contains('#'))).count();
                 prop_assert_eq!(agents(&new_lines), tasks);
                 if let Some(kill) = kill {
-                    past.extend(new_lines.into_iter().take(kill));
+                    history.extend(new_lines.into_iter().take(kill));
                 }
             }
         }
@@ -374,10 +374,10 @@ proptest! {
     fn what_stands_in_for_a_failure_does_not_depend_on_the_schedule_or_on_kills(seed: u64, schedules in prop::collection::vec(any::<(u64, u64)>(), 4)) {
         let plan = draw_plan(seed, Failures::Spreading);
         let runtime = stand_still();
-        let run = |latencies: u64, shuffle: Option<u64>, past: Vec<Line>| runtime.block_on(async {
+        let run = |latencies: u64, shuffle: Option<u64>, history: Vec<Line>| runtime.block_on(async {
             let fake = fake(latencies);
-            *fake.usual_fate.lock().unwrap() = Fate::NotCarriedOut;
-            let (report, _) = watch(&fake, &plan, tgp_aql::RunOptions { shuffle, past, ..options() }).await;
+            *fake.usual_fate.lock().unwrap() = EarlierOutcome::NotCarriedOut;
+            let (report, _) = watch(&fake, &plan, tgp_aql::RunOptions { shuffle, history, ..options() }).await;
             ((report.outputs, report.error.is_some()), fake.lines())
         });
         let (expected, mut lines) = run(0, None, Vec::new());

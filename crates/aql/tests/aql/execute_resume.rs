@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tgp_aql::{Budget, Fate, How, Kind, Line, Plan, RunEvent, RunOptions, RunReport, Step, Type};
+use tgp_aql::{
+    Budget, EarlierOutcome, Kind, Line, Plan, RunEvent, RunOptions, RunReport, Step, Type, ValueSource,
+};
 use tgp_contract::{Code, ToolError};
 use tokio::sync::mpsc;
 
@@ -24,9 +26,14 @@ fn done(step: &str, value: Value) -> Line {
     Line::Done { step: step.to_owned(), value, tokens: 0, calls: 1, cached: false, worked_ms: 0 }
 }
 
-async fn go_on(fake: &Arc<Fake>, plan: &Plan, past: Vec<Line>, again: &[&str]) -> (RunReport, Vec<RunEvent>) {
+async fn go_on(
+    fake: &Arc<Fake>,
+    plan: &Plan,
+    history: Vec<Line>,
+    again: &[&str],
+) -> (RunReport, Vec<RunEvent>) {
     let again = again.iter().map(|&step| step.to_owned()).collect();
-    watch(fake, plan, RunOptions { past, again, ..options() }).await
+    watch(fake, plan, RunOptions { history, again, ..options() }).await
 }
 
 fn exec(name: &str) -> Step {
@@ -41,7 +48,7 @@ fn sql(name: &str, text: &str) -> Step {
 async fn what_became_of_a_step_decides_whether_it_is_made_again() {
     let graph =
         || step("s", Kind::Graph { cypher: "MATCH (f) RETURN f".into(), commit: None, params: empty() }, &[]);
-    let carried_out = Fate::CarriedOut { entry: 7 };
+    let carried_out = EarlierOutcome::CarriedOut { entry: 7 };
     // Whether it is made again when it has begun to take effect and its fate is: carried out, not carried out, unknown.
     let cases: Vec<(Step, [bool; 3])> = vec![
         (read("s", empty(), &[]), [true, true, true]),
@@ -54,8 +61,9 @@ async fn what_became_of_a_step_decides_whether_it_is_made_again() {
         (sql("s", "select 1; delete from t"), [false, true, false]),
     ];
     for (step, expected) in cases {
-        for (fate, is_made) in
-            [carried_out.clone(), Fate::NotCarriedOut, Fate::Unknown].into_iter().zip(expected)
+        for (fate, is_made) in [carried_out.clone(), EarlierOutcome::NotCarriedOut, EarlierOutcome::Unknown]
+            .into_iter()
+            .zip(expected)
         {
             let fake = Arc::new(Fake::new(|_| reply(json!({ "result": 1, "results": [] }))));
             fake.fates.lock().unwrap().insert("s#1".to_owned(), fate.clone());
@@ -64,8 +72,8 @@ async fn what_became_of_a_step_decides_whether_it_is_made_again() {
             let (report, _) = go_on(&fake, &plan, vec![begun("s", 1)], &[]).await;
             assert_eq!((report.error, fake.ids().len()), (None, 2), "{step:?} {fate:?}");
             fake.calls.lock().unwrap().clear();
-            let past = vec![begun("s", 1), effecting("s", 1)];
-            let (report, _) = go_on(&fake, &plan, past.clone(), &[]).await;
+            let history = vec![begun("s", 1), effecting("s", 1)];
+            let (report, _) = go_on(&fake, &plan, history.clone(), &[]).await;
             if is_made {
                 assert_eq!(
                     (report.error, fake.ids()),
@@ -83,7 +91,7 @@ async fn what_became_of_a_step_decides_whether_it_is_made_again() {
             assert!(error.help_of().unwrap().contains("--again s"));
             assert_eq!(error.details.get("entry"), (fate == carried_out).then_some(&json!(7)));
             // Whoever allows it gets it, under an id that was not used before.
-            let (report, _) = go_on(&fake, &plan, past, &["s"]).await;
+            let (report, _) = go_on(&fake, &plan, history, &["s"]).await;
             assert_eq!((report.error, fake.ids().contains(&"s#2".to_owned())), (None, true));
         }
     }
@@ -101,7 +109,7 @@ async fn values_inside_maps_choices_and_queries_are_kept() {
         step("w", Kind::When { condition: value(json!(false)), then, otherwise }, &[]),
     ];
     let plan = plan(steps, crate::execute_plans::list((0..3).map(reference).collect()));
-    let past = vec![
+    let history = vec![
         begun("each[1].note", 1),
         done("each[1].note", json!("kept")),
         done("sub.final", json!("inside")),
@@ -109,11 +117,12 @@ async fn values_inside_maps_choices_and_queries_are_kept() {
         // The other block of the choice is another step, and its value is not taken.
         done("w.x", json!("then")),
     ];
-    let (report, events) = go_on(&fake, &plan, past, &[]).await;
+    let (report, events) = go_on(&fake, &plan, history, &[]).await;
     assert_eq!(report.outputs, json!([[{}, "kept", {}], "inside", "else"]));
     assert_eq!((report.ran, report.kept, report.calls), (2, 3, 6));
     assert_eq!(fake.ids(), ["each[0].note#1", "each[2].note#1"]);
-    let kept = events.iter().filter(|event| matches!(event, RunEvent::Done { how: How::Kept, .. })).count();
+    let kept =
+        events.iter().filter(|event| matches!(event, RunEvent::Done { how: ValueSource::Kept, .. })).count();
     assert_eq!(kept, 3);
     assert!(matches!(events[0], RunEvent::Run { resumed: true, steps: 7, .. }));
 }
@@ -144,9 +153,9 @@ async fn an_agent_goes_on_in_its_session_unless_it_could_not_be_corrected() {
         (vec![line("r1-xyz"), failed(ToolError::new(Code::Provider, "busy"))], "r1-xyz", (21, 5)),
         (vec![line("r1-xyz"), failed(misfit)], "-2", (21, 5)),
     ];
-    for (past, session, used) in cases {
+    for (history, session, used) in cases {
         let fake = Arc::new(Fake::echo().with_agent(|_, _| Ok(said("5"))));
-        let (report, _) = go_on(&fake, &plan, past, &[]).await;
+        let (report, _) = go_on(&fake, &plan, history, &[]).await;
         assert_eq!((report.outputs, (report.tokens, report.calls)), (json!(5), used));
         assert!(fake.tasks.lock().unwrap()[0].session.ends_with(session));
     }
@@ -164,13 +173,13 @@ async fn a_step_that_was_given_up_stays_so_and_nobody_asks_about_what_was_in_it(
         reference(1),
     );
     let error = ToolError::new(Code::Runtime, "it was so");
-    let past = vec![
+    let history = vec![
         begun("each[0].w", 1),
         effecting("each[0].w", 1),
         begun("each[1].w", 1),
         Line::Excused { step: "each".into(), value: json!(null), error },
     ];
-    let (report, _) = go_on(&fake, &plan, past, &[]).await;
+    let (report, _) = go_on(&fake, &plan, history, &[]).await;
     assert_eq!(
         (report.outputs, report.error, fake.ids()),
         (json!({ "v": null }), None, vec!["b#1".to_owned()])
@@ -192,15 +201,15 @@ async fn budgets_count_what_was_used_before() {
         calls: 1,
         happened: false,
     };
-    let past = vec![begun("a", 1), done("a", json!(1)), begun("sub.x", 1), spent.clone()];
-    let (report, _) = go_on(&fake, &outer, past.clone(), &[]).await;
+    let history = vec![begun("a", 1), done("a", json!(1)), begun("sub.x", 1), spent.clone()];
+    let (report, _) = go_on(&fake, &outer, history.clone(), &[]).await;
     assert_eq!(
         (report.error.unwrap().details["limit"].clone(), report.step.as_deref()),
         (json!(2), Some("sub.y"))
     );
     assert_eq!(report.calls, 3);
     outer.budget.calls = Some(2);
-    let (report, _) = go_on(&fake, &outer, past, &[]).await;
+    let (report, _) = go_on(&fake, &outer, history, &[]).await;
     assert_eq!(
         (report.error.unwrap().details["limit"].clone(), report.step.as_deref()),
         (json!(2), Some("sub.x"))
@@ -245,16 +254,16 @@ async fn what_cannot_begin_says_why_and_calls_nothing() {
         (good.clone(), vec![begun("sub.x.x", 1)], &[], Code::Integrity, ""),
         (good.clone(), vec![begun("", 1)], &[], Code::Integrity, ""),
     ];
-    for (inputs, past, again, code, field) in refused {
+    for (inputs, history, again, code, field) in refused {
         let inputs = inputs.as_object().unwrap().clone();
         let again = again.iter().map(|&step| step.to_owned()).collect();
         let (sender, mut receiver) = mpsc::channel(9);
-        let options = RunOptions { inputs, past: past.clone(), again, ..options() };
+        let options = RunOptions { inputs, history: history.clone(), again, ..options() };
         let error = tgp_aql::run(&whole, options, &ports(&fake), sender, never()).await.unwrap_err();
         assert_eq!(
             (error.code, error.details.get("field").and_then(Value::as_str).unwrap_or("")),
             (code, field),
-            "{past:?}"
+            "{history:?}"
         );
         assert!(error.help_of().is_some() && receiver.recv().await.is_none());
     }

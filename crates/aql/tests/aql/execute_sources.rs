@@ -150,9 +150,9 @@ async fn a_source_that_was_killed_at_any_line_goes_on_to_the_same_outputs() {
     for kept in 0..=lines.len() {
         let fake = Arc::new(reviewers());
         // What had begun to take effect was undone with the process.
-        *fake.usual_fate.lock().unwrap() = tgp_aql::Fate::NotCarriedOut;
+        *fake.usual_fate.lock().unwrap() = tgp_aql::EarlierOutcome::NotCarriedOut;
         let inputs = files.as_object().unwrap().clone();
-        let options = tgp_aql::RunOptions { inputs, past: lines[..kept].to_vec(), ..options() };
+        let options = tgp_aql::RunOptions { inputs, history: lines[..kept].to_vec(), ..options() };
         let (report, _) = watch(&fake, &plan, options).await;
         assert_eq!((report.error, report.outputs), (None, whole.outputs.clone()), "after {kept} lines");
     }

@@ -8,7 +8,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::{Map, Value, json};
 use tgp_aql::{
-    Cache, Fate, Journal, Line, Plan, Ports, RunEvent, RunOptions, RunReport, Scope, Tokens, World, run,
+    AttemptScope, Cache, EarlierOutcome, Journal, Line, Plan, Ports, QueryHost, RunEvent, RunOptions,
+    RunReport, Tokens, run,
 };
 use tgp_contract::{
     Actor, AgentFailure, AgentRunner, AgentTask, AgentWork, CallContext, CallRecord, Cancellation,
@@ -77,14 +78,14 @@ pub struct Fake {
     began: tokio::time::Instant,
     pub calls: Mutex<Vec<(ToolCall, CallContext)>>,
     pub tasks: Mutex<Vec<AgentTask>>,
-    pub scopes: Mutex<Vec<Scope>>,
+    pub scopes: Mutex<Vec<AttemptScope>>,
     pub lines: Mutex<Vec<Line>>,
     /// Lines after which the journal takes no more.
     pub journal_room: Mutex<usize>,
     pub cache: Mutex<HashMap<String, Value>>,
-    pub fates: Mutex<BTreeMap<String, Fate>>,
+    pub fates: Mutex<BTreeMap<String, EarlierOutcome>>,
     /// That of all other calls.
-    pub usual_fate: Mutex<Fate>,
+    pub usual_fate: Mutex<EarlierOutcome>,
     pub witnesses: Mutex<Vec<Witness>>,
     pub version: Mutex<Option<String>>,
     pub model: Mutex<Option<String>>,
@@ -108,7 +109,7 @@ impl Fake {
             journal_room: Mutex::new(usize::MAX),
             cache: Mutex::default(),
             fates: Mutex::default(),
-            usual_fate: Mutex::new(Fate::Unknown),
+            usual_fate: Mutex::new(EarlierOutcome::Unknown),
             witnesses: Mutex::default(),
             version: Mutex::new(Some("v1".to_owned())),
             model: Mutex::new(Some("m1".to_owned())),
@@ -257,7 +258,7 @@ impl AgentRunner for Fake {
 }
 
 impl Tokens for Fake {
-    fn attenuated(&self, scope: &Scope) -> Result<Option<CapabilityToken>, ToolError> {
+    fn attenuated(&self, scope: &AttemptScope) -> Result<Option<CapabilityToken>, ToolError> {
         self.scopes.lock().unwrap().push(scope.clone());
         Ok(Some(CapabilityToken::new(format!("{}:{}", scope.step, scope.tools.join(",")))))
     }
@@ -288,7 +289,7 @@ impl Cache for Fake {
 }
 
 #[async_trait]
-impl World for Fake {
+impl QueryHost for Fake {
     fn now_ms(&self) -> u64 {
         u64::try_from(self.began.elapsed().as_millis()).unwrap()
     }
@@ -307,7 +308,7 @@ impl World for Fake {
         Some(format!("{version}:{}", model.unwrap_or("usual")))
     }
 
-    async fn fate(&self, _session: &str, call: &str) -> Result<Fate, ToolError> {
+    async fn fate(&self, _session: &str, call: &str) -> Result<EarlierOutcome, ToolError> {
         let usual = self.usual_fate.lock().unwrap().clone();
         Ok(self.fates.lock().unwrap().get(call).cloned().unwrap_or(usual))
     }
@@ -330,7 +331,7 @@ pub fn options() -> RunOptions {
         actor: Actor::Person("ada".to_owned()),
         consent: Consent::Given,
         inputs: Map::new(),
-        past: Vec::new(),
+        history: Vec::new(),
         again: Vec::new(),
         shuffle: None,
     }
@@ -380,7 +381,7 @@ fn check_order(events: &[RunEvent]) {
         let (step, from, to): (&str, &[&str], &str) = match event {
             RunEvent::Run { .. } | RunEvent::End { .. } => continue,
             RunEvent::Begun { step, .. } => (step, &["", "again"], "begun"),
-            RunEvent::Done { step, how: tgp_aql::How::Ran, .. } => (step, &["begun"], "done"),
+            RunEvent::Done { step, how: tgp_aql::ValueSource::Ran, .. } => (step, &["begun"], "done"),
             RunEvent::Done { step, .. } => (step, &[""], "done"),
             RunEvent::Failed { step, again: true, .. } => (step, &["begun"], "again"),
             RunEvent::Failed { step, .. } => (step, &["begun"], "failed"),

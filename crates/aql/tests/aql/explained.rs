@@ -1,6 +1,6 @@
 //! What explanations reckon: waves, repetitions, calls, tokens, gates.
 
-use tgp_aql::{Estimate, Explanation, Foreseen, explain};
+use tgp_aql::{Estimate, Explanation, PredictedVerdict, explain};
 
 use crate::support::{compiled, rendered};
 
@@ -109,8 +109,8 @@ fn planned_calls_have_their_arguments_where_they_are_constant() {
     assert_eq!(calls, expected);
 }
 
-fn foreseen(verdict: &str, rule: &str) -> Foreseen {
-    Foreseen { gate: "policy".to_owned(), verdict: verdict.to_owned(), rule: rule.to_owned() }
+fn foreseen(verdict: &str, rule: &str) -> PredictedVerdict {
+    PredictedVerdict { gate: "policy".to_owned(), verdict: verdict.to_owned(), rule: rule.to_owned() }
 }
 
 #[test]

@@ -10,7 +10,7 @@ use tgp_aql::{Block, Expression, Form, Kind, OnError, Plan, Step, compile, expla
 use tgp_contract::Code;
 
 use crate::execute_world::{Fake, options, refuse, reply, watch};
-use crate::support::{World, golden, rendered};
+use crate::support::{QueryHost, golden, rendered};
 
 fn check(folder: &str, least: usize, render: impl Fn(&str, &str) -> String) {
     let path = golden().join(folder);
@@ -49,7 +49,7 @@ fn what_does_not_fit_is_told_before_anything_runs() {
     check("check", 60, |name, text| {
         let formatted = format(name, text);
         assert!(formatted.is_ok(), "{name} belongs into `syntax`: {}", rendered(&formatted.unwrap_err()));
-        match compile(name, text, &World::default()) {
+        match compile(name, text, &QueryHost::default()) {
             Ok(_) => panic!("{name} has no problem"),
             Err(problems) => rendered(&problems),
         }
@@ -60,7 +60,7 @@ fn what_does_not_fit_is_told_before_anything_runs() {
 fn a_mistake_of_syntax_hides_nothing_else() {
     check("recover", 5, |name, text| {
         assert!(format(name, text).is_err(), "{name} belongs into `check`");
-        rendered(&compile(name, text, &World::default()).unwrap_err())
+        rendered(&compile(name, text, &QueryHost::default()).unwrap_err())
     });
 }
 
@@ -69,7 +69,7 @@ fn a_mistake_of_syntax_hides_nothing_else() {
 #[test]
 fn a_plan_that_is_executed_tells_keeps_and_answers() {
     check("execute", 3, |name, text| {
-        let compiled = compile(name, text, &World::default());
+        let compiled = compile(name, text, &QueryHost::default());
         let plan =
             compiled.unwrap_or_else(|problems| panic!("{}", rendered(&problems))).queries.pop().unwrap();
         // Time stands still unless everybody waits, so how long something took is the same each time.
@@ -91,7 +91,7 @@ fn a_plan_that_is_executed_tells_keeps_and_answers() {
 
 #[test]
 fn what_is_right_becomes_a_plan() {
-    check("plan", 6, |name, text| match compile(name, text, &World::default()) {
+    check("plan", 6, |name, text| match compile(name, text, &QueryHost::default()) {
         Ok(compiled) => compiled.queries.iter().map(|plan| plan_text(plan, Places::Shown)).collect(),
         Err(problems) => panic!("{}", rendered(&problems)),
     });
@@ -106,7 +106,7 @@ fn formatting_has_one_way_to_write_everything() {
 
 #[test]
 fn explanations_say_what_would_happen() {
-    check("explain", 2, |name, text| match compile(name, text, &World::default()) {
+    check("explain", 2, |name, text| match compile(name, text, &QueryHost::default()) {
         Ok(compiled) => {
             let mut output = String::new();
             for plan in &compiled.queries {

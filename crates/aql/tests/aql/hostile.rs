@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use tgp_aql::{Problems, compile, explain, format};
 
-use crate::support::{World, compiled, rendered};
+use crate::support::{QueryHost, compiled, rendered};
 
 fn kinds(outcome: Result<tgp_aql::Compiled, Problems>) -> Vec<&'static str> {
     let mut kinds: Vec<&'static str> =
@@ -77,7 +77,7 @@ fn sizes_have_bounds() {
         text
     });
     assert_eq!(kinds(compiled(&format!("query X {{\n{steps}}}"))), ["too-many-steps"]);
-    let mut world = World::default();
+    let mut world = QueryHost::default();
     for at in 0..80 {
         world.sources.push((format!("f{at}.aql"), format!("import \"f{}.aql\"", at + 1)));
     }
@@ -159,7 +159,7 @@ fn strange_letters_do_no_harm() {
     let message = &problems.problems[0].message;
     assert!(message.contains("\\u{1b}[2J\\u{202e}\\u{a}") && message.len() < 1_000, "{message}");
     assert!(compiled("").unwrap().queries.is_empty());
-    let odd = compile("../../x.aql", "import \"../y.aql\"\nquery X { }", &World::default());
+    let odd = compile("../../x.aql", "import \"../y.aql\"\nquery X { }", &QueryHost::default());
     assert_eq!(kinds(odd), ["wrong-path"]);
 }
 

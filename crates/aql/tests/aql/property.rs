@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use tgp_aql::{Problems, compile, explain, format};
 
 use crate::golden::{Places, plan_text};
-use crate::support::{World, compiled, golden, rendered};
+use crate::support::{QueryHost, compiled, golden, rendered};
 
 /// Every source of the golden folders.
 static SOURCES: LazyLock<Vec<String>> = LazyLock::new(|| {
@@ -122,7 +122,7 @@ const LINES: [&str; 14] = [
 
 /// What has to hold for any text.
 fn holds(text: &str) -> Result<(), TestCaseError> {
-    let first = compile("main.aql", text, &World::default());
+    let first = compile("main.aql", text, &QueryHost::default());
     if let Err(problems) = &first {
         places_exist(problems)?;
     }
@@ -144,7 +144,7 @@ fn holds(text: &str) -> Result<(), TestCaseError> {
             let again = again
                 .map_err(|problems| TestCaseError::fail(format!("{formatted}\n{}", rendered(&problems))))?;
             prop_assert_eq!(&again, &formatted, "formatting twice is another thing than once:\n{}", text);
-            same_meaning(first, compile("main.aql", &formatted, &World::default()), &formatted)?;
+            same_meaning(first, compile("main.aql", &formatted, &QueryHost::default()), &formatted)?;
         }
     }
     Ok(())

@@ -3,7 +3,7 @@
 use tgp_aql::{Catalogue, Field, Kind, Record, Type, compile, format};
 use tgp_contract::Code;
 
-use crate::support::{World, compiled, rendered};
+use crate::support::{QueryHost, compiled, rendered};
 
 fn type_of(expression: &str) -> String {
     let text = format!(
@@ -120,7 +120,7 @@ fn an_error_says_the_first_and_carries_all() {
 
 #[test]
 fn imports_are_found_beside_the_file_that_imports() {
-    let mut world = World::default();
+    let mut world = QueryHost::default();
     world
         .sources
         .push(("lib/a.aql".to_owned(), "import \"../other/b.aql\"\nquery A { q: query(B) }".to_owned()));
@@ -145,7 +145,7 @@ fn a_broken_import_of_a_formatted_file_does_not_matter() {
         format("main.aql", text).unwrap(),
         "import \"nowhere.aql\"\n\nquery X {\n  a: query(Unknown)\n}\n"
     );
-    assert!(World::default().source("nowhere.aql").is_err());
+    assert!(QueryHost::default().source("nowhere.aql").is_err());
 }
 
 #[test]

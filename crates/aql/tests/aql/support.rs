@@ -4,14 +4,14 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use tgp_aql::{Catalogue, Compiled, Forged, Problems, compile};
+use tgp_aql::{Catalogue, Compiled, ForgedToolSchema, Problems, compile};
 use tgp_contract::{Code, Effect, ExecutionPath, Place, ToolDefinition, ToolError, ToolName};
 
 pub fn golden() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/aql/golden")
 }
 
-pub struct World {
+pub struct QueryHost {
     tools: Vec<ToolDefinition>,
     /// Sources besides those in `golden/shared`.
     pub sources: Vec<(String, String)>,
@@ -39,7 +39,7 @@ fn takes(text: &str, besides: &str) -> Value {
     })
 }
 
-impl Default for World {
+impl Default for QueryHost {
     fn default() -> Self {
         let read = json!({
             "type": "object",
@@ -86,14 +86,14 @@ impl Default for World {
     }
 }
 
-impl Catalogue for World {
+impl Catalogue for QueryHost {
     fn tools(&self) -> &[ToolDefinition] {
         &self.tools
     }
 
-    fn forged(&self, path: &str) -> Option<Forged> {
+    fn forged(&self, path: &str) -> Option<ForgedToolSchema> {
         match path {
-            "tools/math/fib.ts" => Some(Forged {
+            "tools/math/fib.ts" => Some(ForgedToolSchema {
                 parameters: json!({
                     "type": "object",
                     "properties": { "n": { "type": "integer", "minimum": 0 } },
@@ -102,7 +102,7 @@ impl Catalogue for World {
                 }),
                 result: json!({ "type": "number" }),
             }),
-            "tools/text/words.ts" => Some(Forged {
+            "tools/text/words.ts" => Some(ForgedToolSchema {
                 parameters: json!(true),
                 result: json!({
                     "type": "object",
@@ -152,7 +152,7 @@ impl Catalogue for World {
 }
 
 pub fn compiled(text: &str) -> Result<Compiled, Problems> {
-    compile("main.aql", text, &World::default())
+    compile("main.aql", text, &QueryHost::default())
 }
 
 /// What a person sees, without colours.

@@ -15,7 +15,7 @@ use tgp_sandbox::{LogLine, RunStats};
 use super::{imported, tool_file};
 use tgp_router::database::SqlNotes;
 use tgp_router::files::difference;
-use tgp_router::{FoundFile, Invocation, Outcome, Preview, Tool, ToolInfo};
+use tgp_router::{FileSnapshot, Invocation, Outcome, Preview, Tool, ToolInfo};
 use tgp_tool_runtime::Forge;
 use tgp_tool_runtime::forge::RunChange;
 
@@ -113,7 +113,7 @@ impl Tool for ExecTool {
         {
             fields.insert("sourceTruncated".to_owned(), json!(true));
         }
-        let found = |(path, hash)| FoundFile { root: Root::Tools, path, sha256: Some(hash) };
+        let found = |(path, hash)| FileSnapshot { root: Root::Tools, path, sha256: Some(hash) };
         let found = sources.into_iter().map(found).collect();
         Ok(Preview { data: Some(data), found, missing: None })
     }

@@ -15,7 +15,7 @@ use tgp_contract::{
 };
 
 use tgp_router::files::is_listed;
-use tgp_router::{FoundFile, Invocation, Outcome, Preview, Tool, ToolInfo};
+use tgp_router::{FileSnapshot, Invocation, Outcome, Preview, Tool, ToolInfo};
 use tgp_tool_runtime::Forge;
 use tgp_tool_runtime::forge::{TestReport, TestResult, as_targets, tested_tool};
 use tgp_tool_runtime::memory::TOOLS_DIRECTORY;
@@ -122,7 +122,7 @@ impl Tool for TestTool {
                 continue;
             }
             let sha256 = Some(canonical::sha256_hex(&tools.read(&path)?));
-            found.push(FoundFile { root: Root::Tools, path, sha256 });
+            found.push(FileSnapshot { root: Root::Tools, path, sha256 });
         }
         let paths: Vec<&RelativePath> = found.iter().map(|file| &file.path).collect();
         Ok(Preview { data: Some(json!({ "tests": paths })), found, missing: None })

@@ -76,7 +76,7 @@ impl Tool for ChronicleAppend {
             let event = Some(event);
             return Ok(ChronicleAppendResult { dry_run: true, path, event_id, appended: None, event }.into());
         }
-        invocation.point_of_no_return().pass()?;
+        invocation.point_of_no_return().commit()?;
         let Appended { event_id, appended } = self.0.append(&path, event).await?;
         let appended = Some(appended);
         Ok(ChronicleAppendResult { dry_run: false, path, event_id, appended, event: None }.into())

@@ -19,7 +19,7 @@ use super::protected_paths::CHRONICLE_RULE;
 use super::yard::Yard;
 use tgp_router::Workspace;
 use tgp_router::files::{Difference, Growth, MAX_HOST_FILE_BYTES, ProjectFiles, difference_with_mode};
-use tgp_router::{Agreement, FoundFile, Invocation, Preview, ShownChange};
+use tgp_router::{ApprovedSnapshot, FileDiff, FileSnapshot, Invocation, Preview};
 
 /// Changes of one command. One that touches more has written build output, which belongs into `jail.direct`.
 const MAX_CHANGES: usize = 10_000;
@@ -156,7 +156,7 @@ impl Changes {
     pub(super) async fn judge(
         &self,
         invocation: Invocation<'_>,
-    ) -> Result<Option<Arc<Agreement>>, ToolError> {
+    ) -> Result<Option<Arc<ApprovedSnapshot>>, ToolError> {
         let show = || {
             // What runs later comes first: of the others there may be more than a preview has room for.
             let (mut files, rest): (Vec<FileChange>, Vec<FileChange>) =
@@ -168,13 +168,13 @@ impl Changes {
         let (all, later) = (self.targets(|_| true), self.targets(|file| file.runs_later));
         invocation.router.judge_directories(invocation, &self.directories()).await?;
         let agreed = invocation.router.judge_changes(invocation, &all, &later, propose, show).await?;
-        Ok(agreed.or_else(|| Agreement::on_judged(self.manifests())))
+        Ok(agreed.or_else(|| ApprovedSnapshot::on_judged(self.manifests())))
     }
 
     /// The files that were judged by what was there before: of a manifest only some fields run later.
-    fn manifests(&self) -> impl Iterator<Item = FoundFile> + '_ {
+    fn manifests(&self) -> impl Iterator<Item = FileSnapshot> + '_ {
         let manifests = self.files.iter().filter(|file| tgp_policy::may_run_later(file.change.path()));
-        manifests.map(|file| FoundFile {
+        manifests.map(|file| FileSnapshot {
             root: Root::Project,
             path: file.change.path().clone(),
             sha256: file.before.as_deref().map(canonical::sha256_hex),
@@ -221,7 +221,7 @@ impl Changes {
                     })?;
                 }
                 growth = Some(self.grow(&workspace, &context, &files)?);
-                point.pass()
+                point.commit()
             })?;
             if let Some(growth) = growth {
                 growth.keep();
@@ -312,12 +312,12 @@ impl FileChange {
         difference_with_mode(path, self.before.as_deref(), self.after(), self.executable)
     }
 
-    fn shown(&self) -> ShownChange {
+    fn shown(&self) -> FileDiff {
         let after = match &self.change {
             Change::Write { content, .. } => Some(Arc::clone(content)),
             Change::Remove { .. } => None,
         };
-        ShownChange {
+        FileDiff {
             root: Root::Project,
             path: self.change.path().clone(),
             before: self.before.clone(),

@@ -11,7 +11,7 @@ use tgp_contract::{
     canonical,
 };
 use tgp_jail::Template;
-use tgp_tdd::{Noted, Outcome as RunOutcome, Scope, Selection, Snapshot, TestRun};
+use tgp_tdd::{Outcome as RunOutcome, Scope, Selection, Snapshot, TestRun, Transition};
 use tgp_text::{head, now_ms};
 
 use super::shell_exec::{CommandOutput, command_output, exit_code};
@@ -20,7 +20,7 @@ use crate::project::testing::{Failing, Manifests, Runner, detect, read_counts, s
 use tgp_router::Workspace;
 use tgp_router::files::ProjectFiles;
 use tgp_router::gates::StateGate;
-use tgp_router::{FoundFile, Invocation, Outcome, Preview, Tool, ToolInfo};
+use tgp_router::{FileSnapshot, Invocation, Outcome, Preview, Tool, ToolInfo};
 
 /// Failing tests that an answer names; the rest is counted.
 const MAX_NAMED: usize = 50;
@@ -69,7 +69,7 @@ pub struct TestRunResult {
     /// The first failing tests.
     pub failing: Vec<Failing>,
     /// What the run means for the state of the work.
-    pub state: Noted,
+    pub state: Transition,
 }
 
 impl TestRunTool {
@@ -133,7 +133,7 @@ impl Tool for TestRunTool {
                 fields.insert("scriptsTruncated".to_owned(), json!(true));
             }
             let (path, sha256) = package(&files)?;
-            found.push(FoundFile { root: Root::Project, path, sha256 });
+            found.push(FileSnapshot { root: Root::Project, path, sha256 });
         }
         Ok(Preview { data: Some(data), found, missing: None })
     }

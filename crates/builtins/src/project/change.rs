@@ -81,7 +81,7 @@ pub(super) async fn change(
             if !dry_run {
                 let added = if before.is_none() && after.is_some() { files.new_entries([&meant]) } else { 0 };
                 growth = Some(workspace.grow(&context, added, u64::from(after.is_none()))?);
-                point.pass()?;
+                point.commit()?;
             }
             Ok(after)
         };

@@ -52,7 +52,7 @@ impl FsDelete {
             let removed = if dry_run {
                 files.is_empty_directory(&meant)?
             } else {
-                point.pass()?;
+                point.commit()?;
                 files.remove_empty_directory(&meant)?
             };
             if removed {

@@ -13,7 +13,7 @@ use tgp_contract::{
     Actor, CallContext, CallRecord, Cancellation, Code, Consent, Effect, ExecutionPath, FileEffect, Recorder,
     RelativePath, Root, Target, ToolCall, ToolDefinition, ToolError, ToolName,
 };
-use tgp_router::{DynTool, Invocation, Outcome, PointOfNoReturn, RefuseAll, Router, Workspace};
+use tgp_router::{DenyAll, DynTool, Invocation, Outcome, PointOfNoReturn, Router, Workspace};
 use tokio::sync::{Semaphore, oneshot};
 
 /// Long enough for any machine; nothing waits for it to pass.
@@ -96,7 +96,7 @@ impl DynTool for Stepwise {
         let point = invocation.point_of_no_return();
         *self.steps.point.lock().unwrap() = Some(point.clone());
         self.steps.stop().await;
-        point.pass()?;
+        point.commit()?;
         self.steps.effects.fetch_add(1, Ordering::SeqCst);
         self.steps.stop().await;
         Ok(Outcome { data: json!("done"), files: vec![changed()], ..Outcome::default() })
@@ -133,7 +133,7 @@ fn house() -> House {
     let mut tools = project_tools().unwrap();
     tools.push(Arc::new(Stepwise { definition, steps: Arc::clone(&steps) }));
     let book = Book::new();
-    let router = Router::new(tools, vec![], Arc::new(RefuseAll), Arc::clone(&book) as _, workspace);
+    let router = Router::new(tools, vec![], Arc::new(DenyAll), Arc::clone(&book) as _, workspace);
     House { router: Arc::new(router.unwrap()), book, steps, folder }
 }
 
@@ -199,7 +199,7 @@ async fn a_call_is_taken_back_before_it_takes_effect() {
     );
     // Work that still goes on somewhere finds the way closed.
     let point = house.steps.point.lock().unwrap().clone().unwrap();
-    assert!(is_cancelled(point.pass().as_ref().err()));
+    assert!(is_cancelled(point.commit().as_ref().err()));
     // A call that is dropped is taken back as well, and at once.
     tokio::select! {
         biased;
@@ -210,7 +210,7 @@ async fn a_call_is_taken_back_before_it_takes_effect() {
     assert_eq!((kept.len(), kept[0].0), (1, Kept::Cancelled), "{kept:?}");
     assert!(is_cancelled(kept[0].1.result.error()));
     house.steps.go.add_permits(8);
-    assert!(house.router.finish(PATIENCE).await);
+    assert!(house.router.wait_for_detached(PATIENCE).await);
     assert_eq!(house.steps.effects.load(Ordering::SeqCst), 0);
     assert!(house.book.take().is_empty());
 }
@@ -243,9 +243,12 @@ async fn a_call_that_takes_effect_outlives_its_caller_and_is_recorded() {
         () = async { house.reached().await; house.reached().await } => {}
     }
     assert!(house.book.take().is_empty(), "it has not ended");
-    assert!(!house.router.finish(Duration::from_millis(1)).await, "it is waited for, and not for ever");
+    assert!(
+        !house.router.wait_for_detached(Duration::from_millis(1)).await,
+        "it is waited for, and not for ever"
+    );
     house.steps.go.add_permits(1);
-    assert!(house.router.finish(PATIENCE).await);
+    assert!(house.router.wait_for_detached(PATIENCE).await);
     let kept = house.book.take();
     assert_eq!((kept.len(), kept[0].0), (1, Kept::Settled), "{kept:?}");
     assert_eq!((kept[0].1.result.data(), &kept[0].1.files), (Some(&json!("done")), &vec![changed()]));
@@ -264,7 +267,7 @@ async fn a_caller_that_leaves_while_the_record_is_written_does_not_take_it_along
     }
     assert!(house.book.take().is_empty());
     house.book.may_write.add_permits(1);
-    assert!(house.router.finish(PATIENCE).await);
+    assert!(house.router.wait_for_detached(PATIENCE).await);
     let kept = house.book.take();
     assert_eq!((kept.len(), kept[0].0), (1, Kept::Settled), "{kept:?}");
 }
@@ -321,7 +324,7 @@ fn a_file_is_changed_exactly_when_the_record_says_so() {
                 std::thread::sleep(pause);
             }
             drop(call);
-            assert!(house.router.finish(PATIENCE).await);
+            assert!(house.router.wait_for_detached(PATIENCE).await);
             tokio::task::spawn_blocking(|| ()).await.unwrap();
             let kept = house.book.take();
             let [(kept, record)] = &kept[..] else { panic!("{kept:?}") };

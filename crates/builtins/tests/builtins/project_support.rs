@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use tgp_builtins::project_tools;
 use tgp_contract::{Actor, CallContext, CallRecord, Code, Consent, ToolCall, ToolResult};
-use tgp_router::{RecentCalls, RefuseAll, Router, Workspace};
+use tgp_router::{DenyAll, RecentCalls, Router, Workspace};
 
 use crate::effect_gate::EffectGate;
 
@@ -32,7 +32,7 @@ impl Desk {
         let router = Router::new(
             project_tools().unwrap(),
             vec![Arc::new(EffectGate)],
-            Arc::new(RefuseAll),
+            Arc::new(DenyAll),
             Arc::clone(&records) as _,
             workspace,
         );

@@ -10,7 +10,7 @@ use tgp_contract::{
     CallRecord, Code, Consent, Effect, ExecutionPath, Gate, GateDecision, GateRequest, Recorder, Stage,
     Target, ToolCall, ToolDefinition, ToolError, ToolName, ToolResult, Verdict,
 };
-use tgp_router::{DynTool, Invocation, Outcome, RecentCalls, RefuseAll, Router, RouterError, Workspace};
+use tgp_router::{DenyAll, DynTool, Invocation, Outcome, RecentCalls, Router, RouterError, Workspace};
 
 use crate::effect_gate::EffectGate;
 
@@ -177,7 +177,7 @@ fn ask() -> Verdict {
 
 #[tokio::test]
 async fn a_valid_read_runs_and_is_recorded_under_its_own_name() {
-    let house = house(&[], Arc::new(RefuseAll));
+    let house = house(&[], Arc::new(DenyAll));
     let result = house.router.call(call("reader.alias", json!({ "n": 1 })), context(Consent::Ask)).await;
     assert_eq!(result, ToolResult::Done(json!({ "n": 1 })));
     let records = house.records.all();
@@ -189,7 +189,7 @@ async fn a_valid_read_runs_and_is_recorded_under_its_own_name() {
 
 #[tokio::test]
 async fn nothing_runs_and_no_gate_is_asked_when_the_call_is_wrong() {
-    let house = house(&[(Stage::State, "state", allow())], Arc::new(RefuseAll));
+    let house = house(&[(Stage::State, "state", allow())], Arc::new(DenyAll));
     for (tool, arguments, expected) in [
         ("missing", json!({}), Code::NotFound),
         ("reader", json!({}), Code::Validation),
@@ -214,7 +214,7 @@ async fn gates_are_asked_in_order_and_the_first_denial_ends_the_call() {
             (Stage::Policy, "policy", deny(Code::Policy)),
             (Stage::State, "state", allow()),
         ],
-        Arc::new(RefuseAll),
+        Arc::new(DenyAll),
     );
     let result = house.router.call(call("reader", json!({ "n": 1 })), context(Consent::Given)).await;
     assert_eq!(code(&result), Some(Code::Policy), "consent does not overrule a denial");
@@ -244,14 +244,14 @@ async fn approval_is_sought_where_a_gate_asks() {
             assert_eq!(house.records.all()[0].verdicts.last().unwrap().stage, Stage::Approval);
         }
     }
-    let house = house(&[(Stage::Guardian, "guardian", ask())], Arc::new(RefuseAll));
+    let house = house(&[(Stage::Guardian, "guardian", ask())], Arc::new(DenyAll));
     let result = house.router.call(call("reader", json!({ "n": 1 })), context(Consent::Ask)).await;
     assert_eq!(code(&result), Some(Code::Approval), "a gate can ask for a read, too");
 }
 
 #[tokio::test]
 async fn a_dry_run_needs_no_approval_and_only_tools_that_have_one_take_it() {
-    let house = house(&[], Arc::new(RefuseAll));
+    let house = house(&[], Arc::new(DenyAll));
     let dry = CallContext { dry_run: true, ..context(Consent::Ask) };
     assert!(house.router.call(call("writer", json!({ "n": 1 })), dry.clone()).await.is_ok());
     let result = house.router.call(call("runner", json!({ "n": 1 })), dry).await;
@@ -262,7 +262,7 @@ async fn a_dry_run_needs_no_approval_and_only_tools_that_have_one_take_it() {
 
 #[tokio::test]
 async fn tools_that_call_tools_stop_at_the_depth_cap() {
-    let house = house(&[], Arc::new(RefuseAll));
+    let house = house(&[], Arc::new(DenyAll));
     let deep = CallContext { depth: 9, ..context(Consent::Given) };
     assert_eq!(code(&house.router.call(call("reader", json!({ "n": 1 })), deep).await), Some(Code::Runtime));
 }
@@ -276,7 +276,7 @@ async fn a_call_whose_record_cannot_be_kept_has_failed() {
         dry_runs: Arc::default(),
     };
     let router =
-        Router::new(vec![Arc::new(probe)], vec![], Arc::new(RefuseAll), Arc::new(BrokenRecorder), workspace)
+        Router::new(vec![Arc::new(probe)], vec![], Arc::new(DenyAll), Arc::new(BrokenRecorder), workspace)
             .unwrap();
     let result = Arc::new(router).call(call("reader", json!({ "n": 1 })), context(Consent::Given)).await;
     assert_eq!(code(&result), Some(Code::Integrity));
@@ -286,7 +286,7 @@ async fn a_call_whose_record_cannot_be_kept_has_failed() {
 async fn bug_a_call_that_took_effect_and_was_not_recorded_looked_as_if_it_had_failed() {
     let (workspace, folder) = workspace();
     let tools = tgp_builtins::project_tools().unwrap();
-    let router = Router::new(tools, vec![], Arc::new(RefuseAll), Arc::new(BrokenRecorder), workspace);
+    let router = Router::new(tools, vec![], Arc::new(DenyAll), Arc::new(BrokenRecorder), workspace);
     let write = call("fs_write", json!({ "path": "a.txt", "content": "a" }));
     let result = Arc::new(router.unwrap()).call(write, context(Consent::Given)).await;
     let ToolResult::Failed(error) = result else { panic!("it is not recorded") };
@@ -322,7 +322,7 @@ async fn bug_a_call_whose_record_could_not_be_kept_took_effect() {
         let router = Router::new(
             tgp_builtins::project_tools().unwrap(),
             vec![],
-            Arc::new(RefuseAll),
+            Arc::new(DenyAll),
             recorder,
             workspace,
         );
@@ -358,7 +358,7 @@ async fn a_call_that_is_cancelled_leaves_a_record_all_the_same() {
     let tool = Arc::new(Endless(definition("endless", Effect::Read)));
     let gates: Vec<Arc<dyn Gate>> = vec![Arc::new(EffectGate)];
     let router =
-        Router::new(vec![tool], gates, Arc::new(RefuseAll), Arc::clone(&records) as _, workspace).unwrap();
+        Router::new(vec![tool], gates, Arc::new(DenyAll), Arc::clone(&records) as _, workspace).unwrap();
     let router = Arc::new(router);
     let mut pending = Box::pin(router.call(call("endless", json!({ "n": 1 })), context(Consent::Given)));
     assert!(futures_poll(&mut pending).is_none());
@@ -380,15 +380,14 @@ fn futures_poll<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
 
 #[tokio::test]
 async fn a_dry_run_of_a_tool_that_runs_something_still_asks() {
-    let house = house(&[], Arc::new(RefuseAll));
+    let house = house(&[], Arc::new(DenyAll));
     let mut dry = definition("dry", Effect::Execute);
     dry.dry_run = true;
     let (workspace, _folder) = workspace();
     let probe = Arc::new(Probe { definition: dry, runs: Arc::clone(&house.runs), dry_runs: Arc::default() });
     let gates: Vec<Arc<dyn Gate>> = vec![Arc::new(EffectGate)];
     let router =
-        Router::new(vec![probe], gates, Arc::new(RefuseAll), Arc::new(RecentCalls::new(0)), workspace)
-            .unwrap();
+        Router::new(vec![probe], gates, Arc::new(DenyAll), Arc::new(RecentCalls::new(0)), workspace).unwrap();
     let context = CallContext { dry_run: true, ..context(Consent::Ask) };
     let result = Arc::new(router).call(call("dry", json!({ "n": 1 })), context).await;
     assert_eq!(code(&result), Some(Code::Approval));
@@ -404,7 +403,7 @@ fn names_and_schemas_are_checked_when_tools_are_registered() {
     };
     let build = |tools: Vec<Arc<dyn DynTool>>| {
         let (workspace, _folder) = workspace();
-        Router::new(tools, vec![], Arc::new(RefuseAll), Arc::new(RecentCalls::new(1)), workspace).map(|_| ())
+        Router::new(tools, vec![], Arc::new(DenyAll), Arc::new(RecentCalls::new(1)), workspace).map(|_| ())
     };
     let object = || json!({ "type": "object" });
     assert!(matches!(

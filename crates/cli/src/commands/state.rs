@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use console::Style;
 use serde_json::{Value, json};
 use tgp::contract::{Code, TddState, ToolError};
-use tgp::{Scope, Standing};
+use tgp::{Scope, ScopeStatus};
 
 use super::done;
 use crate::arguments::Global;
@@ -66,7 +66,7 @@ fn show(kernel: &tgp::Kernel, wanted: Option<&str>, printer: &Printer) -> Result
             std::iter::once(Scope::Project).chain(tools).collect()
         }
     };
-    let standings: Vec<Standing> =
+    let standings: Vec<ScopeStatus> =
         scopes.iter().map(|scope| gate.tdd().standing(scope, gate.disk())).collect::<Result<_, _>>()?;
     if printer.json() {
         let all: Vec<Value> =
@@ -79,7 +79,7 @@ fn show(kernel: &tgp::Kernel, wanted: Option<&str>, printer: &Printer) -> Result
     Ok(())
 }
 
-fn print(standing: &Standing, printer: &Printer) {
+fn print(standing: &ScopeStatus, printer: &Printer) {
     let style = match standing.state {
         TddState::Green | TddState::Done => Style::new().green(),
         TddState::Red | TddState::Halted => Style::new().red(),

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use console::Style;
 use serde_json::{Value, json};
 use tgp::contract::ToolError;
-use tgp::{ScanReport, StopSignal, StopWish, ValveEvent, ValveRequest, ValveStatus};
+use tgp::{ScanReport, StopLevel, StopSignal, ValveEvent, ValveRequest, ValveStatus};
 use tokio::sync::mpsc;
 
 use super::run::ModelArgs;
@@ -67,7 +67,7 @@ pub async fn run(
 ) -> Result<(), Failure> {
     let kernel = session::boot(global, Some(Arc::new(TerminalApprover)), printer).await?;
     let (handle, mut stop) = StopSignal::new();
-    let cancelled = Box::pin(async move { stop.wished(StopWish::AfterCall).await });
+    let cancelled = Box::pin(async move { stop.reached(StopLevel::AfterCall).await });
     // A signal is a wish until the kernel is shut down in order.
     let work = async {
         let outcome = match arguments.command {

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use tgp::{StopHandle, StopWish};
+use tgp::{StopHandle, StopLevel};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
@@ -36,11 +36,11 @@ impl Heard {
         }
     }
 
-    fn wish(self) -> StopWish {
+    fn stop_level(self) -> StopLevel {
         match self {
-            Self::Nothing => StopWish::GoOn,
-            Self::AfterCall => StopWish::AfterCall,
-            Self::Now | Self::Terminated | Self::HungUp => StopWish::Now,
+            Self::Nothing => StopLevel::GoOn,
+            Self::AfterCall => StopLevel::AfterCall,
+            Self::Now | Self::Terminated | Self::HungUp => StopLevel::Now,
         }
     }
 
@@ -198,7 +198,7 @@ async fn listen(shared: &Shared, ready: &std::sync::mpsc::SyncSender<()>) {
         // Whoever hears the wish can read what it came from.
         shared.heard.send_replace(heard);
         if let Some(stop) = session.as_ref() {
-            stop.wish(heard.wish());
+            stop.request(heard.stop_level());
         }
         drop(session);
         if ends {

@@ -9,10 +9,10 @@ use open_cypher::ast::{
 
 use super::pattern::conjunction;
 use super::{OWN_NAMES, Writer, name, unsupported, word};
-use tgp_graph::mirroring::{Outcome, Refusal, function_name};
+use tgp_graph::mirroring::{CypherError, CypherResult, function_name};
 
 impl Writer<'_> {
-    pub(super) fn expression(&mut self, expression: &Expr) -> Outcome<String> {
+    pub(super) fn expression(&mut self, expression: &Expr) -> CypherResult<String> {
         let span = expression.span;
         match &expression.kind {
             ExprKind::Literal(value) => literal(value),
@@ -97,16 +97,16 @@ impl Writer<'_> {
         }
     }
 
-    fn list(&mut self, items: &[Expr]) -> Outcome<String> {
-        Ok(items.iter().map(|item| self.expression(item)).collect::<Outcome<Vec<_>>>()?.join(", "))
+    fn list(&mut self, items: &[Expr]) -> CypherResult<String> {
+        Ok(items.iter().map(|item| self.expression(item)).collect::<CypherResult<Vec<_>>>()?.join(", "))
     }
 
-    fn part(&mut self, before: &str, expression: Option<&Expr>) -> Outcome<String> {
+    fn part(&mut self, before: &str, expression: Option<&Expr>) -> CypherResult<String> {
         expression
             .map_or_else(|| Ok(String::new()), |found| Ok(format!("{before}{}", self.expression(found)?)))
     }
 
-    fn map(&mut self, entries: &[MapEntry]) -> Outcome<String> {
+    fn map(&mut self, entries: &[MapEntry]) -> CypherResult<String> {
         let mut pairs = Vec::new();
         for entry in entries {
             pairs.push(format!("{}: {}", property(&entry.key)?, self.expression(&entry.value)?));
@@ -114,7 +114,7 @@ impl Writer<'_> {
         Ok(format!("{{{}}}", pairs.join(", ")))
     }
 
-    fn map_projection(&mut self, projection: &MapProjection) -> Outcome<String> {
+    fn map_projection(&mut self, projection: &MapProjection) -> CypherResult<String> {
         let base = self.expression(&projection.base)?;
         let mut items = Vec::new();
         for item in &projection.items {
@@ -130,7 +130,7 @@ impl Writer<'_> {
         Ok(format!("{base} {{{}}}", items.join(", ")))
     }
 
-    fn is(&mut self, expression: &Expr, negated: bool, predicate: &IsPredicate) -> Outcome<String> {
+    fn is(&mut self, expression: &Expr, negated: bool, predicate: &IsPredicate) -> CypherResult<String> {
         let of = self.expression(expression)?;
         match (predicate, negated) {
             (IsPredicate::Null, false) => Ok(format!("{of} IS NULL")),
@@ -140,7 +140,7 @@ impl Writer<'_> {
         }
     }
 
-    fn call(&mut self, call: &FunctionInvocation, whole: &Expr) -> Outcome<String> {
+    fn call(&mut self, call: &FunctionInvocation, whole: &Expr) -> CypherResult<String> {
         let [part] = call.name.parts.as_slice() else { return unsupported(call.name.span, "this function") };
         let called = function_name(&part.kind.text);
         let is_plain = called.chars().all(|character| character.is_ascii_alphanumeric() || character == '_');
@@ -173,7 +173,7 @@ impl Writer<'_> {
         Ok(format!("{called}({distinct}{})", self.list(&call.arguments)?))
     }
 
-    fn case(&mut self, case: &CaseExpression) -> Outcome<String> {
+    fn case(&mut self, case: &CaseExpression) -> CypherResult<String> {
         let mut text = format!("CASE{}", self.part(" ", case.operand.as_deref())?);
         for alternative in &case.alternatives {
             let when = self.list(&alternative.when)?;
@@ -184,7 +184,7 @@ impl Writer<'_> {
         Ok(text)
     }
 
-    fn pattern_comprehension(&mut self, found: &PatternComprehension) -> Outcome<String> {
+    fn pattern_comprehension(&mut self, found: &PatternComprehension) -> CypherResult<String> {
         let condition = found.predicate.as_ref().map(|condition| self.expression(condition)).transpose()?;
         let pattern = self.seen(&found.pattern, condition)?;
         let binding = match &found.binding {
@@ -195,7 +195,7 @@ impl Writer<'_> {
     }
 }
 
-fn literal(literal: &Literal) -> Outcome<String> {
+fn literal(literal: &Literal) -> CypherResult<String> {
     match &literal.kind {
         LiteralKind::Null => Ok("null".to_owned()),
         LiteralKind::Boolean(value) => Ok(value.to_string()),
@@ -239,7 +239,7 @@ fn string(text: &str) -> String {
     quoted
 }
 
-fn parameter(parameter: &Parameter, expression: &Expr) -> Outcome<String> {
+fn parameter(parameter: &Parameter, expression: &Expr) -> CypherResult<String> {
     let (ParameterName::Named(text) | ParameterName::Positional(text)) = &parameter.name else {
         return unsupported(expression.span, "this parameter");
     };
@@ -251,11 +251,13 @@ fn parameter(parameter: &Parameter, expression: &Expr) -> Outcome<String> {
 }
 
 /// The name of a property. Those that begin with `_` are the graph's own.
-fn property(key: &Name) -> Outcome<String> {
+fn property(key: &Name) -> CypherResult<String> {
     if key.kind.text.starts_with('_') {
         let message =
             format!("`{}` is no property: names that begin with `_` are the graph's own", key.kind.text);
-        return Err(Refusal::new("InvalidArgument", key.span, message).help("use id(), labels() and type()"));
+        return Err(
+            CypherError::new("InvalidArgument", key.span, message).help("use id(), labels() and type()")
+        );
     }
     Ok(word(&key.kind))
 }

@@ -12,7 +12,7 @@ use open_cypher::ast::{
     QueryKind, RegularQuery, SetQuantifier, SingleQuery, SortDirection, UnionOperator,
 };
 
-use tgp_graph::mirroring::{Outcome, Refusal};
+use tgp_graph::mirroring::{CypherError, CypherResult};
 
 /// The parameter that holds the moment.
 pub(super) const MOMENT: &str = "tgp_moment";
@@ -28,7 +28,7 @@ pub(super) struct Rewritten {
 }
 
 /// Writes a query anew. `hops` is the longest path that a variable length may walk.
-pub(super) fn rewrite(source: &str, query: &RegularQuery, hops: u32) -> Outcome<Rewritten> {
+pub(super) fn rewrite(source: &str, query: &RegularQuery, hops: u32) -> CypherResult<Rewritten> {
     let mut writer = Writer { source, hops, names: 0 };
     let text = writer.regular(query)?;
     let columns = writer.columns(&query.head)?;
@@ -43,8 +43,8 @@ struct Writer<'q> {
 }
 
 /// What Cypher has, and what cannot be asked of a server.
-fn unsupported<T>(span: Span, what: &str) -> Outcome<T> {
-    Err(Refusal::unsupported(span, what)
+fn unsupported<T>(span: Span, what: &str) -> CypherResult<T> {
+    Err(CypherError::unsupported(span, what)
         .help("ask the embedded store, which knows it, or say it in other words"))
 }
 
@@ -58,7 +58,7 @@ fn word(name: &Identifier) -> String {
 }
 
 impl Writer<'_> {
-    fn regular(&mut self, query: &RegularQuery) -> Outcome<String> {
+    fn regular(&mut self, query: &RegularQuery) -> CypherResult<String> {
         let mut text = self.single(&query.head)?;
         for branch in &query.unions {
             text.push_str(match branch.operator.kind {
@@ -72,19 +72,19 @@ impl Writer<'_> {
     }
 
     /// A query inside of another one.
-    fn nested(&mut self, query: &Query) -> Outcome<String> {
+    fn nested(&mut self, query: &Query) -> CypherResult<String> {
         match &query.kind {
             QueryKind::Regular(regular) => self.regular(regular),
             _ => unsupported(query.span, "this query"),
         }
     }
 
-    fn single(&mut self, query: &SingleQuery) -> Outcome<String> {
+    fn single(&mut self, query: &SingleQuery) -> CypherResult<String> {
         let clauses = query.kind.clauses.iter().map(|clause| self.clause(clause));
-        Ok(clauses.collect::<Outcome<Vec<_>>>()?.join(" "))
+        Ok(clauses.collect::<CypherResult<Vec<_>>>()?.join(" "))
     }
 
-    fn clause(&mut self, clause: &Clause) -> Outcome<String> {
+    fn clause(&mut self, clause: &Clause) -> CypherResult<String> {
         match &clause.kind {
             ClauseKind::Match(matched) => self.matched(matched),
             ClauseKind::Unwind(unwind) => {
@@ -107,7 +107,7 @@ impl Writer<'_> {
         }
     }
 
-    fn matched(&mut self, matched: &MatchClause) -> Outcome<String> {
+    fn matched(&mut self, matched: &MatchClause) -> CypherResult<String> {
         if let Some(mode) = &matched.mode {
             return unsupported(mode.span, "a path mode");
         }
@@ -121,14 +121,14 @@ impl Writer<'_> {
     }
 
     /// A pattern with what must hold of it: the query's own condition, and that it is visible.
-    fn seen(&mut self, pattern: &Pattern, condition: Option<String>) -> Outcome<String> {
+    fn seen(&mut self, pattern: &Pattern, condition: Option<String>) -> CypherResult<String> {
         let mut conditions: Vec<String> =
             condition.map(|condition| format!("({condition})")).into_iter().collect();
         let text = self.pattern(pattern, &mut conditions)?;
         Ok(format!("{text} WHERE {}", conditions.join(" AND ")))
     }
 
-    fn projection(&mut self, projection: &ProjectionClause) -> Outcome<String> {
+    fn projection(&mut self, projection: &ProjectionClause) -> CypherResult<String> {
         let mut text = String::new();
         let distinct = match projection.quantifier.as_ref().map(|quantifier| quantifier.kind) {
             None | Some(SetQuantifier::All) => false,
@@ -182,7 +182,7 @@ impl Writer<'_> {
     }
 
     /// The names of what a query returns: those it gives, or its own words.
-    fn columns(&self, query: &SingleQuery) -> Outcome<Option<Vec<String>>> {
+    fn columns(&self, query: &SingleQuery) -> CypherResult<Option<Vec<String>>> {
         let Some(ClauseKind::Return(returned)) = query.kind.clauses.last().map(|clause| &clause.kind) else {
             return unsupported(query.span, "a query without RETURN");
         };
@@ -212,10 +212,10 @@ impl Writer<'_> {
 }
 
 /// A name of the query.
-fn name(name: &Name) -> Outcome<String> {
+fn name(name: &Name) -> CypherResult<String> {
     if name.kind.text.starts_with(OWN_NAMES) {
         let message = format!("names that begin with `{OWN_NAMES}` are taken");
-        return Err(Refusal::new("InvalidArgument", name.span, message).help("give it another name"));
+        return Err(CypherError::new("InvalidArgument", name.span, message).help("give it another name"));
     }
     Ok(word(&name.kind))
 }

@@ -6,7 +6,7 @@ use open_cypher::ast::{
 };
 
 use super::{MOMENT, Writer, name, unsupported, word};
-use tgp_graph::mirroring::{Outcome, Refusal};
+use tgp_graph::mirroring::{CypherError, CypherResult};
 
 /// What a path leads over.
 enum Step {
@@ -18,7 +18,11 @@ enum Step {
 
 impl Writer<'_> {
     /// The text of a pattern; what must hold of it is added to `conditions`.
-    pub(super) fn pattern(&mut self, pattern: &Pattern, conditions: &mut Vec<String>) -> Outcome<String> {
+    pub(super) fn pattern(
+        &mut self,
+        pattern: &Pattern,
+        conditions: &mut Vec<String>,
+    ) -> CypherResult<String> {
         let mut parts = Vec::new();
         for part in &pattern.parts {
             if let Some(selector) = &part.kind.selector {
@@ -33,7 +37,7 @@ impl Writer<'_> {
         Ok(parts.join(", "))
     }
 
-    fn path(&mut self, path: &PathPattern, conditions: &mut Vec<String>) -> Outcome<String> {
+    fn path(&mut self, path: &PathPattern, conditions: &mut Vec<String>) -> CypherResult<String> {
         let mut text = String::new();
         let mut steps = Vec::new();
         for factor in &path.kind.factors {
@@ -50,7 +54,7 @@ impl Writer<'_> {
         Ok(text)
     }
 
-    fn node(&mut self, node: &NodePattern, conditions: &mut Vec<String>) -> Outcome<(String, Step)> {
+    fn node(&mut self, node: &NodePattern, conditions: &mut Vec<String>) -> CypherResult<(String, Step)> {
         let alias = self.alias(node.variable.as_ref())?;
         conditions.push(at_moment(&alias));
         let labels = node.labels.as_ref().map(conjunction).transpose()?.unwrap_or_default();
@@ -65,7 +69,7 @@ impl Writer<'_> {
         &mut self,
         relationship: &RelationshipPattern,
         conditions: &mut Vec<String>,
-    ) -> Outcome<(String, Step)> {
+    ) -> CypherResult<(String, Step)> {
         let alias = self.alias(relationship.variable.as_ref())?;
         if let Some(quantifier) = &relationship.graph_quantifier {
             return unsupported(quantifier.span, "a quantifier after a relationship");
@@ -98,14 +102,14 @@ impl Writer<'_> {
         Ok((text, step))
     }
 
-    fn alias(&mut self, variable: Option<&Name>) -> Outcome<String> {
+    fn alias(&mut self, variable: Option<&Name>) -> CypherResult<String> {
         match variable {
             Some(variable) => name(variable),
             None => Ok(self.fresh()),
         }
     }
 
-    fn properties(&mut self, properties: Option<&open_cypher::ast::Expr>) -> Outcome<String> {
+    fn properties(&mut self, properties: Option<&open_cypher::ast::Expr>) -> CypherResult<String> {
         properties.map_or_else(|| Ok(String::new()), |map| Ok(format!(" {}", self.expression(map)?)))
     }
 }
@@ -138,12 +142,12 @@ fn gone(steps: &[Step]) -> Vec<String> {
 }
 
 /// The least and the most relationships of a variable length.
-fn length(quantifier: &Quantifier, hops: u32) -> Outcome<(u32, u32)> {
+fn length(quantifier: &Quantifier, hops: u32) -> CypherResult<(u32, u32)> {
     let number = |text: &String| {
         let number = text.parse::<u32>().ok().filter(|number| *number <= hops);
         number.ok_or_else(|| {
             let message = format!("a path of {text} relationships, at most {hops} are walked");
-            Refusal::new("InvalidArgumentValue", quantifier.span, message).help("ask for shorter paths")
+            CypherError::new("InvalidArgumentValue", quantifier.span, message).help("ask for shorter paths")
         })
     };
     Ok(match &quantifier.kind {
@@ -158,7 +162,7 @@ fn length(quantifier: &Quantifier, hops: u32) -> Outcome<(u32, u32)> {
 }
 
 /// Labels that a node must all have.
-pub(super) fn conjunction(labels: &LabelExpression) -> Outcome<String> {
+pub(super) fn conjunction(labels: &LabelExpression) -> CypherResult<String> {
     match &labels.kind {
         LabelExpressionKind::Name(label) => Ok(format!(":{}", word(&label.kind))),
         LabelExpressionKind::And(parts) => parts.iter().map(conjunction).collect(),
@@ -168,11 +172,11 @@ pub(super) fn conjunction(labels: &LabelExpression) -> Outcome<String> {
 }
 
 /// Types of which a relationship has one.
-fn alternatives(types: &LabelExpression) -> Outcome<String> {
+fn alternatives(types: &LabelExpression) -> CypherResult<String> {
     match &types.kind {
         LabelExpressionKind::Name(label) => Ok(format!(":{}", word(&label.kind))),
         LabelExpressionKind::Or(parts) => {
-            let names = parts.iter().map(alternatives).collect::<Outcome<Vec<_>>>()?;
+            let names = parts.iter().map(alternatives).collect::<CypherResult<Vec<_>>>()?;
             let bare: Vec<&str> = names.iter().map(|name| name.trim_start_matches(':')).collect();
             Ok(format!(":{}", bare.join("|")))
         }

@@ -10,8 +10,8 @@ use rusqlite::{Connection, ErrorCode};
 use tgp_contract::{Code, GraphQuestion, ToolError};
 
 use super::compile::{Bind, Program};
+use super::error::{self, CypherError, Phase};
 use super::output::Output;
-use super::refusal::{self, Phase, Refusal};
 use super::value::{MAX_DEPTH, Value, from_json};
 use super::{Limits, Table, View};
 
@@ -54,14 +54,14 @@ pub(super) fn made(value: Sql) -> rusqlite::Result<Sql> {
         _ => return Ok(value),
     };
     let Some(left) = LEFT.get().checked_sub(bytes) else {
-        return Err(refusal::met(
+        return Err(error::met(
             "LimitExceeded",
             format!("the query made values of more than {MAX_MADE} bytes"),
         ));
     };
     LEFT.set(left);
     if bytes > LARGE && is_late() {
-        return Err(refusal::met("LimitExceeded", "the query took too long"));
+        return Err(error::met("LimitExceeded", "the query took too long"));
     }
     Ok(value)
 }
@@ -172,7 +172,7 @@ fn bound(program: &Program, question: &GraphQuestion, view: &View<'_>) -> Result
         let value = bound_one(bind, question, view).map_err(|error| {
             match program.places.get(at).copied().flatten() {
                 Some(span) if error.place_of().is_none() => {
-                    error.place(&refusal::place(&question.query, span.start))
+                    error.place(&error::place(&question.query, span.start))
                 }
                 _ => error,
             }
@@ -287,7 +287,7 @@ fn depth(value: &serde_json::Value) -> usize {
 /// What a failed statement means.
 fn failure(error: &rusqlite::Error, query: &str, program: &Program, limits: &Limits) -> ToolError {
     if let rusqlite::Error::UserFunctionError(inner) = error
-        && let Some(refusal) = refusal::read(&inner.to_string(), query, &program.sites)
+        && let Some(refusal) = error::read(&inner.to_string(), query, &program.sites)
     {
         return refusal.into_error(query, Phase::Run);
     }
@@ -298,19 +298,21 @@ fn failure(error: &rusqlite::Error, query: &str, program: &Program, limits: &Lim
         }
         return broken(error);
     };
-    if let Some(refusal) =
-        message.as_deref().and_then(|message| refusal::read(message, query, &program.sites))
+    if let Some(refusal) = message.as_deref().and_then(|message| error::read(message, query, &program.sites))
     {
         return refusal.into_error(query, Phase::Run);
     }
     match code.code {
         ErrorCode::OperationInterrupted => {
             let message = format!("the query took more than {} milliseconds", limits.time.as_millis());
-            Refusal::too_much(message, "anchor it: name a label and a path, or give paths an upper length")
-                .into_error(query, Phase::Run)
+            CypherError::too_much(
+                message,
+                "anchor it: name a label and a path, or give paths an upper length",
+            )
+            .into_error(query, Phase::Run)
         }
         ErrorCode::TooBig | ErrorCode::OutOfMemory => {
-            Refusal::too_much("a value of the query is too large", "collect less, or use LIMIT")
+            CypherError::too_much("a value of the query is too large", "collect less, or use LIMIT")
                 .into_error(query, Phase::Run)
         }
         _ => match message {
@@ -329,7 +331,7 @@ fn is_complex(message: &str) -> bool {
 
 fn too_complex(message: &str, query: &str) -> ToolError {
     if is_complex(message) {
-        return Refusal::too_much(
+        return CypherError::too_much(
             "the query is more than one statement can hold",
             "split it, or use fewer clauses",
         )

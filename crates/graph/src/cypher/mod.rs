@@ -5,18 +5,18 @@
 //! `value`.
 
 mod compile;
-mod complaint;
+mod diagnostics;
+mod error;
 mod execute;
 mod functions;
 mod key;
 mod order;
 mod output;
-mod refusal;
 mod syntax;
 mod types;
 mod value;
 
-pub use refusal::{Outcome, Phase, Refusal};
+pub use error::{CypherError, CypherResult, Phase};
 pub use syntax::function_name;
 
 use std::sync::Arc;

@@ -3,8 +3,8 @@
 use open_cypher::ast::{QueryKind, RegularQuery, StatementKind};
 use open_cypher::{Keyword, Token, TokenKind};
 
-use super::complaint::{KnownFunctions, refused};
-use super::refusal::{Outcome, Refusal};
+use super::diagnostics::{KnownFunctions, refused};
+use super::error::{CypherError, CypherResult};
 
 /// The longest query. A question a person or a program writes has a few hundred bytes.
 pub(crate) const MAX_BYTES: usize = 64 << 10;
@@ -16,40 +16,39 @@ const MAX_TOKENS: usize = 8_000;
 pub(crate) const MAX_NESTING: usize = 240;
 
 /// The query that a text holds. `functions` are only needed to explain a text that is not a query.
-pub(super) fn parse(source: &str, functions: KnownFunctions) -> Outcome<RegularQuery> {
+pub(super) fn parse(source: &str, functions: KnownFunctions) -> CypherResult<RegularQuery> {
     if source.len() > MAX_BYTES {
         let message = format!("the query has {} bytes, {MAX_BYTES} are allowed", source.len());
-        return Err(Refusal::too_much(message, "pass long lists and texts as parameters"));
+        return Err(CypherError::too_much(message, "pass long lists and texts as parameters"));
     }
     let tokens: Vec<Token> =
         open_cypher::lex(source).tokens.into_iter().filter(|token| !token.is_trivia()).collect();
     if tokens.len() > MAX_TOKENS {
         let message = format!("the query has {} words, {MAX_TOKENS} are allowed", tokens.len());
-        return Err(Refusal::too_much(message, "pass long lists and texts as parameters"));
+        return Err(CypherError::too_much(message, "pass long lists and texts as parameters"));
     }
     let nesting = nesting(&tokens);
     if nesting > MAX_NESTING {
         let message = format!("the query is nested {nesting} deep, {MAX_NESTING} are allowed");
-        return Err(Refusal::too_much(message, "use fewer brackets and operators in one expression"));
+        return Err(CypherError::too_much(message, "use fewer brackets and operators in one expression"));
     }
     let spelled = with_closed_filters(with_plain_calls(source, &tokens), &tokens);
     let parsed =
         open_cypher::parse(&spelled).map_err(|errors| refused(source, &tokens, &errors, functions))?;
     let whole = parsed.program.span;
     let Some(statement) = parsed.program.statements.into_iter().next() else {
-        return Err(
-            Refusal::new("UnexpectedSyntax", whole, "there is no query").help("begin with MATCH or RETURN")
-        );
+        return Err(CypherError::new("UnexpectedSyntax", whole, "there is no query")
+            .help("begin with MATCH or RETURN"));
     };
     let StatementKind::Query(query) = statement.kind else {
-        return Err(Refusal::new("UnexpectedSyntax", statement.span, "this is no query"));
+        return Err(CypherError::new("UnexpectedSyntax", statement.span, "this is no query"));
     };
     if let Some(mode) = query.mode {
-        return Err(Refusal::unsupported(mode.span, "EXPLAIN or PROFILE"));
+        return Err(CypherError::unsupported(mode.span, "EXPLAIN or PROFILE"));
     }
     match query.query.kind {
         QueryKind::Regular(regular) => Ok(regular),
-        _ => Err(Refusal::new("UnexpectedSyntax", query.query.span, "this is no query")),
+        _ => Err(CypherError::new("UnexpectedSyntax", query.query.span, "this is no query")),
     }
 }
 

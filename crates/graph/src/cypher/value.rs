@@ -6,7 +6,7 @@
 use rusqlite::ToSql;
 use rusqlite::types::{ToSqlOutput, Value as Sql, ValueRef};
 
-use super::refusal::met;
+use super::error::met;
 
 /// How deep lists and maps may be in each other. Everything that walks a value recurses, so this bounds the stack.
 pub(crate) const MAX_DEPTH: u8 = 64;

@@ -28,14 +28,14 @@ const STACK_BYTES: usize = 16 << 20;
 pub(crate) type BlobKey = (Blob, Language);
 
 #[derive(Default)]
-pub(crate) struct Parses {
+pub(crate) struct ParseCache {
     young: HashMap<BlobKey, Arc<Parse>>,
     old: HashMap<BlobKey, Arc<Parse>>,
     /// What was read since the last transaction ended. Where it is undone, they are not in the store.
     fresh: Vec<BlobKey>,
 }
 
-impl Parses {
+impl ParseCache {
     /// What was read from a blob. It must have been read: what is not there is an empty file.
     pub(crate) fn get(
         &mut self,

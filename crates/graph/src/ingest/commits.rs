@@ -6,8 +6,8 @@ use git2::{Oid, Tree};
 use globset::GlobSet;
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::advance::advance;
-use super::blobs::Parses;
+use super::apply_changes::apply_changes;
+use super::blobs::ParseCache;
 use super::history;
 use super::language::Language;
 use super::repository::{Changed, Repo};
@@ -55,7 +55,7 @@ pub(crate) fn ingest(
     connection: &Connection,
     repo: &Repo,
     state: &mut State,
-    parses: &mut Parses,
+    parses: &mut ParseCache,
     tests: &GlobSet,
     commits: &[Oid],
 ) -> Result<u64, GraphError> {
@@ -68,7 +68,7 @@ pub(crate) fn ingest(
         parsed += read(connection, repo, parses, &changes)?;
         let number = last.number + 1;
         let mut writer = Writer { connection, moment: number, draft: false, ids: &mut ids };
-        advance(&mut writer, state, parses, tests, &changes)?;
+        apply_changes(&mut writer, state, parses, tests, &changes)?;
         history::record(&mut writer, repo, *id)?;
         history::show(&mut writer, repo, last.commit, Some(*id))?;
         let tree = new.map(|tree| tree.id().to_string()).unwrap_or_default();
@@ -104,7 +104,7 @@ fn changes(
 fn read(
     connection: &Connection,
     repo: &Repo,
-    parses: &mut Parses,
+    parses: &mut ParseCache,
     changes: &[Changed],
 ) -> Result<u64, GraphError> {
     let wanted = changes.iter().filter_map(|change| Some((change.blob?, Language::of(&change.path))));

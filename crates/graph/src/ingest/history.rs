@@ -12,7 +12,7 @@ use super::repository::Repo;
 use crate::tables::failure::GraphError;
 use crate::tables::identity;
 use crate::tables::schema::{OPEN, RENAME};
-use crate::tables::write::{Fact, Holding, Owner, Writer};
+use crate::tables::write::{Fact, FactSource, NextFacts, Writer};
 
 /// The first line of a message is cut after this many characters.
 const MAX_MESSAGE: usize = 200;
@@ -117,14 +117,14 @@ pub(crate) fn show(
         if let Some(note) = note(writer, &sha)? {
             files.extend(note.deleted);
         }
-        writer.clear(Owner::Commit, &sha)?;
+        writer.clear(FactSource::Commit, &sha)?;
     }
     for id in come {
         let sha = id.to_string();
         // A history that was cut off has commits that were never looked at.
         let Some(note) = note(writer, &sha)? else { continue };
         let facts = vec![Fact::Node { id: note.id, props: note.props }];
-        writer.set(Owner::Commit, &sha, Holding { facts, ..Holding::default() })?;
+        writer.set(FactSource::Commit, &sha, NextFacts { facts, ..NextFacts::default() })?;
         files.extend(note.deleted);
         if !note.renames.is_empty() {
             renaming.insert(sha);
@@ -154,7 +154,7 @@ fn moved(
     let mut come = repo.reached(to, None)?;
     let ancestors: HashSet<Oid> = come.iter().copied().collect();
     let mut statement = writer.connection.prepare_cached("SELECT name FROM now WHERE owner = ?1")?;
-    let rows = statement.query_map([Owner::Commit as i64], |row| row.get::<_, String>(0))?;
+    let rows = statement.query_map([FactSource::Commit as i64], |row| row.get::<_, String>(0))?;
     let mut seen = HashSet::new();
     for row in rows {
         seen.insert(Oid::from_str(&row?)?);
@@ -203,6 +203,6 @@ fn show_renames(writer: &mut Writer<'_>, repo: &Repo, sha: &str) -> Result<(), G
         let props = json!({ "commit": sha }).to_string();
         facts.push(Fact::Edge { id, kind: RENAME, source: file, target: older, props });
     }
-    writer.set(Owner::Commit, sha, Holding { facts, ..Holding::default() })?;
+    writer.set(FactSource::Commit, sha, NextFacts { facts, ..NextFacts::default() })?;
     Ok(())
 }

@@ -1,8 +1,7 @@
 //! From git objects and files to facts.
 
-pub(crate) mod advance;
+pub(crate) mod apply_changes;
 pub(crate) mod blobs;
-pub(crate) mod boundary;
 pub(crate) mod commits;
 pub(crate) mod history;
 pub(crate) mod ignores;
@@ -11,6 +10,7 @@ pub(crate) mod link;
 mod manifest;
 mod parse;
 pub(crate) mod repository;
+pub(crate) mod shallow;
 pub(crate) mod state;
 mod weight;
 pub(crate) mod worktree;

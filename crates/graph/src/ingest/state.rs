@@ -6,20 +6,20 @@ use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 
-use super::blobs::Parses;
+use super::blobs::ParseCache;
 use super::language::{Ecosystem, Language, file_name, join, normalise, parent};
 use super::manifest::Manifest;
 use super::parse::Parse;
 use crate::tables::failure::GraphError;
 use crate::tables::identity;
-use crate::tables::write::Owner;
+use crate::tables::write::FactSource;
 
 /// The id of a blob.
 pub(crate) type Blob = [u8; 20];
 
 /// What is known of a file at the last moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct FileNow {
+pub(crate) struct FileState {
     pub(crate) blob: Blob,
     pub(crate) language: Language,
     /// A hash of what other files can see of it.
@@ -29,7 +29,7 @@ pub(crate) struct FileNow {
     pub(crate) package: Option<String>,
 }
 
-impl FileNow {
+impl FileState {
     pub(crate) fn new(blob: Blob, language: Language, parse: &Parse) -> Result<Self, GraphError> {
         let package = parse.package.clone().filter(|_| language == Language::Java);
         Ok(Self { blob, language, interface: interface(parse)?, broken: parse.broken, package })
@@ -207,7 +207,7 @@ fn member_patterns(patterns: &[String]) -> (GlobSet, GlobSet) {
 
 #[derive(Clone, Default)]
 pub(crate) struct State {
-    files: HashMap<String, FileNow>,
+    files: HashMap<String, FileState>,
     directories: HashMap<String, BTreeSet<String>>,
     manifests: Manifests,
     /// Directories in which packages of Java begin, and how many files say so.
@@ -215,10 +215,10 @@ pub(crate) struct State {
 }
 
 impl State {
-    pub(crate) fn load(connection: &Connection, parses: &mut Parses) -> Result<Self, GraphError> {
+    pub(crate) fn load(connection: &Connection, parses: &mut ParseCache) -> Result<Self, GraphError> {
         let mut state = Self::default();
         let mut statement = connection.prepare_cached("SELECT name, file FROM now WHERE owner = ?1")?;
-        let mut rows = statement.query([Owner::File as i64])?;
+        let mut rows = statement.query([FactSource::File as i64])?;
         while let Some(row) = rows.next()? {
             let name: String = row.get(0)?;
             let file = postcard::from_bytes(row.get_ref(1)?.as_blob().map_err(rusqlite::Error::from)?)?;
@@ -228,7 +228,7 @@ impl State {
         Ok(state)
     }
 
-    pub(crate) fn insert(&mut self, path: String, file: FileNow) {
+    pub(crate) fn insert(&mut self, path: String, file: FileState) {
         self.forget_java_root(&path);
         if let Some(root) = java_root(&path, &file) {
             *self.java_roots.entry(root.to_owned()).or_default() += 1;
@@ -264,11 +264,11 @@ impl State {
         self.files.remove(path);
     }
 
-    pub(crate) fn file(&self, path: &str) -> Option<&FileNow> {
+    pub(crate) fn file(&self, path: &str) -> Option<&FileState> {
         self.files.get(path)
     }
 
-    pub(crate) fn files(&self) -> &HashMap<String, FileNow> {
+    pub(crate) fn files(&self) -> &HashMap<String, FileState> {
         &self.files
     }
 
@@ -285,9 +285,9 @@ impl State {
     pub(crate) fn read_manifests(
         &mut self,
         connection: &Connection,
-        parses: &mut Parses,
+        parses: &mut ParseCache,
     ) -> Result<bool, GraphError> {
-        let mut paths: Vec<(&String, &FileNow)> =
+        let mut paths: Vec<(&String, &FileState)> =
             self.files.iter().filter(|(_, file)| file.language.is_manifest()).collect();
         paths.sort_by_key(|(path, _)| *path);
         let mut manifests = Manifests::default();
@@ -305,7 +305,7 @@ impl State {
 }
 
 /// The directory above those that a file's package names.
-fn java_root<'p>(path: &'p str, file: &FileNow) -> Option<&'p str> {
+fn java_root<'p>(path: &'p str, file: &FileState) -> Option<&'p str> {
     let package = file.package.as_ref()?.replace('.', "/");
     let root = parent(path).strip_suffix(&package)?;
     if root.is_empty() { Some(root) } else { root.strip_suffix('/') }

@@ -12,7 +12,7 @@ use rusqlite::{Connection, params};
 use tgp_contract::{Code, RelativePath, ToolError};
 use tgp_fs::{Directory, HardLinks, Stamp};
 
-use super::blobs::{Content, Parses};
+use super::blobs::{Content, ParseCache};
 use super::ignores::Ignores;
 use super::language::{Language, file_name, has_chronicle_content, is_chronicle, join, parent};
 use super::parse::MAX_BLOB_BYTES;
@@ -40,12 +40,12 @@ pub(crate) struct WorkTree<'p> {
 }
 
 /// A file that was met on the walk.
-pub(crate) struct Met {
+pub(crate) struct WalkedFile {
     pub(crate) path: String,
     stamp: Stamp,
 }
 
-impl Met {
+impl WalkedFile {
     /// The file at a path of the project; none where there is no plain one.
     pub(crate) fn at(project: &Path, path: &str) -> Option<Self> {
         let stamp = stamp_of(&open(&Directory::open(project).ok()?, path)?)?;
@@ -93,8 +93,8 @@ impl WorkTree<'_> {
     }
 
     /// The files that count, by their paths, and how many have a path that cannot be told.
-    pub(crate) fn walk(&self) -> Result<(Vec<Met>, u64), GraphError> {
-        let mut met: BTreeMap<String, Met> = BTreeMap::new();
+    pub(crate) fn walk(&self) -> Result<(Vec<WalkedFile>, u64), GraphError> {
+        let mut met: BTreeMap<String, WalkedFile> = BTreeMap::new();
         let mut skipped = 0;
         let mut directories = vec![String::new()];
         let is_tracked = |directory: &str| self.has_tracked(directory);
@@ -118,7 +118,7 @@ impl WorkTree<'_> {
                     && !is_chronicle(&path, || has_chronicle_content(&entry.path()))
                 {
                     let Ok(metadata) = entry.metadata() else { continue };
-                    met.insert(path.clone(), Met { path, stamp: Stamp::of(&metadata) });
+                    met.insert(path.clone(), WalkedFile { path, stamp: Stamp::of(&metadata) });
                 }
             }
             if met.len().max(directories.len()) > MAX_FILES {
@@ -132,7 +132,7 @@ impl WorkTree<'_> {
         }
         for path in &self.tracked {
             if !met.contains_key(path)
-                && let Some(file) = Met::at(self.project, path)
+                && let Some(file) = WalkedFile::at(self.project, path)
             {
                 met.insert(path.clone(), file);
             }
@@ -145,12 +145,12 @@ impl WorkTree<'_> {
         &self,
         connection: &Connection,
         state: &State,
-        parses: &mut Parses,
+        parses: &mut ParseCache,
     ) -> Result<Differences, GraphError> {
         let known = known(connection)?;
         let (met, skipped) = self.walk()?;
         let mut blobs: BTreeMap<String, Blob> = BTreeMap::new();
-        let mut unsure: Vec<&Met> = Vec::new();
+        let mut unsure: Vec<&WalkedFile> = Vec::new();
         for file in &met {
             match known.get(&file.path) {
                 Some((seen, blob)) if *seen == sight(&file.stamp) => {
@@ -252,8 +252,8 @@ fn known(connection: &Connection) -> Result<HashMap<String, (String, Blob)>, Gra
 pub(crate) fn read(
     project: &Path,
     connection: &Connection,
-    parses: &mut Parses,
-    files: &[&Met],
+    parses: &mut ParseCache,
+    files: &[&WalkedFile],
     blobs: &mut BTreeMap<String, Blob>,
 ) -> Result<u64, GraphError> {
     let root = open_root(project)?;
@@ -268,8 +268,8 @@ pub(crate) fn read(
 fn read_chunk(
     project: &Directory,
     connection: &Connection,
-    parses: &mut Parses,
-    chunk: &[&Met],
+    parses: &mut ParseCache,
+    chunk: &[&WalkedFile],
     blobs: &mut BTreeMap<String, Blob>,
 ) -> Result<u64, GraphError> {
     let mut contents: HashMap<Blob, Content> = HashMap::new();
@@ -291,7 +291,7 @@ fn read_chunk(
 }
 
 /// The id of a file's content, and the content; none when the file is gone meanwhile.
-fn read_file(project: &Directory, file: &Met) -> Result<Option<(Blob, Content)>, GraphError> {
+fn read_file(project: &Directory, file: &WalkedFile) -> Result<Option<(Blob, Content)>, GraphError> {
     let Some(opened) = open(project, &file.path) else { return Ok(None) };
     if file.stamp.size <= MAX_BLOB_BYTES as u64 {
         let mut bytes = Vec::new();

@@ -10,17 +10,17 @@ use rusqlite::Connection;
 use tgp_contract::{Code, GraphAnswer, GraphQuestion, ToolError};
 
 use super::draft::SKIPPED;
-use super::face::Inner;
-use super::moments::{self, WORKTREE};
+use super::graph_store::Inner;
 use super::query;
-use crate::ingest::boundary;
+use super::revisions::{self, WORKTREE};
 use crate::ingest::ignores::Ignores;
 use crate::ingest::repository::Repo;
-use crate::ingest::state::{Blob, FileNow};
+use crate::ingest::shallow;
+use crate::ingest::state::{Blob, FileState};
 use crate::ingest::worktree::WorkTree;
 use crate::tables::connect::meta;
 use crate::tables::failure::GraphError;
-use crate::tables::write::Owner;
+use crate::tables::write::FactSource;
 
 /// How often the draft is made anew because another process replaced it in between.
 const MAX_TRIES: usize = 5;
@@ -43,9 +43,9 @@ impl HeldFiles {
         }
         let mut files = BTreeMap::new();
         let mut statement = connection.prepare_cached("SELECT name, file FROM now WHERE owner = ?1")?;
-        let mut rows = statement.query([Owner::File as i64])?;
+        let mut rows = statement.query([FactSource::File as i64])?;
         while let Some(row) = rows.next()? {
-            let file: FileNow =
+            let file: FileState =
                 postcard::from_bytes(row.get_ref(1)?.as_blob().map_err(rusqlite::Error::from)?)?;
             files.insert(row.get(0)?, file.blob);
         }
@@ -68,7 +68,7 @@ impl Inner {
                 if !is_current {
                     return Ok(None);
                 }
-                let moment = moments::find(connection, repo, Some(WORKTREE))?;
+                let moment = revisions::find(connection, repo, Some(WORKTREE))?;
                 let limits = self.limits();
                 query::answer(connection, repo, question, &moment, &limits, Some(&self.hidden)).map(Some)
             })?;
@@ -87,7 +87,7 @@ impl Inner {
     /// Whether the draft, which stands on the head, has the files as they are.
     fn is_current(&self, connection: &Connection, repo: Option<&Repo>) -> Result<bool, GraphError> {
         if let Some(repo) = repo
-            && boundary::is_lifted(connection, repo, self.options.history)?
+            && shallow::is_lifted(connection, repo, self.options.history)?
         {
             return Ok(false);
         }
@@ -105,5 +105,5 @@ impl Inner {
 
 fn stands_on_head(connection: &Connection, repo: Option<&Repo>) -> Result<bool, GraphError> {
     let head = repo.and_then(Repo::head).map(|(_, id)| id.to_string());
-    Ok(moments::draft(connection)?.is_some_and(|(_, base)| base == head))
+    Ok(revisions::draft(connection)?.is_some_and(|(_, base)| base == head))
 }

@@ -10,20 +10,20 @@ use rusqlite::limits::Limit;
 use rusqlite::{Connection, params};
 use tgp_contract::{Change, Code, GraphAnswer, GraphQuestion, Ingested, ToolError, is_chronicle_content};
 
-use super::face::Inner;
-use super::moments::{self, WORKTREE};
+use super::graph_store::Inner;
 use super::query;
-use super::writing::Writing;
+use super::revisions::{self, WORKTREE};
+use super::write_session::WriteSession;
 use crate::cypher;
-use crate::ingest::advance::advance;
-use crate::ingest::blobs::{Content, Parses};
+use crate::ingest::apply_changes::apply_changes;
+use crate::ingest::blobs::{Content, ParseCache};
 use crate::ingest::commits;
 use crate::ingest::history;
 use crate::ingest::ignores::{Ignores, is_at_or_below, is_rule_file};
 use crate::ingest::language::{Language, is_chronicle, is_in_chronicles};
 use crate::ingest::repository::{Changed, Repo};
 use crate::ingest::state::{Blob, State};
-use crate::ingest::worktree::{self, Differences, Met, WorkTree};
+use crate::ingest::worktree::{self, Differences, WalkedFile, WorkTree};
 use crate::tables::connect::{meta, set_meta};
 use crate::tables::failure::GraphError;
 use crate::tables::identity::Identities;
@@ -48,7 +48,7 @@ const MAX_REVEALED: usize = 2000;
 /// SQLite's own limit of a row, which questions lower.
 const MAX_ROW_BYTES: i32 = 1_000_000_000;
 
-impl Writing {
+impl WriteSession {
     /// Brings the draft up to date with the files on the disk.
     pub(crate) fn draft(
         &mut self,
@@ -65,7 +65,7 @@ impl Writing {
         let (files, broken, parsed) = self.transact(|connection, state, parses| {
             let base = head.map(|head| head.to_string());
             let mut number = None;
-            if let Some((held, stands_on)) = moments::draft(connection)? {
+            if let Some((held, stands_on)) = revisions::draft(connection)? {
                 if stands_on == base {
                     number = Some(held);
                 } else {
@@ -88,7 +88,7 @@ impl Writing {
             let mut ids = Identities::load(connection)?;
             let moment = number.unwrap_or(last.number + 1);
             let mut writer = Writer { connection, moment, draft: true, ids: &mut ids };
-            advance(&mut writer, state, parses, tests, &changes)?;
+            apply_changes(&mut writer, state, parses, tests, &changes)?;
             if number.is_none() {
                 if let Some(repo) = repo {
                     history::show(&mut writer, repo, last.commit, head)?;
@@ -143,7 +143,7 @@ impl Writing {
             return Ok(None);
         }
         let mut proposed = state.clone();
-        let moment = moments::find(&self.connection, repo, Some(WORKTREE))?;
+        let moment = revisions::find(&self.connection, repo, Some(WORKTREE))?;
         let place = Place { inner, repo };
         let paths: Vec<String> = changes.iter().map(|change| change.path().as_str().to_owned()).collect();
         place.reveal(&self.connection, moment.number, &mut proposed, &mut self.parses, &paths, &[])?;
@@ -189,7 +189,7 @@ impl Place<'_> {
         connection: &Connection,
         moment: i64,
         state: &mut State,
-        parses: &mut Parses,
+        parses: &mut ParseCache,
         changes: &[Change],
     ) -> Result<(), GraphError> {
         let project = &self.inner.options.project;
@@ -250,7 +250,7 @@ impl Place<'_> {
             .collect();
         let mut ids = Identities::load(connection)?;
         let mut writer = Writer { connection, moment, draft: true, ids: &mut ids };
-        advance(&mut writer, state, parses, &self.inner.tests, &changes)?;
+        apply_changes(&mut writer, state, parses, &self.inner.tests, &changes)?;
         let written: Vec<String> =
             changes.iter().filter(|change| change.blob.is_some()).map(|change| change.path.clone()).collect();
         let gone: Vec<String> =
@@ -266,7 +266,7 @@ impl Place<'_> {
         connection: &Connection,
         moment: i64,
         state: &mut State,
-        parses: &mut Parses,
+        parses: &mut ParseCache,
         paths: &[String],
         gone: &[String],
     ) -> Result<(), GraphError> {
@@ -277,7 +277,8 @@ impl Place<'_> {
         let mut revealed = 0;
         while !open.is_empty() {
             wanted.retain(|path| state.file(path).is_none() && !is_never_code(path) && !gone.contains(path));
-            let met: Vec<Met> = wanted.iter().filter_map(|path| Met::at(project, path)).collect();
+            let met: Vec<WalkedFile> =
+                wanted.iter().filter_map(|path| WalkedFile::at(project, path)).collect();
             revealed += met.len();
             if revealed > MAX_REVEALED {
                 let message =
@@ -292,7 +293,7 @@ impl Place<'_> {
                 blobs.into_iter().map(|(path, blob)| Changed { path, blob: Some(blob) }).collect();
             open.extend(found.iter().map(|file| file.path.clone()));
             let mut writer = Writer { connection, moment, draft: true, ids: &mut ids };
-            advance(&mut writer, state, parses, &self.inner.tests, &found)?;
+            apply_changes(&mut writer, state, parses, &self.inner.tests, &found)?;
             wanted.clear();
             for path in std::mem::take(&mut open) {
                 for target in unresolved(connection, ids.id("File", &[&path]))? {
@@ -300,7 +301,7 @@ impl Place<'_> {
                 }
             }
             wanted.retain(|path| state.file(path).is_none());
-            open.extend(wanted.iter().filter(|path| Met::at(project, path).is_some()).cloned());
+            open.extend(wanted.iter().filter(|path| WalkedFile::at(project, path).is_some()).cloned());
         }
         Ok(())
     }
@@ -357,14 +358,14 @@ fn unresolved(connection: &Connection, file: i64) -> Result<Vec<String>, GraphEr
 fn uncover(
     connection: &Connection,
     state: &State,
-    parses: &mut Parses,
+    parses: &mut ParseCache,
     tree: &WorkTree<'_>,
     removed: &[&str],
     files: &mut BTreeMap<String, Option<Blob>>,
 ) -> Result<(), GraphError> {
     let (met, _) = tree.walk()?;
     let is_removed = |path: &str| removed.iter().any(|removed| is_at_or_below(path, removed));
-    let new: Vec<&Met> = met
+    let new: Vec<&WalkedFile> = met
         .iter()
         .filter(|file| state.file(&file.path).is_none() && !files.contains_key(&file.path))
         .filter(|file| !is_removed(&file.path))

@@ -5,8 +5,8 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use tgp_contract::{Standing, ToolError};
 
-use super::face::{GraphStore, Inner};
-use super::moments;
+use super::graph_store::{GraphStore, Inner};
+use super::revisions;
 use crate::tables::failure::GraphError;
 use crate::tables::schema::RENAME;
 
@@ -117,7 +117,7 @@ impl Inner {
     fn export(&self, commit: Option<&str>, rows: usize) -> Result<Export, GraphError> {
         self.repository(|repo| {
             self.reader(|connection| {
-                let moment = moments::find(connection, repo, commit)?;
+                let moment = revisions::find(connection, repo, commit)?;
                 let mut nodes = nodes(connection, moment.number, rows)?;
                 let mut truncated = nodes.len() > rows;
                 nodes.truncate(rows);

@@ -3,19 +3,19 @@
 mod current;
 mod draft;
 mod export;
-mod face;
-mod facts;
+mod graph_store;
 mod hidden;
-mod moments;
 mod options;
 mod query;
+mod revisions;
 mod stats;
+mod test_graph;
 mod tools;
-mod writing;
+mod write_session;
 
 pub use export::{Export, ExportNode, ExportRelationship};
-pub use face::GraphStore;
-pub use facts::{FactLimits, Facts, Stretch};
+pub use graph_store::GraphStore;
 pub use options::GraphOptions;
 pub use stats::Stats;
+pub use test_graph::{FactLimits, RevisionRange, TestGraph};
 pub use tools::ToolFact;

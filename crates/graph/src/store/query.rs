@@ -5,10 +5,10 @@ use std::path::Path;
 use rusqlite::{Connection, params};
 use tgp_contract::{GraphAnswer, GraphQuestion, Visibility};
 
-use super::face::Inner;
+use super::graph_store::Inner;
 use super::hidden::{Hidden, HiddenCache};
-use super::moments::{self, Moment};
 use super::options::GraphOptions;
+use super::revisions::{self, Revision};
 use crate::cypher;
 use crate::ingest::repository::Repo;
 use crate::tables::connect;
@@ -26,12 +26,12 @@ pub(crate) fn answer(
     connection: &Connection,
     repo: Option<&Repo>,
     question: &GraphQuestion,
-    moment: &Moment,
+    moment: &Revision,
     limits: &cypher::Limits,
     cache: Option<&HiddenCache>,
 ) -> Result<GraphAnswer, GraphError> {
     let moments = |name: &str| {
-        let moment = moments::find(connection, repo, Some(name)).map_err(tgp_contract::ToolError::from)?;
+        let moment = revisions::find(connection, repo, Some(name)).map_err(tgp_contract::ToolError::from)?;
         Ok(moment.number)
     };
     let hidden = Hidden::of(connection, &question.visible, cache)?;
@@ -60,7 +60,7 @@ impl Inner {
     pub(crate) fn query(&self, question: &GraphQuestion) -> Result<GraphAnswer, GraphError> {
         self.repository(|repo| {
             self.reader(|connection| {
-                let moment = moments::find(connection, repo, question.commit.as_deref())?;
+                let moment = revisions::find(connection, repo, question.commit.as_deref())?;
                 answer(connection, repo, question, &moment, &self.limits(), Some(&self.hidden))
             })
         })

@@ -7,9 +7,9 @@ use serde::Serialize;
 use tgp_contract::{Standing, ToolError};
 
 use super::draft::SKIPPED;
-use super::face::{GraphStore, Inner};
-use super::moments;
+use super::graph_store::{GraphStore, Inner};
 use super::query::count_files;
+use super::revisions;
 use crate::tables::connect::meta;
 use crate::tables::failure::GraphError;
 use crate::tables::schema::RENAME;
@@ -55,7 +55,7 @@ impl Inner {
     fn stats(&self, commit: Option<&str>) -> Result<Stats, GraphError> {
         self.repository(|repo| {
             self.reader(|connection| {
-                let moment = moments::find(connection, repo, commit)?;
+                let moment = revisions::find(connection, repo, commit)?;
                 let (_, broken) = count_files(connection, moment.number)?;
                 let skipped = match (repo, git2::Oid::from_str(&moment.standing.commit)) {
                     _ if moment.standing.draft => {
@@ -76,7 +76,7 @@ impl Inner {
                     broken,
                     skipped,
                     commits: number("SELECT count(*) FROM moment WHERE commit_id IS NOT NULL")?,
-                    has_draft: moments::draft(connection)?.is_some(),
+                    has_draft: revisions::draft(connection)?.is_some(),
                     cut: meta(connection, "cut")?.is_some(),
                     blobs: number("SELECT count(*) FROM parse")?,
                     bytes: std::fs::metadata(&self.options.file).map_or(0, |metadata| metadata.len()),

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tgp_contract::{Code, ToolError};
 
-use super::face::{GraphStore, Inner};
+use super::graph_store::{GraphStore, Inner};
 use crate::ingest::commits;
 use crate::tables::failure::GraphError;
 use crate::tables::forged;

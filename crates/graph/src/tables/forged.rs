@@ -5,7 +5,7 @@ use rusqlite::Connection;
 use super::failure::GraphError;
 use super::identity::Identities;
 use super::schema::OPEN;
-use super::write::{Fact, Holding, Owner, Writer};
+use super::write::{Fact, FactSource, NextFacts, Writer};
 
 /// The tools at the last moment: their paths and properties.
 pub(crate) fn held(connection: &Connection) -> Result<Vec<(String, String)>, GraphError> {
@@ -30,6 +30,6 @@ pub(crate) fn hold(
         facts.push(Fact::Node { id, props: props.clone() });
     }
     let mut writer = Writer { connection, moment, draft: false, ids: &mut ids };
-    writer.set(Owner::Tools, "", Holding { facts, ..Holding::default() })?;
+    writer.set(FactSource::Tools, "", NextFacts { facts, ..NextFacts::default() })?;
     Ok(())
 }

@@ -11,7 +11,7 @@ use super::schema::OPEN;
 
 /// Who says a fact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Owner {
+pub(crate) enum FactSource {
     /// A file of the tree, by its path.
     File = 0,
     /// A package that files import and that is not in the tree, by ecosystem and name.
@@ -70,7 +70,7 @@ struct FactRow {
 
 /// What an owner holds at the last moment.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Held {
+pub(crate) struct CurrentFacts {
     rows: Vec<FactRow>,
     /// What it looked at.
     keys: Vec<i64>,
@@ -80,7 +80,7 @@ pub(crate) struct Held {
 
 /// What an owner says from now on.
 #[derive(Default)]
-pub(crate) struct Holding<'a> {
+pub(crate) struct NextFacts<'a> {
     pub(crate) file: Option<&'a [u8]>,
     pub(crate) facts: Vec<Fact>,
     pub(crate) keys: Vec<i64>,
@@ -97,23 +97,23 @@ pub(crate) struct Writer<'c> {
 }
 
 impl Writer<'_> {
-    pub(crate) fn held(&self, owner: Owner, name: &str) -> Result<Option<Held>, GraphError> {
+    pub(crate) fn held(&self, owner: FactSource, name: &str) -> Result<Option<CurrentFacts>, GraphError> {
         held(self.connection, owner, name)
     }
 
     /// Makes the owner say this and nothing else. Answers what it said before.
     pub(crate) fn set(
         &mut self,
-        owner: Owner,
+        owner: FactSource,
         name: &str,
-        holding: Holding<'_>,
-    ) -> Result<Option<Held>, GraphError> {
+        holding: NextFacts<'_>,
+    ) -> Result<Option<CurrentFacts>, GraphError> {
         let before = self.held(owner, name)?;
         self.remember(owner, name)?;
         let old = before.clone().unwrap_or_default();
         let mut by_id: HashMap<(bool, i64), FactRow> =
             old.rows.iter().map(|row| ((row.edge, row.id), *row)).collect();
-        let mut held = Held { packages: holding.packages, ..Held::default() };
+        let mut held = CurrentFacts { packages: holding.packages, ..CurrentFacts::default() };
         for fact in &holding.facts {
             let digest = fact.digest();
             let (edge, id) = fact.identity();
@@ -134,7 +134,7 @@ impl Writer<'_> {
         held.keys = holding.keys;
         held.keys.sort_unstable();
         held.keys.dedup();
-        if owner == Owner::File && held.keys != old.keys {
+        if owner == FactSource::File && held.keys != old.keys {
             unkey(self.connection, name, &old.keys)?;
             enkey(self.connection, name, &held.keys)?;
         }
@@ -148,13 +148,17 @@ impl Writer<'_> {
     }
 
     /// Makes the owner say nothing. Answers what it said before.
-    pub(crate) fn clear(&mut self, owner: Owner, name: &str) -> Result<Option<Held>, GraphError> {
+    pub(crate) fn clear(
+        &mut self,
+        owner: FactSource,
+        name: &str,
+    ) -> Result<Option<CurrentFacts>, GraphError> {
         let Some(held) = self.held(owner, name)? else { return Ok(None) };
         self.remember(owner, name)?;
         for row in &held.rows {
             self.end(*row)?;
         }
-        if owner == Owner::File {
+        if owner == FactSource::File {
             unkey(self.connection, name, &held.keys)?;
         }
         self.connection
@@ -164,7 +168,7 @@ impl Writer<'_> {
     }
 
     /// Keeps what a draft is about to replace; only the first time in a draft is what was before it.
-    fn remember(&self, owner: Owner, name: &str) -> Result<(), GraphError> {
+    fn remember(&self, owner: FactSource, name: &str) -> Result<(), GraphError> {
         if !self.draft {
             return Ok(());
         }
@@ -242,7 +246,7 @@ fn forget_label(connection: &Connection, row: FactRow) -> Result<(), GraphError>
     Ok(())
 }
 
-fn held(connection: &Connection, owner: Owner, name: &str) -> Result<Option<Held>, GraphError> {
+fn held(connection: &Connection, owner: FactSource, name: &str) -> Result<Option<CurrentFacts>, GraphError> {
     let bytes: Option<Vec<u8>> = connection
         .prepare_cached("SELECT facts FROM now WHERE owner = ?1 AND name = ?2")?
         .query_row(params![owner as i64, name], |row| row.get(0))
@@ -280,12 +284,12 @@ pub(crate) fn take_back(connection: &Connection) -> Result<(), GraphError> {
             .prepare_cached("SELECT facts FROM now WHERE owner = ?1 AND name = ?2")?
             .query_row(params![owner, name], |row| row.get(0))
             .optional()?;
-        let decode = |bytes: Option<&Vec<u8>>| -> Result<Held, GraphError> {
+        let decode = |bytes: Option<&Vec<u8>>| -> Result<CurrentFacts, GraphError> {
             Ok(bytes.map(|bytes| postcard::from_bytes(bytes)).transpose()?.unwrap_or_default())
         };
         let (old, new) = (decode(facts.as_ref())?, decode(now.as_ref())?);
         restore_rows(connection, &old, &new)?;
-        if owner == Owner::File as i64 {
+        if owner == FactSource::File as i64 {
             unkey(connection, &name, &new.keys)?;
             enkey(connection, &name, &old.keys)?;
         }
@@ -309,7 +313,7 @@ pub(crate) fn take_back(connection: &Connection) -> Result<(), GraphError> {
 }
 
 /// Deletes what the draft opened and opens what it closed.
-fn restore_rows(connection: &Connection, old: &Held, new: &Held) -> Result<(), GraphError> {
+fn restore_rows(connection: &Connection, old: &CurrentFacts, new: &CurrentFacts) -> Result<(), GraphError> {
     let kept: std::collections::HashSet<(bool, i64)> =
         old.rows.iter().map(|row| (row.edge, row.row)).collect();
     for row in &new.rows {

@@ -3,7 +3,7 @@
 use marsdb::Database;
 use serde_json::{Value, json};
 use tgp_contract::GraphQuestion;
-use tgp_graph::Facts;
+use tgp_graph::TestGraph;
 
 use crate::oracle;
 use crate::queries::{Random, query};
@@ -79,7 +79,7 @@ fn check(
     seed: u64,
     setup: &str,
     database: &Database,
-    facts: &Facts,
+    facts: &TestGraph,
     text: &str,
     ordered: bool,
 ) -> Option<usize> {
@@ -120,7 +120,7 @@ fn random_queries_are_answered_as_by_the_oracle() {
         let setup = graph(&mut random);
         let database = Database::in_memory().unwrap();
         database.execute(&setup).unwrap();
-        let mut facts = Facts::new().unwrap();
+        let mut facts = TestGraph::new().unwrap();
         oracle::copy(&database, &mut facts).unwrap();
         for _ in 0..QUERIES {
             let query = query(&mut random);
@@ -157,7 +157,7 @@ fn what_is_reached_is_where_a_trail_ends() {
     for seed in 0..20 {
         let database = Database::in_memory().unwrap();
         database.execute(&graph(&mut Random::new(seed))).unwrap();
-        let mut facts = Facts::new().unwrap();
+        let mut facts = TestGraph::new().unwrap();
         oracle::copy(&database, &mut facts).unwrap();
         for form in forms {
             let answer = |text: String| {
@@ -175,7 +175,7 @@ fn what_is_reached_is_where_a_trail_ends() {
         }
     }
     // Every node reaches every other by more ways than can be walked.
-    let mut facts = Facts::new().unwrap();
+    let mut facts = TestGraph::new().unwrap();
     let nodes: Vec<i64> = (0..40).map(|at| facts.node(&[], &json!({"i": at})).unwrap()).collect();
     for from in &nodes {
         for to in &nodes {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tgp_contract::{Change, FileFilter, Graph, GraphAnswer, GraphQuestion, RelativePath, Visibility};
-use tgp_graph::{Facts, GraphStore};
+use tgp_graph::{GraphStore, TestGraph};
 
 use crate::support::{Project, ingest, run};
 
@@ -210,7 +210,7 @@ fn what_is_hidden_follows_the_caller_and_the_store() {
 /// A name that no call can spell is shown to nobody who does not see everything.
 #[test]
 fn a_graph_of_stated_facts_hides_as_a_store_does() {
-    let mut facts = Facts::new().unwrap();
+    let mut facts = TestGraph::new().unwrap();
     let hidden = facts.node(&["File"], &json!({ "path": "secret/a.ts", "name": "a.ts" })).unwrap();
     let odd = facts.node(&["File"], &json!({ "path": "src/../secret/b.ts", "name": "b.ts" })).unwrap();
     let shown = facts.node(&["File"], &json!({ "path": "src/c.ts", "name": "c.ts" })).unwrap();

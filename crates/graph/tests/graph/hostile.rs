@@ -4,14 +4,14 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tgp_contract::{Code, GraphQuestion, ToolError};
-use tgp_graph::{FactLimits, Facts};
+use tgp_graph::{FactLimits, TestGraph};
 
 /// Far more than any of these takes, and far less than a hang.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A graph in which everything is joined with everything.
-fn clique(size: i64) -> Facts {
-    let mut facts = Facts::new().unwrap();
+fn clique(size: i64) -> TestGraph {
+    let mut facts = TestGraph::new().unwrap();
     let nodes: Vec<i64> =
         (0..size).map(|at| facts.node(&["N"], &json!({"v": at, "name": "n"})).unwrap()).collect();
     for from in &nodes {
@@ -23,7 +23,7 @@ fn clique(size: i64) -> Facts {
     facts
 }
 
-fn refused(facts: &Facts, query: &str) -> ToolError {
+fn refused(facts: &TestGraph, query: &str) -> ToolError {
     let shown: String = query.chars().take(80).collect();
     let begin = Instant::now();
     let error = match facts.query(&GraphQuestion::new(query)) {
@@ -144,7 +144,7 @@ fn caps_are_said() {
         facts.query(&GraphQuestion::new("UNWIND range(1, 50) AS x RETURN 'twenty letters long.'")).unwrap();
     assert!(answer.truncated && answer.rows.len() < 10, "{}", answer.rows.len());
 
-    let mut chain = Facts::new().unwrap();
+    let mut chain = TestGraph::new().unwrap();
     let nodes: Vec<i64> = (0..9).map(|at| chain.node(&[], &json!({"v": at})).unwrap()).collect();
     for pair in nodes.windows(2) {
         chain.relationship(pair[0], "R", pair[1], &json!({})).unwrap();
@@ -162,7 +162,7 @@ fn caps_are_said() {
 
 #[test]
 fn names_and_values_are_never_sql() {
-    let mut facts = Facts::new().unwrap();
+    let mut facts = TestGraph::new().unwrap();
     let odd = [
         "a'b",
         "a\"b",
@@ -303,7 +303,7 @@ fn statements_of_every_shape_are_prepared_soon() {
 }
 
 /// What is said of a query: `line:column`, message and help.
-fn said(facts: &Facts, question: &GraphQuestion) -> (String, String) {
+fn said(facts: &TestGraph, question: &GraphQuestion) -> (String, String) {
     let error = match facts.query(question) {
         Ok(answer) => panic!("{}: {:?}", question.query, answer.rows.first()),
         Err(error) => error,

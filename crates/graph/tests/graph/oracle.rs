@@ -2,11 +2,11 @@
 
 use marsdb::{Database, Literal, PathElem, PropertyValue, Value};
 use serde_json::{Map, Value as Json, json};
-use tgp_graph::Facts;
+use tgp_graph::TestGraph;
 
 /// Runs statements that write, and states what they made as facts.
-pub fn load(statements: &[String]) -> Result<Facts, String> {
-    let mut facts = Facts::new().map_err(|error| error.to_string())?;
+pub fn load(statements: &[String]) -> Result<TestGraph, String> {
+    let mut facts = TestGraph::new().map_err(|error| error.to_string())?;
     if statements.is_empty() {
         return Ok(facts);
     }
@@ -19,7 +19,7 @@ pub fn load(statements: &[String]) -> Result<Facts, String> {
 }
 
 /// States everything that a database has.
-pub fn copy(database: &Database, facts: &mut Facts) -> Result<(), String> {
+pub fn copy(database: &Database, facts: &mut TestGraph) -> Result<(), String> {
     let nodes = database.execute("MATCH (n) RETURN n").map_err(|error| error.to_string())?;
     let mut ids = std::collections::HashMap::new();
     for row in &nodes.rows {

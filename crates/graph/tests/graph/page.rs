@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tgp_contract::GraphQuestion;
-use tgp_graph::{Facts, Stretch};
+use tgp_graph::{RevisionRange, TestGraph};
 
 pub fn page() -> String {
     let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/cypher.md");
@@ -10,8 +10,8 @@ pub fn page() -> String {
 }
 
 /// The graph of the page. `v1` is moment 1, `v2` is moment 2.
-fn graph(page: &str) -> Facts {
-    let mut facts = Facts::new().unwrap();
+fn graph(page: &str) -> TestGraph {
+    let mut facts = TestGraph::new().unwrap();
     facts.name("v1", 1);
     facts.name("v2", 2);
     facts.see(2);
@@ -21,9 +21,9 @@ fn graph(page: &str) -> Facts {
         let (head, rest) = line.split_at(line.find('{').unwrap());
         let (props, when) = rest.split_at(rest.rfind('}').unwrap() + 1);
         let stretch = match when.trim() {
-            "" => Stretch::new(0, i64::MAX),
-            "since v2" => Stretch::new(2, i64::MAX),
-            "until v2" => Stretch::new(0, 2),
+            "" => RevisionRange::new(0, i64::MAX),
+            "since v2" => RevisionRange::new(2, i64::MAX),
+            "until v2" => RevisionRange::new(0, 2),
             other => panic!("{other}"),
         };
         let props: Value = serde_json::from_str(props).unwrap();

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tgp_contract::GraphQuestion;
-use tgp_graph::{Facts, Stretch};
+use tgp_graph::{RevisionRange, TestGraph};
 
 /// One query for each way in which a query can get at a node or a relationship.
 const CONSTRUCTS: &[&str] = &[
@@ -74,7 +74,7 @@ struct Row {
     id: i64,
     labels: Vec<&'static str>,
     props: Value,
-    stretch: Stretch,
+    stretch: RevisionRange,
     /// Of a relationship.
     ends: Option<(i64, &'static str, i64)>,
 }
@@ -97,7 +97,7 @@ fn history(random: &mut Random) -> Vec<Row> {
                 id,
                 labels: labels.clone(),
                 props,
-                stretch: Stretch::new(since, until),
+                stretch: RevisionRange::new(since, until),
                 ends: None,
             });
             since = until + random.below(3);
@@ -117,7 +117,7 @@ fn history(random: &mut Random) -> Vec<Row> {
                 id,
                 labels: vec![],
                 props,
-                stretch: Stretch::new(since, until),
+                stretch: RevisionRange::new(since, until),
                 ends: Some(ends),
             });
             since = until + random.below(3);
@@ -126,14 +126,14 @@ fn history(random: &mut Random) -> Vec<Row> {
     rows
 }
 
-fn state(facts: &mut Facts, row: &Row, stretch: Stretch) {
+fn state(facts: &mut TestGraph, row: &Row, stretch: RevisionRange) {
     match row.ends {
         None => facts.node_during(row.id, &row.labels, &row.props, stretch).unwrap(),
         Some(ends) => facts.relationship_during(row.id, ends, &row.props, stretch).unwrap(),
     }
 }
 
-fn sorted(facts: &Facts, query: &str) -> Vec<String> {
+fn sorted(facts: &TestGraph, query: &str) -> Vec<String> {
     let question = GraphQuestion::new(query).param("path", "p2");
     let answer = facts.query(&question).unwrap_or_else(|error| panic!("{query}: {error}"));
     let mut rows: Vec<String> = answer.rows.iter().map(|row| unordered(&json!(row)).to_string()).collect();
@@ -160,7 +160,7 @@ fn every_construct_sees_only_its_moment() {
     let mut compared = 0;
     for seed in 0..8 {
         let rows = history(&mut Random(seed));
-        let mut whole = Facts::new().unwrap();
+        let mut whole = TestGraph::new().unwrap();
         for row in &rows {
             state(&mut whole, row, row.stretch);
         }
@@ -168,12 +168,12 @@ fn every_construct_sees_only_its_moment() {
             let holds = |row: &&Row| row.stretch.since <= moment && moment < row.stretch.until;
             let nodes: Vec<i64> =
                 rows.iter().filter(holds).filter(|row| row.ends.is_none()).map(|row| row.id).collect();
-            let mut only = Facts::new().unwrap();
+            let mut only = TestGraph::new().unwrap();
             for row in rows.iter().filter(holds) {
                 let visible =
                     row.ends.is_none_or(|(from, _, to)| nodes.contains(&from) && nodes.contains(&to));
                 if visible {
-                    state(&mut only, row, Stretch::ALWAYS);
+                    state(&mut only, row, RevisionRange::ALWAYS);
                 }
             }
             whole.see(moment);
@@ -191,11 +191,11 @@ fn every_construct_sees_only_its_moment() {
 }
 
 /// `new.ts` was `old.ts` and before that `oldest.ts`; both are gone at moment 5. `old.ts` imported `lib.ts`.
-fn renames() -> Facts {
-    let mut facts = Facts::new().unwrap();
-    let node = |facts: &mut Facts, id, path: &str, since, until| {
+fn renames() -> TestGraph {
+    let mut facts = TestGraph::new().unwrap();
+    let node = |facts: &mut TestGraph, id, path: &str, since, until| {
         let props = json!({"path": path, "lines": 7});
-        facts.node_during(id, &["File"], &props, Stretch::new(since, until)).unwrap();
+        facts.node_during(id, &["File"], &props, RevisionRange::new(since, until)).unwrap();
     };
     node(&mut facts, 1, "oldest.ts", 0, 2);
     node(&mut facts, 2, "old.ts", 2, 4);
@@ -203,8 +203,8 @@ fn renames() -> Facts {
     node(&mut facts, 4, "lib.ts", 0, i64::MAX);
     facts.ghost(1, &["File"], &json!({"path": "oldest.ts"})).unwrap();
     facts.ghost(2, &["File"], &json!({"path": "old.ts"})).unwrap();
-    let edge = |facts: &mut Facts, id, ends, since| {
-        facts.relationship_during(id, ends, &json!({}), Stretch::new(since, i64::MAX)).unwrap();
+    let edge = |facts: &mut TestGraph, id, ends, since| {
+        facts.relationship_during(id, ends, &json!({}), RevisionRange::new(since, i64::MAX)).unwrap();
     };
     edge(&mut facts, 10, (2, "WAS_RENAMED_FROM", 1), 2);
     edge(&mut facts, 11, (3, "WAS_RENAMED_FROM", 2), 4);

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use tgp_contract::{Code, Graph, GraphQuestion};
-use tgp_graph::{Facts, GraphStore};
+use tgp_graph::{GraphStore, TestGraph};
 
 use crate::page;
 use crate::support::{Project, ingest, rows, run};
@@ -64,7 +64,7 @@ fn a_misspelt_name_is_refused_with_its_place() {
         assert!(error.help_of().unwrap().contains(help), "{query}: {:?}", error.help_of());
     }
     // A graph of facts has any names.
-    let facts = Facts::new().unwrap();
+    let facts = TestGraph::new().unwrap();
     for (query, ..) in table {
         facts.query(&GraphQuestion::new(query)).unwrap();
     }

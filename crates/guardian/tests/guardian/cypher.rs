@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 /// Nodes by id, and edges by type, source and target.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Facts {
+pub(crate) struct TestGraph {
     pub(crate) nodes: BTreeMap<String, Value>,
     pub(crate) edges: Vec<(String, String, String)>,
 }
@@ -28,7 +28,7 @@ struct Reader {
 
 /// Columns and rows, or what cannot be read.
 pub(crate) fn answer(
-    facts: &Facts,
+    facts: &TestGraph,
     query: &str,
     params: &Map<String, Value>,
 ) -> Result<(Vec<String>, Vec<Vec<Value>>), String> {
@@ -112,7 +112,12 @@ pub(crate) fn answer(
     Ok((columns, rows))
 }
 
-fn walk(facts: &Facts, bindings: &Bindings, first: &(String, Option<String>), hops: &[Hop]) -> Vec<Bindings> {
+fn walk(
+    facts: &TestGraph,
+    bindings: &Bindings,
+    first: &(String, Option<String>),
+    hops: &[Hop],
+) -> Vec<Bindings> {
     let mut found: Vec<(String, Bindings)> = facts
         .nodes
         .iter()

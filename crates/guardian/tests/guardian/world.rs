@@ -14,7 +14,7 @@ use tgp_contract::{
 use tgp_fs::MemoryFs;
 use tgp_guardian::{Guardian, GuardianParts, Invariants};
 
-use crate::cypher::{Facts, answer};
+use crate::cypher::{TestGraph, answer};
 
 /// A tree of files, as the graph has read it.
 type Files = BTreeMap<String, String>;
@@ -34,8 +34,8 @@ pub(crate) struct LineGraph {
 }
 
 impl LineGraph {
-    fn facts(files: &Files) -> Facts {
-        let mut facts = Facts::default();
+    fn facts(files: &Files) -> TestGraph {
+        let mut facts = TestGraph::default();
         for (path, content) in files {
             let is_broken = content.lines().any(|line| line == "broken");
             let node = json!({ "_labels": ["File"], "path": path, "test": path.starts_with("tests/"), "broken": is_broken });

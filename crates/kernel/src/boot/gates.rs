@@ -6,7 +6,7 @@ use tgp_audit::Audit;
 use tgp_contract::{Gate, Recorder, RelativePath, Root, ToolError};
 use tgp_policy::PolicySettings;
 use tgp_router::gates::{PolicyGate, RuleFiles, StateGate, TddView, TokenGate, Tokens};
-use tgp_router::{DynTool, Tee, Workspace};
+use tgp_router::{DynTool, FanoutRecorder, Workspace};
 use tgp_tdd::{Store, Tdd, TddOptions};
 use tgp_tool_runtime::Forge;
 
@@ -29,7 +29,7 @@ pub(super) fn recorder(
 ) -> Arc<dyn Recorder> {
     let audit = Arc::new(SharedRecord { audit: Arc::clone(audit), policy: Arc::clone(policy) }) as _;
     match other {
-        Some(other) => Arc::new(Tee(audit, other)),
+        Some(other) => Arc::new(FanoutRecorder(audit, other)),
         None => audit,
     }
 }

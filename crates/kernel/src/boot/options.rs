@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tgp_contract::{Approver, Database, Gate, Recorder, TddMode};
-use tgp_router::RefuseAll;
+use tgp_router::DenyAll;
 
 use crate::trust::Trust;
 
@@ -46,7 +46,7 @@ impl BootOptions {
             cache_directory: None,
             environment: Arc::new(|_| None),
             gates: Vec::new(),
-            approver: Arc::new(RefuseAll),
+            approver: Arc::new(DenyAll),
             recorder: None,
             tdd_mode: None,
             database: None,

@@ -116,7 +116,7 @@ impl Tool for Reconcile {
             invariant: args.invariant,
             reason: args.reason,
         };
-        invocation.point_of_no_return().pass()?;
+        invocation.point_of_no_return().commit()?;
         let mut reconciled = self.0.reconcile(&edit).await?;
         if let Some(error) = reconciled.still_broken.take() {
             reconciled.still_broken = Some(self.0.concealed_halt(error, &visible).await);

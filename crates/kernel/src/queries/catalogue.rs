@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use tgp_aql::{Catalogue, Forged, Source};
+use tgp_aql::{Catalogue, ForgedToolSchema, Source};
 use tgp_contract::{Code, RelativePath, ToolDefinition, ToolError, ToolMetadata};
 
 use crate::Kernel;
@@ -42,7 +42,7 @@ impl Catalogue for KernelCatalogue {
         &self.tools
     }
 
-    fn forged(&self, path: &str) -> Option<Forged> {
+    fn forged(&self, path: &str) -> Option<ForgedToolSchema> {
         // The disk says what is there; the register only what is known of it.
         let file = RelativePath::new(path).ok()?;
         if !self.root.join(file.as_str()).is_file() {
@@ -50,8 +50,8 @@ impl Catalogue for KernelCatalogue {
         }
         let known = self.forged.get(path).filter(|tool| tool.problem.is_none());
         Some(known.map_or_else(
-            || Forged { parameters: true.into(), result: true.into() },
-            |tool| Forged { parameters: tool.parameters.clone(), result: tool.result.clone() },
+            || ForgedToolSchema { parameters: true.into(), result: true.into() },
+            |tool| ForgedToolSchema { parameters: tool.parameters.clone(), result: tool.result.clone() },
         ))
     }
 

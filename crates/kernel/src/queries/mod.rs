@@ -5,10 +5,10 @@
 
 mod cache;
 mod catalogue;
-mod foresight;
+mod gate_preview;
+mod host;
 mod run;
 mod store;
-mod world;
 
 pub use run::{QueryRequest, ResumedQuery, choose_query};
 pub use store::{RunInfo, RunState, Runs};

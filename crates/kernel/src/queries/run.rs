@@ -14,8 +14,8 @@ use tokio::sync::mpsc;
 
 use super::cache::ValueCache;
 use super::catalogue::{KernelCatalogue, read_source};
+use super::host::{KernelQueryHost, StepTokens};
 use super::store::{End, Head, Runs};
-use super::world::{KernelWorld, StepTokens};
 use crate::Kernel;
 use crate::sessions::{ModelChoice, StepRunner, SystemClock, new_id};
 use crate::settings::state_directory;
@@ -93,7 +93,7 @@ impl Kernel {
         let (head, journal) = self.runs().create(head)?;
         let work = Work {
             head,
-            past: Vec::new(),
+            history: Vec::new(),
             origin: Origin::New,
             again: Vec::new(),
             journal: Arc::new(journal),
@@ -122,7 +122,7 @@ impl Kernel {
         let catalogue = KernelCatalogue::new(self, Some(sources));
         let compiled = compile(&main.path, &main.text, &catalogue).map_err(|problems| problems.to_error())?;
         let plan = choose_query(&compiled, Some(&head.query))?;
-        let (journal, past, end) = runs.reopen(&head.id)?;
+        let (journal, history, end) = runs.reopen(&head.id)?;
         let kept = head.choice();
         let model = ModelChoice {
             provider: request.model.provider.or(kept.provider),
@@ -131,7 +131,7 @@ impl Kernel {
         };
         let work = Work {
             head,
-            past,
+            history,
             origin: Origin::Resumed(end),
             again: request.again,
             journal: Arc::new(journal),
@@ -154,21 +154,21 @@ impl Kernel {
         events: mpsc::Sender<RunEvent>,
         cancelled: Cancellation<'_>,
     ) -> Result<RunReport, ToolError> {
-        let Work { head, past, origin, again, journal } = work;
+        let Work { head, history, origin, again, journal } = work;
         let ports = Ports {
             tools: self.tool_caller(),
             agents: Arc::new(StepRunner::new(self, terms.model.clone())),
             tokens: Arc::new(StepTokens(self.run_token(plan, &head.id).await?)),
             journal,
             cache: Arc::new(ValueCache::new(state_directory(self.root()).join("aql-cache"))),
-            world: Arc::new(KernelWorld::new(self, terms.model)),
+            world: Arc::new(KernelQueryHost::new(self, terms.model)),
         };
         let options = RunOptions {
             id: head.id.clone(),
             actor: Actor::Agent(terms.actor),
             consent: terms.consent,
             inputs: head.inputs.clone(),
-            past,
+            history,
             again,
             shuffle: None,
         };
@@ -293,7 +293,7 @@ enum Origin {
 /// What a run has of its own.
 struct Work {
     head: Head,
-    past: Vec<Line>,
+    history: Vec<Line>,
     origin: Origin,
     again: Vec<String>,
     journal: Arc<dyn Journal>,

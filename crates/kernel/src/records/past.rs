@@ -12,7 +12,7 @@ use tgp_contract::{
     Access, Actor, Code, Effect, FileEffect, Target, TddMode, TddState, ToolError, background,
     is_command_line,
 };
-use tgp_policy::{Missing, PastCall};
+use tgp_policy::{MissingDetails, PastCall};
 use tgp_router::gates::{PastCalls, PastRange};
 
 use super::{audit_anchor, audit_file};
@@ -41,8 +41,8 @@ impl Past {
     }
 
     /// Shows what one entry says: the files it changed besides those it names, and the call itself.
-    fn show(&self, session: &str, call: RecordedCall, each: &mut dyn FnMut(PastCall, Missing)) {
-        let missing = Missing {
+    fn show(&self, session: &str, call: RecordedCall, each: &mut dyn FnMut(PastCall, MissingDetails)) {
+        let missing = MissingDetails {
             arguments: !call.arguments_whole,
             targets: !call.targets_whole,
             actor: call.actor.is_none(),
@@ -63,14 +63,14 @@ impl Past {
         let is_named = |file: &FileEffect| {
             call.targets.iter().filter_map(Target::file).any(|(_, path, _)| *path == file.path)
         };
-        let whole = Missing { arguments: false, targets: false, ..missing };
+        let whole = MissingDetails { arguments: false, targets: false, ..missing };
         for FileEffect { root, path, after, .. } in call.files.iter().filter(|file| !is_named(file)) {
             let (tool, access) =
                 if after.is_some() { (WRITE, Access::Write) } else { (DELETE, Access::Delete) };
             let target = Target::File { root: *root, path: path.clone(), access };
             each(past_call(tool.to_owned(), Effect::Write, json!({ "path": path }), vec![target]), whole);
         }
-        let unnamed = Missing { arguments: true, targets: true, ..missing };
+        let unnamed = MissingDetails { arguments: true, targets: true, ..missing };
         for _ in 0..call.files_omitted.min(MAX_UNNAMED) {
             for tool in [WRITE, DELETE] {
                 each(past_call(tool.to_owned(), Effect::Write, Value::Null, Vec::new()), unnamed);
@@ -87,7 +87,7 @@ impl PastCalls for Past {
         &self,
         session: &str,
         which: PastRange,
-        each: &mut (dyn FnMut(u64, PastCall, Missing) + Send),
+        each: &mut (dyn FnMut(u64, PastCall, MissingDetails) + Send),
     ) -> Result<u64, ToolError> {
         // What this process has done itself is wanted only where everything is.
         let (after, limit) = match which {

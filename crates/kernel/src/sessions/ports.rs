@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
-use tgp_agent::{AuditRange, Clock, Fate, Recovery, Standing};
+use tgp_agent::{AuditRange, Clock, RecoveredOutcome, Recovery, TddStateSource};
 use tgp_audit::{AuditReader, Filter, MAX_TAIL};
 use tgp_contract::{
     Allowance, CallContext, CallRecord, Cancellation, Code, Effect, Root, Target, TddState, ToolCall,
@@ -103,7 +103,7 @@ impl ToolCaller for SessionTools {
     }
 }
 
-impl Standing for SessionTools {
+impl TddStateSource for SessionTools {
     fn state(&self) -> TddState {
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         TddView::state(self.state.as_ref(), &last)
@@ -138,15 +138,15 @@ impl AuditRecovery {
 
 #[async_trait]
 impl Recovery for AuditRecovery {
-    async fn fate(&self, session: &str, call_id: &str) -> Result<Fate, ToolError> {
+    async fn fate(&self, session: &str, call_id: &str) -> Result<RecoveredOutcome, ToolError> {
         let (recovery, session, call_id) = (self.clone(), session.to_owned(), call_id.to_owned());
         background::run(move || recovery.read_fate(session, &call_id)).await
     }
 }
 
 impl AuditRecovery {
-    fn read_fate(&self, session: String, call_id: &str) -> Result<Fate, ToolError> {
-        let Some(reader) = self.reader()? else { return Ok(Fate::Unknown) };
+    fn read_fate(&self, session: String, call_id: &str) -> Result<RecoveredOutcome, ToolError> {
+        let Some(reader) = self.reader()? else { return Ok(RecoveredOutcome::Unknown) };
         let filter = Filter { session: Some(session), ..Filter::default() };
         let entries = reader.tail(&filter, MAX_TAIL)?;
         // What a forged tool has called for its part bears the same id one level down.
@@ -155,9 +155,9 @@ impl AuditRecovery {
                 && body.get("depth").and_then(Value::as_u64) == Some(0)
         };
         let found = entries.into_iter().rev().find(|entry| is_it(&entry.body));
-        Ok(found.map_or(Fate::Unknown, |entry| {
+        Ok(found.map_or(RecoveredOutcome::Unknown, |entry| {
             let part = |name: &str| entry.body.get(name).cloned().unwrap_or_default();
-            Fate::Recorded {
+            RecoveredOutcome::Recorded {
                 outcome: json!({
                     "auditEntry": entry.sequence,
                     "verdict": part("verdict"),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tgp_contract::{Code, ModelProvider, ToolError};
-use tgp_llm::{HttpOptions, OnWait, Patience, Retries, Script, Wire};
+use tgp_llm::{HttpOptions, OnRetry, Retries, Script, Timeouts, Wire};
 use tgp_net::Secret;
 
 use crate::boot::Environment;
@@ -83,7 +83,7 @@ pub(crate) fn choose(
     config: &LlmConfig,
     environment: &Environment,
     project: &Path,
-    on_wait: Option<OnWait>,
+    on_wait: Option<OnRetry>,
 ) -> Result<Chosen, ToolError> {
     let name = choice
         .provider
@@ -127,7 +127,7 @@ pub(crate) fn choose(
         base_url: base_url.clone(),
         key,
         key_variable,
-        patience: Patience {
+        patience: Timeouts {
             connect: config.patience.connect,
             idle: config.patience.idle,
             total: config.patience.total,

@@ -6,7 +6,7 @@ use tgp_agent::{
     AgentEvent, AgentOptions, Budgets, Clock, Limits, Line, LineKind, ResumeOptions, StopSignal, Summary,
 };
 use tgp_contract::{CapabilityToken, Code, Consent, ToolError, canonical};
-use tgp_llm::OnWait;
+use tgp_llm::OnRetry;
 use tgp_policy::Caveats;
 use tokio::sync::mpsc;
 
@@ -241,7 +241,7 @@ impl Kernel {
                 .detail("field", "llm")
                 .help("run `tgp trust`, or name a provider with --provider"));
         }
-        let on_wait = listener.cloned().map(|events| -> OnWait {
+        let on_wait = listener.cloned().map(|events| -> OnRetry {
             // A listener that is behind learns of the next one.
             Arc::new(move |waiting| {
                 drop(events.try_send(AgentEvent::Notice { message: waiting.to_string() }))

@@ -6,7 +6,7 @@ use std::fs;
 use async_trait::async_trait;
 use serde_json::json;
 use tgp_agent::{
-    AgentEvent, AgentOptions, Budgets, Ending, Limits, Line, LineKind, ResumeOptions, StopSignal, StopWish,
+    AgentEvent, AgentOptions, Budgets, Ending, Limits, Line, LineKind, ResumeOptions, StopLevel, StopSignal,
     Summary, step_prompt,
 };
 use tgp_contract::{
@@ -196,7 +196,7 @@ impl AgentRunner for StepRunner {
         };
         let stopped = async {
             cancelled.await;
-            handle.wish(StopWish::Now);
+            handle.request(StopLevel::Now);
             std::future::pending::<()>().await;
         };
         let run = async {

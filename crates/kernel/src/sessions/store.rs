@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
-use tgp_agent::{Journal, Line, Safety};
+use tgp_agent::{Journal, Line, LineDurability};
 use tgp_contract::{Code, ToolError};
 
 use crate::beginnings;
@@ -227,7 +227,7 @@ fn parse_lines(path: &Path, rows: &[String]) -> Result<Vec<Line>, ToolError> {
 pub(super) struct TranscriptFile(AppendLog);
 
 impl Journal for TranscriptFile {
-    fn append(&self, line: &Line, safety: Safety) -> Result<(), ToolError> {
-        self.0.append(line.encode(), safety == Safety::Synced)
+    fn append(&self, line: &Line, safety: LineDurability) -> Result<(), ToolError> {
+        self.0.append(line.encode(), safety == LineDurability::Synced)
     }
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tgp_contract::{Block, ChatOptions, ModelTool, Role, StopReason, StreamEvent};
 
 use super::blocks::{Blocks, Call, Content, Slot, State, extend_opaque};
-use super::history::{Side, argument_object, fit, sides, tool_name};
+use super::history::{RoleRun, argument_object, fit, sides, tool_name};
 use super::{
     Decoder, Dialect, Meter, Progress, kind, list, number, object, parse, reported, say, some_text, text,
 };
@@ -44,7 +44,7 @@ fn tool(tool: &ModelTool) -> Value {
     json!({ "name": tool.name, "description": tool.description, "input_schema": tool.input_schema })
 }
 
-fn message(side: &Side) -> Value {
+fn message(side: &RoleRun) -> Value {
     let role = match side.role {
         Role::User => "user",
         Role::Assistant => "assistant",

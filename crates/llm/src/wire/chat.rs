@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tgp_contract::{Block, ChatOptions, ModelTool, Role, StopReason, StreamEvent};
 
 use super::blocks::{Blocks, Call, Content, Slot, State, extend_opaque};
-use super::history::{Side, argument_object, sides, tool_name};
+use super::history::{RoleRun, argument_object, sides, tool_name};
 use super::{Decoder, Dialect, Meter, Progress, list, number, object, parse, reported, say, some_text, text};
 use crate::failure::Failure;
 use crate::limits::MAX_OPAQUE_BYTES;
@@ -57,7 +57,7 @@ fn tool(tool: &ModelTool) -> Value {
 }
 
 /// The texts of one side as one string, the only form that every server reads.
-fn joined(side: &Side) -> Option<String> {
+fn joined(side: &RoleRun) -> Option<String> {
     let texts: Vec<&str> = side
         .blocks
         .iter()
@@ -66,7 +66,7 @@ fn joined(side: &Side) -> Option<String> {
     if texts.is_empty() { None } else { Some(texts.join("\n\n")) }
 }
 
-fn user(side: &Side, messages: &mut Vec<Value>) {
+fn user(side: &RoleRun, messages: &mut Vec<Value>) {
     for block in &side.blocks {
         if let Block::ToolResult { call_id, content, .. } = block {
             messages.push(json!({ "role": "tool", "tool_call_id": call_id, "content": content }));
@@ -75,7 +75,7 @@ fn user(side: &Side, messages: &mut Vec<Value>) {
     messages.extend(joined(side).map(|text| json!({ "role": "user", "content": text })));
 }
 
-fn assistant(side: &Side, has_results: bool) -> Option<Value> {
+fn assistant(side: &RoleRun, has_results: bool) -> Option<Value> {
     let mut calls: Vec<Value> = Vec::new();
     let mut thought = String::new();
     let mut companion: Option<&Value> = None;
@@ -180,7 +180,7 @@ impl ChatDecoder {
     }
 
     fn call(&mut self, fragment: &Value) -> Result<(), Failure> {
-        let whose = Whose {
+        let whose = FragmentOwner {
             index: number(fragment, "/index"),
             id: some_text(fragment, "/id"),
             name: some_text(fragment, "/function/name"),
@@ -199,7 +199,7 @@ impl ChatDecoder {
             None if says_nothing => return Ok(()),
             None => self.blocks.begin(whose.index, Content::Call(Call::default()), State::Open)?,
         };
-        let Whose { id, name, .. } = whose;
+        let FragmentOwner { id, name, .. } = whose;
         let Some(Slot { content: Content::Call(call), .. }) = self.blocks.at(position) else { return Ok(()) };
         if let Some(id) = id.filter(|_| call.id.is_empty()) {
             call.id = id.to_owned();
@@ -240,13 +240,13 @@ fn companion(extra: &Value) -> Result<Value, Failure> {
 }
 
 /// What a fragment of a call says of whose fragment it is.
-struct Whose<'a> {
+struct FragmentOwner<'a> {
     index: Option<u64>,
     id: Option<&'a str>,
     name: Option<&'a str>,
 }
 
-impl Whose<'_> {
+impl FragmentOwner<'_> {
     /// The fragment names this very call.
     fn is_named(&self, slot: &Slot) -> bool {
         let Content::Call(call) = &slot.content else { return false };

@@ -8,7 +8,7 @@ const MAX_NAME: usize = 64;
 
 /// All that one side said before the other side answered.
 #[derive(Debug)]
-pub(super) struct Side {
+pub(super) struct RoleRun {
     pub(super) role: Role,
     pub(super) blocks: Vec<Block>,
 }
@@ -16,8 +16,8 @@ pub(super) struct Side {
 /// Merges messages of one role that follow each other, joins the pieces of a text, drops what is empty and what cannot
 /// stand on its side, and puts results before other words: they must follow their calls at once. Of the opaque blocks
 /// only those stay that the wire `keeps`, and only where something follows them: without its answer a thought is refused.
-pub(super) fn sides(messages: &[Message], keeps: impl Fn(&str, &Value) -> bool) -> Vec<Side> {
-    let said = |message: &Message| Side { role: message.role, blocks: said_in(message, &keeps) };
+pub(super) fn sides(messages: &[Message], keeps: impl Fn(&str, &Value) -> bool) -> Vec<RoleRun> {
+    let said = |message: &Message| RoleRun { role: message.role, blocks: said_in(message, &keeps) };
     let mut sides = merged(messages.iter().map(said));
     for side in &mut sides {
         while matches!(side.blocks.last(), Some(Block::Opaque { .. })) {
@@ -33,8 +33,8 @@ pub(super) fn sides(messages: &[Message], keeps: impl Fn(&str, &Value) -> bool) 
     sides
 }
 
-fn merged(parts: impl Iterator<Item = Side>) -> Vec<Side> {
-    let mut sides: Vec<Side> = Vec::new();
+fn merged(parts: impl Iterator<Item = RoleRun>) -> Vec<RoleRun> {
+    let mut sides: Vec<RoleRun> = Vec::new();
     for part in parts.filter(|part| !part.blocks.is_empty()) {
         match sides.last_mut() {
             Some(last) if last.role == part.role => last.blocks.extend(part.blocks),

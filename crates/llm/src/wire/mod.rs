@@ -10,7 +10,7 @@ mod responses;
 use serde_json::{Value, json};
 use tgp_contract::{ChatOptions, StopReason, StreamEvent, Usage};
 
-use crate::failure::{Failure, Said};
+use crate::failure::{Failure, ProviderMessage};
 use crate::limits::MAX_QUOTED_CHARACTERS;
 use crate::options::Wire;
 
@@ -157,5 +157,5 @@ impl Meter {
 }
 
 fn reported(value: &Value) -> Failure {
-    Failure::Reported(Said::from_json(value))
+    Failure::Reported(ProviderMessage::from_json(value))
 }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use tgp_contract::{Block, ChatOptions, ModelTool, Role, StopReason, StreamEvent};
 
 use super::blocks::{Blocks, Call, Content, Slot, State};
-use super::history::{Side, argument_object, sides, tool_name};
+use super::history::{RoleRun, argument_object, sides, tool_name};
 use super::{
     Decoder, Dialect, Meter, Progress, kind, list, number, object, parse, reported, say, some_text, text,
     words,
@@ -52,7 +52,7 @@ fn tool(tool: &ModelTool) -> Value {
     })
 }
 
-fn user(side: &Side, input: &mut Vec<Value>) {
+fn user(side: &RoleRun, input: &mut Vec<Value>) {
     let mut content = Vec::new();
     for block in &side.blocks {
         match block {
@@ -70,7 +70,7 @@ fn user(side: &Side, input: &mut Vec<Value>) {
 
 /// Thoughts go back as they came. Beside them the API wants the ids of the items that followed, which stand in opaque
 /// blocks before their text or call; where those are gone, the items go without.
-fn assistant(side: &Side, input: &mut Vec<Value>) {
+fn assistant(side: &RoleRun, input: &mut Vec<Value>) {
     let mut companion: Option<&Map<String, Value>> = None;
     for block in &side.blocks {
         let item = match block {

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use tgp_contract::{Code, StreamEvent, Usage};
-use tgp_llm::{Jitter, Retries, Waiting, Wire, provider};
+use tgp_llm::{Jitter, Retries, RetryNotice, Wire, provider};
 
 use crate::server::{Answer, Server, Step};
 use crate::support::{KEY, hello, options, patient, play};
@@ -242,7 +242,7 @@ async fn every_pause_is_told_before_it_begins() {
     options.retries.attempts = 6;
     options.on_wait = Some({
         let told = Arc::clone(&told);
-        Arc::new(move |waiting: &Waiting| told.lock().unwrap().push(waiting.clone()))
+        Arc::new(move |waiting: &RetryNotice| told.lock().unwrap().push(waiting.clone()))
     });
     let error = play(&*provider("mine", options).unwrap(), hello()).await.unwrap_err();
     assert_eq!(error.details["attempts"], 6);
@@ -259,7 +259,8 @@ async fn every_pause_is_told_before_it_begins() {
         ]
     );
     assert_eq!(told[0].pause, Duration::from_millis(1));
-    let waiting = |milliseconds| Waiting { pause: Duration::from_millis(milliseconds), ..told[0].clone() };
+    let waiting =
+        |milliseconds| RetryNotice { pause: Duration::from_millis(milliseconds), ..told[0].clone() };
     let pauses = [(400, "0.4 s"), (1_540, "1.5 s"), (8_000, "8 s"), (59_900, "59 s"), (61_000, "2 min")];
     for (milliseconds, expected) in pauses {
         assert_eq!(

@@ -2,14 +2,14 @@
 
 use std::array;
 
-use super::{Mark, PastCall, SessionHistory};
+use super::{PastCall, SequenceEffect, SessionHistory};
 use crate::Policy;
 use crate::rule::Automaton;
 use crate::selector::{Prepared, Selector, StatementMatcher};
 
 /// What a record does not have of a call any more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Missing {
+pub struct MissingDetails {
     /// Texts of the arguments were cut, redacted or left out.
     pub arguments: bool,
     /// Texts of the targets were, or targets are missing.
@@ -18,7 +18,7 @@ pub struct Missing {
     pub actor: bool,
 }
 
-impl Missing {
+impl MissingDetails {
     /// How many kinds of records there are.
     const KINDS: usize = 8;
 
@@ -34,7 +34,7 @@ pub struct Replay<'a> {
     policy: &'a Policy,
     history: SessionHistory,
     /// The rules as they look at a call of which something is missing, made when the first such call comes.
-    loosened: [Option<Vec<Automaton>>; Missing::KINDS],
+    loosened: [Option<Vec<Automaton>>; MissingDetails::KINDS],
 }
 
 impl<'a> Replay<'a> {
@@ -51,7 +51,7 @@ impl<'a> Replay<'a> {
     }
 
     /// Notes the next call of the record, which ran.
-    pub fn add(&mut self, call: &PastCall, missing: Missing) {
+    pub fn add(&mut self, call: &PastCall, missing: MissingDetails) {
         if !self.history.belongs_to(self.policy) {
             return;
         }
@@ -63,7 +63,7 @@ impl<'a> Replay<'a> {
         let question = call.as_question();
         let prepared = Prepared::new(&question);
         for (track, automaton) in self.history.tracks.iter_mut().zip(automata) {
-            if let Some(mark) = Mark::of(automaton, &prepared) {
+            if let Some(mark) = SequenceEffect::of(automaton, &prepared) {
                 track.apply(automaton, mark);
             }
         }
@@ -76,7 +76,7 @@ impl<'a> Replay<'a> {
     }
 }
 
-fn loosened(automaton: &Automaton, missing: Missing) -> Automaton {
+fn loosened(automaton: &Automaton, missing: MissingDetails) -> Automaton {
     let loosen = |selector: &Selector| loosened_selector(selector, missing);
     match automaton {
         Automaton::After { steps, judged } => {
@@ -87,7 +87,7 @@ fn loosened(automaton: &Automaton, missing: Missing) -> Automaton {
 }
 
 /// The selector without what it asks of parts that are missing.
-fn loosened_selector(selector: &Selector, missing: Missing) -> Selector {
+fn loosened_selector(selector: &Selector, missing: MissingDetails) -> Selector {
     let mut loose = Selector { modes: Vec::new(), states: Vec::new(), ..selector.clone() };
     if missing.arguments {
         loose.arguments.clear();

@@ -4,12 +4,12 @@ use serde_json::Value;
 use tgp_contract::{Access, Actor, Effect, RelativePath, Root, Target, TddMode, TddState};
 
 use super::reader::{Fields, Reader};
-use crate::history::{Track, replayed};
+use crate::history::{AutomatonState, replayed};
 use crate::pattern;
 use crate::rule::{Rule, Sequence};
 use crate::selector::{Prepared, Test};
 use crate::yaml::{Node, Yaml};
-use crate::{Catalogue, Known, PastCall};
+use crate::{Catalogue, PastCall, ToolInfo};
 
 /// Enough to show what a rule means; more belongs in a test of its own.
 const MAX_EXAMPLES: usize = 64;
@@ -59,7 +59,7 @@ impl Reader<'_> {
             let Some((last, past)) = calls.split_last().filter(|_| calls.len() == nodes.len()) else {
                 return;
             };
-            let track: Track = replayed(&sequence.automaton, past);
+            let track: AutomatonState = replayed(&sequence.automaton, past);
             let question = last.as_question();
             let found = track.speaks(&sequence.automaton, &Prepared::new(&question));
             reader.compare(
@@ -71,10 +71,16 @@ impl Reader<'_> {
     }
 
     /// Goes through `match` and `not_match`.
-    fn both(&mut self, fields: &Fields<'_>, check: impl Fn(&mut Self, &Node, Wanted)) -> (usize, usize) {
+    fn both(
+        &mut self,
+        fields: &Fields<'_>,
+        check: impl Fn(&mut Self, &Node, ExampleExpectation),
+    ) -> (usize, usize) {
         let mut counts = [0, 0];
         for ((key, wanted), count) in
-            [("match", Wanted::Match), ("not_match", Wanted::NoMatch)].into_iter().zip(&mut counts)
+            [("match", ExampleExpectation::Match), ("not_match", ExampleExpectation::NoMatch)]
+                .into_iter()
+                .zip(&mut counts)
         {
             let Some(node) = fields.get(key) else { continue };
             let items = self.items(node, &format!("`{key}`")).unwrap_or_default();
@@ -92,14 +98,14 @@ impl Reader<'_> {
         (matching, others)
     }
 
-    fn compare(&mut self, node: &Node, wanted: Wanted, found: Result<(), String>) {
+    fn compare(&mut self, node: &Node, wanted: ExampleExpectation, found: Result<(), String>) {
         match (wanted, found) {
-            (Wanted::Match, Ok(())) | (Wanted::NoMatch, Err(_)) => {}
-            (Wanted::Match, Err(why)) => {
+            (ExampleExpectation::Match, Ok(())) | (ExampleExpectation::NoMatch, Err(_)) => {}
+            (ExampleExpectation::Match, Err(why)) => {
                 let message = format!("the rule does not match this example: {why}");
                 self.wrong(node.spot, message, "correct the rule or the example");
             }
-            (Wanted::NoMatch, Ok(())) => {
+            (ExampleExpectation::NoMatch, Ok(())) => {
                 let help = "correct the rule or move the example to `match`";
                 self.wrong(node.spot, "the rule matches this example of `not_match`", help);
             }
@@ -138,7 +144,7 @@ impl Reader<'_> {
             known => known.flatten(),
         };
         let (name, aliases, known_effect, known_targets) = match known {
-            Some(Known { name, aliases, effect, targets }) => (name, aliases, Some(effect), targets),
+            Some(ToolInfo { name, aliases, effect, targets }) => (name, aliases, Some(effect), targets),
             None => (tool.to_owned(), Vec::new(), None, Vec::new()),
         };
         let mut call = PastCall {
@@ -242,7 +248,7 @@ impl Reader<'_> {
 
 /// What an example says of the rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Wanted {
+enum ExampleExpectation {
     Match,
     NoMatch,
 }

@@ -10,7 +10,7 @@ use tgp_contract::Place;
 use tgp_text::LineCol;
 
 use self::reader::{Fields, Reader};
-use crate::pattern::Leaning;
+use crate::pattern::MatchBias;
 use crate::problem::Problems;
 use crate::rule::{Automaton, Head, Rule, Sequence};
 use crate::yaml::Node;
@@ -146,8 +146,8 @@ impl Reader<'_> {
         };
         let head = self.head(&fields, ids, effect);
         let leaning = match effect {
-            Some(RuleEffect::Allow) => Leaning::Permitting,
-            _ => Leaning::Restricting,
+            Some(RuleEffect::Allow) => MatchBias::Permitting,
+            _ => MatchBias::Restricting,
         };
         let selector = self.selector(&fields, leaning);
         if selector.is_empty() && self.problems.len() == before {

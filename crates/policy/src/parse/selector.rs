@@ -4,7 +4,7 @@ use tgp_contract::{Access, Root, TddMode, TddState};
 
 use super::reader::{Fields, Reader};
 use crate::arguments::{ArgumentMatcher, ArgumentTest, MAX_SEGMENTS};
-use crate::pattern::{self, ActorPatterns, HostPattern, Leaning, PathGlobs, ToolPatterns};
+use crate::pattern::{self, ActorPatterns, HostPattern, MatchBias, PathGlobs, ToolPatterns};
 use crate::selector::{CommandMatcher, PathMatcher, Selector, StatementMatcher};
 use crate::yaml::{Entry, Node, Yaml};
 
@@ -36,7 +36,7 @@ fn among<T: Copy>(table: &'static [(&'static str, T)]) -> impl Fn(&str) -> Optio
 
 impl Reader<'_> {
     /// The parts of a selector that a rule has in common with the selectors of sequence rules.
-    pub(super) fn selector(&mut self, fields: &Fields<'_>, leaning: Leaning) -> Selector {
+    pub(super) fn selector(&mut self, fields: &Fields<'_>, leaning: MatchBias) -> Selector {
         let mut selector = Selector::default();
         if let Some(node) = fields.get("tools") {
             selector.tools = self.tools(node);
@@ -61,7 +61,7 @@ impl Reader<'_> {
         let known = ["tool", "tools", "match", "where", "when", "actor"];
         let Some(fields) = self.fields(node, what, &known) else { return Selector::default() };
         let before = self.problems.len();
-        let mut selector = self.selector(&fields, Leaning::Restricting);
+        let mut selector = self.selector(&fields, MatchBias::Restricting);
         if let Some(node) = fields.get("tool") {
             if fields.get("tools").is_some() {
                 self.wrong(node.spot, "`tool` and `tools` are given at once", "keep one of them");
@@ -71,7 +71,7 @@ impl Reader<'_> {
         if let Some(node) = fields.get("match")
             && let Some(text) = self.text(node, "`match`")
         {
-            match pattern::regex_of_any_case(text, Leaning::Restricting) {
+            match pattern::regex_of_any_case(text, MatchBias::Restricting) {
                 Ok(regex) => selector.text = Some(regex),
                 Err(error) => self.bad_pattern(node, text, &error),
             }
@@ -115,7 +115,7 @@ impl Reader<'_> {
         self.choice(node, "state", STATES, TddState::parse)
     }
 
-    fn conditions(&mut self, node: &Node, selector: &mut Selector, leaning: Leaning) {
+    fn conditions(&mut self, node: &Node, selector: &mut Selector, leaning: MatchBias) {
         let known = ["path", "statement", "host", "command", "arguments"];
         let Some(fields) = self.fields(node, "`where`", &known) else { return };
         if fields.is_empty() {
@@ -149,7 +149,7 @@ impl Reader<'_> {
         nodes.into_iter().filter_map(|node| read(self, node)).collect()
     }
 
-    fn path(&mut self, node: &Node, leaning: Leaning) -> Option<PathMatcher> {
+    fn path(&mut self, node: &Node, leaning: MatchBias) -> Option<PathMatcher> {
         let (globs, roots, accesses) = match &node.value {
             Yaml::Text(_) => (self.words(node, "`path`")?, Vec::new(), Vec::new()),
             _ => {
@@ -179,7 +179,7 @@ impl Reader<'_> {
         Some(PathMatcher { globs, roots, accesses })
     }
 
-    fn statement(&mut self, node: &Node, leaning: Leaning) -> Option<StatementMatcher> {
+    fn statement(&mut self, node: &Node, leaning: MatchBias) -> Option<StatementMatcher> {
         let Yaml::Text(word) = &node.value else {
             return self.expression(node, "`statement`", leaning, AnyCase::Yes).map(StatementMatcher::Text);
         };
@@ -200,7 +200,7 @@ impl Reader<'_> {
         HostPattern::new(word).map_err(|error| self.bad_pattern(node, word, &error)).ok()
     }
 
-    fn command(&mut self, node: &Node, leaning: Leaning) -> Option<CommandMatcher> {
+    fn command(&mut self, node: &Node, leaning: MatchBias) -> Option<CommandMatcher> {
         match &node.value {
             Yaml::Text(text) => Some(CommandMatcher::Exact(text.clone())),
             _ => self.expression(node, "`command`", leaning, AnyCase::No).map(CommandMatcher::Text),
@@ -211,7 +211,7 @@ impl Reader<'_> {
         &mut self,
         node: &Node,
         what: &str,
-        leaning: Leaning,
+        leaning: MatchBias,
         any_case: AnyCase,
     ) -> Option<regex::Regex> {
         let fields = self.fields(node, what, &["regex"])?;
@@ -227,7 +227,7 @@ impl Reader<'_> {
         compiled.map_err(|error| self.bad_pattern(node, text, &error)).ok()
     }
 
-    fn argument(&mut self, entry: &Entry, leaning: Leaning) -> Option<ArgumentMatcher> {
+    fn argument(&mut self, entry: &Entry, leaning: MatchBias) -> Option<ArgumentMatcher> {
         let test = self.argument_test(&entry.node, leaning)?;
         let matcher = ArgumentMatcher::new(&entry.key, test);
         if matcher.is_none() {
@@ -239,7 +239,7 @@ impl Reader<'_> {
         matcher
     }
 
-    fn argument_test(&mut self, node: &Node, leaning: Leaning) -> Option<ArgumentTest> {
+    fn argument_test(&mut self, node: &Node, leaning: MatchBias) -> Option<ArgumentTest> {
         if !matches!(node.value, Yaml::Map(_)) {
             let values = self.one_or_more(node, "an argument")?;
             return Some(ArgumentTest::Equal(values.into_iter().map(Node::to_json).collect()));

@@ -4,8 +4,8 @@ use tgp_contract::{Actor, ClientId, Effect, Root, ToolError};
 
 use super::chain::{self, Chain, Secret};
 use super::{Caveats, TokenFault};
-use crate::Question;
-use crate::pattern::{Leaning, PathCandidate, PathGlobs, PatternErrors, ToolPatterns};
+use crate::PolicyRequest;
+use crate::pattern::{MatchBias, PathCandidate, PathGlobs, PatternErrors, ToolPatterns};
 
 /// More patterns than one caveat needs.
 const MAX_PATTERNS: usize = 64;
@@ -68,7 +68,7 @@ impl Scope {
         })
     }
 
-    fn check(&self, question: &Question<'_>, now_ms: u64) -> Result<(), TokenFault> {
+    fn check(&self, question: &PolicyRequest<'_>, now_ms: u64) -> Result<(), TokenFault> {
         if self.expires_ms.is_some_and(|end| now_ms >= end) {
             return Err(TokenFault::Expired);
         }
@@ -90,7 +90,7 @@ impl Scope {
     fn check_paths(
         &self,
         paths: &[(Option<Root>, PathGlobs)],
-        question: &Question<'_>,
+        question: &PolicyRequest<'_>,
     ) -> Result<(), TokenFault> {
         let mut only_files = !question.targets.is_empty();
         for target in question.targets {
@@ -101,7 +101,7 @@ impl Scope {
             let candidate = PathCandidate::new(path);
             let covers = |(wanted, globs): &(Option<Root>, PathGlobs)| {
                 let right_root = wanted.map_or(root != Root::Host, |wanted| wanted == root);
-                right_root && globs.matches(&candidate, Leaning::Permitting)
+                right_root && globs.matches(&candidate, MatchBias::Permitting)
             };
             if !paths.iter().any(covers) {
                 return Err(TokenFault::Outside(format!("`{path}` is not among its paths")));
@@ -140,7 +140,7 @@ fn path_pattern(word: &str) -> Result<(Option<Root>, PathGlobs), String> {
         Some(("host", glob)) => (Some(Root::Host), glob),
         _ => (None, word),
     };
-    PathGlobs::new(&[glob], Leaning::Permitting)
+    PathGlobs::new(&[glob], MatchBias::Permitting)
         .map(|globs| (root, globs))
         .map_err(|errors| wrong("paths", &errors))
 }
@@ -219,7 +219,7 @@ impl Grant {
     ///
     /// # Errors
     /// `EPOLICY` with the caveat that does not hold.
-    pub fn check(&self, question: &Question<'_>, now_ms: u64) -> Result<(), ToolError> {
+    pub fn check(&self, question: &PolicyRequest<'_>, now_ms: u64) -> Result<(), ToolError> {
         self.scopes.iter().try_for_each(|scope| scope.check(question, now_ms)).map_err(ToolError::from)
     }
 

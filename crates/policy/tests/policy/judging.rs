@@ -5,7 +5,7 @@ use tgp_contract::{
     Access, Actor, ApprovalOrigin, ApprovalReason, Code, Effect, Root, Target, ToolError, Verdict,
 };
 use tgp_policy::{
-    Catalogue, Decision, Known, PastCall, Policy, PolicySettings, RuleEffect, SessionHistory, SourceTrust,
+    Catalogue, Decision, PastCall, Policy, PolicySettings, RuleEffect, SessionHistory, SourceTrust, ToolInfo,
 };
 
 use crate::support::{
@@ -364,9 +364,9 @@ fn a_decision_becomes_a_verdict() {
 struct OneTool;
 
 impl Catalogue for OneTool {
-    fn look_up(&self, tool: &str, arguments: &Value) -> Option<Known> {
+    fn look_up(&self, tool: &str, arguments: &Value) -> Option<ToolInfo> {
         let path = arguments["path"].as_str()?;
-        ["fs_write", "Write"].contains(&tool).then(|| Known {
+        ["fs_write", "Write"].contains(&tool).then(|| ToolInfo {
             name: "fs_write".to_owned(),
             aliases: vec!["Write".to_owned()],
             effect: Effect::Write,

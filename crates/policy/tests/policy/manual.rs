@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 use tgp_contract::{Effect, Root, TddMode, TddState};
-use tgp_policy::{Catalogue, Known, Policy, PolicySettings, protected};
+use tgp_policy::{Catalogue, Policy, PolicySettings, ToolInfo, protected};
 
 use crate::support::{path, source, statement, written};
 
@@ -13,7 +13,7 @@ use crate::support::{path, source, statement, written};
 struct Tools;
 
 impl Catalogue for Tools {
-    fn look_up(&self, tool: &str, arguments: &Value) -> Option<Known> {
+    fn look_up(&self, tool: &str, arguments: &Value) -> Option<ToolInfo> {
         let text = |name: &str| arguments[name].as_str();
         let (effect, targets) = match tool {
             "fs_write" => (Effect::Write, vec![written(text("path")?)]),
@@ -24,7 +24,7 @@ impl Catalogue for Tools {
             "fetch" => (Effect::Network, Vec::new()),
             _ => return None,
         };
-        Some(Known { name: tool.to_owned(), aliases: Vec::new(), effect, targets })
+        Some(ToolInfo { name: tool.to_owned(), aliases: Vec::new(), effect, targets })
     }
 }
 

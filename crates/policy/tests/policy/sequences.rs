@@ -4,7 +4,9 @@ use proptest::prelude::*;
 use serde_json::json;
 use tgp_contract::{Access, Effect, Root};
 use tgp_contract::{Actor, TddMode};
-use tgp_policy::{Missing, Outcome, PastCall, Policy, Replay, RuleEffect, SessionHistory, Ticket};
+use tgp_policy::{
+    HistoryReservation, MissingDetails, Outcome, PastCall, Policy, Replay, RuleEffect, SessionHistory,
+};
 
 use crate::support::{call, file, said, try_load};
 
@@ -38,7 +40,11 @@ fn deleting(count: usize) -> PastCall {
 }
 
 /// Judges a call, and says what came of it.
-fn begin(policy: &Policy, history: &mut SessionHistory, call: &PastCall) -> (String, Option<Ticket>) {
+fn begin(
+    policy: &Policy,
+    history: &mut SessionHistory,
+    call: &PastCall,
+) -> (String, Option<HistoryReservation>) {
     let ruling = policy.judge(&call.as_question(), history);
     assert_eq!(ruling.ticket.is_none(), ruling.decision.effect == RuleEffect::Deny);
     (said(&ruling.decision), ruling.ticket)
@@ -200,9 +206,9 @@ proptest! {
             [deleting(1), deleting(2), sql("users"), plain("fetch"), plain("one"), plain("two"), plain("three"), plain("four")];
         let policy = policy();
         let mut history = SessionHistory::new(&policy);
-        let mut open: Vec<(Ticket, usize)> = Vec::new();
+        let mut open: Vec<(HistoryReservation, usize)> = Vec::new();
         let mut ran: Vec<usize> = Vec::new();
-        let mut end = |history: &mut SessionHistory, (ticket, index): (Ticket, usize), outcome| {
+        let mut end = |history: &mut SessionHistory, (ticket, index): (HistoryReservation, usize), outcome| {
             history.settle(&policy, ticket, &world[index].as_question(), outcome);
             if outcome == Outcome::Ran {
                 ran.push(index);
@@ -246,7 +252,7 @@ fn a_table_in_capitals_does_not_evade_a_sequence_rule() {
 }
 
 /// The history of a session that a record tells, and what it says of a call then.
-fn replayed(policy: &Policy, past: &[(PastCall, Missing)], call: &PastCall) -> String {
+fn replayed(policy: &Policy, past: &[(PastCall, MissingDetails)], call: &PastCall) -> String {
     let mut replay = Replay::new(policy);
     for (call, missing) in past {
         replay.add(call, *missing);
@@ -257,9 +263,9 @@ fn replayed(policy: &Policy, past: &[(PastCall, Missing)], call: &PastCall) -> S
 #[test]
 fn what_a_record_does_not_know_any_more_counts_as_if_it_fitted() {
     let policy = policy();
-    let whole = Missing::default();
-    let cut = Missing { arguments: true, ..whole };
-    let lost = Missing { targets: true, ..whole };
+    let whole = MissingDetails::default();
+    let cut = MissingDetails { arguments: true, ..whole };
+    let lost = MissingDetails { targets: true, ..whole };
     let long = sql("SELECT 1 /* the rest was cut */");
     assert_eq!(replayed(&policy, &[(long.clone(), whole)], &plain("fetch")), "allow let-all");
     assert_eq!(replayed(&policy, &[(long.clone(), cut)], &plain("fetch")), "deny a-no-leak");
@@ -287,8 +293,8 @@ sequences:
 "#;
     let policy = try_load(text).unwrap();
     let by = |id: &str| PastCall { actor: Actor::Agent(id.to_owned()), ..plain("one") };
-    let whole = Missing::default();
-    let nobody = Missing { actor: true, ..whole };
+    let whole = MissingDetails::default();
+    let nobody = MissingDetails { actor: true, ..whole };
     assert_eq!(replayed(&policy, &[(by("ann"), whole)], &plain("two")), "deny by-actor");
     assert_eq!(replayed(&policy, &[(by("ben"), whole)], &plain("two")), "allow default/read");
     assert_eq!(replayed(&policy, &[(by("ben"), nobody)], &plain("two")), "deny by-actor");

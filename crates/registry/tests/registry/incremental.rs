@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use tgp_contract::{RelativePath, ToolMetadata};
-use tgp_registry::{Calibration, Embedder, Found, Searcher};
+use tgp_registry::{Calibration, Embedder, SearchOutcome, Searcher};
 
 use crate::support::{Counting, searcher, shop, tool};
 
@@ -17,7 +17,7 @@ fn some_tool(place: usize, verb: usize, thing: usize) -> ToolMetadata {
     tool(&format!("tools/a/t{place}.ts"), &format!("{verb} the {thing} of a shop"))
 }
 
-async fn answers(searcher: &Searcher) -> Vec<Found> {
+async fn answers(searcher: &Searcher) -> Vec<SearchOutcome> {
     let mut answers = Vec::new();
     for query in ["count words", "sort the invoices of a shop", "prnt photos", "t3", "merge"] {
         answers.push(searcher.search(query, 10).await.unwrap());

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use tgp_contract::{RelativePath, ToolMetadata};
-use tgp_registry::{Damaged, Index, is_tool};
+use tgp_registry::{Index, IndexError, is_tool};
 
 use crate::support::tool;
 
@@ -62,23 +62,23 @@ fn what_was_not_written_by_us_is_damaged() {
     };
     let line = |path: &str| serde_json::to_string(&tool(path, "x")).unwrap();
     assert!(Index::parse(framed(&[line("tools/a.ts"), line("tools/b.ts")]).as_bytes()).is_ok());
-    let order = Damaged::Order("tools/a.ts".to_owned());
+    let order = IndexError::Order("tools/a.ts".to_owned());
     assert_eq!(
         Index::parse(framed(&[line("tools/b.ts"), line("tools/a.ts")]).as_bytes()),
         Err(order.clone())
     );
     assert_eq!(Index::parse(framed(&[line("tools/a.ts"), line("tools/a.ts")]).as_bytes()), Err(order));
-    let other = Damaged::NotATool("docs/a.ts".to_owned());
+    let other = IndexError::NotATool("docs/a.ts".to_owned());
     assert_eq!(Index::parse(framed(&[line("docs/a.ts")]).as_bytes()), Err(other));
     let escape = line("tools/a.ts").replace("tools/a.ts", "../../etc/passwd");
-    assert!(matches!(Index::parse(framed(&[escape]).as_bytes()), Err(Damaged::Line { line: 2, .. })));
+    assert!(matches!(Index::parse(framed(&[escape]).as_bytes()), Err(IndexError::Line { line: 2, .. })));
     let newer =
         String::from_utf8(Index::default().to_bytes()).unwrap().replace("\"format\":1", "\"format\":2");
-    assert_eq!(Index::parse(newer.as_bytes()), Err(Damaged::Format(2)));
+    assert_eq!(Index::parse(newer.as_bytes()), Err(IndexError::Format(2)));
     for broken in [&b""[..], b"{}", b"[]", b"\xff\xfe", b"{\"format\":1,\"tools\":[]}\n", b"null\n"] {
         assert!(Index::parse(broken).is_err(), "{broken:?}");
     }
-    let error = tgp_contract::ToolError::from(Damaged::Checksum);
+    let error = tgp_contract::ToolError::from(IndexError::Checksum);
     assert_eq!(error.code.as_str(), "EINTEGRITY");
     assert!(error.help_of().is_some());
 }

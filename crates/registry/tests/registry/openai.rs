@@ -13,16 +13,18 @@ const KEY: &str = "sk-very-secret";
 
 /// What the server saw.
 #[derive(Clone, Debug)]
-struct Seen {
+struct VisibleTools {
     head: String,
     body: Value,
 }
 
 /// Answers each request with what `answer` makes of its body: a status and a body.
-async fn serve(answer: impl Fn(&Value) -> (u16, String) + Send + 'static) -> (String, Arc<Mutex<Vec<Seen>>>) {
+async fn serve(
+    answer: impl Fn(&Value) -> (u16, String) + Send + 'static,
+) -> (String, Arc<Mutex<Vec<VisibleTools>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base = format!("http://{}/v1", listener.local_addr().unwrap());
-    let seen: Arc<Mutex<Vec<Seen>>> = Arc::default();
+    let seen: Arc<Mutex<Vec<VisibleTools>>> = Arc::default();
     let log = Arc::clone(&seen);
     tokio::spawn(async move {
         while let Ok((mut socket, _)) = listener.accept().await {
@@ -40,7 +42,7 @@ async fn serve(answer: impl Fn(&Value) -> (u16, String) + Send + 'static) -> (St
                 assert!(length > 0, "the request ended early: {text}");
             };
             let (status, answer) = answer(&body);
-            log.lock().unwrap().push(Seen { head, body });
+            log.lock().unwrap().push(VisibleTools { head, body });
             let length = answer.len();
             let reply = format!(
                 "HTTP/1.1 {status} X\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{answer}"

@@ -104,7 +104,7 @@ async fn alone(
             Ok(answer)
         }
         (Ok(answer), StatementEnd::Commit(point)) => {
-            point.pass()?;
+            point.commit()?;
             transaction.commit().await.map(|()| answer)
         }
         (Err(error), _) => {

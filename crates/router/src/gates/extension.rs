@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tgp_contract::ToolError;
-use tgp_policy::{ExtensionVerdict, Question};
+use tgp_policy::{ExtensionVerdict, PolicyRequest};
 
 use super::Predicate;
 
@@ -10,7 +10,7 @@ use super::Predicate;
 const MAX_REASON: usize = 500;
 
 /// Asks one of them. Whatever it does but answer clearly, it denies.
-pub(super) async fn ask(extension: &dyn Predicate, question: &Question<'_>) -> ExtensionVerdict {
+pub(super) async fn ask(extension: &dyn Predicate, question: &PolicyRequest<'_>) -> ExtensionVerdict {
     match extension.decide(document(question)).await {
         Ok(answer) => read(&answer),
         Err(ToolError { message, .. }) => ExtensionVerdict::Failed { reason: cut(&message) },
@@ -18,7 +18,7 @@ pub(super) async fn ask(extension: &dyn Predicate, question: &Question<'_>) -> E
 }
 
 /// What an extension is given.
-fn document(question: &Question<'_>) -> Value {
+fn document(question: &PolicyRequest<'_>) -> Value {
     json!({
         "tool": question.tool,
         "effect": question.effect,

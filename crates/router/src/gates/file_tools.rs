@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tgp_contract::{Access, Effect, Root, Target};
-use tgp_policy::{PastCall, Question};
+use tgp_policy::{PastCall, PolicyRequest};
 
 use crate::router::DynTool;
 
@@ -66,9 +66,9 @@ impl FileTools {
 
 impl FileCall<'_> {
     /// The question about it; `call` says who asks about which targets, and in which state.
-    pub(super) fn question<'q>(&'q self, call: Question<'q>) -> Question<'q> {
+    pub(super) fn question<'q>(&'q self, call: PolicyRequest<'q>) -> PolicyRequest<'q> {
         let Self { tool, aliases, effect, arguments } = self;
-        Question { tool, aliases, effect: *effect, arguments, ..call }
+        PolicyRequest { tool, aliases, effect: *effect, arguments, ..call }
     }
 
     /// The same as a call that sequence rules count.

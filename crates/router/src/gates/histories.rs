@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use tgp_contract::{CallContext, Code, ToolError, counted_session};
-use tgp_policy::{Missing, Outcome, PastCall, Replay, SessionHistory, Ticket};
+use tgp_policy::{HistoryReservation, MissingDetails, Outcome, PastCall, Replay, SessionHistory};
 
 use super::rules::Rules;
 
@@ -25,7 +25,7 @@ pub trait PastCalls: Send + Sync {
         &self,
         session: &str,
         which: PastRange,
-        each: &mut (dyn FnMut(u64, PastCall, Missing) + Send),
+        each: &mut (dyn FnMut(u64, PastCall, MissingDetails) + Send),
     ) -> Result<u64, ToolError>;
 }
 
@@ -73,7 +73,7 @@ impl Histories {
             return Ok(());
         }
         let mut replay = Replay::new(&rules.policy);
-        let note = &mut |_, call: PastCall, missing: Missing| replay.add(&call, missing);
+        let note = &mut |_, call: PastCall, missing: MissingDetails| replay.add(&call, missing);
         let newest = self.past.of_session(session, PastRange::All, note).await?;
         let past = replay.finish();
         // Another call may have been faster, and may have noted calls since.
@@ -108,7 +108,8 @@ impl Histories {
         }
         let Some(seen) = self.seen(rules, session) else { return self.load(rules, session).await };
         let mut fresh = Vec::new();
-        let note = &mut |number: u64, call: PastCall, missing: Missing| fresh.push((number, call, missing));
+        let note =
+            &mut |number: u64, call: PastCall, missing: MissingDetails| fresh.push((number, call, missing));
         let newest = self.past.of_session(session, PastRange::OthersAfter(seen), note).await?;
         let mut sessions = self.sessions();
         // Other rules may have come into force; their history was read from the record as a whole.
@@ -155,7 +156,11 @@ impl Histories {
     }
 
     /// Ends calls of a session that were reserved.
-    pub(super) fn settle(&self, session: &str, ended: impl IntoIterator<Item = (Ticket, PastCall, Outcome)>) {
+    pub(super) fn settle(
+        &self,
+        session: &str,
+        ended: impl IntoIterator<Item = (HistoryReservation, PastCall, Outcome)>,
+    ) {
         let mut sessions = self.sessions();
         let Some(session) = sessions.get_mut(session) else { return };
         for (ticket, call, outcome) in ended {

@@ -11,7 +11,8 @@ use tgp_contract::{
     Stage, Target, TddMode, TddState, ToolError, Verdict,
 };
 use tgp_policy::{
-    Decision, Explanation, Outcome, PastCall, Question, RuleEffect, RuleSummary, SessionHistory, Ticket,
+    Decision, Explanation, HistoryReservation, Outcome, PastCall, PolicyRequest, RuleEffect, RuleSummary,
+    SessionHistory,
 };
 
 use super::extension;
@@ -64,7 +65,7 @@ pub struct PolicyGate {
 
 /// A call that was let through and has not ended.
 struct OpenCall {
-    ticket: Ticket,
+    ticket: HistoryReservation,
     call: PastCall,
 }
 
@@ -91,7 +92,7 @@ impl PolicyGate {
     /// When the rules cannot be read.
     pub async fn explain(&self, request: GateRequest<'_>) -> Result<Explanation, ToolError> {
         let rules = self.rules.current().await?;
-        let judged = Judged::new(self.tdd.as_ref(), &request);
+        let judged = PolicyContext::new(self.tdd.as_ref(), &request);
         let question = judged.question(&request);
         let session = counted(request.context);
         self.histories.catch_up(&rules, session).await?;
@@ -154,7 +155,7 @@ impl PolicyGate {
 
     async fn decide(&self, request: &GateRequest<'_>) -> Result<Decision, ToolError> {
         let rules = self.rules.current().await?;
-        let judged = Judged::new(self.tdd.as_ref(), request);
+        let judged = PolicyContext::new(self.tdd.as_ref(), request);
         let question = judged.question(request);
         let decision = if !rules.look_back {
             // Without sequence rules nobody looks at the past.
@@ -173,7 +174,12 @@ impl PolicyGate {
         Ok(self.ask_extensions(&rules, &question, decision).await)
     }
 
-    async fn ask_extensions(&self, rules: &Rules, question: &Question<'_>, decision: Decision) -> Decision {
+    async fn ask_extensions(
+        &self,
+        rules: &Rules,
+        question: &PolicyRequest<'_>,
+        decision: Decision,
+    ) -> Decision {
         let mut decision = decision;
         for (name, extension) in &rules.extensions {
             if decision.effect == RuleEffect::Deny {
@@ -211,7 +217,7 @@ impl PolicyGate {
         target: &Target,
     ) -> Result<Decision, ToolError> {
         let one = GateRequest { targets: std::slice::from_ref(target), ..*request };
-        let judged = Judged::new(self.tdd.as_ref(), &one);
+        let judged = PolicyContext::new(self.tdd.as_ref(), &one);
         let file_call = self.file_tools.call_for(target);
         let question = file_call.question(judged.question(&one));
         let session = counted(request.context);
@@ -280,7 +286,7 @@ impl Gate for PolicyGate {
             Ok(rules) => rules,
             Err(error) => return unreadable(error),
         };
-        let judged = Judged::new(self.tdd.as_ref(), &request);
+        let judged = PolicyContext::new(self.tdd.as_ref(), &request);
         let mut strictest: Option<Decision> = None;
         for target in request.targets {
             let one = GateRequest { targets: std::slice::from_ref(target), ..request };
@@ -335,7 +341,7 @@ impl Gate for PolicyGate {
                 own.as_ref().is_some_and(|(definition, arguments)| {
                     let call = question_by(&context, std::slice::from_ref(&target), mode, state);
                     let (tool, aliases) = (definition.name.as_str(), &definition.aliases);
-                    let question = Question { tool, aliases, arguments, ..call };
+                    let question = PolicyRequest { tool, aliases, arguments, ..call };
                     let found = rules.policy.restriction_by_path(&question, &history);
                     found.is_some_and(|decision| decision.effect == RuleEffect::Deny)
                 })
@@ -367,7 +373,7 @@ impl Gate for PolicyGate {
             if reads {
                 return rules.policy.may_restrict_by_path_below(&of_file, root, directory);
             }
-            let of_caller = Question {
+            let of_caller = PolicyRequest {
                 tool: request.definition.name.as_str(),
                 aliases: &request.definition.aliases,
                 effect: request.definition.effect,
@@ -400,8 +406,8 @@ fn question_by<'a>(
     targets: &'a [Target],
     mode: TddMode,
     state: TddState,
-) -> Question<'a> {
-    Question {
+) -> PolicyRequest<'a> {
+    PolicyRequest {
         tool: "",
         aliases: &[],
         effect: Effect::Read,
@@ -432,18 +438,18 @@ fn unreadable(error: ToolError) -> Verdict {
 }
 
 /// A request with what the rules see besides it.
-pub(super) struct Judged {
+pub(super) struct PolicyContext {
     mode: TddMode,
     state: TddState,
 }
 
-impl Judged {
+impl PolicyContext {
     pub(super) fn new(tdd: &dyn TddView, request: &GateRequest<'_>) -> Self {
         Self { mode: tdd.mode(), state: tdd.state(request.targets) }
     }
 
-    pub(super) fn question<'a>(&self, request: &GateRequest<'a>) -> Question<'a> {
-        Question {
+    pub(super) fn question<'a>(&self, request: &GateRequest<'a>) -> PolicyRequest<'a> {
+        PolicyRequest {
             tool: request.definition.name.as_str(),
             aliases: &request.definition.aliases,
             effect: request.definition.effect,

@@ -9,7 +9,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use serde_json::{Map, Value};
 use tgp_contract::{Code, FileSystem, Place, RelativePath, ToolDefinition, ToolError};
 use tgp_fs::{MemoryFs, Stamp};
-use tgp_policy::{Catalogue, Known, Policy, PolicySettings, PolicySource, SourceTrust};
+use tgp_policy::{Catalogue, Policy, PolicySettings, PolicySource, SourceTrust, ToolInfo};
 use tokio::sync::Mutex;
 
 use super::{Predicate, PredicateCompiler};
@@ -294,13 +294,13 @@ async fn compile(
 struct Tools<'a>(&'a [Arc<dyn DynTool>]);
 
 impl Catalogue for Tools<'_> {
-    fn look_up(&self, name: &str, arguments: &Value) -> Option<Known> {
+    fn look_up(&self, name: &str, arguments: &Value) -> Option<ToolInfo> {
         let is_called = |definition: &ToolDefinition| {
             definition.name.as_str() == name || definition.aliases.iter().any(|alias| alias == name)
         };
         let tool = self.0.iter().find(|tool| is_called(tool.definition()))?;
         let definition = tool.definition();
-        Some(Known {
+        Some(ToolInfo {
             name: definition.name.to_string(),
             aliases: definition.aliases.clone(),
             effect: definition.effect,

@@ -17,7 +17,7 @@ use tgp_contract::{
 };
 use tgp_fs::{Directory, HardLinks, Stamp};
 use tgp_tdd::{
-    Current, FileKind, Noted, Request, Scope, Selection, Snapshot, Tdd, TestRun, Write, WriteKind,
+    FileHasher, FileKind, Request, Scope, Selection, Snapshot, Tdd, TestRun, Transition, Write, WriteKind,
 };
 
 use super::policy::TddView;
@@ -73,7 +73,7 @@ impl StateGate {
     /// The verdict, once more where it names files of which some may be hidden from the caller.
     async fn without_hidden<J>(&self, request: GateRequest<'_>, judge: J) -> Verdict
     where
-        J: Fn(&Tdd, &dyn Current) -> Verdict + Clone + Send + 'static,
+        J: Fn(&Tdd, &dyn FileHasher) -> Verdict + Clone + Send + 'static,
     {
         let first = judge.clone();
         let verdict = self.off_executor(move |tdd, disk| first(tdd, disk)).await;
@@ -98,7 +98,7 @@ impl StateGate {
 
     /// The files as they are now.
     #[must_use]
-    pub fn disk(&self) -> &dyn Current {
+    pub fn disk(&self) -> &dyn FileHasher {
         self.disk.as_ref()
     }
 
@@ -176,7 +176,7 @@ impl StateGate {
     ///
     /// # Errors
     /// When the state cannot be kept.
-    pub fn note_run(&self, run: &TestRun) -> Result<Noted, ToolError> {
+    pub fn note_run(&self, run: &TestRun) -> Result<Transition, ToolError> {
         self.tdd.note_run(run)
     }
 
@@ -330,7 +330,7 @@ struct Shown<'a> {
     filters: Vec<FileFilter>,
 }
 
-impl Current for Shown<'_> {
+impl FileHasher for Shown<'_> {
     fn hash(&self, root: Root, path: &RelativePath) -> Option<String> {
         self.disk.hash(root, path)
     }
@@ -340,7 +340,7 @@ impl Current for Shown<'_> {
     }
 }
 
-impl Current for DiskHashes {
+impl FileHasher for DiskHashes {
     fn hash(&self, root: Root, path: &RelativePath) -> Option<String> {
         let file = self.open(root, path)?;
         let metadata = file.metadata().ok()?;

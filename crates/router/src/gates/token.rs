@@ -16,7 +16,7 @@ use tgp_contract::{
 use tgp_policy::{Caveats, Grant, Reservation, TokenKey, TokenLedger};
 use tgp_text::now_ms;
 
-use super::policy::{Judged, TddView};
+use super::policy::{PolicyContext, TddView};
 
 /// The kernel's secret and its counters, made when they are first needed.
 const KEY_FILE: &str = "token.key";
@@ -130,7 +130,7 @@ impl TokenGate {
         let grant = self.tokens.verify(token)?;
         let targets = chosen(request);
         let request = &GateRequest { targets: &targets, ..*request };
-        let judged = Judged::new(self.tdd.as_ref(), request);
+        let judged = PolicyContext::new(self.tdd.as_ref(), request);
         grant.check(&judged.question(request), now_ms())?;
         Ok(grant)
     }
@@ -221,7 +221,7 @@ impl Gate for TokenGate {
                 targets: &targets,
                 proposed: None,
             };
-            let judged = Judged::new(tdd.as_ref(), &request);
+            let judged = PolicyContext::new(tdd.as_ref(), &request);
             grant.check(&judged.question(&request), now_ms()).is_ok()
         }))
     }
@@ -268,7 +268,7 @@ fn chosen<'a>(request: &GateRequest<'a>) -> Cow<'a, [Target]> {
 fn check_files(grant: &Grant, tdd: &dyn TddView, request: &GateRequest<'_>) -> Result<(), ToolError> {
     for target in request.targets {
         let one = GateRequest { targets: std::slice::from_ref(target), ..*request };
-        let judged = Judged::new(tdd, &one);
+        let judged = PolicyContext::new(tdd, &one);
         grant.check(&judged.question(&one), now_ms())?;
     }
     Ok(())

@@ -9,16 +9,16 @@ use tgp_contract::{
     GateVerdict, RelativePath, Target, ToolCall, ToolError,
 };
 
-use super::consent::{Subject, Trial, must_ask};
+use super::approval_prompt::ApprovalPrompt;
+use super::authorized_call::{AuthorizedCall, MAX_ROUNDS, keeps_changing};
+use super::consent::{DryRunSafety, Subject, must_ask};
 use super::contents::{Attempt, DryRun};
-use super::course::Course;
-use super::exhibit::Exhibit;
-use super::open_call::Trail;
-use super::passed::{MAX_ROUNDS, Passed, keeps_changing};
-use super::preview::{Agreement, Preview};
+use super::in_flight_call::CallTrace;
+use super::lifecycle::CallLifecycle;
+use super::preview::{ApprovedSnapshot, Preview};
 use super::runs_later;
 use super::tool::Findings;
-use super::{Invocation, Outcome, Question, Registered, Router, Setting, Wish};
+use super::{ApprovalRequirement, CallEnv, GatePhase, Invocation, Outcome, Router};
 
 /// How long a preview may take; a database may have its own, longer patience. Then it is asked without one.
 const PREVIEW_PATIENCE: Duration = Duration::from_secs(30);
@@ -40,31 +40,32 @@ impl Router {
     /// where one of them has judged contents.
     pub(super) async fn run_agreed(
         self: &Arc<Self>,
-        passed: Passed<'_>,
-        wishes: &[Wish],
-        judged: Option<&Arc<Agreement>>,
-        trail: &mut Trail,
+        passed: AuthorizedCall<'_>,
+        requirements: &[ApprovalRequirement],
+        judged: Option<&Arc<ApprovedSnapshot>>,
+        trace: &mut CallTrace,
     ) -> Result<Attempt, ToolError> {
-        let subject = Subject::Call(Trial::of(passed.request.targets, passed.setting.workspace));
-        if !must_ask(passed.request, subject, wishes, &mut trail.verdicts) {
-            let outcome = self.run_tool(passed, wishes, judged, trail).await;
+        let subject = Subject::Call(DryRunSafety::of(passed.request.targets, passed.env.workspace));
+        if !must_ask(passed.request, subject, requirements, &mut trace.verdicts) {
+            let outcome = self.run_tool(passed, requirements, judged, trace).await;
             return Attempt::to_run(passed, outcome, judged);
         }
         // Large, and seldom needed.
-        Box::pin(self.ask_and_run(passed, wishes, judged, trail)).await
+        Box::pin(self.ask_and_run(passed, requirements, judged, trace)).await
     }
 
     /// A call that has passed the gates, as its tool sees it.
     pub(super) fn invocation<'a>(
         self: &'a Arc<Self>,
-        passed: Passed<'a>,
+        passed: AuthorizedCall<'a>,
         context: &'a CallContext,
         findings: &'a Mutex<Findings>,
-        agreement: Option<&'a Arc<Agreement>>,
+        agreement: Option<&'a Arc<ApprovedSnapshot>>,
         granted: &'a [Target],
     ) -> Invocation<'a> {
-        let Passed { request: GateRequest { serial, call, definition, targets, .. }, setting, .. } = passed;
-        let Setting { workspace, course } = setting;
+        let AuthorizedCall { request: GateRequest { serial, call, definition, targets, .. }, env, .. } =
+            passed;
+        let CallEnv { workspace, lifecycle } = env;
         let router = self;
         Invocation {
             serial,
@@ -77,57 +78,57 @@ impl Router {
             findings,
             agreement,
             granted,
-            course,
+            lifecycle,
         }
     }
 
     /// What a call touches besides what its arguments name.
-    pub(super) async fn found_targets(self: &Arc<Self>, passed: Passed<'_>) -> Vec<Target> {
+    pub(super) async fn found_targets(self: &Arc<Self>, passed: AuthorizedCall<'_>) -> Vec<Target> {
         let findings = Mutex::default();
         let invocation = self.invocation(passed, passed.request.context, &findings, None, &[]);
         passed.registered.tool.found_targets(invocation).await
     }
 
-    /// Runs a call that nobody has to be asked about any more. `wishes` were agreed to.
+    /// Runs a call that nobody has to be asked about any more. `requirements` were agreed to.
     async fn run_tool(
         self: &Arc<Self>,
-        passed: Passed<'_>,
-        wishes: &[Wish],
-        agreement: Option<&Arc<Agreement>>,
-        trail: &mut Trail,
+        passed: AuthorizedCall<'_>,
+        requirements: &[ApprovalRequirement],
+        agreement: Option<&Arc<ApprovedSnapshot>>,
+        trace: &mut CallTrace,
     ) -> Result<Outcome, ToolError> {
         // A dry run is not asked about, and so grants nothing.
-        let by_rule = wishes.iter().any(Wish::is_rule);
+        let by_rule = requirements.iter().any(ApprovalRequirement::is_rule);
         let granted = if by_rule { passed.request.targets } else { &[] };
-        if !self.is_veiled(passed, wishes).await {
-            return self.run_once(passed, granted, agreement, trail).await;
+        if !self.is_veiled(passed, requirements).await {
+            return self.run_once(passed, granted, agreement, trace).await;
         }
         for _ in 0..MAX_ROUNDS {
             let mut dry_run = DryRun::default();
-            self.judge_contents(passed, granted, &mut dry_run, trail).await?;
+            self.judge_contents(passed, granted, &mut dry_run, trace).await?;
             let judged = dry_run.agreement();
-            let outcome = self.run_once(passed, granted, judged.as_ref().or(agreement), trail).await;
+            let outcome = self.run_once(passed, granted, judged.as_ref().or(agreement), trace).await;
             if let Attempt::Done(outcome) = Attempt::to_run(passed, outcome, judged.as_ref())? {
                 return Ok(outcome);
             }
         }
-        Err(keeps_changing(passed.request, Code::Conflict, &mut trail.verdicts))
+        Err(keeps_changing(passed.request, Code::Conflict, &mut trace.verdicts))
     }
 
     async fn run_once(
         self: &Arc<Self>,
-        passed: Passed<'_>,
+        passed: AuthorizedCall<'_>,
         granted: &[Target],
-        agreement: Option<&Arc<Agreement>>,
-        trail: &mut Trail,
+        agreement: Option<&Arc<ApprovedSnapshot>>,
+        trace: &mut CallTrace,
     ) -> Result<Outcome, ToolError> {
         let findings = Mutex::default();
         let invocation = self.invocation(passed, passed.request.context, &findings, agreement, granted);
-        passed.setting.course.start();
+        passed.env.lifecycle.start();
         let outcome = passed.registered.tool.run(invocation).await;
         let Findings { targets, verdicts } = findings.into_inner().unwrap_or_else(PoisonError::into_inner);
-        trail.targets.extend(targets);
-        trail.verdicts.extend(verdicts);
+        trace.targets.extend(targets);
+        trace.verdicts.extend(verdicts);
         outcome
     }
 
@@ -135,48 +136,48 @@ impl Router {
     /// it ends when they are not those any more: they are judged again before somebody is asked again.
     async fn ask_and_run(
         self: &Arc<Self>,
-        passed: Passed<'_>,
-        wishes: &[Wish],
-        judged: Option<&Arc<Agreement>>,
-        trail: &mut Trail,
+        passed: AuthorizedCall<'_>,
+        requirements: &[ApprovalRequirement],
+        judged: Option<&Arc<ApprovedSnapshot>>,
+        trace: &mut CallTrace,
     ) -> Result<Attempt, ToolError> {
-        let mut shown = self.exhibit(passed, wishes, trail).await?;
+        let mut shown = self.approval_prompt(passed, requirements, trace).await?;
         for _ in 0..MAX_ROUNDS {
             if judged.is_some_and(|judged| !judged.is_to(&shown.preview)) {
                 return Ok(Attempt::Changed);
             }
-            self.ask(passed.request, passed.setting.course, &shown, wishes, &mut trail.verdicts).await?;
-            let now = self.exhibit(passed, wishes, trail).await?;
+            self.ask(passed.request, passed.env.lifecycle, &shown, requirements, &mut trace.verdicts).await?;
+            let now = self.approval_prompt(passed, requirements, trace).await?;
             if now.hash == shown.hash {
-                let agreement = Agreement::to(&now.preview).map(Arc::new).or_else(|| judged.cloned());
-                let outcome = self.run_tool(passed, wishes, agreement.as_ref(), trail).await;
+                let agreement = ApprovedSnapshot::to(&now.preview).map(Arc::new).or_else(|| judged.cloned());
+                let outcome = self.run_tool(passed, requirements, agreement.as_ref(), trace).await;
                 if let Attempt::Done(outcome) = Attempt::to_run(passed, outcome, agreement.as_ref())? {
                     return Ok(Attempt::Done(outcome));
                 }
-                shown = self.exhibit(passed, wishes, trail).await?;
+                shown = self.approval_prompt(passed, requirements, trace).await?;
             } else {
                 shown = now;
             }
-            trail.verdicts.push(GateVerdict::approval(GateDecision::Ask, "it changed meanwhile"));
+            trace.verdicts.push(GateVerdict::approval(GateDecision::Ask, "it changed meanwhile"));
             if judged.is_some() {
                 return Ok(Attempt::Changed);
             }
         }
-        Err(keeps_changing(passed.request, Code::Approval, &mut trail.verdicts))
+        Err(keeps_changing(passed.request, Code::Approval, &mut trace.verdicts))
     }
 
     /// What a call would do now. One that would fail anyway is not asked for: its error is the answer.
-    async fn exhibit(
+    async fn approval_prompt(
         self: &Arc<Self>,
-        passed: Passed<'_>,
-        wishes: &[Wish],
-        trail: &mut Trail,
-    ) -> Result<Exhibit, ToolError> {
+        passed: AuthorizedCall<'_>,
+        requirements: &[ApprovalRequirement],
+        trace: &mut CallTrace,
+    ) -> Result<ApprovalPrompt, ToolError> {
         let made = async {
             let request = passed.request;
             // What the router has added for the preview of a dry run stands behind the tool's own targets.
             let tool = &passed.registered.tool;
-            let mut targets = tool.targets_in(&request.call.arguments, passed.setting.workspace).await?;
+            let mut targets = tool.targets_in(&request.call.arguments, passed.env.workspace).await?;
             if request.context.dry_run {
                 targets.extend(previews(&targets));
             }
@@ -184,34 +185,34 @@ impl Router {
             if targets.iter().any(|target| !request.targets.contains(target)) {
                 return Err(changed_meanwhile(request));
             }
-            let preview = self.preview(passed, wishes, &targets).await?;
-            Ok(Exhibit::new(request, targets, preview))
+            let preview = self.preview(passed, requirements, &targets).await?;
+            Ok(ApprovalPrompt::new(request, targets, preview))
         };
-        let made: Result<Exhibit, ToolError> = made.await;
-        made.inspect_err(|_| trail.verdicts.push(GateVerdict::approval(GateDecision::Refused, "would-fail")))
+        let made: Result<ApprovalPrompt, ToolError> = made.await;
+        made.inspect_err(|_| trace.verdicts.push(GateVerdict::approval(GateDecision::Refused, "would-fail")))
     }
 
     async fn preview(
         self: &Arc<Self>,
-        passed: Passed<'_>,
-        wishes: &[Wish],
+        passed: AuthorizedCall<'_>,
+        requirements: &[ApprovalRequirement],
         targets: &[Target],
     ) -> Result<Preview, ToolError> {
-        let Passed { registered, request, setting } = passed;
+        let AuthorizedCall { registered, request, env } = passed;
         let context = CallContext { dry_run: true, ..request.context.clone() };
         let findings = Mutex::default();
         let invocation = self.invocation(passed, &context, &findings, None, &[]);
         if request.definition.effect == Effect::Write {
-            let by_rule = wishes.iter().any(Wish::is_rule);
-            match Trial::of(targets, setting.workspace) {
+            let by_rule = requirements.iter().any(ApprovalRequirement::is_rule);
+            match DryRunSafety::of(targets, env.workspace) {
                 // Nothing that stays may happen before somebody has agreed to it.
-                Trial::Leaves => return Ok(Preview::missing(WOULD_HAVE_TO_RUN)),
+                DryRunSafety::Leaves => return Ok(Preview::missing(WOULD_HAVE_TO_RUN)),
                 // A rule that asks before a statement is asked before its dry run, too.
-                Trial::Undone if by_rule => {
+                DryRunSafety::Undone if by_rule => {
                     let why = "a rule wants to be asked before anything runs, a dry run too";
                     return Ok(Preview::missing(why));
                 }
-                Trial::Undone | Trial::Looks => {}
+                DryRunSafety::Undone | DryRunSafety::Looks => {}
             }
             if !self.may_read(invocation, targets).await {
                 return Ok(Preview::missing("the caller may not read what it wants to change"));
@@ -226,8 +227,12 @@ impl Router {
 
     /// Whether a call would change a file that it may not read before somebody has agreed to it. Such a write is not
     /// tried before: whether it would fail depends on what is in the file.
-    pub(super) async fn is_veiled(self: &Arc<Self>, passed: Passed<'_>, wishes: &[Wish]) -> bool {
-        if !wishes.iter().any(Wish::is_rule) {
+    pub(super) async fn is_veiled(
+        self: &Arc<Self>,
+        passed: AuthorizedCall<'_>,
+        requirements: &[ApprovalRequirement],
+    ) -> bool {
+        if !requirements.iter().any(ApprovalRequirement::is_rule) {
             return false;
         }
         let findings = Mutex::default();
@@ -246,9 +251,9 @@ impl Router {
     async fn ask(
         &self,
         request: GateRequest<'_>,
-        course: &Course,
-        shown: &Exhibit,
-        wishes: &[Wish],
+        lifecycle: &CallLifecycle,
+        shown: &ApprovalPrompt,
+        requirements: &[ApprovalRequirement],
         verdicts: &mut Vec<GateVerdict>,
     ) -> Result<(), ToolError> {
         let GateRequest { call, definition, context, .. } = request;
@@ -257,13 +262,13 @@ impl Router {
             definition,
             context,
             targets: &shown.targets,
-            reasons: wishes.iter().map(|wish| wish.reason.clone()).collect(),
+            reasons: requirements.iter().map(|requirement| requirement.reason.clone()).collect(),
             preview: shown.shown.clone(),
             no_preview: shown.preview.missing.clone(),
             reach: self.reach(request).await,
             hash: shown.hash.clone(),
         };
-        let answer = match course.wait().begin() {
+        let answer = match lifecycle.wait().begin() {
             Some(_waiting) => self.approver.ask(question).await,
             None => ApprovalAnswer::Refused { reason: "the run has asked too often".to_owned() },
         };
@@ -276,12 +281,16 @@ impl Router {
             ApprovalAnswer::Refused { reason } => reason,
         };
         verdicts.push(GateVerdict::approval(GateDecision::Refused, &reason));
-        let later: Vec<&RelativePath> = wishes.iter().flat_map(|wish| &wish.later).collect();
+        let later: Vec<&RelativePath> =
+            requirements.iter().flat_map(|requirement| &requirement.later).collect();
         if !later.is_empty() {
             return Err(runs_later::refused(definition, &reason, &later));
         }
-        let made_by_somebody: Vec<&str> =
-            wishes.iter().filter(|wish| wish.is_rule()).map(|wish| wish.reason.reason.as_str()).collect();
+        let made_by_somebody: Vec<&str> = requirements
+            .iter()
+            .filter(|requirement| requirement.is_rule())
+            .map(|requirement| requirement.reason.reason.as_str())
+            .collect();
         let because = match made_by_somebody.join("; ") {
             because if because.is_empty() => String::new(),
             because => format!(" (a rule asks: {because})"),
@@ -314,7 +323,7 @@ impl Router {
         later: &[Target],
         propose: P,
         show: S,
-    ) -> Result<Option<Arc<Agreement>>, ToolError>
+    ) -> Result<Option<Arc<ApprovedSnapshot>>, ToolError>
     where
         P: FnOnce() -> Vec<Change> + Send,
         S: Fn() -> F + Send + Sync,
@@ -328,7 +337,7 @@ impl Router {
         let proposed = if self.wants_contents(request).await { Some(propose()) } else { None };
         let request = GateRequest { proposed: proposed.as_deref(), ..request };
         let mut verdicts = Vec::new();
-        let passed = self.pass_changes(request, invocation.course, later, show, &mut verdicts).await;
+        let passed = self.pass_changes(request, invocation.lifecycle, later, show, &mut verdicts).await;
         note(invocation, &[], verdicts);
         passed
     }
@@ -336,21 +345,21 @@ impl Router {
     async fn pass_changes<S, F>(
         &self,
         request: GateRequest<'_>,
-        course: &Course,
+        lifecycle: &CallLifecycle,
         later: &[Target],
         show: S,
         verdicts: &mut Vec<GateVerdict>,
-    ) -> Result<Option<Arc<Agreement>>, ToolError>
+    ) -> Result<Option<Arc<ApprovedSnapshot>>, ToolError>
     where
         S: Fn() -> F + Send + Sync,
         F: Future<Output = Result<Preview, ToolError>> + Send,
     {
-        let mut wishes = self.pass_gates(request, Question::Changes, verdicts).await?;
-        wishes.extend(self.judge_runs_later(request, later, verdicts).await?);
-        if !must_ask(request, Subject::Finding, &wishes, verdicts) {
+        let mut requirements = self.pass_gates(request, GatePhase::Changes, verdicts).await?;
+        requirements.extend(self.judge_runs_later(request, later, verdicts).await?);
+        if !must_ask(request, Subject::Finding, &requirements, verdicts) {
             return Ok(None);
         }
-        Box::pin(self.ask_about_changes(request, course, &wishes, show, verdicts)).await
+        Box::pin(self.ask_about_changes(request, lifecycle, &requirements, show, verdicts)).await
     }
 
     /// Takes what a running call goes on to past the gates, as if it were a call of its own: `call` is the call with the
@@ -367,7 +376,7 @@ impl Router {
         covered: bool,
     ) -> Result<(), ToolError> {
         let covered = if covered { Covered::Defaults } else { Covered::Nothing };
-        let judged = self.judge_found(invocation, call, targets, Question::Further, covered).await;
+        let judged = self.judge_found(invocation, call, targets, GatePhase::Further, covered).await;
         note(invocation, targets, Vec::new());
         judged
     }
@@ -384,7 +393,7 @@ impl Router {
         if directories.is_empty() {
             return Ok(());
         }
-        let question = Question::Directories;
+        let question = GatePhase::Directories;
         self.judge_found(invocation, invocation.call, directories, question, Covered::Nothing).await
     }
 
@@ -393,20 +402,20 @@ impl Router {
         invocation: Invocation<'_>,
         call: &ToolCall,
         targets: &[Target],
-        question: Question,
+        question: GatePhase,
         covered: Covered,
     ) -> Result<(), ToolError> {
-        let Invocation { serial, definition, context, course, .. } = invocation;
+        let Invocation { serial, definition, context, lifecycle, .. } = invocation;
         let request = GateRequest { serial, call, definition, context, targets, proposed: None };
         let mut verdicts = Vec::new();
         let judged = async {
-            let mut wishes = self.pass_gates(request, question, &mut verdicts).await?;
+            let mut requirements = self.pass_gates(request, question, &mut verdicts).await?;
             if covered == Covered::Defaults {
-                wishes.retain(Wish::is_rule);
+                requirements.retain(ApprovalRequirement::is_rule);
             }
-            if must_ask(request, Subject::Finding, &wishes, &mut verdicts) {
-                let shown = Exhibit::new(request, targets.to_vec(), Preview::default());
-                self.ask(request, course, &shown, &wishes, &mut verdicts).await?;
+            if must_ask(request, Subject::Finding, &requirements, &mut verdicts) {
+                let shown = ApprovalPrompt::new(request, targets.to_vec(), Preview::default());
+                self.ask(request, lifecycle, &shown, &requirements, &mut verdicts).await?;
             }
             Ok(())
         };
@@ -418,22 +427,23 @@ impl Router {
     async fn ask_about_changes<S, F>(
         &self,
         request: GateRequest<'_>,
-        course: &Course,
-        wishes: &[Wish],
+        lifecycle: &CallLifecycle,
+        requirements: &[ApprovalRequirement],
         show: S,
         verdicts: &mut Vec<GateVerdict>,
-    ) -> Result<Option<Arc<Agreement>>, ToolError>
+    ) -> Result<Option<Arc<ApprovedSnapshot>>, ToolError>
     where
         S: Fn() -> F + Send + Sync,
         F: Future<Output = Result<Preview, ToolError>> + Send,
     {
-        let exhibit = async || show().await.map(|made| Exhibit::new(request, request.targets.to_vec(), made));
-        let mut shown = exhibit().await?;
+        let approval_prompt =
+            async || show().await.map(|made| ApprovalPrompt::new(request, request.targets.to_vec(), made));
+        let mut shown = approval_prompt().await?;
         for _ in 0..MAX_ROUNDS {
-            self.ask(request, course, &shown, wishes, verdicts).await?;
-            let now = exhibit().await?;
+            self.ask(request, lifecycle, &shown, requirements, verdicts).await?;
+            let now = approval_prompt().await?;
             if now.hash == shown.hash {
-                return Ok(Agreement::to(&now.preview).map(Arc::new));
+                return Ok(ApprovedSnapshot::to(&now.preview).map(Arc::new));
             }
             shown = now;
             verdicts.push(GateVerdict::approval(GateDecision::Ask, "it changed meanwhile"));

@@ -5,10 +5,10 @@ use tgp_contract::{ApprovalAnswer, ApprovalRequest, Approver};
 
 /// For programs with nobody to ask.
 #[derive(Clone, Copy, Debug)]
-pub struct RefuseAll;
+pub struct DenyAll;
 
 #[async_trait]
-impl Approver for RefuseAll {
+impl Approver for DenyAll {
     async fn ask(&self, _request: ApprovalRequest<'_>) -> ApprovalAnswer {
         ApprovalAnswer::Refused { reason: "nobody can be asked".to_owned() }
     }

@@ -2,12 +2,12 @@
 
 use tgp_contract::{Consent, Effect, GateDecision, GateRequest, GateVerdict, Target};
 
-use super::Wish;
+use super::ApprovalRequirement;
 use crate::Workspace;
 
 /// What the dry run of a write does to show its effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Trial {
+pub(super) enum DryRunSafety {
     /// It reads, and compares.
     Looks,
     /// It runs something, all of which is undone.
@@ -16,7 +16,7 @@ pub(super) enum Trial {
     Leaves,
 }
 
-impl Trial {
+impl DryRunSafety {
     /// By what a call touches.
     pub(super) fn of(targets: &[Target], workspace: &Workspace) -> Self {
         // A write shows what it would send to a host without sending it.
@@ -37,17 +37,17 @@ impl Trial {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Subject {
     /// A call as its caller made it, and what a dry run of it does.
-    Call(Trial),
+    Call(DryRunSafety),
     /// What a running call turned out to do. Whoever agreed to the call has not seen it.
     Finding,
 }
 
 /// Whether a consent that was given before settles an approval.
-fn settles(consent: Consent, subject: Subject, wish: &Wish) -> bool {
+fn settles(consent: Consent, subject: Subject, requirement: &ApprovalRequirement) -> bool {
     match (consent, subject) {
         (Consent::Everything, _) | (Consent::Given, Subject::Call(_)) => true,
         // A person who made a rule that asks is asked for what the rule means, whatever runs around it.
-        (Consent::Given, Subject::Finding) | (Consent::Outer, _) => !wish.is_rule(),
+        (Consent::Given, Subject::Finding) | (Consent::Outer, _) => !requirement.is_rule(),
         (Consent::Ask, _) => false,
     }
 }
@@ -56,24 +56,24 @@ fn settles(consent: Consent, subject: Subject, wish: &Wish) -> bool {
 pub(super) fn must_ask(
     request: GateRequest<'_>,
     subject: Subject,
-    wishes: &[Wish],
+    requirements: &[ApprovalRequirement],
     verdicts: &mut Vec<GateVerdict>,
 ) -> bool {
-    if wishes.is_empty() {
+    if requirements.is_empty() {
         return false;
     }
-    if wishes.iter().any(Wish::is_insistent) {
+    if requirements.iter().any(ApprovalRequirement::is_insistent) {
         return true;
     }
     // A preview of a write changes nothing, so there is nothing to agree to. One of a tool still runs the tool, one
     // of a statement may leave something, and whoever made a rule that asks wants to be asked.
     let previews = matches!(request.definition.effect, Effect::Read | Effect::Write)
-        && subject != Subject::Call(Trial::Leaves);
-    if request.context.dry_run && previews && !wishes.iter().any(Wish::is_rule) {
+        && subject != Subject::Call(DryRunSafety::Leaves);
+    if request.context.dry_run && previews && !requirements.iter().any(ApprovalRequirement::is_rule) {
         note(verdicts, "dry-run");
         return false;
     }
-    if wishes.iter().all(|wish| settles(request.context.consent, subject, wish)) {
+    if requirements.iter().all(|requirement| settles(request.context.consent, subject, requirement)) {
         note(verdicts, "consent-given");
         return false;
     }

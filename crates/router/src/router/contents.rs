@@ -4,10 +4,10 @@ use std::sync::{Arc, Mutex};
 
 use tgp_contract::{Access, CallContext, Code, Effect, GateRequest, GateVerdict, Root, Target, ToolError};
 
-use super::open_call::Trail;
-use super::passed::{MAX_ROUNDS, Passed, keeps_changing};
-use super::preview::{Agreement, Preview};
-use super::{Outcome, Question, Router, Wish};
+use super::authorized_call::{AuthorizedCall, MAX_ROUNDS, keeps_changing};
+use super::in_flight_call::CallTrace;
+use super::preview::{ApprovedSnapshot, Preview};
+use super::{ApprovalRequirement, GatePhase, Outcome, Router};
 
 /// A write tried without effect, when that is first needed: one call is tried once, whoever looks at its contents.
 #[derive(Default)]
@@ -15,8 +15,8 @@ pub(super) struct DryRun(Option<Outcome>);
 
 impl DryRun {
     /// The files as they were when they were judged; nothing where nobody looked at them.
-    pub(super) fn agreement(self) -> Option<Arc<Agreement>> {
-        Agreement::to(&Preview::from(self.0?)).map(Arc::new)
+    pub(super) fn agreement(self) -> Option<Arc<ApprovedSnapshot>> {
+        ApprovedSnapshot::to(&Preview::from(self.0?)).map(Arc::new)
     }
 }
 
@@ -30,12 +30,12 @@ pub(super) enum Attempt {
 impl Attempt {
     /// The attempt that ended with `outcome`.
     pub(super) fn to_run(
-        passed: Passed<'_>,
+        passed: AuthorizedCall<'_>,
         outcome: Result<Outcome, ToolError>,
-        agreement: Option<&Arc<Agreement>>,
+        agreement: Option<&Arc<ApprovedSnapshot>>,
     ) -> Result<Self, ToolError> {
         if agreement.is_some_and(|agreement| agreement.is_broken()) {
-            passed.setting.course.reopen();
+            passed.env.lifecycle.reopen();
             return Ok(Self::Changed);
         }
         outcome.map(Self::Done)
@@ -47,24 +47,24 @@ impl Router {
     /// was judged: a file that changes in between is judged again.
     pub(super) async fn run_judged(
         self: &Arc<Self>,
-        passed: Passed<'_>,
-        wishes: Vec<Wish>,
-        trail: &mut Trail,
+        passed: AuthorizedCall<'_>,
+        requirements: Vec<ApprovalRequirement>,
+        trace: &mut CallTrace,
     ) -> Result<Outcome, ToolError> {
-        let veiled = self.is_veiled(passed, &wishes).await;
+        let veiled = self.is_veiled(passed, &requirements).await;
         for _ in 0..MAX_ROUNDS {
             let mut dry_run = DryRun::default();
             if !veiled {
-                self.judge_contents(passed, &[], &mut dry_run, trail).await?;
+                self.judge_contents(passed, &[], &mut dry_run, trace).await?;
             }
-            let later = self.named_files_run_later(passed, veiled, &mut dry_run, trail).await?;
+            let later = self.named_files_run_later(passed, veiled, &mut dry_run, trace).await?;
             let judged = dry_run.agreement();
-            let all: Vec<Wish> = wishes.iter().cloned().chain(later).collect();
-            if let Attempt::Done(outcome) = self.run_agreed(passed, &all, judged.as_ref(), trail).await? {
+            let all: Vec<ApprovalRequirement> = requirements.iter().cloned().chain(later).collect();
+            if let Attempt::Done(outcome) = self.run_agreed(passed, &all, judged.as_ref(), trace).await? {
                 return Ok(outcome);
             }
         }
-        Err(keeps_changing(passed.request, Code::Conflict, &mut trail.verdicts))
+        Err(keeps_changing(passed.request, Code::Conflict, &mut trace.verdicts))
     }
 
     /// Whether a gate judges the contents that a call would leave.
@@ -81,10 +81,10 @@ impl Router {
     /// without effect, and nobody but the gates sees what comes of it.
     pub(super) async fn judge_contents(
         self: &Arc<Self>,
-        passed: Passed<'_>,
+        passed: AuthorizedCall<'_>,
         granted: &[Target],
         dry_run: &mut DryRun,
-        trail: &mut Trail,
+        trace: &mut CallTrace,
     ) -> Result<(), ToolError> {
         let request = passed.request;
         let changes = |target: &Target| {
@@ -98,15 +98,15 @@ impl Router {
         let outcome = self.try_without_effect(passed, granted, dry_run).await?;
         let request = GateRequest { proposed: Some(&outcome.proposed), ..request };
         let mut said = Vec::new();
-        let passed = self.pass_gates(request, Question::Contents, &mut said).await;
+        let passed = self.pass_gates(request, GatePhase::Contents, &mut said).await;
         // A gate that has judged the contents has judged the call by them. It has one verdict about the call: what is said
         // a second time is about files that the running call changes.
         for verdict in said {
             let same =
                 |before: &&mut GateVerdict| (before.stage, &before.gate) == (verdict.stage, &verdict.gate);
-            match trail.verdicts.iter_mut().find(same) {
+            match trace.verdicts.iter_mut().find(same) {
                 Some(before) => *before = verdict,
-                None => trail.verdicts.push(verdict),
+                None => trace.verdicts.push(verdict),
             }
         }
         passed.map(|_| ())
@@ -115,7 +115,7 @@ impl Router {
     /// Tries a write without effect, unless that was done: what it would leave.
     pub(super) async fn try_without_effect<'d>(
         self: &Arc<Self>,
-        passed: Passed<'_>,
+        passed: AuthorizedCall<'_>,
         granted: &[Target],
         dry_run: &'d mut DryRun,
     ) -> Result<&'d Outcome, ToolError> {

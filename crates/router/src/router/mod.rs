@@ -1,20 +1,20 @@
 //! One door for every call.
 
 mod approval;
+mod approval_prompt;
 mod approver;
+mod authorized_call;
+mod call_future;
 mod consent;
 mod contents;
-mod course;
 mod derived_schema;
-mod exhibit;
-mod open_call;
-mod passed;
+mod fanout_recorder;
+mod in_flight_call;
+mod lifecycle;
 mod preview;
 mod recent;
-mod running;
 mod runs_later;
 mod schema;
-mod tee;
 mod tool;
 mod typed;
 mod waiting;
@@ -34,31 +34,31 @@ use tracing::Instrument;
 
 use crate::Workspace;
 use approval::previews;
-pub use approver::RefuseAll;
-use course::Course;
-pub use course::OuterCall;
-pub use course::PointOfNoReturn;
-use open_call::{OpenCall, Trail};
-use passed::Passed;
-pub use preview::{Agreement, ShownChange};
-pub use preview::{FoundFile, Preview};
+pub use approver::DenyAll;
+use authorized_call::AuthorizedCall;
+use call_future::CallFuture;
+pub use call_future::CallsInFlight;
+pub use fanout_recorder::FanoutRecorder;
+use in_flight_call::{CallTrace, InFlightCall};
+use lifecycle::CallLifecycle;
+pub use lifecycle::OuterCall;
+pub use lifecycle::PointOfNoReturn;
+pub use preview::{ApprovedSnapshot, FileDiff};
+pub use preview::{FileSnapshot, Preview};
 pub use recent::RecentCalls;
-pub use running::CallsInFlight;
-use running::Running;
 use schema::Schema;
-pub use tee::Tee;
 pub use tool::{DynTool, Invocation, Outcome};
 pub use typed::{Tool, ToolInfo, typed};
 
 /// A gate asks for approval.
 #[derive(Clone)]
-struct Wish {
+struct ApprovalRequirement {
     reason: ApprovalReason,
     /// Files that run later, which only an answer to this very question lets change.
     later: Vec<RelativePath>,
 }
 
-impl Wish {
+impl ApprovalRequirement {
     fn is_rule(&self) -> bool {
         self.reason.origin.is_rule()
     }
@@ -66,7 +66,7 @@ impl Wish {
 
 /// What the gates are asked.
 #[derive(Clone, Copy)]
-enum Question {
+enum GatePhase {
     /// Whether a call may happen.
     Call,
     /// Whether a call that runs may change these files.
@@ -88,9 +88,9 @@ const MAX_DEPTH: u32 = 8;
 
 /// What a call works on, and how far it has come.
 #[derive(Clone, Copy)]
-struct Setting<'a> {
+struct CallEnv<'a> {
     workspace: &'a Workspace,
-    course: &'a Arc<Course>,
+    lifecycle: &'a Arc<CallLifecycle>,
 }
 
 struct Registered {
@@ -109,7 +109,7 @@ pub struct Router {
     /// How many calls there were.
     calls: AtomicU64,
     in_flight: CallsInFlight,
-    orphans: CallsInFlight,
+    detached: CallsInFlight,
 }
 
 /// Why a set of tools cannot be registered.
@@ -167,7 +167,7 @@ impl Router {
             // Zero is the number of no call: of a question about one that is not made.
             calls: AtomicU64::new(1),
             in_flight: CallsInFlight::default(),
-            orphans: CallsInFlight::default(),
+            detached: CallsInFlight::default(),
         })
     }
 
@@ -184,12 +184,12 @@ impl Router {
 
     /// Runs one call on the router's own workspace.
     pub async fn call(self: &Arc<Self>, call: ToolCall, context: CallContext) -> ToolResult {
-        self.begin(call, context, &self.workspace, Course::default()).await.result
+        self.begin(call, context, &self.workspace, CallLifecycle::default()).await.result
     }
 
     /// The same, and answers the record that the call has left, with its result.
     pub async fn call_recorded(self: &Arc<Self>, call: ToolCall, context: CallContext) -> CallRecord {
-        self.begin(call, context, &self.workspace, Course::default()).await
+        self.begin(call, context, &self.workspace, CallLifecycle::default()).await
     }
 
     /// The same for a call that somebody may not want any more. When `cancelled` completes before the call takes
@@ -202,7 +202,7 @@ impl Router {
         mut cancelled: Cancellation<'_>,
         witness: Option<Witness>,
     ) -> CallRecord {
-        let mut running = self.begin(call, context, &self.workspace, Course::new(witness));
+        let mut running = self.begin(call, context, &self.workspace, CallLifecycle::new(witness));
         tokio::select! {
             biased;
             record = &mut running => return record,
@@ -213,8 +213,8 @@ impl Router {
 
     /// Waits for calls that took effect when their callers went away: they go on by themselves until they are
     /// recorded. Answers whether all have ended in time.
-    pub async fn finish(&self, patience: Duration) -> bool {
-        self.orphans.wait(patience).await
+    pub async fn wait_for_detached(&self, patience: Duration) -> bool {
+        self.detached.wait(patience).await
     }
 
     /// All calls that have not left their record, those inside others included.
@@ -225,7 +225,7 @@ impl Router {
 
     /// Runs one call that a running one makes, on its view of the files: a tool's own call sees what its run has written
     /// so far.
-    pub async fn call_within(
+    pub async fn call_in(
         self: &Arc<Self>,
         call: ToolCall,
         context: CallContext,
@@ -240,9 +240,9 @@ impl Router {
         call: ToolCall,
         context: CallContext,
         workspace: &Workspace,
-        course: Course,
-    ) -> Running {
-        let course = Arc::new(course.recorded_by(&self.recorder));
+        lifecycle: CallLifecycle,
+    ) -> CallFuture {
+        let lifecycle = Arc::new(lifecycle.recorded_by(&self.recorder));
         // One span for each call; the audit adds the sequence number of its entry.
         let span = tracing::info_span!(
             target: "call",
@@ -253,31 +253,33 @@ impl Router {
             depth = context.depth,
             seq = tracing::field::Empty,
         );
-        let whole =
-            Arc::clone(self).whole(call, context, workspace.clone(), Arc::clone(&course)).instrument(span);
-        Running::new(whole, course, &self.in_flight, self.orphans.clone())
+        let whole = Arc::clone(self)
+            .run_and_record(call, context, workspace.clone(), Arc::clone(&lifecycle))
+            .instrument(span);
+        CallFuture::new(whole, lifecycle, &self.in_flight, self.detached.clone())
     }
 
     /// A call from its entry to its record. It owns what it works on, so that it can outlive its caller.
-    async fn whole(
+    async fn run_and_record(
         self: Arc<Self>,
         call: ToolCall,
         context: CallContext,
         workspace: Workspace,
-        course: Arc<Course>,
+        lifecycle: Arc<CallLifecycle>,
     ) -> CallRecord {
         let serial = self.calls.fetch_add(1, Ordering::Relaxed);
-        let mut open = OpenCall::new(serial, call, context, &self.gates, self.recorder.as_ref(), &course);
-        let OpenCall { call, context, trail, .. } = &mut open;
-        let setting = Setting { workspace: &workspace, course: &course };
+        let mut open =
+            InFlightCall::new(serial, call, context, &self.gates, self.recorder.as_ref(), &lifecycle);
+        let InFlightCall { call, context, trace, .. } = &mut open;
+        let env = CallEnv { workspace: &workspace, lifecycle: &lifecycle };
         let result = tokio::select! {
             biased;
-            () = course.cancelled() => None,
-            result = self.take_through(serial, call, context, setting, trail) => Some(result),
+            () = lifecycle.cancelled() => None,
+            result = self.run_pipeline(serial, call, context, env, trace) => Some(result),
         };
         let Some(result) = result else { return open.cancel() };
         // Whoever goes away now does not take its record along.
-        course.end();
+        lifecycle.end();
         // An error never repeats a long argument, neither to the caller nor in the record.
         let record = open.close(result.map_err(ToolError::bounded).into());
         log_ending(&record);
@@ -287,17 +289,17 @@ impl Router {
         }
     }
 
-    async fn take_through(
+    async fn run_pipeline(
         self: &Arc<Self>,
         serial: u64,
         call: &ToolCall,
         context: &CallContext,
-        setting: Setting<'_>,
-        trail: &mut Trail,
+        env: CallEnv<'_>,
+        trace: &mut CallTrace,
     ) -> Result<serde_json::Value, ToolError> {
         let registered = self.find(&call.tool)?;
         let definition = registered.tool.definition();
-        trail.definition = Some(definition.clone());
+        trace.definition = Some(definition.clone());
         self.recorder.ready().await?;
         registered.schema.check(definition.name.as_str(), &call.arguments)?;
         if context.depth > MAX_DEPTH {
@@ -311,22 +313,23 @@ impl Router {
             return Err(ToolError::new(Code::Validation, format!("`{}` has no dry run", definition.name))
                 .help("call it without dry_run"));
         }
-        trail.targets = registered.tool.targets_in(&call.arguments, setting.workspace).await?;
+        trace.targets = registered.tool.targets_in(&call.arguments, env.workspace).await?;
         if context.dry_run {
             // A preview shows what stands in the file.
-            trail.targets.extend(previews(&trail.targets));
+            trace.targets.extend(previews(&trace.targets));
         }
         let request = GateRequest { serial, call, definition, context, targets: &[], proposed: None };
-        trail.targets.extend(self.found_targets(Passed { registered, request, setting }).await);
-        let targets = trail.targets.clone();
+        trace.targets.extend(self.found_targets(AuthorizedCall { registered, request, env }).await);
+        let targets = trace.targets.clone();
         let request = GateRequest { targets: &targets, ..request };
-        let wishes = self.pass_gates(request, Question::Call, &mut trail.verdicts).await?;
-        let outcome = self.run_judged(Passed { registered, request, setting }, wishes, trail).await?;
+        let requirements = self.pass_gates(request, GatePhase::Call, &mut trace.verdicts).await?;
+        let outcome =
+            self.run_judged(AuthorizedCall { registered, request, env }, requirements, trace).await?;
         if !context.dry_run {
-            trail.files = outcome.files;
+            trace.files = outcome.files;
         }
-        trail.rows_changed = outcome.rows_changed;
-        trail.exit_code = outcome.exit_code;
+        trace.rows_changed = outcome.rows_changed;
+        trace.exit_code = outcome.exit_code;
         Ok(outcome.data)
     }
 
@@ -343,10 +346,10 @@ impl Router {
         let definition = registered.tool.definition();
         registered.schema.check(definition.name.as_str(), &call.arguments)?;
         let mut targets = registered.tool.targets_in(&call.arguments, &self.workspace).await?;
-        let course = Arc::new(Course::default());
-        let setting = Setting { workspace: &self.workspace, course: &course };
+        let lifecycle = Arc::new(CallLifecycle::default());
+        let env = CallEnv { workspace: &self.workspace, lifecycle: &lifecycle };
         let request = GateRequest { serial: 0, call, definition, context, targets: &[], proposed: None };
-        targets.extend(self.found_targets(Passed { registered, request, setting }).await);
+        targets.extend(self.found_targets(AuthorizedCall { registered, request, env }).await);
         Ok((definition, targets))
     }
 
@@ -354,7 +357,7 @@ impl Router {
     ///
     /// # Errors
     /// When there is no such tool or the arguments do not fit.
-    pub async fn foresee(
+    pub async fn evaluate_gates(
         self: &Arc<Self>,
         call: &ToolCall,
         context: &CallContext,
@@ -364,7 +367,7 @@ impl Router {
         let request = GateRequest { serial, call, definition, context, targets: &targets, proposed: None };
         let mut verdicts = Vec::new();
         // A denial is among the verdicts.
-        if self.pass_gates(request, Question::Call, &mut verdicts).await.is_ok() {
+        if self.pass_gates(request, GatePhase::Call, &mut verdicts).await.is_ok() {
             let _ = self.judge_runs_later(request, &runs_later::always(&targets), &mut verdicts).await;
         }
         // Gates that count calls have counted this one; it is given back as a call that did not start.
@@ -482,24 +485,26 @@ impl Router {
     async fn pass_gates(
         &self,
         request: GateRequest<'_>,
-        question: Question,
+        question: GatePhase,
         verdicts: &mut Vec<GateVerdict>,
-    ) -> Result<Vec<Wish>, ToolError> {
+    ) -> Result<Vec<ApprovalRequirement>, ToolError> {
         let mut reasons = Vec::new();
         for gate in &self.gates {
             let verdict = match question {
-                Question::Call => gate.judge(request).await,
-                Question::Changes => gate.judge_changes(request).await,
-                Question::Directories if gate.stage() == Stage::Policy => gate.judge_changes(request).await,
-                Question::Further => gate.judge_further(request).await,
-                Question::Contents if gate.wants_contents(request).await => gate.judge_changes(request).await,
-                Question::Contents | Question::Directories => continue,
+                GatePhase::Call => gate.judge(request).await,
+                GatePhase::Changes => gate.judge_changes(request).await,
+                GatePhase::Directories if gate.stage() == Stage::Policy => gate.judge_changes(request).await,
+                GatePhase::Further => gate.judge_further(request).await,
+                GatePhase::Contents if gate.wants_contents(request).await => {
+                    gate.judge_changes(request).await
+                }
+                GatePhase::Contents | GatePhase::Directories => continue,
             };
             let (decision, rule, denial) = match verdict {
                 Verdict::Allow { rule } => (GateDecision::Allow, rule, None),
                 Verdict::Ask(reason) => {
                     let rule = reason.origin.rule().to_owned();
-                    reasons.push(Wish { reason, later: Vec::new() });
+                    reasons.push(ApprovalRequirement { reason, later: Vec::new() });
                     (GateDecision::Ask, rule, None)
                 }
                 Verdict::Deny { rule, error } => (GateDecision::Deny, rule, Some(error)),

@@ -21,21 +21,21 @@ pub struct Preview {
     /// What would happen; nothing where the arguments say it all.
     pub data: Option<Value>,
     /// The files whose content decides the effect, as they are now.
-    pub found: Vec<FoundFile>,
+    pub found: Vec<FileSnapshot>,
     /// Why there is no preview, where there could be one.
     pub missing: Option<String>,
 }
 
 /// A file by the SHA-256 of its bytes; nothing where there is none.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct FoundFile {
+pub struct FileSnapshot {
     pub root: Root,
     pub path: RelativePath,
     pub sha256: Option<String>,
 }
 
 /// One file of many that a running call wants to change.
-pub struct ShownChange {
+pub struct FileDiff {
     pub root: Root,
     pub path: RelativePath,
     pub before: Option<Arc<[u8]>>,
@@ -53,11 +53,11 @@ impl Preview {
     /// The differences of many files, as many as there is room for: what is most important comes first. Each is looked at
     /// by itself, so that the contents of one are in memory at a time.
     pub fn of_changes(
-        changes: impl IntoIterator<Item = Result<ShownChange, ToolError>>,
+        changes: impl IntoIterator<Item = Result<FileDiff, ToolError>>,
     ) -> Result<Self, ToolError> {
         let (mut list, mut found, mut bytes) = (Vec::new(), Vec::new(), 0);
         for change in changes {
-            let ShownChange { root, path, before, after, executable } = change?;
+            let FileDiff { root, path, before, after, executable } = change?;
             let (before, after) = (before.as_deref(), after.as_deref());
             let sha256 = before.map(canonical::sha256_hex);
             let word = match (before, after) {
@@ -83,7 +83,7 @@ impl Preview {
                 }
             }
             list.push(entry);
-            found.push(FoundFile { root, path, sha256 });
+            found.push(FileSnapshot { root, path, sha256 });
         }
         Ok(Self { data: Some(json!({ "changes": list })), found, missing: None })
     }
@@ -104,7 +104,7 @@ impl Preview {
 impl From<Outcome> for Preview {
     /// What a dry run has answered.
     fn from(outcome: Outcome) -> Self {
-        let found = |file: tgp_contract::FileEffect| FoundFile {
+        let found = |file: tgp_contract::FileEffect| FileSnapshot {
             root: file.root,
             path: file.path,
             sha256: file.before,
@@ -120,7 +120,7 @@ impl From<Outcome> for Preview {
 /// What somebody has agreed to, or what the gates have judged: an effect on files that are as they were then. Whoever
 /// carries the effect out asks it at the last moment, where nobody can come in between.
 #[derive(Debug)]
-pub struct Agreement {
+pub struct ApprovedSnapshot {
     found: BTreeMap<(Root, RelativePath), Option<String>>,
     others: Others,
     broken: AtomicBool,
@@ -135,7 +135,7 @@ enum Others {
     Free,
 }
 
-impl Agreement {
+impl ApprovedSnapshot {
     /// Nothing where no preview could be made: then nobody knows what was there.
     pub(super) fn to(preview: &Preview) -> Option<Self> {
         preview.data.as_ref()?;
@@ -144,13 +144,13 @@ impl Agreement {
 
     /// For a change of many files that nobody was asked about: some of them were judged by what they were before.
     /// Nothing where none was.
-    pub fn on_judged(found: impl IntoIterator<Item = FoundFile>) -> Option<Arc<Self>> {
+    pub fn on_judged(found: impl IntoIterator<Item = FileSnapshot>) -> Option<Arc<Self>> {
         let agreement = Self::new(found, Others::Free);
         (!agreement.found.is_empty()).then(|| Arc::new(agreement))
     }
 
-    fn new(found: impl IntoIterator<Item = FoundFile>, others: Others) -> Self {
-        let found = found.into_iter().map(|FoundFile { root, path, sha256 }| ((root, path), sha256));
+    fn new(found: impl IntoIterator<Item = FileSnapshot>, others: Others) -> Self {
+        let found = found.into_iter().map(|FileSnapshot { root, path, sha256 }| ((root, path), sha256));
         Self { found: found.collect(), others, broken: AtomicBool::new(false) }
     }
 

@@ -9,10 +9,10 @@ use tgp_contract::{
 };
 use tgp_policy::{always_runs_later, may_run_later, runs_later};
 
+use super::authorized_call::AuthorizedCall;
 use super::contents::DryRun;
-use super::open_call::Trail;
-use super::passed::Passed;
-use super::{Outcome, Router, Wish};
+use super::in_flight_call::CallTrace;
+use super::{ApprovalRequirement, Outcome, Router};
 use crate::Workspace;
 
 /// How the verdicts are named in the record, apart from what the same gate has said of the call.
@@ -24,7 +24,7 @@ const MAX_NAMED: usize = 10;
 /// Manifests that are larger are not read: a change of one counts.
 const MAX_MANIFEST_BYTES: u64 = 1 << 20;
 
-impl Wish {
+impl ApprovalRequirement {
     /// Whether only an answer to this very question will do.
     pub(super) fn is_insistent(&self) -> bool {
         !self.later.is_empty()
@@ -38,7 +38,7 @@ impl Router {
         request: GateRequest<'_>,
         files: &[Target],
         verdicts: &mut Vec<GateVerdict>,
-    ) -> Result<Option<Wish>, ToolError> {
+    ) -> Result<Option<ApprovalRequirement>, ToolError> {
         // What a dry run shows changes nothing.
         if request.context.dry_run || is_typed(request.context) {
             return Ok(None);
@@ -72,18 +72,21 @@ impl Router {
             return Ok(None);
         }
         let reason = format!("what runs later is shown to a person before it changes: {}", named(&later));
-        Ok(Some(Wish { reason: ApprovalReason { origin: ApprovalOrigin::RunsLater, reason }, later }))
+        Ok(Some(ApprovalRequirement {
+            reason: ApprovalReason { origin: ApprovalOrigin::RunsLater, reason },
+            later,
+        }))
     }
 
     /// The same for a call that names the files it changes.
     pub(super) async fn named_files_run_later(
         self: &Arc<Self>,
-        passed: Passed<'_>,
+        passed: AuthorizedCall<'_>,
         veiled: bool,
         dry_run: &mut DryRun,
-        trail: &mut Trail,
-    ) -> Result<Option<Wish>, ToolError> {
-        let Passed { request, setting, .. } = passed;
+        trace: &mut CallTrace,
+    ) -> Result<Option<ApprovalRequirement>, ToolError> {
+        let AuthorizedCall { request, env, .. } = passed;
         if request.context.dry_run || is_typed(request.context) {
             return Ok(None);
         }
@@ -97,9 +100,9 @@ impl Router {
         let is_tried = !veiled && request.definition.effect == Effect::Write && request.definition.dry_run;
         if is_tried && files.iter().filter_map(changed).any(|path| !always_runs_later(path)) {
             let outcome = self.try_without_effect(passed, &[], dry_run).await?;
-            files.retain(|file| counts(file, outcome, setting.workspace));
+            files.retain(|file| counts(file, outcome, env.workspace));
         }
-        self.judge_runs_later(request, &files, &mut trail.verdicts).await
+        self.judge_runs_later(request, &files, &mut trace.verdicts).await
     }
 }
 

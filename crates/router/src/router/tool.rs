@@ -11,8 +11,8 @@ use tgp_contract::{
 };
 
 use super::Router;
-use super::course::{Course, OuterCall, PointOfNoReturn};
-use super::preview::{Agreement, Preview};
+use super::lifecycle::{CallLifecycle, OuterCall, PointOfNoReturn};
+use super::preview::{ApprovedSnapshot, Preview};
 use crate::Workspace;
 
 /// What a running call turns out to touch, and what the gates say of it.
@@ -37,11 +37,11 @@ pub struct Invocation<'a> {
     /// What the call turns out to touch while it runs.
     pub(super) findings: &'a Mutex<Findings>,
     /// What somebody has agreed to, when it had to be asked for.
-    pub(super) agreement: Option<&'a Arc<Agreement>>,
+    pub(super) agreement: Option<&'a Arc<ApprovedSnapshot>>,
     /// What the call names, where a rule wanted to be asked about it and somebody has agreed: what a rule only asks
     /// about is not hidden from this call then.
     pub(super) granted: &'a [Target],
-    pub(super) course: &'a Arc<Course>,
+    pub(super) lifecycle: &'a Arc<CallLifecycle>,
 }
 
 impl Invocation<'_> {
@@ -61,14 +61,14 @@ impl Invocation<'_> {
     }
 
     /// What somebody has agreed to, for whoever has the last look at the files.
-    pub fn agreement(&self) -> Option<Arc<Agreement>> {
+    pub fn agreement(&self) -> Option<Arc<ApprovedSnapshot>> {
         self.agreement.map(Arc::clone)
     }
 
     /// For whoever is about to cause the call's effect.
     #[must_use]
     pub fn point_of_no_return(&self) -> PointOfNoReturn {
-        PointOfNoReturn(Arc::clone(self.course))
+        PointOfNoReturn(Arc::clone(self.lifecycle))
     }
 
     /// For whoever does something that no cancellation takes back, before the call as a whole takes effect: a request
@@ -77,12 +77,12 @@ impl Invocation<'_> {
     /// # Errors
     /// When a witness of the call fails; then it must not happen.
     pub fn testify(&self) -> Result<(), ToolError> {
-        self.course.testify()
+        self.lifecycle.testify()
     }
 
     /// For the calls that this one makes while it runs.
     pub fn as_outer(&self) -> OuterCall {
-        OuterCall(Arc::clone(self.course))
+        OuterCall(Arc::clone(self.lifecycle))
     }
 
     /// Whether the gates have judged a file as a target of this call.

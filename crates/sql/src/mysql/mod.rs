@@ -22,7 +22,7 @@ use crate::failure::esql;
 use crate::options::Limits;
 use crate::pool::{Pool, Slot};
 use crate::text::{Dialect, classify};
-use crate::transaction::{self, END_GRACE, Ending, Order};
+use crate::transaction::{self, END_GRACE, Ending, SessionCommand};
 use crate::url::{MySqlTarget, Tls};
 use session::MySqlSession;
 
@@ -78,7 +78,7 @@ impl MySql {
             let mut ssl = SslOpts::default();
             if let Some(file) = authorities {
                 // Read once here as well, so that a wrong path is an error of the configuration.
-                crate::tls::Encryption::new(Some(file))?;
+                crate::tls::ServerTls::new(Some(file))?;
                 ssl = ssl.with_root_certs(vec![file.clone().into()]).with_disable_built_in_roots(true);
             }
             builder = builder.ssl_opts(ssl);
@@ -148,7 +148,11 @@ impl Database for MySql {
 }
 
 impl Work {
-    async fn run(self, ready: oneshot::Sender<Result<(), ToolError>>, orders: mpsc::Receiver<Order>) {
+    async fn run(
+        self,
+        ready: oneshot::Sender<Result<(), ToolError>>,
+        orders: mpsc::Receiver<SessionCommand>,
+    ) {
         let mut session = match self.start().await {
             Ok(session) => session,
             Err(error) => {

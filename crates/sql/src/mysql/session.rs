@@ -13,11 +13,11 @@ use tgp_contract::{SqlAccess, SqlAnswer, SqlClass, SqlStatement};
 use super::rules::{Effect, check};
 use super::values::{may_be_json, read, write};
 use super::{Connector, errors};
-use crate::answer::{Collector, Room};
+use crate::answer::{Capacity, RowCollector};
 use crate::failure::{Failure, Transaction, esql, read_only, rolled_back, timed_out, unknown_outcome};
 use crate::options::Limits;
 use crate::text::{Bound, Dialect, Script, bind, classify};
-use crate::transaction::{Ending, Point, PointKind, Session, Stop};
+use crate::transaction::{Ending, SavepointKind, SavepointOp, Session, Stop};
 use crate::values::json;
 
 /// Around a procedure, to see afterwards whether it is still the same transaction.
@@ -106,13 +106,13 @@ impl MySqlSession {
         let mut result = self.connection.exec_iter(bound.sql.as_str(), params).await?;
         let columns: Vec<Column> = result.columns_ref().to_vec();
         let mut collector =
-            Collector::new(columns.iter().map(|column| column.name_str().into_owned()), self.limits);
-        let (mut room, mut rows, mut fault) = (Room::Left, 0_u64, None);
+            RowCollector::new(columns.iter().map(|column| column.name_str().into_owned()), self.limits);
+        let (mut room, mut rows, mut fault) = (Capacity::Left, 0_u64, None);
         // Every row is read off the line, one at a time; the caps decide which are kept, and the clock how long it takes.
         if !columns.is_empty() {
             while let Some(row) = result.next().await? {
                 rows += 1;
-                if room == Room::Full || fault.is_some() {
+                if room == Capacity::Full || fault.is_some() {
                     continue;
                 }
                 let cells = row
@@ -204,18 +204,18 @@ impl Session for MySqlSession {
         SqlClass { reads: found.reads && self.access == SqlAccess::ReadOnly, ..found }
     }
 
-    async fn point(&mut self, point: &Point) -> Result<(), Failure> {
+    async fn point(&mut self, point: &SavepointOp) -> Result<(), Failure> {
         let name = &point.name;
         match point.kind {
-            PointKind::Mark => {
+            SavepointKind::Mark => {
                 self.own(&format!("SAVEPOINT {name}")).await?;
                 self.marks += 1;
             }
-            PointKind::Keep => {
+            SavepointKind::Keep => {
                 self.own(&format!("RELEASE SAVEPOINT {name}")).await?;
                 self.marks = self.marks.saturating_sub(1);
             }
-            PointKind::Undo => {
+            SavepointKind::Undo => {
                 self.own(&format!("ROLLBACK TO SAVEPOINT {name}")).await?;
                 self.own(&format!("RELEASE SAVEPOINT {name}")).await?;
                 self.marks = self.marks.saturating_sub(1);

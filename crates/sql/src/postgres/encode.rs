@@ -12,9 +12,9 @@ use crate::values::Parameter;
 
 /// A value in the server's own notation; nothing is NULL.
 #[derive(Debug)]
-pub(crate) struct Written(Option<String>);
+pub(crate) struct TextValue(Option<String>);
 
-impl ToSql for Written {
+impl ToSql for TextValue {
     fn to_sql(&self, _: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
         match &self.0 {
             None => Ok(IsNull::Yes),
@@ -45,10 +45,10 @@ impl ToSql for Written {
 /// Writes a value for a parameter of type `kind`.
 ///
 /// A list is an array where the server expects one and JSON elsewhere. A string for a json parameter is taken as JSON text.
-pub(crate) fn write(parameter: &Parameter, kind: &Type, number: usize) -> Result<Written, ToolError> {
+pub(crate) fn write(parameter: &Parameter, kind: &Type, number: usize) -> Result<TextValue, ToolError> {
     let kind = base(kind);
-    Ok(Written(Some(match (parameter, kind.kind()) {
-        (Parameter::Null, _) => return Ok(Written(None)),
+    Ok(TextValue(Some(match (parameter, kind.kind()) {
+        (Parameter::Null, _) => return Ok(TextValue(None)),
         (Parameter::Bool(value), _) => value.to_string(),
         (Parameter::Integer(value), _) => value.to_string(),
         (Parameter::Unsigned(value), _) => value.to_string(),

@@ -20,8 +20,8 @@ use crate::failure::esql;
 use crate::options::Limits;
 use crate::pool::{Pool, Slot};
 use crate::text::{Dialect, classify};
-use crate::tls::Encryption;
-use crate::transaction::{self, END_GRACE, Ending, Order};
+use crate::tls::ServerTls;
+use crate::transaction::{self, END_GRACE, Ending, SessionCommand};
 use crate::url::{PostgresTarget, Tls};
 use session::PostgresSession;
 
@@ -44,7 +44,7 @@ pub(crate) struct Postgres {
 #[derive(Clone)]
 pub(crate) struct Connector {
     config: Config,
-    encryption: Option<Encryption>,
+    encryption: Option<ServerTls>,
 }
 
 impl Connector {
@@ -89,7 +89,7 @@ impl Postgres {
         }
         let encryption = match &target.tls {
             Tls::Plain => None,
-            Tls::Verified { authorities } => Some(Encryption::new(authorities.as_deref())?),
+            Tls::Verified { authorities } => Some(ServerTls::new(authorities.as_deref())?),
         };
         Ok(Self {
             connector: Connector { config, encryption },
@@ -148,7 +148,11 @@ enum Try {
 }
 
 impl Work {
-    async fn run(self, ready: oneshot::Sender<Result<(), ToolError>>, orders: mpsc::Receiver<Order>) {
+    async fn run(
+        self,
+        ready: oneshot::Sender<Result<(), ToolError>>,
+        orders: mpsc::Receiver<SessionCommand>,
+    ) {
         let mut ready = Some(ready);
         let mut orders = Some(orders);
         // Kept connections may have died with their server; a fresh one decides.
@@ -182,7 +186,7 @@ impl Work {
         &self,
         client: &mut Client,
         ready: &mut Option<oneshot::Sender<Result<(), ToolError>>>,
-        orders: &mut Option<mpsc::Receiver<Order>>,
+        orders: &mut Option<mpsc::Receiver<SessionCommand>>,
     ) -> Try {
         let builder = client.build_transaction().read_only(self.access == SqlAccess::ReadOnly);
         let transaction = match tokio::time::timeout(END_GRACE, builder.start()).await {

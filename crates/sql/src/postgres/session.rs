@@ -11,11 +11,11 @@ use tokio_postgres::{Error, Statement, Transaction};
 
 use super::decode::{Decoded, check_readable};
 use super::{Connector, encode, errors, rules};
-use crate::answer::{Collector, Room};
+use crate::answer::{Capacity, RowCollector};
 use crate::failure::{Failure, esql, read_only, rolled_back, timed_out, unknown_outcome};
 use crate::options::Limits;
 use crate::text::{Bound, Dialect, Script, bind, classify, count};
-use crate::transaction::{Ending, Point, PointKind, Session, Stop};
+use crate::transaction::{Ending, SavepointKind, SavepointOp, Session, Stop};
 
 /// Rows asked for at a time: a large answer is read in pieces and can stop between them.
 const ROWS_AT_A_TIME: i32 = 500;
@@ -90,24 +90,24 @@ impl<'a> PostgresSession<'a> {
             check_readable(column.type_(), column.name())?;
         }
         let values = bound.values.iter().zip(statement.params()).enumerate();
-        let values: Vec<encode::Written> = values
+        let values: Vec<encode::TextValue> = values
             .map(|(index, (value, kind))| encode::write(value, kind, index + 1))
             .collect::<Result<_, _>>()?;
         let failure = |error: Error| self.failure(&error, bound, script.sql);
         let names = statement.columns().iter().map(|column| column.name().to_owned());
-        let mut collector = Collector::new(names, self.limits);
+        let mut collector = RowCollector::new(names, self.limits);
         if statement.columns().is_empty() {
             let changed = transaction.execute_raw(statement, &values).await.map_err(failure)?;
             return Ok(collector.finish(if script.counts_changes() { changed } else { 0 }));
         }
         let portal = transaction.bind_raw(statement, &values).await.map_err(failure)?;
-        let (mut room, mut before, mut rows) = (Room::Left, 0, 0_u64);
+        let (mut room, mut before, mut rows) = (Capacity::Left, 0, 0_u64);
         loop {
             let stream = transaction.query_portal_raw(&portal, ROWS_AT_A_TIME).await.map_err(failure)?;
             let mut stream = pin!(stream);
             while let Some(row) = stream.try_next().await.map_err(failure)? {
                 rows += 1;
-                if room == Room::Full {
+                if room == Capacity::Full {
                     continue;
                 }
                 let mut cells = Vec::with_capacity(row.len());
@@ -122,7 +122,7 @@ impl<'a> PostgresSession<'a> {
             match stream.rows_affected() {
                 Some(last) if script.counts_changes() => return Ok(collector.finish(before + last)),
                 Some(_) => return Ok(collector.finish(0)),
-                None if room == Room::Full && !script.counts_changes() => return Ok(collector.finish(0)),
+                None if room == Capacity::Full && !script.counts_changes() => return Ok(collector.finish(0)),
                 None => before = rows,
             }
         }
@@ -168,14 +168,14 @@ impl Session for PostgresSession<'_> {
         SqlClass { reads: found.reads && self.access == SqlAccess::ReadOnly, ..found }
     }
 
-    async fn point(&mut self, point: &Point) -> Result<(), Failure> {
+    async fn point(&mut self, point: &SavepointOp) -> Result<(), Failure> {
         let name = &point.name;
         // Undoing to a mark forgets the savepoints after it; keeping one must not leave ours behind it.
         let forget = if self.saved { format!("RELEASE SAVEPOINT {STATEMENT}; ") } else { String::new() };
         let order = match point.kind {
-            PointKind::Mark => format!("{forget}SAVEPOINT {name}"),
-            PointKind::Keep => format!("{forget}RELEASE SAVEPOINT {name}"),
-            PointKind::Undo => format!("{forget}ROLLBACK TO SAVEPOINT {name}; RELEASE SAVEPOINT {name}"),
+            SavepointKind::Mark => format!("{forget}SAVEPOINT {name}"),
+            SavepointKind::Keep => format!("{forget}RELEASE SAVEPOINT {name}"),
+            SavepointKind::Undo => format!("{forget}ROLLBACK TO SAVEPOINT {name}; RELEASE SAVEPOINT {name}"),
         };
         self.saved = false;
         self.transaction()?.batch_execute(&order).await.map_err(|error| Failure::gone(lost(&error)))

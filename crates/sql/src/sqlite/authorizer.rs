@@ -49,7 +49,7 @@ const MODULES: [&str; 6] = ["fts3", "fts4", "fts5", "rtree", "rtree_i32", "geopo
 
 /// Whose statement is being compiled, and why one was refused.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Warden(Arc<Mutex<State>>);
+pub(crate) struct Authorizer(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -74,7 +74,7 @@ pub(crate) enum Watch {
     Writing,
 }
 
-impl Warden {
+impl Authorizer {
     fn with<T>(&self, use_state: impl FnOnce(&mut State) -> T) -> T {
         use_state(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }

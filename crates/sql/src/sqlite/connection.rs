@@ -11,11 +11,11 @@ use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
 use tgp_contract::{SqlAccess, ToolError};
 
-use super::authorizer::Warden;
+use super::authorizer::Authorizer;
 use super::errors::{failed, plain};
 use crate::failure::esql;
 use crate::text::MAX_SQL_BYTES;
-use crate::transaction::Abandoned;
+use crate::transaction::CancelFlag;
 
 /// How many steps of SQLite's machine pass between two looks at the clock: some ten microseconds.
 const STEPS_BETWEEN_LOOKS: i32 = 1_000;
@@ -37,7 +37,7 @@ struct Watch(Arc<Mutex<WatchState>>);
 struct WatchState {
     deadline: Option<Instant>,
     lock_deadline: Option<Instant>,
-    abandoned: Abandoned,
+    abandoned: CancelFlag,
 }
 
 impl Watch {
@@ -70,7 +70,7 @@ impl Watch {
 
 pub(crate) struct Connection {
     pub database: rusqlite::Connection,
-    pub warden: Warden,
+    pub warden: Authorizer,
     watch: Watch,
 }
 
@@ -93,7 +93,7 @@ impl Connection {
                 opened => opened,
             }
             .map_err(|error| plain("the database file cannot be opened", &error))?;
-        let (watch, warden) = (Watch::default(), Warden::default());
+        let (watch, warden) = (Watch::default(), Authorizer::default());
         watch.with(|state| state.lock_deadline = Some(Instant::now() + wait));
         install(&mut database, &watch, &warden)
             .map_err(|error| plain("the database cannot be prepared", &error))?;
@@ -108,7 +108,7 @@ impl Connection {
         let flags = flags | OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_MEMORY;
         let failed = |error: rusqlite::Error| plain("the database cannot be prepared", &error);
         let mut database = rusqlite::Connection::open_with_flags(":memory:", flags).map_err(failed)?;
-        let (watch, warden) = (Watch::default(), Warden::default());
+        let (watch, warden) = (Watch::default(), Authorizer::default());
         install(&mut database, &watch, &warden).map_err(failed)?;
         Ok(Self { database, warden, watch })
     }
@@ -154,7 +154,7 @@ impl Connection {
     pub fn begin(
         &mut self,
         access: SqlAccess,
-        abandoned: Abandoned,
+        abandoned: CancelFlag,
         wait: Duration,
     ) -> Result<(), ToolError> {
         self.watch.with(|state| {
@@ -241,7 +241,7 @@ fn make_file(file: &Path) -> Result<(), ToolError> {
     Ok(())
 }
 
-fn install(database: &mut rusqlite::Connection, watch: &Watch, warden: &Warden) -> rusqlite::Result<()> {
+fn install(database: &mut rusqlite::Connection, watch: &Watch, warden: &Authorizer) -> rusqlite::Result<()> {
     let clock = watch.clone();
     database.progress_handler(STEPS_BETWEEN_LOOKS, Some(move || clock.must_stop()))?;
     let locks = watch.clone();

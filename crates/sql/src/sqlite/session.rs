@@ -10,13 +10,13 @@ use super::connection::Connection;
 use super::errors::{failed, of_statement, plain};
 use super::inspector::inspect;
 use super::values::{bind, value};
-use crate::answer::{Collector, Room};
+use crate::answer::{Capacity, RowCollector};
 use crate::failure::{
     Failure, Transaction, abandoned, read_only, rolled_back, several_statements, timed_out,
 };
 use crate::options::Limits;
 use crate::text::{Dialect, Script};
-use crate::transaction::{Ending, Point, PointKind, Session, Stop};
+use crate::transaction::{Ending, SavepointKind, SavepointOp, Session, Stop};
 
 /// Around each statement that writes: `INSERT OR FAIL` would keep the rows before the one that failed.
 const STATEMENT: &str = "tgp_statement";
@@ -153,11 +153,11 @@ impl SqliteSession {
             .columns()
             .map(|column| column.decl_type().is_some_and(|declared| declared.eq_ignore_ascii_case("json")))
             .collect();
-        let mut collector = Collector::new(names.iter().cloned(), self.limits);
-        let mut full = Room::Left;
+        let mut collector = RowCollector::new(names.iter().cloned(), self.limits);
+        let mut full = Capacity::Left;
         let mut rows = statement.raw_query();
         while let Some(row) = rows.next().map_err(|error| self.failure(&error, script.sql))? {
-            if full == Room::Full {
+            if full == Capacity::Full {
                 continue;
             }
             let mut values = Vec::with_capacity(names.len());
@@ -166,7 +166,7 @@ impl SqliteSession {
                 values.push(value(cell, *is_json, name)?);
             }
             full = collector.push(values);
-            if full == Room::Full && steps == Steps::UntilFull {
+            if full == Capacity::Full && steps == Steps::UntilFull {
                 break;
             }
         }
@@ -227,12 +227,12 @@ impl Session for SqliteSession {
         found
     }
 
-    async fn point(&mut self, point: &Point) -> Result<(), Failure> {
+    async fn point(&mut self, point: &SavepointOp) -> Result<(), Failure> {
         let name = &point.name;
         self.own(&match point.kind {
-            PointKind::Mark => format!("SAVEPOINT {name}"),
-            PointKind::Keep => format!("RELEASE {name}"),
-            PointKind::Undo => format!("ROLLBACK TO {name}; RELEASE {name}"),
+            SavepointKind::Mark => format!("SAVEPOINT {name}"),
+            SavepointKind::Keep => format!("RELEASE {name}"),
+            SavepointKind::Undo => format!("ROLLBACK TO {name}; RELEASE {name}"),
         })
     }
 

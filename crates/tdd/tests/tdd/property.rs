@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 use tgp_contract::{FileEffect, Root, TddMode, TddState};
-use tgp_tdd::{Current, Outcome, Scope, Selection, Snapshot, TestRun, WriteKind};
+use tgp_tdd::{FileHasher, Outcome, Scope, Selection, Snapshot, TestRun, WriteKind};
 
 use crate::store::open;
 use crate::support::{Disk, World, path, store_in_memory};

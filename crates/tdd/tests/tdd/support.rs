@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use tgp_contract::canonical::sha256_hex;
 use tgp_contract::{Actor, FileEffect, RelativePath, Root, TddMode, TddState, Verdict};
 use tgp_tdd::{
-    Current, FileKind, Noted, Scope, Selection, Snapshot, Store, Tdd, TddOptions, TestRun, Write, WriteKind,
+    FileHasher, FileKind, Scope, Selection, Snapshot, Store, Tdd, TddOptions, TestRun, Transition, Write,
+    WriteKind,
 };
 
 pub const OLD_TEST: &str = "tests/a.test.ts";
@@ -26,7 +27,7 @@ pub fn agent() -> Actor {
 #[derive(Debug, Default)]
 pub struct Disk(RefCell<BTreeMap<(Root, RelativePath), String>>);
 
-impl Current for Disk {
+impl FileHasher for Disk {
     fn hash(&self, root: Root, path: &RelativePath) -> Option<String> {
         self.0.borrow().get(&(root, path.clone())).map(|content| sha256_hex(content.as_bytes()))
     }
@@ -137,16 +138,16 @@ impl World {
         }
     }
 
-    pub fn note(&self, run: &TestRun) -> Noted {
+    pub fn note(&self, run: &TestRun) -> Transition {
         self.tdd.note_run(run).unwrap()
     }
 
-    pub fn passes(&self) -> Noted {
+    pub fn passes(&self) -> Transition {
         self.note(&self.run(0, 2, 0))
     }
 
     /// A failing run; `files` are those in which something failed, where they are known.
-    pub fn fails(&self, files: Option<&[&str]>) -> Noted {
+    pub fn fails(&self, files: Option<&[&str]>) -> Transition {
         let failing_files = files.map(|files| files.iter().map(|file| path(file)).collect());
         self.note(&TestRun { failing_files, ..self.run(1, 1, 1) })
     }

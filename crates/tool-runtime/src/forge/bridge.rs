@@ -66,7 +66,7 @@ impl ToolBridge {
             depth: self.context.depth + 1,
             ..self.context.clone()
         };
-        Box::pin(self.router.call_within(call, context, &self.workspace, &self.outer)).await.into_result()
+        Box::pin(self.router.call_in(call, context, &self.workspace, &self.outer)).await.into_result()
     }
 
     /// Work on files, one piece after the other in the order of the calls, and off the threads that serve others.

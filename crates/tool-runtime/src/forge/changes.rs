@@ -9,7 +9,7 @@ use tgp_contract::{
 use super::run_commit::PreCommitCheck;
 use tgp_router::Workspace;
 use tgp_router::files::{Growth, difference};
-use tgp_router::{Agreement, FoundFile, Invocation, Preview, ShownChange};
+use tgp_router::{ApprovedSnapshot, FileDiff, FileSnapshot, Invocation, Preview};
 
 /// A file that a run has changed, with what stood there before.
 pub struct RunChange {
@@ -26,7 +26,7 @@ pub struct RunChange {
 pub(super) async fn judge(
     invocation: Invocation<'_>,
     changes: &[RunChange],
-) -> Result<Option<Arc<Agreement>>, ToolError> {
+) -> Result<Option<Arc<ApprovedSnapshot>>, ToolError> {
     let targets: Vec<Target> = changes
         .iter()
         .map(|RunChange { change, .. }| {
@@ -68,9 +68,9 @@ pub(super) async fn judge(
     // Of a manifest only some fields run later, so it was judged by what was there before.
     let manifests = changes.iter().filter_map(|RunChange { change, before, .. }| {
         let (root, path) = invocation.workspace.name_of(change.path());
-        tgp_policy::may_run_later(&path).then(|| FoundFile { root, path, sha256: before.clone() })
+        tgp_policy::may_run_later(&path).then(|| FileSnapshot { root, path, sha256: before.clone() })
     });
-    Ok(agreed.or_else(|| Agreement::on_judged(manifests)))
+    Ok(agreed.or_else(|| ApprovedSnapshot::on_judged(manifests)))
 }
 
 /// Counts the files that a run adds and removes for its session.
@@ -93,13 +93,13 @@ fn shown(changes: &[Change], workspace: &Workspace) -> Result<Preview, ToolError
             Change::Write { content, .. } => Some(Arc::clone(content)),
             Change::Remove { .. } => None,
         };
-        Ok(ShownChange { root, path, before, after, executable: None })
+        Ok(FileDiff { root, path, before, after, executable: None })
     }))
 }
 
 /// Looks, where nobody else writes, whether the files are as they were when somebody agreed to change them.
 pub(super) fn pre_commit_check(
-    agreement: Arc<Agreement>,
+    agreement: Arc<ApprovedSnapshot>,
     invocation: Invocation<'_>,
     changes: &[RunChange],
 ) -> PreCommitCheck {

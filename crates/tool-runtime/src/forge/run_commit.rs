@@ -110,7 +110,7 @@ impl RunCommit {
     }
 
     fn pass(&self) -> Result<(), ToolError> {
-        self.point.as_ref().map_or(Ok(()), PointOfNoReturn::pass)
+        self.point.as_ref().map_or(Ok(()), PointOfNoReturn::commit)
     }
 
     /// Takes everything back, and waits until it is.

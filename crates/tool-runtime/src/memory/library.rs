@@ -8,7 +8,7 @@ use tgp_contract::{
     Actor, Code, FileEffect, FileSystem, FsError, RelativePath, Root, ToolError, Visibility, canonical,
 };
 use tgp_git::{Conflict, Edit, HydrateOutcome, Memory, MemoryOptions};
-use tgp_registry::{Found, Hit, Index, Searcher, Verdict, is_tool};
+use tgp_registry::{Hit, Index, SearchOutcome, Searcher, Verdict, is_tool};
 use tokio::runtime::Handle;
 use tokio::sync::Mutex;
 
@@ -19,7 +19,7 @@ use super::remote::RemoteName;
 use super::{META_FILE, TOOLS_DIRECTORY};
 use super::{SyncResult, ToolLog, ToolVersion, ToolWriteResult};
 use crate::Forge;
-use tgp_router::{Agreement, PointOfNoReturn};
+use tgp_router::{ApprovedSnapshot, PointOfNoReturn};
 
 /// Similar tools that a write names at most.
 const MAX_SIMILAR: usize = 5;
@@ -41,7 +41,7 @@ pub struct WriteTerms<'a> {
     /// Tools that are known to do the same, and do not do.
     pub despite: &'a [RelativePath],
     /// What somebody has agreed to.
-    pub agreement: Option<Arc<Agreement>>,
+    pub agreement: Option<Arc<ApprovedSnapshot>>,
     pub point: PointOfNoReturn,
     /// What the writer may see: only such tools are named as doing the same.
     pub visible: Visibility,
@@ -143,7 +143,7 @@ impl Library {
         query: &str,
         limit: usize,
         visible: &Visibility,
-    ) -> Result<(Found, Vec<String>), ToolError> {
+    ) -> Result<(SearchOutcome, Vec<String>), ToolError> {
         let mut warnings = self.survey(files, SEARCH_PATIENCE, IndexCare::Mend).await?;
         let shows = |path: &RelativePath| visible.shows(Root::Tools, path);
         let found = self.searcher.search_among(query, limit, &shows).await?;
@@ -236,7 +236,7 @@ impl Library {
                 .detail("path", meant.as_str())
                 .help("read the file again and write what it should be now"));
             }
-            point.pass()?;
+            point.commit()?;
             Ok(content.into_bytes())
         });
         self.edit(path, edit, &similar).await
@@ -248,7 +248,7 @@ impl Library {
         files: &Arc<dyn FileSystem>,
         path: &RelativePath,
         patch: impl Fn(&str) -> Result<String, ToolError> + Send + 'static,
-        agreement: Option<Arc<Agreement>>,
+        agreement: Option<Arc<ApprovedSnapshot>>,
         point: PointOfNoReturn,
     ) -> Result<(ToolWriteResult, FileEffect), ToolError> {
         // A file that is not there or no text is told by the file system's own error.
@@ -264,7 +264,7 @@ impl Library {
             let text = text.ok_or_else(|| FsError::NotFound(meant.clone()))?;
             let patched = patch(text)?;
             refuse_large(&meant, patched.len())?;
-            point.pass()?;
+            point.commit()?;
             Ok(patched.into_bytes())
         });
         self.edit(path, edit, &[]).await

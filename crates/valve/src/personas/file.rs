@@ -168,7 +168,7 @@ pub(super) fn read(text: &str, file_name: &str) -> Result<Vec<Persona>, ToolErro
         let place = location(&entry.name);
         let reader = Reader { file: file_name, at: format!("personas[{number}]") };
         let persona = reader.persona(entry)?;
-        if let Some(first) = names.insert(persona.name.clone(), place.line()) {
+        if let Some(first) = names.insert(persona.name.clone(), place.line) {
             let message = format!("`{}` is the name of the persona at line {first} already", persona.name);
             return Err(reader.fault(place, "name", message).help("give each persona a name of its own"));
         }
@@ -216,7 +216,7 @@ impl<'f> Reader<'f> {
         let mut contents = Vec::new();
         let mut patterns = Vec::new();
         if let Some(list) = entry.contents {
-            self.counted(list.value.len(), location(list), "contents", MAX_CONTENTS)?;
+            self.counted(list.value.len(), location(&list), "contents", MAX_CONTENTS)?;
             for (number, pattern) in list.value.into_iter().enumerate() {
                 patterns.push(self.pattern(&pattern, &format!("contents[{number}]"))?);
                 contents.push(pattern.value);
@@ -225,11 +225,11 @@ impl<'f> Reader<'f> {
         let changes = match entry.changes {
             None => ChangeKind::ALL.to_vec(),
             Some(list) => {
-                self.counted(list.value.len(), location(list), "changes", ChangeKind::ALL.len())?;
+                self.counted(list.value.len(), location(&list), "changes", ChangeKind::ALL.len())?;
                 if !patterns.is_empty() && list.value.iter().all(|kind| *kind == ChangeKind::Deleted) {
                     let message = "a file that is deleted has no content for `contents`".to_owned();
                     return Err(self
-                        .fault(location(list), "changes", message)
+                        .fault(location(&list), "changes", message)
                         .help("leave `contents` out, or name another change besides `deleted`"));
                 }
                 list.value

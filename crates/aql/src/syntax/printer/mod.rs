@@ -31,7 +31,7 @@ pub(crate) fn print(unit: &Unit) -> String {
         let span = item.span();
         let before = at.checked_sub(1).and_then(|at| unit.file.items.get(at));
         let imports = matches!((before, item), (Some(Item::Import(_)), Item::Import(_)));
-        let apart = if before.is_some() && !imports { Apart::Always } else { Apart::AsWritten };
+        let apart = if before.is_some() && !imports { BlankLine::Always } else { BlankLine::AsWritten };
         printer.begin_apart(span.start, apart);
         match item {
             Item::Import(import) => {
@@ -50,7 +50,7 @@ pub(crate) fn print(unit: &Unit) -> String {
         let next = unit.file.items.get(at + 1).map_or(usize::MAX, |item| item.span().start);
         printer.end(span.end, next);
     }
-    printer.flush(usize::MAX, Apart::AsWritten);
+    printer.flush(usize::MAX, BlankLine::AsWritten);
     if !printer.written.is_empty() {
         printer.written.push('\n');
     }
@@ -59,7 +59,7 @@ pub(crate) fn print(unit: &Unit) -> String {
 
 /// Whether an empty line stands before something.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Apart {
+enum BlankLine {
     AsWritten,
     Always,
 }
@@ -123,9 +123,9 @@ impl Printer<'_> {
     }
 
     /// A new line for what stands at `start` in the source, with an empty one before it where there was one.
-    fn fresh_line(&mut self, start: usize, apart: Apart) {
+    fn fresh_line(&mut self, start: usize, apart: BlankLine) {
         let between = self.source.slice(Span::new(self.last, start));
-        let empty = apart == Apart::Always || between.matches('\n').count() > 1;
+        let empty = apart == BlankLine::Always || between.matches('\n').count() > 1;
         if empty && !self.first {
             self.written.push('\n');
         }
@@ -134,26 +134,26 @@ impl Printer<'_> {
     }
 
     /// Writes the comments before `until`, each on a line of its own.
-    fn flush(&mut self, until: usize, mut apart: Apart) -> bool {
+    fn flush(&mut self, until: usize, mut apart: BlankLine) -> bool {
         let mut any = false;
         while let Some(comment) = self.comments.get(self.next).filter(|comment| comment.span.start < until) {
             self.fresh_line(comment.span.start, apart);
             self.raw(comment.span);
             self.last = self.last.max(comment.span.end);
             self.next += 1;
-            apart = Apart::AsWritten;
+            apart = BlankLine::AsWritten;
             any = true;
         }
         any
     }
 
     fn begin(&mut self, start: usize) {
-        self.begin_apart(start, Apart::AsWritten);
+        self.begin_apart(start, BlankLine::AsWritten);
     }
 
-    fn begin_apart(&mut self, start: usize, apart: Apart) {
+    fn begin_apart(&mut self, start: usize, apart: BlankLine) {
         // Comments belong to what they stand before, so the empty line comes before them.
-        let apart = if self.flush(start, apart) { Apart::AsWritten } else { apart };
+        let apart = if self.flush(start, apart) { BlankLine::AsWritten } else { apart };
         self.fresh_line(start, apart);
     }
 
@@ -256,7 +256,7 @@ impl Printer<'_> {
             let next = things.get(at + 1).map_or(span.end, |next| span_of(next).start);
             self.end(place.end, next);
         }
-        self.flush(span.end, Apart::AsWritten);
+        self.flush(span.end, BlankLine::AsWritten);
         self.level -= 1;
         (self.last, self.first) = outer;
         self.line();

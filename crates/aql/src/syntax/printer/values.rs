@@ -2,7 +2,7 @@
 
 use super::{BRACES, Printer, SQUARE};
 use crate::plan::Comparison;
-use crate::syntax::literal::{Layout, Part, is_blank};
+use crate::syntax::literal::{Dedent, Part, is_blank};
 use crate::syntax::text::Span;
 use crate::syntax::tree::{
     Entry, Expr, ExprForm, Name, Object, Text, TextPiece, TypeExpr, TypeField, TypeForm,
@@ -185,7 +185,7 @@ impl Printer<'_> {
             }
         }
         parts.push(Part::Raw(Span::new(from, text.span.end.saturating_sub(3))));
-        let layout = Layout::of(self.source, &parts);
+        let layout = Dedent::of(self.source, &parts);
         if !layout.first_line || layout.end == usize::MAX || layout.start >= layout.end {
             return None;
         }

@@ -2,7 +2,7 @@
 
 use console::Style;
 use tgp::contract::ToolError;
-use tgp::{How, RunEvent};
+use tgp::{RunEvent, ValueSource};
 use tokio::sync::mpsc;
 
 use crate::approval::silence;
@@ -38,9 +38,9 @@ fn line_of(event: &RunEvent, printer: &Printer) -> Option<String> {
         }
         RunEvent::Done { step, kind, how, duration_ms, tokens, .. } => {
             let mut facts = vec![match how {
-                How::Ran => shown_time(*duration_ms),
-                How::Cached => "cached".to_owned(),
-                How::Kept => "done before".to_owned(),
+                ValueSource::Ran => shown_time(*duration_ms),
+                ValueSource::Cached => "cached".to_owned(),
+                ValueSource::Kept => "done before".to_owned(),
             }];
             if *tokens > 0 {
                 facts.push(format!("{tokens} tokens"));

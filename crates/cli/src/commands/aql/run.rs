@@ -6,8 +6,8 @@ use clap::Args;
 use serde_json::{Map, Value};
 use tgp::contract::{Code, Consent, ToolError};
 use tgp::{
-    Compiled, Kernel, Plan, QueryRequest, QueryType, ResumedQuery, RunEvent, RunReport, Source, StopSignal,
-    StopWish, choose_query,
+    Compiled, Kernel, Plan, QueryRequest, QueryType, ResumedQuery, RunEvent, RunReport, Source, StopLevel,
+    StopSignal, choose_query,
 };
 use tokio::sync::mpsc;
 
@@ -138,7 +138,7 @@ async fn work(
     mut stop: StopSignal,
 ) -> Result<RunReport, ToolError> {
     let consent = if arguments.yes { Consent::Everything } else { Consent::Ask };
-    let cancelled = Box::pin(async move { stop.wished(StopWish::AfterCall).await });
+    let cancelled = Box::pin(async move { stop.reached(StopLevel::AfterCall).await });
     match prepared {
         Some(Prepared { compiled, plan, inputs }) => {
             let request = QueryRequest {

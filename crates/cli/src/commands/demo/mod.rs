@@ -16,7 +16,7 @@ use tgp::contract::{
     Actor, CallContext, CheckReport, Code, Consent, Severity, TddMode, ToolCall, ToolError, ToolResult,
 };
 use tgp::results::{ExecToolResult, ToolWriteResult};
-use tgp::{BootOptions, Kernel, StopSignal, StopWish, Trust};
+use tgp::{BootOptions, Kernel, StopLevel, StopSignal, Trust};
 
 use super::{done, result_of};
 use crate::conversation::Interrupts;
@@ -197,7 +197,7 @@ impl Demo<'_> {
 
     /// Whether the story goes on.
     fn go_on(&self) -> Result<(), Failure> {
-        if self.stop.wish() == StopWish::GoOn { Ok(()) } else { Err(Failure::Interrupted) }
+        if self.stop.level() == StopLevel::GoOn { Ok(()) } else { Err(Failure::Interrupted) }
     }
 
     /// The demo is a test of itself: a step that comes out differently is a failure, not a story.

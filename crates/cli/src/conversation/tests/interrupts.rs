@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use tgp::{StopSignal, StopWish};
+use tgp::{StopLevel, StopSignal};
 
 use crate::conversation::Interrupts;
 
@@ -31,9 +31,9 @@ fn child(last: &str) {
         let heard = interrupts.heard();
         let session = async {
             println!("listening");
-            stop.wished(StopWish::AfterCall).await;
+            stop.reached(StopLevel::AfterCall).await;
             println!("{:?}", *heard.borrow());
-            stop.wished(StopWish::Now).await;
+            stop.reached(StopLevel::Now).await;
             println!("{:?}", *heard.borrow());
             if last == "hang" {
                 // Nothing of the runtime is polled any more.

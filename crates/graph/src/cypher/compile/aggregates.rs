@@ -8,7 +8,7 @@ use open_cypher::ast::{
     Expr, ExprKind, FunctionInvocation, MapProjectionItemKind, PathFactor, PathFactorKind,
 };
 
-use crate::cypher::refusal::{Outcome, Refusal};
+use crate::cypher::error::{CypherError, CypherResult};
 use crate::cypher::syntax::function_name;
 
 /// The aggregates and the SQL functions behind them.
@@ -34,7 +34,7 @@ pub(super) fn aggregate(call: &FunctionInvocation) -> Option<&'static str> {
 }
 
 /// The outermost aggregates of an expression.
-pub(super) fn find(expression: &Expr) -> Outcome<Vec<&Expr>> {
+pub(super) fn find(expression: &Expr) -> CypherResult<Vec<&Expr>> {
     let mut finder = Finder::default();
     finder.visit_expr(expression);
     match finder.refusal {
@@ -44,15 +44,15 @@ pub(super) fn find(expression: &Expr) -> Outcome<Vec<&Expr>> {
 }
 
 /// Refuses an aggregate where there are no groups.
-pub(super) fn refuse(expression: &Expr) -> Outcome<()> {
+pub(super) fn refuse(expression: &Expr) -> CypherResult<()> {
     match find(expression)?.first() {
         Some(aggregate) => Err(misplaced(aggregate.span)),
         None => Ok(()),
     }
 }
 
-pub(super) fn misplaced(span: Span) -> Box<Refusal> {
-    Refusal::new("InvalidAggregation", span, "an aggregate cannot be used here")
+pub(super) fn misplaced(span: Span) -> Box<CypherError> {
+    CypherError::new("InvalidAggregation", span, "an aggregate cannot be used here")
         .help("compute it in a WITH before, and use its name")
 }
 
@@ -61,7 +61,7 @@ struct Finder<'a> {
     found: Vec<&'a Expr>,
     /// The aggregate that is being looked into.
     inside: Option<Span>,
-    refusal: Option<Box<Refusal>>,
+    refusal: Option<Box<CypherError>>,
 }
 
 impl<'a> Finder<'a> {
@@ -89,7 +89,7 @@ impl<'a> Visitor<'a> for Finder<'a> {
             ExprKind::Function(call) if aggregate(call).is_some() => {
                 if self.inside.is_some() {
                     let refusal =
-                        Refusal::new("NestedAggregation", node.span, "an aggregate stands in another");
+                        CypherError::new("NestedAggregation", node.span, "an aggregate stands in another");
                     self.refusal.get_or_insert(refusal);
                     return;
                 }
@@ -99,8 +99,11 @@ impl<'a> Visitor<'a> for Finder<'a> {
                 self.inside = None;
             }
             ExprKind::Function(call) if self.inside.is_some() && is_random(call) => {
-                let refusal =
-                    Refusal::new("NonConstantExpression", node.span, "`rand` cannot stand in an aggregate");
+                let refusal = CypherError::new(
+                    "NonConstantExpression",
+                    node.span,
+                    "`rand` cannot stand in an aggregate",
+                );
                 self.refusal.get_or_insert(refusal);
             }
             _ => walk_expr(self, node),

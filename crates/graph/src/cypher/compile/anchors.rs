@@ -1,17 +1,17 @@
 //! Where the search for a pattern begins, and how it goes on.
 
-use crate::cypher::refusal::Outcome;
+use crate::cypher::error::CypherResult;
 use crate::cypher::types::Type;
 
 use super::Compiler;
 use super::calls::simple_label;
+use super::joins::Building;
 use super::matching::{INDEXED, Lookup};
 use super::pattern::Link;
-use super::steps::Building;
 
 impl Compiler<'_> {
     /// A node that nothing leads to: by its id, by an index, by a label, or all nodes.
-    pub(super) fn place_anchor(&mut self, building: &mut Building<'_, '_>, at: usize) -> Outcome<()> {
+    pub(super) fn place_anchor(&mut self, building: &mut Building<'_, '_>, at: usize) -> CypherResult<()> {
         let Some(node) = building.graph.nodes.get(at) else { return Ok(()) };
         let alias = self.name("n");
         let usable = |building: &Building<'_, '_>, lookup: &Lookup<'_>| {

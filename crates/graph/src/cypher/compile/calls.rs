@@ -3,8 +3,8 @@
 use open_cypher::Span;
 use open_cypher::ast::{Expr, ExprKind, FunctionInvocation, LabelExpression, LabelExpressionKind};
 
+use crate::cypher::error::{CypherError, CypherResult};
 use crate::cypher::functions::{self, Named};
-use crate::cypher::refusal::{Outcome, Refusal};
 use crate::cypher::syntax::function_name;
 use crate::cypher::types::Type;
 
@@ -32,17 +32,21 @@ const FOREIGN: [&str; 13] = [
 ];
 
 impl Compiler<'_> {
-    pub(super) fn call(&mut self, call: &FunctionInvocation, span: Span, scope: &Scope) -> Outcome<Sql> {
+    pub(super) fn call(&mut self, call: &FunctionInvocation, span: Span, scope: &Scope) -> CypherResult<Sql> {
         if aggregate(call).is_some() {
             return Err(misplaced(span));
         }
         let name: Vec<&str> = call.name.parts.iter().map(|part| function_name(&part.kind.text)).collect();
         let first = name.first().copied().unwrap_or_default();
         if FOREIGN.iter().any(|known| known.eq_ignore_ascii_case(first)) {
-            return Err(Refusal::unsupported(span, &format!("the function `{}`", name.join("."))));
+            return Err(CypherError::unsupported(span, &format!("the function `{}`", name.join("."))));
         }
         if let Some(quantifier) = &call.quantifier {
-            return Err(Refusal::new("UnexpectedSyntax", quantifier.span, "only aggregates take DISTINCT"));
+            return Err(CypherError::new(
+                "UnexpectedSyntax",
+                quantifier.span,
+                "only aggregates take DISTINCT",
+            ));
         }
         let name = name.join(".");
         if let Some(sql) = self.graph_call(&name.to_lowercase(), call, span, scope)? {
@@ -61,13 +65,13 @@ impl Compiler<'_> {
         call: &FunctionInvocation,
         span: Span,
         scope: &Scope,
-    ) -> Outcome<Sql> {
+    ) -> CypherResult<Sql> {
         counted(call, function.least, function.most, span)?;
         self.site(&function.sql(), span);
         let mut arguments = Vec::new();
         for argument in &call.arguments {
             if let ExprKind::Pattern(_) = argument.kind {
-                return Err(Refusal::new("UnexpectedSyntax", argument.span, "a pattern has no value")
+                return Err(CypherError::new("UnexpectedSyntax", argument.span, "a pattern has no value")
                     .help("write a comprehension: size([(a)-->(b) | b])"));
             }
             arguments.push((self.expression(argument, scope)?, argument));
@@ -89,7 +93,7 @@ impl Compiler<'_> {
         labels: &LabelExpression,
         id: &str,
         skipped: Option<&str>,
-    ) -> Outcome<Option<String>> {
+    ) -> CypherResult<Option<String>> {
         Ok(match &labels.kind {
             LabelExpressionKind::Name(name) if skipped == Some(name.kind.text.as_str()) => None,
             LabelExpressionKind::And(parts) => {
@@ -111,7 +115,7 @@ impl Compiler<'_> {
         &mut self,
         labels: &LabelExpression,
         test: &dyn Fn(&mut Self, &str) -> String,
-    ) -> Outcome<String> {
+    ) -> CypherResult<String> {
         Ok(match &labels.kind {
             LabelExpressionKind::Name(name) => test(self, &name.kind.text),
             LabelExpressionKind::Parenthesized(inner) => self.labels(inner, test)?,
@@ -125,7 +129,7 @@ impl Compiler<'_> {
                     if matches!(labels.kind, LabelExpressionKind::And(_)) { " AND " } else { " OR " };
                 format!("({})", tests.join(between))
             }
-            _ => return Err(Refusal::unsupported(labels.span, "this label expression")),
+            _ => return Err(CypherError::unsupported(labels.span, "this label expression")),
         })
     }
 }
@@ -141,7 +145,7 @@ pub(super) fn simple_label(labels: &LabelExpression) -> Option<String> {
 }
 
 /// Refuses a wrong number of arguments.
-pub(super) fn counted(call: &FunctionInvocation, least: usize, most: usize, span: Span) -> Outcome<()> {
+pub(super) fn counted(call: &FunctionInvocation, least: usize, most: usize, span: Span) -> CypherResult<()> {
     let count = call.arguments.len();
     if (least..=most).contains(&count) {
         return Ok(());
@@ -149,7 +153,7 @@ pub(super) fn counted(call: &FunctionInvocation, least: usize, most: usize, span
     let wanted = if least == most { least.to_string() } else { format!("{least} to {most}") };
     let name = call.name.parts.last().map_or("", |part| function_name(&part.kind.text));
     let message = format!("`{name}` takes {wanted} arguments, here are {count}");
-    Err(Refusal::new("InvalidNumberOfArguments", span, message))
+    Err(CypherError::new("InvalidNumberOfArguments", span, message))
 }
 
 /// The names of all functions, for suggestions.
@@ -158,8 +162,8 @@ pub(super) fn function_names() -> Vec<&'static str> {
     known.chain(AGGREGATES.iter().map(|(name, _)| *name)).chain(GRAPH_CALLS).collect()
 }
 
-fn unknown(name: &str, span: Span) -> Box<Refusal> {
-    let refusal = Refusal::new("UnknownFunction", span, format!("there is no function `{name}`"));
+fn unknown(name: &str, span: Span) -> Box<CypherError> {
+    let refusal = CypherError::new("UnknownFunction", span, format!("there is no function `{name}`"));
     match tgp_text::nearest(name, function_names()) {
         Some(near) => refusal.help(format!("did you mean `{near}`?")),
         None => refusal.help("docs/cypher.md lists the functions"),
@@ -167,7 +171,7 @@ fn unknown(name: &str, span: Span) -> Box<Refusal> {
 }
 
 /// Refuses an argument that can only be wrong.
-fn suits(function: &str, kind: &Type, argument: &Expr) -> Outcome<()> {
+fn suits(function: &str, kind: &Type, argument: &Expr) -> CypherResult<()> {
     let fits = match function {
         "length" | "nodes" | "relationships" => matches!(kind, Type::Any | Type::Null | Type::Path),
         "size" => matches!(kind, Type::Any | Type::Null | Type::Text | Type::List(_)),
@@ -177,7 +181,7 @@ fn suits(function: &str, kind: &Type, argument: &Expr) -> Outcome<()> {
         return Ok(());
     }
     let message = format!("`{function}` cannot be used with {}", kind.noun());
-    Err(Refusal::new("InvalidArgumentType", argument.span, message))
+    Err(CypherError::new("InvalidArgumentType", argument.span, message))
 }
 
 /// What a function gives for a first argument of this type.

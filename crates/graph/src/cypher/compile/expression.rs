@@ -6,7 +6,7 @@ use open_cypher::ast::{
     MapProjectionItemKind, Name, ParameterName, UnaryOperator,
 };
 
-use crate::cypher::refusal::{Outcome, Refusal};
+use crate::cypher::error::{CypherError, CypherResult};
 use crate::cypher::types::Type;
 use crate::cypher::value::{Value, kind};
 
@@ -55,13 +55,13 @@ const MAX_ARGUMENTS: usize = 100;
 
 impl Compiler<'_> {
     /// The SQL of an expression as a value.
-    pub(super) fn value_of(&mut self, expression: &Expr, scope: &Scope) -> Outcome<String> {
+    pub(super) fn value_of(&mut self, expression: &Expr, scope: &Scope) -> CypherResult<String> {
         let sql = self.expression(expression, scope)?;
         Ok(self.as_value(sql))
     }
 
     /// The SQL of an expression as a condition.
-    pub(super) fn truth_of(&mut self, expression: &Expr, scope: &Scope) -> Outcome<String> {
+    pub(super) fn truth_of(&mut self, expression: &Expr, scope: &Scope) -> CypherResult<String> {
         let sql = self.expression(expression, scope)?;
         self.as_truth(sql, expression.span)
     }
@@ -79,10 +79,10 @@ impl Compiler<'_> {
         }
     }
 
-    pub(super) fn as_truth(&mut self, sql: Sql, span: Span) -> Outcome<String> {
+    pub(super) fn as_truth(&mut self, sql: Sql, span: Span) -> CypherResult<String> {
         if !sql.kind.may_be_bool() {
             let message = format!("a boolean is needed, this is {}", sql.kind.noun());
-            return Err(Refusal::new("InvalidArgumentType", span, message));
+            return Err(CypherError::new("InvalidArgumentType", span, message));
         }
         Ok(match sql.form {
             Form::Truth => sql.text,
@@ -93,7 +93,7 @@ impl Compiler<'_> {
         })
     }
 
-    pub(super) fn expression(&mut self, expression: &Expr, scope: &Scope) -> Outcome<Sql> {
+    pub(super) fn expression(&mut self, expression: &Expr, scope: &Scope) -> CypherResult<Sql> {
         if let Some((_, variable)) = scope.spans.iter().find(|(span, _)| *span == expression.span) {
             return Ok(Sql::variable(variable));
         }
@@ -114,7 +114,7 @@ impl Compiler<'_> {
                 ParameterName::Named(name) | ParameterName::Positional(name) => {
                     Ok(Sql::value(Type::Any, self.bind_at(Bind::Parameter(name.clone()), span)))
                 }
-                _ => Err(Refusal::unsupported(span, "this parameter")),
+                _ => Err(CypherError::unsupported(span, "this parameter")),
             },
             ExprKind::List(items) => self.list(items, inner),
             ExprKind::Map(entries) => {
@@ -126,7 +126,7 @@ impl Compiler<'_> {
                 UnaryOperator::Not => Ok(Sql::truth(format!("(NOT {})", self.truth_of(operand, scope)?))),
                 UnaryOperator::Minus => self.negative(operand, span, inner),
                 UnaryOperator::Plus => self.expression(operand, inner),
-                _ => Err(Refusal::unsupported(operator.span, "this operator")),
+                _ => Err(CypherError::unsupported(operator.span, "this operator")),
             },
             ExprKind::Binary { left, operator, right } => self.binary(left, operator, right, span, scope),
             ExprKind::Is { expression, negated, predicate } => {
@@ -159,27 +159,27 @@ impl Compiler<'_> {
             ExprKind::Subquery(subquery) => self.subquery(subquery, inner),
             ExprKind::Pattern(pattern) if scope.predicate => self.pattern_exists(pattern, inner),
             ExprKind::Pattern(_) => {
-                Err(Refusal::new("UnexpectedSyntax", span, "a pattern is a condition, it has no value")
+                Err(CypherError::new("UnexpectedSyntax", span, "a pattern is a condition, it has no value")
                     .help("write exists(...), or a comprehension: [(a)-->(b) | b]"))
             }
-            _ => Err(Refusal::unsupported(span, "this expression")),
+            _ => Err(CypherError::unsupported(span, "this expression")),
         }
     }
 
-    fn named(&mut self, name: &Name, scope: &Scope) -> Outcome<Sql> {
+    fn named(&mut self, name: &Name, scope: &Scope) -> CypherResult<Sql> {
         match scope.find(&name.kind.text) {
             Some(variable) => Ok(Sql::variable(variable)),
             None => Err(self.undefined(&name.kind.text, name.span, scope)),
         }
     }
 
-    fn written(&mut self, literal: &LiteralKind, span: Span, sign: Sign) -> Outcome<Sql> {
+    fn written(&mut self, literal: &LiteralKind, span: Span, sign: Sign) -> CypherResult<Sql> {
         Ok(match literal {
             LiteralKind::Null => Sql::value(Type::Null, "NULL"),
             LiteralKind::Boolean(value) => Sql::truth(if *value { "1" } else { "0" }),
             LiteralKind::Integer(literal) => {
                 let number = integer(literal, sign).ok_or_else(|| {
-                    Refusal::new("IntegerOverflow", span, format!("`{}` is beyond 64 bits", literal.text))
+                    CypherError::new("IntegerOverflow", span, format!("`{}` is beyond 64 bits", literal.text))
                 })?;
                 Sql::value(Type::Int, self.literal(Value::Int(number)))
             }
@@ -187,18 +187,18 @@ impl Compiler<'_> {
                 let number: f64 = literal.text.replace('_', "").parse().unwrap_or(f64::INFINITY);
                 if number.is_infinite() {
                     let message = format!("`{}` is beyond what a float can hold", literal.text);
-                    return Err(Refusal::new("FloatingPointOverflow", span, message));
+                    return Err(CypherError::new("FloatingPointOverflow", span, message));
                 }
                 let number = if sign == Sign::Minus { -number } else { number };
                 Sql::value(Type::Float, self.literal(Value::Float(number)))
             }
             LiteralKind::String(literal) => Sql::value(Type::Text, self.text(&literal.value)),
-            _ => return Err(Refusal::unsupported(span, "this literal")),
+            _ => return Err(CypherError::unsupported(span, "this literal")),
         })
     }
 
     /// The lowest integer has no positive counterpart, so a sign belongs to its literal.
-    fn negative(&mut self, operand: &Expr, span: Span, scope: &Scope) -> Outcome<Sql> {
+    fn negative(&mut self, operand: &Expr, span: Span, scope: &Scope) -> CypherResult<Sql> {
         if let ExprKind::Literal(literal) = &operand.kind
             && matches!(literal.kind, LiteralKind::Integer(_) | LiteralKind::Float(_))
         {
@@ -207,14 +207,14 @@ impl Compiler<'_> {
         let sql = self.expression(operand, scope)?;
         if !sql.kind.may_be_number() {
             let message = format!("`-` needs a number, this is {}", sql.kind.noun());
-            return Err(Refusal::new("InvalidArgumentType", span, message));
+            return Err(CypherError::new("InvalidArgumentType", span, message));
         }
         let kind = sql.kind.clone();
         self.site("cy_neg", span);
         Ok(Sql::value(kind, format!("cy_neg({})", self.as_value(sql))))
     }
 
-    fn list(&mut self, items: &[Expr], scope: &Scope) -> Outcome<Sql> {
+    fn list(&mut self, items: &[Expr], scope: &Scope) -> CypherResult<Sql> {
         let mut kind = None;
         let mut parts = Vec::new();
         for item in items {
@@ -232,7 +232,7 @@ impl Compiler<'_> {
         Ok(Sql::value(Type::list(kind), text.unwrap_or_else(|| "cy_list()".to_owned())))
     }
 
-    pub(super) fn map(&mut self, entries: &[(&Name, &Expr)], scope: &Scope) -> Outcome<Sql> {
+    pub(super) fn map(&mut self, entries: &[(&Name, &Expr)], scope: &Scope) -> CypherResult<Sql> {
         let mut parts = Vec::new();
         for (key, value) in entries {
             let value = self.value_of(value, scope)?;
@@ -241,13 +241,13 @@ impl Compiler<'_> {
         Ok(Sql::value(Type::Map, mapped(&parts)))
     }
 
-    fn map_projection(&mut self, projection: &MapProjection, scope: &Scope) -> Outcome<Sql> {
+    fn map_projection(&mut self, projection: &MapProjection, scope: &Scope) -> CypherResult<Sql> {
         let base = self.expression(&projection.base, scope)?;
         let span = projection.base.span;
         if !base.kind.may_have_properties() {
             let message =
                 format!("only nodes, relationships and maps have properties, this is {}", base.kind.noun());
-            return Err(Refusal::new("InvalidArgumentType", span, message));
+            return Err(CypherError::new("InvalidArgumentType", span, message));
         }
         let mut text = "cy_map()".to_owned();
         for item in &projection.items {
@@ -265,7 +265,7 @@ impl Compiler<'_> {
                     mapped(&[format!("{}, {value}", self.text(&name.kind.text))])
                 }
                 MapProjectionItemKind::Entry(entry) => self.map(&[(&entry.key, &entry.value)], scope)?.text,
-                _ => return Err(Refusal::unsupported(item.span, "this part of a map projection")),
+                _ => return Err(CypherError::unsupported(item.span, "this part of a map projection")),
             };
             text = format!("cy_merge({text}, {part})");
         }
@@ -285,13 +285,13 @@ impl Compiler<'_> {
         if plain { format!("cy_json({props} -> {bound})") } else { format!("cy_prop({props}, {bound})") }
     }
 
-    pub(super) fn property(&mut self, subject: Sql, name: &str, span: Span) -> Outcome<Sql> {
+    pub(super) fn property(&mut self, subject: Sql, name: &str, span: Span) -> CypherResult<Sql> {
         if !subject.kind.may_have_properties() {
             let message = format!(
                 "only nodes, relationships and maps have properties, this is {}",
                 subject.kind.noun()
             );
-            return Err(Refusal::new("InvalidArgumentType", span, message));
+            return Err(CypherError::new("InvalidArgumentType", span, message));
         }
         if let Form::Entity { props, .. } = &subject.form {
             return Ok(Sql::value(Type::Any, self.property_of(props, name)));
@@ -312,7 +312,7 @@ impl Compiler<'_> {
         Ok(Sql::value(Type::Any, sql))
     }
 
-    fn index(&mut self, subject: &Expr, index: &Expr, scope: &Scope) -> Outcome<Sql> {
+    fn index(&mut self, subject: &Expr, index: &Expr, scope: &Scope) -> CypherResult<Sql> {
         let subject = self.expression(subject, scope)?;
         self.site("cy_index", index.span);
         let index = self.value_of(index, scope)?;
@@ -347,7 +347,7 @@ impl Compiler<'_> {
         format!("(SELECT {body} FROM (SELECT {text} AS v) AS {table})")
     }
 
-    fn case(&mut self, case: &CaseExpression, scope: &Scope) -> Outcome<Sql> {
+    fn case(&mut self, case: &CaseExpression, scope: &Scope) -> CypherResult<Sql> {
         let operand = case.operand.as_ref().map(|operand| self.value_of(operand, scope)).transpose()?;
         let table = self.name("t");
         let mut kind = Type::Null;
@@ -387,7 +387,7 @@ impl Compiler<'_> {
         predicate: &IsPredicate,
         span: Span,
         scope: &Scope,
-    ) -> Outcome<Sql> {
+    ) -> CypherResult<Sql> {
         let subject_sql = self.expression(subject, scope)?;
         let sql = match predicate {
             IsPredicate::Null => {
@@ -399,7 +399,7 @@ impl Compiler<'_> {
                 return Ok(Sql::truth(format!("({text} IS{not} NULL)")));
             }
             IsPredicate::Label(labels) => self.labelled(subject_sql, labels, subject.span)?,
-            _ => return Err(Refusal::unsupported(span, "this test")),
+            _ => return Err(CypherError::unsupported(span, "this test")),
         };
         Ok(if negated { Sql::truth(format!("(NOT {sql})")) } else { Sql::truth(sql) })
     }

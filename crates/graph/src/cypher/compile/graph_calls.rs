@@ -3,7 +3,7 @@
 use open_cypher::Span;
 use open_cypher::ast::{Expr, ExprKind, FunctionInvocation, LabelExpression, LiteralKind, ParameterName};
 
-use crate::cypher::refusal::{Outcome, Refusal};
+use crate::cypher::error::{CypherError, CypherResult};
 use crate::cypher::types::Type;
 use crate::cypher::value::kind;
 
@@ -38,7 +38,7 @@ impl Compiler<'_> {
         call: &FunctionInvocation,
         span: Span,
         scope: &Scope,
-    ) -> Outcome<Option<Sql>> {
+    ) -> CypherResult<Option<Sql>> {
         let inner = scope.predicates(false);
         Ok(Some(match name {
             "coalesce" => {
@@ -126,19 +126,19 @@ impl Compiler<'_> {
         call: &'a FunctionInvocation,
         span: Span,
         scope: &Scope,
-    ) -> Outcome<(Sql, &'a Expr)> {
+    ) -> CypherResult<(Sql, &'a Expr)> {
         let argument = only(call, span)?;
         Ok((self.expression(argument, scope)?, argument))
     }
 
     /// All properties of a node, a relationship or a map, as a map.
-    pub(super) fn properties(&mut self, subject: Sql, span: Span) -> Outcome<Sql> {
+    pub(super) fn properties(&mut self, subject: Sql, span: Span) -> CypherResult<Sql> {
         if !subject.kind.may_have_properties() {
             let message = format!(
                 "only nodes, relationships and maps have properties, this is {}",
                 subject.kind.noun()
             );
-            return Err(Refusal::new("InvalidArgumentType", span, message));
+            return Err(CypherError::new("InvalidArgumentType", span, message));
         }
         if let Form::Entity { props, .. } = &subject.form {
             return Ok(Sql::value(Type::Map, format!("cy_json({props})")));
@@ -154,7 +154,13 @@ impl Compiler<'_> {
     }
 
     /// The id of a node or a relationship of one of the kinds `wanted`.
-    fn id_of(&mut self, subject: Sql, wanted: &[Type], function: &str, argument: &Expr) -> Outcome<String> {
+    fn id_of(
+        &mut self,
+        subject: Sql,
+        wanted: &[Type],
+        function: &str,
+        argument: &Expr,
+    ) -> CypherResult<String> {
         suits(&subject.kind, wanted, function, argument)?;
         if let Form::Entity { id, .. } = subject.form {
             return Ok(id);
@@ -164,7 +170,7 @@ impl Compiler<'_> {
     }
 
     /// The row of a relationship.
-    fn row_of(&mut self, subject: Sql, function: &str, argument: &Expr) -> Outcome<String> {
+    fn row_of(&mut self, subject: Sql, function: &str, argument: &Expr) -> CypherResult<String> {
         suits(&subject.kind, &[Type::Relationship], function, argument)?;
         if let Form::Entity { .. } = subject.form {
             return Ok(subject.text);
@@ -173,7 +179,12 @@ impl Compiler<'_> {
     }
 
     /// Whether something has labels, or a type.
-    pub(super) fn labelled(&mut self, subject: Sql, labels: &LabelExpression, span: Span) -> Outcome<String> {
+    pub(super) fn labelled(
+        &mut self,
+        subject: Sql,
+        labels: &LabelExpression,
+        span: Span,
+    ) -> CypherResult<String> {
         suits_span(&subject.kind, &[Type::Node, Type::Relationship], "a label test", span)?;
         let sort = match subject.kind {
             Type::Node => Sort::Node,
@@ -222,10 +233,14 @@ impl Compiler<'_> {
     }
 
     /// `exists_at(thing, 'revision')`.
-    fn exists_at(&mut self, call: &FunctionInvocation, span: Span, scope: &Scope) -> Outcome<Sql> {
+    fn exists_at(&mut self, call: &FunctionInvocation, span: Span, scope: &Scope) -> CypherResult<Sql> {
         counted(call, 2, 2, span)?;
         let (Some(thing), Some(revision)) = (call.arguments.first(), call.arguments.get(1)) else {
-            return Err(Refusal::new("InvalidNumberOfArguments", span, "`exists_at` takes two arguments"));
+            return Err(CypherError::new(
+                "InvalidNumberOfArguments",
+                span,
+                "`exists_at` takes two arguments",
+            ));
         };
         let bind = match &revision.kind {
             ExprKind::Literal(literal) => match &literal.kind {
@@ -242,7 +257,7 @@ impl Compiler<'_> {
         };
         let Some(bind) = bind else {
             let message = "the revision of `exists_at` is a string or a parameter";
-            return Err(Refusal::new("InvalidArgumentType", revision.span, message)
+            return Err(CypherError::new("InvalidArgumentType", revision.span, message)
                 .help("write exists_at(n, 'v1') or exists_at(n, $revision)"));
         };
         let sight = self.sight_at(bind, revision.span);
@@ -265,21 +280,21 @@ impl Compiler<'_> {
     }
 }
 
-fn only(call: &FunctionInvocation, span: Span) -> Outcome<&Expr> {
+fn only(call: &FunctionInvocation, span: Span) -> CypherResult<&Expr> {
     counted(call, 1, 1, span)?;
     call.arguments
         .first()
-        .ok_or_else(|| Refusal::new("InvalidNumberOfArguments", span, "an argument is missing"))
+        .ok_or_else(|| CypherError::new("InvalidNumberOfArguments", span, "an argument is missing"))
 }
 
-fn suits(kind: &Type, wanted: &[Type], function: &str, argument: &Expr) -> Outcome<()> {
+fn suits(kind: &Type, wanted: &[Type], function: &str, argument: &Expr) -> CypherResult<()> {
     suits_span(kind, wanted, &format!("`{function}`"), argument.span)
 }
 
-fn suits_span(kind: &Type, wanted: &[Type], what: &str, span: Span) -> Outcome<()> {
+fn suits_span(kind: &Type, wanted: &[Type], what: &str, span: Span) -> CypherResult<()> {
     if matches!(kind, Type::Any | Type::Null) || wanted.contains(kind) {
         return Ok(());
     }
     let message = format!("{what} cannot be used with {}", kind.noun());
-    Err(Refusal::new("InvalidArgumentType", span, message))
+    Err(CypherError::new("InvalidArgumentType", span, message))
 }

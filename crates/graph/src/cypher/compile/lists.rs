@@ -5,7 +5,7 @@ use open_cypher::ast::{
     QuantifiedPredicateKind, QueryKind, ReduceExpression, SubqueryExpression, SubqueryExpressionKind,
 };
 
-use crate::cypher::refusal::{Outcome, Refusal};
+use crate::cypher::error::{CypherError, CypherResult};
 use crate::cypher::types::Type;
 
 use super::expression::Sql;
@@ -35,20 +35,20 @@ impl Walk {
 }
 
 impl Compiler<'_> {
-    fn list_of(&mut self, list: &Expr, scope: &Scope) -> Outcome<(String, Type)> {
+    fn list_of(&mut self, list: &Expr, scope: &Scope) -> CypherResult<(String, Type)> {
         let sql = self.expression(list, scope)?;
         let item = match &sql.kind {
             Type::List(item) => item.as_ref().clone(),
             Type::Any | Type::Null => Type::Any,
             other => {
                 let message = format!("a list is needed, this is {}", other.noun());
-                return Err(Refusal::new("InvalidArgumentType", list.span, message));
+                return Err(CypherError::new("InvalidArgumentType", list.span, message));
             }
         };
         Ok((self.as_value(sql), item))
     }
 
-    fn walk(&mut self, list: &Expr, variable: &Name, scope: &Scope) -> Outcome<Walk> {
+    fn walk(&mut self, list: &Expr, variable: &Name, scope: &Scope) -> CypherResult<Walk> {
         self.site("cy_steps", list.span);
         let (list, item) = self.list_of(list, scope)?;
         let (table, items) = (self.name("t"), self.name("j"));
@@ -57,7 +57,11 @@ impl Compiler<'_> {
         Ok(Walk { list, table, items, scope })
     }
 
-    pub(super) fn comprehension(&mut self, comprehension: &ListComprehension, scope: &Scope) -> Outcome<Sql> {
+    pub(super) fn comprehension(
+        &mut self,
+        comprehension: &ListComprehension,
+        scope: &Scope,
+    ) -> CypherResult<Sql> {
         let walk = self.walk(&comprehension.list, &comprehension.variable, scope)?;
         let filter = self.filter(comprehension.predicate.as_deref(), &walk.scope)?;
         let item = match &comprehension.projection {
@@ -72,28 +76,32 @@ impl Compiler<'_> {
         Ok(Sql::value(kind, walk.over(&format!("cy_gather({item}, {}.key)", walk.items), &filter)))
     }
 
-    fn filter(&mut self, predicate: Option<&Expr>, scope: &Scope) -> Outcome<String> {
+    fn filter(&mut self, predicate: Option<&Expr>, scope: &Scope) -> CypherResult<String> {
         match predicate {
             Some(predicate) => Ok(format!(" WHERE {}", self.truth_of(predicate, &scope.predicates(true))?)),
             None => Ok(String::new()),
         }
     }
 
-    pub(super) fn quantified(&mut self, quantified: &QuantifiedPredicate, scope: &Scope) -> Outcome<Sql> {
+    pub(super) fn quantified(
+        &mut self,
+        quantified: &QuantifiedPredicate,
+        scope: &Scope,
+    ) -> CypherResult<Sql> {
         aggregates::refuse(&quantified.predicate)?;
         let function = match quantified.kind.kind {
             QuantifiedPredicateKind::All => "cy_all",
             QuantifiedPredicateKind::Any => "cy_any",
             QuantifiedPredicateKind::None => "cy_none",
             QuantifiedPredicateKind::Single => "cy_single",
-            _ => return Err(Refusal::unsupported(quantified.kind.span, "this quantifier")),
+            _ => return Err(CypherError::unsupported(quantified.kind.span, "this quantifier")),
         };
         let walk = self.walk(&quantified.list, &quantified.variable, scope)?;
         let test = self.truth_of(&quantified.predicate, &walk.scope.predicates(true))?;
         Ok(Sql::truth(walk.over(&format!("{function}({test}, {}.key)", walk.items), "")))
     }
 
-    pub(super) fn reduce(&mut self, reduce: &ReduceExpression, scope: &Scope) -> Outcome<Sql> {
+    pub(super) fn reduce(&mut self, reduce: &ReduceExpression, scope: &Scope) -> CypherResult<Sql> {
         aggregates::refuse(&reduce.expression)?;
         let (list, item) = self.list_of(&reduce.list, scope)?;
         let initial = self.value_of(&reduce.initial, scope)?;
@@ -112,7 +120,7 @@ impl Compiler<'_> {
     }
 
     /// Whether a pattern has a match. It names only what there is.
-    pub(super) fn pattern_exists(&mut self, pattern: &Pattern, scope: &Scope) -> Outcome<Sql> {
+    pub(super) fn pattern_exists(&mut self, pattern: &Pattern, scope: &Scope) -> CypherResult<Sql> {
         let mut chain = Chain { scope: scope.as_outer(), ..Chain::default() };
         self.for_rows(Rows::Set, |compiler| compiler.matched(&mut chain, pattern, None, Names::Known))?;
         let from = chain.from.clone().unwrap_or_default();
@@ -123,7 +131,7 @@ impl Compiler<'_> {
         &mut self,
         comprehension: &PatternComprehension,
         scope: &Scope,
-    ) -> Outcome<Sql> {
+    ) -> CypherResult<Sql> {
         let mut pattern = comprehension.pattern.clone();
         if let (Some(binding), Some(part)) = (&comprehension.binding, pattern.parts.first_mut()) {
             part.kind.binding = Some(binding.clone());
@@ -147,9 +155,9 @@ impl Compiler<'_> {
     }
 
     /// `EXISTS { ... }`, `COUNT { ... }` and `COLLECT { ... }`.
-    pub(super) fn subquery(&mut self, subquery: &SubqueryExpression, scope: &Scope) -> Outcome<Sql> {
+    pub(super) fn subquery(&mut self, subquery: &SubqueryExpression, scope: &Scope) -> CypherResult<Sql> {
         let QueryKind::Regular(query) = &subquery.query.kind else {
-            return Err(Refusal::new("UnexpectedSyntax", subquery.query.span, "this is no query"));
+            return Err(CypherError::new("UnexpectedSyntax", subquery.query.span, "this is no query"));
         };
         let mut outer = scope.as_outer();
         outer.exists = subquery.kind.kind == SubqueryExpressionKind::Exists;
@@ -162,10 +170,10 @@ impl Compiler<'_> {
                 1 => Sql::value(Type::list(Type::Any), format!("(SELECT cy_gather(r1) FROM ({sql}))")),
                 _ => {
                     let message = "COLLECT needs a query with one column";
-                    return Err(Refusal::new("InvalidClauseComposition", subquery.query.span, message));
+                    return Err(CypherError::new("InvalidClauseComposition", subquery.query.span, message));
                 }
             },
-            _ => return Err(Refusal::unsupported(subquery.kind.span, "this subquery")),
+            _ => return Err(CypherError::unsupported(subquery.kind.span, "this subquery")),
         })
     }
 }

@@ -2,14 +2,14 @@
 
 use open_cypher::ast::{self, BinaryOperator, Expr, ExprKind, FunctionInvocation, MapEntry};
 
-use crate::cypher::refusal::Outcome;
+use crate::cypher::error::CypherResult;
 use crate::cypher::types::Type;
 
 use super::Compiler;
 use super::aggregates;
+use super::joins::Building;
 use super::pattern::{Graph, Names};
 use super::scope::{Chain, HIDDEN, Scope, Stage, Variable, from_where};
-use super::steps::Building;
 
 /// Properties that have an index, see `store::schema`.
 pub(super) const INDEXED: [&str; 2] = ["path", "name"];
@@ -45,7 +45,7 @@ impl Compiler<'_> {
         pattern: &ast::Pattern,
         filter: Option<&Expr>,
         names: Names,
-    ) -> Outcome<()> {
+    ) -> CypherResult<()> {
         let graph = self.graph(pattern, &chain.scope, names)?;
         if let Some(filter) = filter {
             aggregates::refuse(filter)?;
@@ -72,7 +72,7 @@ impl Compiler<'_> {
     }
 
     /// Paths and lists of relationships, the conditions that waited for them, and the last SELECT.
-    fn finish_match(&mut self, mut building: Building<'_, '_>, kept: &[Variable]) -> Outcome<()> {
+    fn finish_match(&mut self, mut building: Building<'_, '_>, kept: &[Variable]) -> CypherResult<()> {
         let graph = building.graph;
         for (at, link) in graph.links.iter().enumerate() {
             if link.length.is_some() && !link.key.starts_with(HIDDEN) && link.bound.is_none() {
@@ -102,7 +102,7 @@ impl Compiler<'_> {
         chain: &mut Chain,
         pattern: &ast::Pattern,
         filter: Option<&Expr>,
-    ) -> Outcome<()> {
+    ) -> CypherResult<()> {
         let number = self.name(&HIDDEN.to_string());
         let count = if chain.from.is_some() { "row_number() OVER ()" } else { "1" };
         chain.scope.set(Variable::value(&number, Type::Int, count));

@@ -8,6 +8,7 @@ mod anchors;
 mod calls;
 mod expression;
 mod graph_calls;
+mod joins;
 mod lists;
 mod matching;
 mod operators;
@@ -15,10 +16,9 @@ mod pattern;
 mod projection;
 mod query;
 mod scope;
-mod steps;
+mod var_length;
 mod visible;
 mod vocabulary;
-mod walk;
 
 use std::collections::VecDeque;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
@@ -28,7 +28,7 @@ use open_cypher::ast::RegularQuery;
 use tgp_contract::{Code, ToolError};
 
 use super::Limits;
-use super::refusal::{Outcome, Phase, Refusal};
+use super::error::{CypherError, CypherResult, Phase};
 use super::syntax;
 use super::value::Value;
 
@@ -118,11 +118,11 @@ pub(crate) fn program(query: &str, limits: &Limits, hides: bool) -> Result<Arc<P
 }
 
 /// The tree of a query; a wrong name in it is compared with the functions that there are.
-pub(super) fn parse(query: &str) -> Outcome<RegularQuery> {
+pub(super) fn parse(query: &str) -> CypherResult<RegularQuery> {
     syntax::parse(query, calls::function_names)
 }
 
-fn compiled(query: &str, hops: u32, vocabulary: bool, hides: bool) -> Outcome<Program> {
+fn compiled(query: &str, hops: u32, vocabulary: bool, hides: bool) -> CypherResult<Program> {
     let parsed = parse(query)?;
     let mut compiler = Compiler {
         source: query,
@@ -203,16 +203,16 @@ impl<'q> Compiler<'q> {
     }
 
     /// What every alias of a node or a relationship must satisfy at the moment of the query.
-    fn sight(&self) -> visible::Sight {
-        visible::Sight { moment: visible::NOW.to_owned(), hidden: self.hidden.clone() }
+    fn sight(&self) -> visible::VisibleAt {
+        visible::VisibleAt { moment: visible::NOW.to_owned(), hidden: self.hidden.clone() }
     }
 
     /// The same at another moment, which is bound.
-    fn sight_at(&mut self, moment: Bind, span: Span) -> visible::Sight {
+    fn sight_at(&mut self, moment: Bind, span: Span) -> visible::VisibleAt {
         let at = self.bind_at(moment.clone(), span);
         let hides = self.hidden.is_some();
         let hidden = hides.then(|| self.bind_at(Bind::Hidden(Box::new(moment)), span));
-        visible::Sight { moment: at, hidden }
+        visible::VisibleAt { moment: at, hidden }
     }
 
     /// Remembers where the query uses an SQL function.
@@ -251,8 +251,8 @@ impl<'q> Compiler<'q> {
     }
 
     /// Refuses what is not in the scope, with the nearest name that is.
-    fn undefined(&self, name: &str, span: Span, scope: &scope::Scope) -> Box<Refusal> {
-        let refusal = Refusal::new("UndefinedVariable", span, format!("`{name}` is not defined"));
+    fn undefined(&self, name: &str, span: Span, scope: &scope::Scope) -> Box<CypherError> {
+        let refusal = CypherError::new("UndefinedVariable", span, format!("`{name}` is not defined"));
         match tgp_text::nearest(name, scope.names()) {
             Some(near) => refusal.help(format!("did you mean `{near}`?")),
             None => refusal.help("bind it by MATCH, WITH or UNWIND before it is used"),

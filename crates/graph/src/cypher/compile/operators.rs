@@ -3,8 +3,8 @@
 use open_cypher::Span;
 use open_cypher::ast::{BinaryOperator, Expr, ExprKind, LiteralKind, Node};
 
+use crate::cypher::error::{CypherError, CypherResult};
 use crate::cypher::functions;
-use crate::cypher::refusal::{Outcome, Refusal};
 use crate::cypher::types::Type;
 
 use super::Compiler;
@@ -23,7 +23,7 @@ impl Compiler<'_> {
         right: &Expr,
         span: Span,
         scope: &Scope,
-    ) -> Outcome<Sql> {
+    ) -> CypherResult<Sql> {
         let inner = if scope.predicate { &scope.predicates(false) } else { scope };
         if let Some(function) = may_refuse(operator.kind) {
             self.site(function, operator.span);
@@ -37,7 +37,7 @@ impl Compiler<'_> {
                 let list = self.expression(right, inner)?;
                 if !list.kind.may_be_list() {
                     let message = format!("IN needs a list, this is {}", list.kind.noun());
-                    return Err(Refusal::new("InvalidArgumentType", right.span, message));
+                    return Err(CypherError::new("InvalidArgumentType", right.span, message));
                 }
                 let item = self.value_of(left, inner)?;
                 Ok(Sql::truth(format!("cy_in({item}, {})", self.as_value(list))))
@@ -62,26 +62,26 @@ impl Compiler<'_> {
                 let sql = self.arithmetic("cy_pow", left, right, inner)?;
                 Ok(Sql { kind: Type::Float, ..sql })
             }
-            _ => Err(Refusal::unsupported(span, "this operator")),
+            _ => Err(CypherError::unsupported(span, "this operator")),
         }
     }
 
-    fn logic(&mut self, left: &Expr, operator: &str, right: &Expr, scope: &Scope) -> Outcome<Sql> {
+    fn logic(&mut self, left: &Expr, operator: &str, right: &Expr, scope: &Scope) -> CypherResult<Sql> {
         let (one, other) = (self.truth_of(left, scope)?, self.truth_of(right, scope)?);
         Ok(Sql::truth(format!("({one} {operator} {other})")))
     }
 
-    fn test(&mut self, function: &str, left: &Expr, right: &Expr, scope: &Scope) -> Outcome<Sql> {
+    fn test(&mut self, function: &str, left: &Expr, right: &Expr, scope: &Scope) -> CypherResult<Sql> {
         let (one, other) = (self.value_of(left, scope)?, self.value_of(right, scope)?);
         Ok(Sql::truth(format!("{function}({one}, {other})")))
     }
 
-    fn arithmetic(&mut self, function: &str, left: &Expr, right: &Expr, scope: &Scope) -> Outcome<Sql> {
+    fn arithmetic(&mut self, function: &str, left: &Expr, right: &Expr, scope: &Scope) -> CypherResult<Sql> {
         let (one, other) = (self.expression(left, scope)?, self.expression(right, scope)?);
         for (sql, span) in [(&one, left.span), (&other, right.span)] {
             if !sql.kind.may_be_number() {
                 let message = format!("a number is needed, this is {}", sql.kind.noun());
-                return Err(Refusal::new("InvalidArgumentType", span, message));
+                return Err(CypherError::new("InvalidArgumentType", span, message));
             }
         }
         let kind = number(&one.kind, &other.kind);
@@ -95,7 +95,7 @@ impl Compiler<'_> {
         operator: BinaryOperator,
         right: &Expr,
         scope: &Scope,
-    ) -> Outcome<Sql> {
+    ) -> CypherResult<Sql> {
         let mut pairs = vec![(operator, right)];
         let mut first = left;
         while let ExprKind::Binary { left, operator, right } = &first.kind
@@ -154,13 +154,13 @@ fn may_refuse(operator: BinaryOperator) -> Option<&'static str> {
 }
 
 /// Refuses a pattern that stands in the query and cannot be used.
-fn checked_pattern(pattern: &Expr) -> Outcome<()> {
+fn checked_pattern(pattern: &Expr) -> CypherResult<()> {
     match &pattern.kind {
         ExprKind::Parenthesized(within) => checked_pattern(within),
         ExprKind::Literal(literal) => match &literal.kind {
-            LiteralKind::String(text) => functions::regex(&text.value)
-                .map(|_| ())
-                .map_err(|message| Refusal::new("InvalidArgument", pattern.span, message).help(PATTERN_HELP)),
+            LiteralKind::String(text) => functions::regex(&text.value).map(|_| ()).map_err(|message| {
+                CypherError::new("InvalidArgument", pattern.span, message).help(PATTERN_HELP)
+            }),
             _ => Ok(()),
         },
         _ => Ok(()),

@@ -6,7 +6,7 @@ use open_cypher::ast::{
     QuantifierKind, RelationshipDirection, RelationshipPattern,
 };
 
-use crate::cypher::refusal::{Outcome, Refusal};
+use crate::cypher::error::{CypherError, CypherResult};
 use crate::cypher::types::Type;
 
 use super::Compiler;
@@ -110,11 +110,11 @@ impl Compiler<'_> {
         pattern: &'a ast::Pattern,
         scope: &Scope,
         names: Names,
-    ) -> Outcome<Graph<'a>> {
+    ) -> CypherResult<Graph<'a>> {
         let mut graph = Graph::default();
         for part in &pattern.parts {
             if let Some(selector) = &part.kind.selector {
-                return Err(Refusal::unsupported(selector.span, "a path selector such as ANY SHORTEST"));
+                return Err(CypherError::unsupported(selector.span, "a path selector such as ANY SHORTEST"));
             }
             let (first, links) = self.part(&mut graph, &part.kind.path, scope, names)?;
             if let Some(binding) = &part.kind.binding {
@@ -128,7 +128,7 @@ impl Compiler<'_> {
         if graph.links.len() > MAX_LINKS {
             let message =
                 format!("the pattern has {} relationships, {MAX_LINKS} are allowed", graph.links.len());
-            return Err(Refusal::too_much(message, "split it into several MATCH with WITH between them"));
+            return Err(CypherError::too_much(message, "split it into several MATCH with WITH between them"));
         }
         Ok(graph)
     }
@@ -139,7 +139,7 @@ impl Compiler<'_> {
         path: &'a ast::PathPattern,
         scope: &Scope,
         names: Names,
-    ) -> Outcome<(usize, Vec<usize>)> {
+    ) -> CypherResult<(usize, Vec<usize>)> {
         let mut first = None;
         let mut last: Option<usize> = None;
         let mut open: Option<(&'a RelationshipPattern, Span)> = None;
@@ -156,22 +156,22 @@ impl Compiler<'_> {
                 }
                 PathFactorKind::Relationship(relationship) => open = Some((relationship, factor.span)),
                 PathFactorKind::LegacyShortest { .. } => {
-                    return Err(Refusal::unsupported(factor.span, "shortestPath"));
+                    return Err(CypherError::unsupported(factor.span, "shortestPath"));
                 }
                 PathFactorKind::QuantifiedNode { .. }
                 | PathFactorKind::Parenthesized { .. }
                 | PathFactorKind::Subpath { .. } => {
-                    return Err(Refusal::unsupported(
+                    return Err(CypherError::unsupported(
                         factor.span,
                         "a quantified or parenthesised path pattern",
                     ));
                 }
-                _ => return Err(Refusal::unsupported(factor.span, "this part of a pattern")),
+                _ => return Err(CypherError::unsupported(factor.span, "this part of a pattern")),
             }
         }
         match first {
             Some(first) => Ok((first, links)),
-            None => Err(Refusal::new("UnexpectedSyntax", path.span, "a pattern needs a node")),
+            None => Err(CypherError::new("UnexpectedSyntax", path.span, "a pattern needs a node")),
         }
     }
 
@@ -186,7 +186,7 @@ impl Compiler<'_> {
         span: Span,
         scope: &Scope,
         names: Names,
-    ) -> Outcome<usize> {
+    ) -> CypherResult<usize> {
         let mut bound = None;
         let key = match &pattern.variable {
             None => self.hidden(),
@@ -238,9 +238,9 @@ impl Compiler<'_> {
         right: usize,
         scope: &Scope,
         names: Names,
-    ) -> Outcome<usize> {
+    ) -> CypherResult<usize> {
         if let Some(quantifier) = &pattern.graph_quantifier {
-            return Err(Refusal::unsupported(quantifier.span, "a quantifier behind a relationship")
+            return Err(CypherError::unsupported(quantifier.span, "a quantifier behind a relationship")
                 .help("write the length inside: -[:TYPE*1..3]->"));
         }
         let length = pattern.legacy_quantifier.as_ref().map(length).transpose()?;
@@ -297,14 +297,14 @@ impl Compiler<'_> {
     }
 }
 
-fn taken(kind: &'static str, name: &Name) -> Box<Refusal> {
-    Refusal::new(kind, name.span, format!("`{}` is bound to something else already", name.kind.text))
+fn taken(kind: &'static str, name: &Name) -> Box<CypherError> {
+    CypherError::new(kind, name.span, format!("`{}` is bound to something else already", name.kind.text))
         .help("take another name")
 }
 
-fn conflict(name: &Name, variable: &Variable, wanted: &str) -> Box<Refusal> {
+fn conflict(name: &Name, variable: &Variable, wanted: &str) -> Box<CypherError> {
     let message = format!("`{}` is {}, here it would be {wanted}", name.kind.text, variable.type_of().noun());
-    Refusal::new("VariableTypeConflict", name.span, message)
+    CypherError::new("VariableTypeConflict", name.span, message)
 }
 
 /// Whether a variable may hold what a pattern needs.
@@ -321,22 +321,26 @@ fn may_be(variable: &Variable, wanted: &Type) -> bool {
 }
 
 /// The entries of a property map in a pattern.
-fn entries(properties: Option<&Expr>, span: Span) -> Outcome<Vec<&MapEntry>> {
+fn entries(properties: Option<&Expr>, span: Span) -> CypherResult<Vec<&MapEntry>> {
     match properties.map(|properties| (&properties.kind, properties.span)) {
         None => Ok(Vec::new()),
         Some((ExprKind::Map(entries), _)) => Ok(entries.iter().collect()),
-        Some((ExprKind::Parameter(_), at)) => {
-            Err(Refusal::new("InvalidParameterUse", at, "a parameter cannot be the properties of a pattern")
-                .help("name the properties: {path: $path}"))
-        }
-        Some(_) => {
-            Err(Refusal::new("UnexpectedSyntax", span, "the properties of a pattern are written as a map"))
-        }
+        Some((ExprKind::Parameter(_), at)) => Err(CypherError::new(
+            "InvalidParameterUse",
+            at,
+            "a parameter cannot be the properties of a pattern",
+        )
+        .help("name the properties: {path: $path}")),
+        Some(_) => Err(CypherError::new(
+            "UnexpectedSyntax",
+            span,
+            "the properties of a pattern are written as a map",
+        )),
     }
 }
 
 /// The types of a relationship: one or several with `|` between.
-fn types(labels: &LabelExpression) -> Outcome<Vec<String>> {
+fn types(labels: &LabelExpression) -> CypherResult<Vec<String>> {
     match &labels.kind {
         LabelExpressionKind::Name(name) => Ok(vec![name.kind.text.clone()]),
         LabelExpressionKind::Parenthesized(inner) => types(inner),
@@ -347,14 +351,14 @@ fn types(labels: &LabelExpression) -> Outcome<Vec<String>> {
             }
             Ok(all)
         }
-        _ => Err(Refusal::unsupported(labels.span, "a type other than names with `|` between them")),
+        _ => Err(CypherError::unsupported(labels.span, "a type other than names with `|` between them")),
     }
 }
 
-fn length(quantifier: &ast::Quantifier) -> Outcome<Length> {
+fn length(quantifier: &ast::Quantifier) -> CypherResult<Length> {
     let number = |text: &String| {
         text.parse::<u32>().map_err(|_| {
-            Refusal::new("InvalidRelationshipPattern", quantifier.span, format!("`{text}` is no length"))
+            CypherError::new("InvalidRelationshipPattern", quantifier.span, format!("`{text}` is no length"))
         })
     };
     Ok(match &quantifier.kind {
@@ -364,6 +368,6 @@ fn length(quantifier: &ast::Quantifier) -> Outcome<Length> {
             least: lower.as_ref().map(number).transpose()?.unwrap_or(1),
             most: upper.as_ref().map(number).transpose()?,
         },
-        _ => return Err(Refusal::unsupported(quantifier.span, "this quantifier")),
+        _ => return Err(CypherError::unsupported(quantifier.span, "this quantifier")),
     })
 }

@@ -9,7 +9,7 @@ use open_cypher::ast::{
     SetQuantifier, SortDirection,
 };
 
-use crate::cypher::refusal::{Outcome, Refusal};
+use crate::cypher::error::{CypherError, CypherResult};
 use crate::cypher::types::Type;
 
 use super::aggregates::{self, aggregate, misplaced};
@@ -50,7 +50,7 @@ impl Compiler<'_> {
         chain: &mut Chain,
         projection: &ProjectionClause,
         filter: Option<&Expr>,
-    ) -> Outcome<()> {
+    ) -> CypherResult<()> {
         let projected = self.columns(chain, projection, Clause::With, filter.is_some())?;
         let order = self.order(&projected, projection, &chain.scope)?;
         if !order.is_empty() {
@@ -72,7 +72,11 @@ impl Compiler<'_> {
     }
 
     /// RETURN: the last SELECT, with whole values.
-    pub(super) fn returned(&mut self, chain: &mut Chain, projection: &ProjectionClause) -> Outcome<Answer> {
+    pub(super) fn returned(
+        &mut self,
+        chain: &mut Chain,
+        projection: &ProjectionClause,
+    ) -> CypherResult<Answer> {
         let projected = self.columns(chain, projection, Clause::Return, false)?;
         let order = self.order(&projected, projection, &chain.scope)?;
         let mut columns = Vec::new();
@@ -90,7 +94,7 @@ impl Compiler<'_> {
         projection: &'a ProjectionClause,
         clause: Clause,
         scope: &Scope,
-    ) -> Outcome<Vec<Item<'a>>> {
+    ) -> CypherResult<Vec<Item<'a>>> {
         let mut items: Vec<Item<'a>> = Vec::new();
         for item in &projection.items {
             match &item.kind {
@@ -98,7 +102,7 @@ impl Compiler<'_> {
                     let names: BTreeSet<&str> = scope.names().collect();
                     if names.is_empty() && clause == Clause::Return {
                         let message = "there is nothing that `*` could stand for";
-                        return Err(Refusal::new("NoVariablesInScope", item.span, message));
+                        return Err(CypherError::new("NoVariablesInScope", item.span, message));
                     }
                     items.extend(names.into_iter().map(|name| Item {
                         name: name.to_owned(),
@@ -114,21 +118,21 @@ impl Compiler<'_> {
                         (None, _, Clause::Return) => self.words(expression.span).to_owned(),
                         (None, _, Clause::With) => {
                             let message = "an expression in WITH needs a name";
-                            return Err(Refusal::new("NoExpressionAlias", expression.span, message)
+                            return Err(CypherError::new("NoExpressionAlias", expression.span, message)
                                 .help(format!("write {} AS name", self.words(expression.span))));
                         }
                     };
                     let aggregates = aggregates::find(expression)?;
                     items.push(Item { name, expression: Some(expression), span: item.span, aggregates });
                 }
-                _ => return Err(Refusal::unsupported(item.span, "this column")),
+                _ => return Err(CypherError::unsupported(item.span, "this column")),
             }
         }
         let mut seen = BTreeSet::new();
         for item in &items {
             if !seen.insert(item.name.as_str()) {
                 let message = format!("two columns have the name `{}`", item.name);
-                return Err(Refusal::new("ColumnNameConflict", item.span, message)
+                return Err(CypherError::new("ColumnNameConflict", item.span, message)
                     .help("give one another name by AS"));
             }
         }
@@ -142,7 +146,7 @@ impl Compiler<'_> {
         projection: &ProjectionClause,
         clause: Clause,
         filtered: bool,
-    ) -> Outcome<Projected> {
+    ) -> CypherResult<Projected> {
         let items = self.items(projection, clause, &chain.scope)?;
         let grouped = items.iter().any(|item| !item.aggregates.is_empty());
         let distinct = projection
@@ -220,7 +224,7 @@ impl Compiler<'_> {
     }
 
     /// One row for each group: the aggregates and the columns that make the groups, as hidden variables.
-    fn group(&mut self, chain: &mut Chain, items: &[Item<'_>]) -> Outcome<()> {
+    fn group(&mut self, chain: &mut Chain, items: &[Item<'_>]) -> CypherResult<()> {
         let mut keys = Vec::new();
         let mut hidden: Vec<(Span, Variable)> = Vec::new();
         let simple: BTreeSet<String> = items
@@ -268,13 +272,13 @@ impl Compiler<'_> {
     }
 
     /// What stands beside an aggregate must be the same for the whole group.
-    fn check_groups(&self, expression: &Expr, keys: &BTreeSet<String>, scope: &Scope) -> Outcome<()> {
+    fn check_groups(&self, expression: &Expr, keys: &BTreeSet<String>, scope: &Scope) -> CypherResult<()> {
         let mut check = Groups { compiler: self, keys, scope, refusal: None };
         check.visit_expr(expression);
         check.refusal.map_or(Ok(()), Err)
     }
 
-    fn aggregated(&mut self, call: &FunctionInvocation, span: Span, scope: &Scope) -> Outcome<Sql> {
+    fn aggregated(&mut self, call: &FunctionInvocation, span: Span, scope: &Scope) -> CypherResult<Sql> {
         let function = aggregate(call).unwrap_or_default();
         let distinct =
             call.quantifier.as_ref().is_some_and(|quantifier| quantifier.kind == SetQuantifier::Distinct);
@@ -322,7 +326,7 @@ impl Compiler<'_> {
         projected: &Projected,
         projection: &ProjectionClause,
         scope: &Scope,
-    ) -> Outcome<String> {
+    ) -> CypherResult<String> {
         let mut sql = match &projection.order_by {
             Some(order) => self.sorted(projected, order, scope)?,
             None => String::new(),
@@ -341,11 +345,11 @@ impl Compiler<'_> {
         Ok(sql)
     }
 
-    fn sorted(&mut self, projected: &Projected, order: &OrderBy, scope: &Scope) -> Outcome<String> {
+    fn sorted(&mut self, projected: &Projected, order: &OrderBy, scope: &Scope) -> CypherResult<String> {
         let mut keys = Vec::new();
         for item in &order.items {
             if let Some(nulls) = &item.nulls {
-                return Err(Refusal::unsupported(nulls.span, "NULLS FIRST or NULLS LAST"));
+                return Err(CypherError::unsupported(nulls.span, "NULLS FIRST or NULLS LAST"));
             }
             let found = aggregates::find(&item.expression)?;
             if let (Some(aggregate), false) = (found.first(), projected.grouped) {
@@ -362,7 +366,7 @@ impl Compiler<'_> {
                 };
                 if let (Some(missing), false) = (found.iter().find(|found| misses(found)), is_column) {
                     let message = "an aggregate in ORDER BY has to be one of the columns";
-                    return Err(Refusal::new("UndefinedVariable", missing.span, message));
+                    return Err(CypherError::new("UndefinedVariable", missing.span, message));
                 }
             }
             let value = self.value_of(&item.expression, &scope)?;
@@ -374,10 +378,10 @@ impl Compiler<'_> {
     }
 
     /// The number of SKIP or LIMIT.
-    fn number(&mut self, expression: &Expr, clause: &'static str) -> Outcome<String> {
+    fn number(&mut self, expression: &Expr, clause: &'static str) -> CypherResult<String> {
         if !aggregates::variables(expression).is_empty() {
             let message = format!("{clause} cannot depend on a row");
-            return Err(Refusal::new("NonConstantExpression", expression.span, message));
+            return Err(CypherError::new("NonConstantExpression", expression.span, message));
         }
         if let ExprKind::Parameter(parameter) = &expression.kind
             && let ParameterName::Named(name) | ParameterName::Positional(name) = &parameter.name
@@ -387,14 +391,14 @@ impl Compiler<'_> {
         let sql = self.expression(expression, &Scope::default())?;
         if !matches!(sql.kind, Type::Any | Type::Null | Type::Int | Type::Number) {
             let message = format!("{clause} needs an integer, this is {}", sql.kind.noun());
-            return Err(Refusal::new("InvalidArgumentType", expression.span, message));
+            return Err(CypherError::new("InvalidArgumentType", expression.span, message));
         }
         if let ExprKind::Unary { operand, .. } = &expression.kind
             && let ExprKind::Literal(_) = operand.kind
             && self.words(expression.span).starts_with('-')
         {
             let message = format!("{clause} needs a number that is not negative");
-            return Err(Refusal::new("NegativeIntegerArgument", expression.span, message));
+            return Err(CypherError::new("NegativeIntegerArgument", expression.span, message));
         }
         self.site("cy_limit", expression.span);
         Ok(format!("cy_limit({})", self.as_value(sql)))
@@ -457,7 +461,7 @@ struct Groups<'c, 'q> {
     compiler: &'c Compiler<'q>,
     keys: &'c BTreeSet<String>,
     scope: &'c Scope,
-    refusal: Option<Box<Refusal>>,
+    refusal: Option<Box<CypherError>>,
 }
 
 impl<'a> Visitor<'a> for Groups<'_, '_> {
@@ -467,7 +471,7 @@ impl<'a> Visitor<'a> for Groups<'_, '_> {
             _ if is_simple(node) && self.keys.contains(&self.compiler.spelling(node.span)) => {}
             ExprKind::Variable(name) if self.scope.find(&name.kind.text).is_some() => {
                 let message = format!("`{}` stands beside an aggregate but makes no group", name.kind.text);
-                let refusal = Refusal::new("AmbiguousAggregationExpression", name.span, message)
+                let refusal = CypherError::new("AmbiguousAggregationExpression", name.span, message)
                     .help("give it a column of its own, in a WITH before");
                 self.refusal.get_or_insert(refusal);
             }

@@ -5,7 +5,7 @@ use open_cypher::ast::{
     Clause, ClauseKind, MatchClause, RegularQuery, SingleQuery, UnionOperator, UnwindClause,
 };
 
-use crate::cypher::refusal::{Outcome, Refusal};
+use crate::cypher::error::{CypherError, CypherResult};
 use crate::cypher::types::Type;
 
 use super::pattern::Names;
@@ -19,7 +19,7 @@ pub(super) struct Answer {
 }
 
 impl Compiler<'_> {
-    pub(super) fn regular(&mut self, query: &RegularQuery, outer: &Scope) -> Outcome<Answer> {
+    pub(super) fn regular(&mut self, query: &RegularQuery, outer: &Scope) -> CypherResult<Answer> {
         let inside = outer.inside;
         let first = self.single(&query.head, outer, inside)?;
         if query.unions.is_empty() {
@@ -31,7 +31,7 @@ impl Compiler<'_> {
             let all = union.operator.kind == UnionOperator::All;
             if *keeps_all.get_or_insert(all) != all {
                 let message = "UNION and UNION ALL stand in one query";
-                return Err(Refusal::new("InvalidClauseComposition", union.operator.span, message));
+                return Err(CypherError::new("InvalidClauseComposition", union.operator.span, message));
             }
             let branch = self.single(&union.query, outer, inside)?;
             let mut order = Vec::new();
@@ -41,7 +41,7 @@ impl Compiler<'_> {
             }
             if order.len() != first.columns.len() || branch.columns.len() != first.columns.len() {
                 let message = "the parts of a UNION have different columns";
-                return Err(Refusal::new("DifferentColumnsInUnion", union.query.span, message)
+                return Err(CypherError::new("DifferentColumnsInUnion", union.query.span, message)
                     .help("give their columns the same names by AS"));
             }
             let order = if order.is_empty() { "1".to_owned() } else { order.join(", ") };
@@ -56,7 +56,7 @@ impl Compiler<'_> {
         Ok(Answer { sql, columns: first.columns })
     }
 
-    fn single(&mut self, query: &SingleQuery, outer: &Scope, inside: bool) -> Outcome<Answer> {
+    fn single(&mut self, query: &SingleQuery, outer: &Scope, inside: bool) -> CypherResult<Answer> {
         let mut chain = Chain { scope: outer.clone(), ..Chain::default() };
         let clauses = &query.kind.clauses;
         for (at, clause) in clauses.iter().enumerate() {
@@ -72,7 +72,7 @@ impl Compiler<'_> {
                 }
                 ClauseKind::Return(_) => {
                     let message = "RETURN is the last clause";
-                    return Err(Refusal::new("InvalidClauseComposition", clause.span, message));
+                    return Err(CypherError::new("InvalidClauseComposition", clause.span, message));
                 }
                 _ => return Err(refused(clause, inside)),
             }
@@ -81,7 +81,7 @@ impl Compiler<'_> {
             let from = chain.from.clone().map(|from| format!(" FROM {from}")).unwrap_or_default();
             return Ok(Answer { sql: chain.close(&format!("SELECT 1 AS r1{from}")), columns: Vec::new() });
         }
-        Err(Refusal::new(
+        Err(CypherError::new(
             "InvalidClauseComposition",
             Span::empty(query.span.end),
             "the query returns nothing",
@@ -89,12 +89,12 @@ impl Compiler<'_> {
         .help("end it with RETURN"))
     }
 
-    fn match_clause(&mut self, chain: &mut Chain, clause: &MatchClause, span: Span) -> Outcome<()> {
+    fn match_clause(&mut self, chain: &mut Chain, clause: &MatchClause, span: Span) -> CypherResult<()> {
         if let Some(mode) = &clause.mode {
-            return Err(Refusal::unsupported(mode.span, "a path mode such as WALK"));
+            return Err(CypherError::unsupported(mode.span, "a path mode such as WALK"));
         }
         if !clause.hints.is_empty() {
-            return Err(Refusal::unsupported(span, "a hint with USING"));
+            return Err(CypherError::unsupported(span, "a hint with USING"));
         }
         let filter = clause.where_clause.as_ref();
         if clause.optional {
@@ -103,11 +103,11 @@ impl Compiler<'_> {
         self.matched(chain, &clause.pattern, filter, Names::New)
     }
 
-    fn unwind(&mut self, chain: &mut Chain, unwind: &UnwindClause) -> Outcome<()> {
+    fn unwind(&mut self, chain: &mut Chain, unwind: &UnwindClause) -> CypherResult<()> {
         let name = &unwind.variable.kind.text;
         if chain.scope.find(name).is_some() {
             let message = format!("`{name}` is bound already");
-            return Err(Refusal::new("VariableAlreadyBound", unwind.variable.span, message));
+            return Err(CypherError::new("VariableAlreadyBound", unwind.variable.span, message));
         }
         aggregates::refuse(&unwind.expression)?;
         let list = self.expression(&unwind.expression, &chain.scope)?;
@@ -116,7 +116,7 @@ impl Compiler<'_> {
             Type::Any | Type::Null => Type::Any,
             other => {
                 let message = format!("UNWIND needs a list, this is {}", other.noun());
-                return Err(Refusal::new("InvalidArgumentType", unwind.expression.span, message));
+                return Err(CypherError::new("InvalidArgumentType", unwind.expression.span, message));
             }
         };
         self.site("cy_each", unwind.expression.span);
@@ -146,7 +146,7 @@ fn rows(clauses: &[Clause], exists: bool) -> Rows {
 }
 
 /// Refuses a clause by its name.
-fn refused(clause: &Clause, inside: bool) -> Box<Refusal> {
+fn refused(clause: &Clause, inside: bool) -> Box<CypherError> {
     let (name, writes) = match &clause.kind {
         ClauseKind::Create(_) => ("CREATE", true),
         ClauseKind::Insert(_) => ("INSERT", true),
@@ -167,9 +167,9 @@ fn refused(clause: &Clause, inside: bool) -> Box<Refusal> {
     };
     if writes && inside {
         let message = format!("{name} cannot stand in a query inside an expression");
-        return Refusal::new("InvalidClauseComposition", clause.span, message);
+        return CypherError::new("InvalidClauseComposition", clause.span, message);
     }
-    let refusal = Refusal::unsupported(clause.span, name);
+    let refusal = CypherError::unsupported(clause.span, name);
     if writes {
         refusal.help("the graph is read-only: it follows the files and commits of the project")
     } else {

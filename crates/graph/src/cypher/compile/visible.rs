@@ -10,21 +10,21 @@ use crate::tables::schema::RENAME;
 pub(super) const NOW: &str = "?1";
 
 /// A table in a FROM, and what must hold of its rows.
-pub(super) struct Seen {
+pub(super) struct VisibleTable {
     pub source: String,
     pub condition: String,
 }
 
 /// A moment, and what is hidden at it.
 #[derive(Clone, Debug)]
-pub(super) struct Sight {
+pub(super) struct VisibleAt {
     /// The place of the moment's number.
     pub moment: String,
     /// The place of a JSON array of nodes.
     pub hidden: Option<String>,
 }
 
-impl Sight {
+impl VisibleAt {
     fn at(&self, alias: &str) -> String {
         let Self { moment, .. } = self;
         format!("{alias}.since <= {moment} AND {alias}.until > {moment}")
@@ -42,7 +42,7 @@ impl Sight {
 
 /// Whether a node may be one that was renamed away.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ghost {
+pub(super) enum Tombstones {
     Never,
     /// Where it has no row that is visible otherwise. Each of its relationships has to agree, see [`end`].
     Allowed,
@@ -51,24 +51,27 @@ pub(super) enum Ghost {
 }
 
 /// An alias of `node`.
-pub(super) fn node(alias: &str, ghost: Ghost, sight: &Sight) -> Seen {
+pub(super) fn node(alias: &str, ghost: Tombstones, sight: &VisibleAt) -> VisibleTable {
     let moment = format!("{}{}", sight.at(alias), sight.shown(&format!("{alias}.id")));
     let condition = match ghost {
-        Ghost::Never => format!("{moment} AND {alias}.ghost = 0"),
-        Ghost::Allowed => format!(
+        Tombstones::Never => format!("{moment} AND {alias}.ghost = 0"),
+        Tombstones::Allowed => format!(
             "{moment} AND ({alias}.ghost = 0 OR NOT EXISTS (SELECT 1 FROM node AS {alias}v WHERE {alias}v.id = {alias}.id AND {} AND {alias}v.ghost = 0))",
             sight.at(&format!("{alias}v"))
         ),
-        Ghost::Bound => moment,
+        Tombstones::Bound => moment,
     };
-    Seen { source: format!("node AS {alias}"), condition }
+    VisibleTable { source: format!("node AS {alias}"), condition }
 }
 
 /// An alias of `edge`. Both its ends have to be joined by [`node`], and to satisfy [`end`]. That they are shown is asked
 /// of the relationship already: its own properties may be met before its ends are.
-pub(super) fn edge(alias: &str, sight: &Sight) -> Seen {
+pub(super) fn edge(alias: &str, sight: &VisibleAt) -> VisibleTable {
     let [source, target] = ["source", "target"].map(|end| sight.shown(&format!("{alias}.{end}")));
-    Seen { source: format!("edge AS {alias}"), condition: format!("{}{source}{target}", sight.at(alias)) }
+    VisibleTable {
+        source: format!("edge AS {alias}"),
+        condition: format!("{}{source}{target}", sight.at(alias)),
+    }
 }
 
 /// What must hold of an end of a relationship: only a rename has ends that are gone.
@@ -102,8 +105,8 @@ pub(super) fn edge_column(row: &str, column: &str) -> String {
 }
 
 /// An end of a relationship that was found before, as a value. `column` is `source` or `target`.
-pub(super) fn edge_end(row: &str, column: &str, edge: &str, node: &str, sight: &Sight) -> String {
-    let seen = self::node(node, Ghost::Allowed, sight);
+pub(super) fn edge_end(row: &str, column: &str, edge: &str, node: &str, sight: &VisibleAt) -> String {
+    let seen = self::node(node, Tombstones::Allowed, sight);
     format!(
         "(SELECT cy_node({node}.row_id, {node}.id) FROM edge AS {edge} CROSS JOIN {} WHERE {edge}.row_id = {row} AND {node}.id = {edge}.{column} AND {} AND {})",
         seen.source,
@@ -123,7 +126,7 @@ pub(super) fn labels(id: &str) -> String {
 }
 
 /// Whether a node was visible at another moment.
-pub(super) fn node_at(id: &str, sight: &Sight, alias: &str) -> String {
+pub(super) fn node_at(id: &str, sight: &VisibleAt, alias: &str) -> String {
     format!(
         "EXISTS (SELECT 1 FROM node AS {alias} WHERE {alias}.id = {id} AND {}{} AND {alias}.ghost = 0)",
         sight.at(alias),
@@ -132,7 +135,7 @@ pub(super) fn node_at(id: &str, sight: &Sight, alias: &str) -> String {
 }
 
 /// Whether a relationship was visible at another moment, with both its ends.
-pub(super) fn edge_at(id: &str, sight: &Sight, alias: &str) -> String {
+pub(super) fn edge_at(id: &str, sight: &VisibleAt, alias: &str) -> String {
     let ends = ["source", "target"].map(|column| {
         let end = format!("{alias}{column}");
         format!(

@@ -3,7 +3,7 @@
 
 use open_cypher::ast::{Expr, ExprKind, LabelExpression, LabelExpressionKind, MapEntry, Name};
 
-use crate::cypher::refusal::{Outcome, Refusal};
+use crate::cypher::error::{CypherError, CypherResult};
 use crate::cypher::types::Type;
 
 use super::Compiler;
@@ -76,7 +76,7 @@ pub(super) fn said(labels: &LabelExpression) -> Option<Vec<String>> {
 
 impl Compiler<'_> {
     /// Refuses labels and types that nothing has.
-    pub(super) fn check_labels(&self, labels: &LabelExpression, sort: Sort) -> Outcome<()> {
+    pub(super) fn check_labels(&self, labels: &LabelExpression, sort: Sort) -> CypherResult<()> {
         if !self.vocabulary {
             return Ok(());
         }
@@ -93,7 +93,12 @@ impl Compiler<'_> {
     }
 
     /// Refuses the names in the map of a pattern that what it describes cannot have.
-    pub(super) fn check_entries(&self, entries: &[&MapEntry], labels: &[String], sort: Sort) -> Outcome<()> {
+    pub(super) fn check_entries(
+        &self,
+        entries: &[&MapEntry],
+        labels: &[String],
+        sort: Sort,
+    ) -> CypherResult<()> {
         if !self.vocabulary {
             return Ok(());
         }
@@ -102,7 +107,13 @@ impl Compiler<'_> {
 
     /// Refuses `subject.key` where the subject is a node or a relationship that cannot have it. Of a map, and of what
     /// only turns out to be something when the query runs, nothing is known.
-    pub(super) fn check_access(&self, subject: &Expr, kind: &Type, key: &Name, scope: &Scope) -> Outcome<()> {
+    pub(super) fn check_access(
+        &self,
+        subject: &Expr,
+        kind: &Type,
+        key: &Name,
+        scope: &Scope,
+    ) -> CypherResult<()> {
         let Some(sort) = Sort::of(kind).filter(|_| self.vocabulary) else { return Ok(()) };
         let labels = match variable(subject).and_then(|name| scope.find(&name.kind.text)) {
             Some(variable) => variable.labels.as_slice(),
@@ -120,7 +131,7 @@ fn variable(expression: &Expr) -> Option<&Name> {
     }
 }
 
-fn check_label(name: &Name, sort: Sort) -> Outcome<()> {
+fn check_label(name: &Name, sort: Sort) -> CypherResult<()> {
     let wanted = &name.kind.text;
     if sort.entries().any(|(known, _)| known == wanted) {
         return Ok(());
@@ -129,11 +140,11 @@ fn check_label(name: &Name, sort: Sort) -> Outcome<()> {
         Sort::Relationship => ("UnknownRelationshipType", "relationship type"),
         _ => ("UnknownLabel", "label"),
     };
-    let refusal = Refusal::new(kind, name.span, format!("the graph has no {noun} `{wanted}`"));
+    let refusal = CypherError::new(kind, name.span, format!("the graph has no {noun} `{wanted}`"));
     Err(helped(refusal, wanted, &sort.entries().map(|(known, _)| *known).collect::<Vec<_>>()))
 }
 
-fn check_property(key: &Name, labels: &[String], sort: Sort) -> Outcome<()> {
+fn check_property(key: &Name, labels: &[String], sort: Sort) -> CypherResult<()> {
     let wanted = &key.kind.text;
     let of = |entry: &&Entry| labels.is_empty() || labels.iter().any(|label| label == entry.0);
     let mut known: Vec<&str> =
@@ -148,12 +159,13 @@ fn check_property(key: &Name, labels: &[String], sort: Sort) -> Outcome<()> {
         ([], _) => "a node".to_owned(),
         (labels, _) => labels.join(" or "),
     };
-    let refusal = Refusal::new("UnknownProperty", key.span, format!("{owner} has no property `{wanted}`"));
+    let refusal =
+        CypherError::new("UnknownProperty", key.span, format!("{owner} has no property `{wanted}`"));
     Err(helped(refusal, wanted, &known))
 }
 
 /// The nearest name, or else all of them.
-fn helped(refusal: Box<Refusal>, wanted: &str, known: &[&str]) -> Box<Refusal> {
+fn helped(refusal: Box<CypherError>, wanted: &str, known: &[&str]) -> Box<CypherError> {
     match tgp_text::nearest(wanted, known.iter().copied()) {
         Some(near) => refusal.help(format!("did you mean `{near}`?")),
         None if known.is_empty() => refusal.help("it has no properties"),

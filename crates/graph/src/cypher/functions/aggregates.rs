@@ -8,9 +8,9 @@ use rusqlite::types::{Value as Sql, ValueRef};
 
 use super::operators::{float, list, overflow};
 use super::{pure, truth};
+use crate::cypher::error::{met, met_by};
 use crate::cypher::execute::made;
 use crate::cypher::key::key;
-use crate::cypher::refusal::{met, met_by};
 use crate::cypher::value::{MAX_ITEMS, Value};
 
 /// How many bytes the values that one aggregate keeps may have.

@@ -1,6 +1,6 @@
 //! Functions of lists, maps and paths.
 
-use crate::cypher::refusal::met;
+use crate::cypher::error::met;
 use crate::cypher::value::{Entity, MAX_ITEMS, Value};
 
 fn wrong(function: &str, needed: &str, value: &Value) -> rusqlite::Error {

@@ -13,8 +13,8 @@ use rusqlite::Connection;
 use rusqlite::functions::{Context, FunctionFlags};
 use rusqlite::types::Value as Sql;
 
+use super::error::met_by;
 use super::execute::made;
-use super::refusal::met_by;
 use super::value::Value;
 
 pub(crate) use named::{FUNCTIONS, Named, find};

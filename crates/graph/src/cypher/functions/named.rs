@@ -3,8 +3,8 @@
 use rusqlite::Connection;
 
 use super::{Run, conversion, lists, numbers, over_values, text};
+use crate::cypher::error::met_by;
 use crate::cypher::execute::made;
-use crate::cypher::refusal::met_by;
 use crate::cypher::types::Type;
 use crate::cypher::value::Value;
 

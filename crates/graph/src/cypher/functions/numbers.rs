@@ -4,7 +4,7 @@ use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 
 use super::operators::{float, overflow};
-use crate::cypher::refusal::met;
+use crate::cypher::error::met;
 use crate::cypher::value::Value;
 
 fn wrong(function: &str, value: &Value) -> rusqlite::Error {

@@ -8,8 +8,8 @@ use rusqlite::Connection;
 use rusqlite::types::{Value as Sql, ValueRef};
 
 use super::{arguments, over_raw, over_values, truth};
+use crate::cypher::error::met;
 use crate::cypher::order::{Comparison, compare, equal};
-use crate::cypher::refusal::met;
 use crate::cypher::value::{MAX_ITEMS, Value};
 
 /// The most bytes that a compiled pattern may take; a larger one is refused, so no text can make the matcher swell.

@@ -5,8 +5,8 @@ use rusqlite::types::{Value as Sql, ValueRef};
 
 use super::operators::list;
 use super::{over_raw, over_values};
+use crate::cypher::error::met;
 use crate::cypher::key::key;
-use crate::cypher::refusal::met;
 use crate::cypher::value::{Entity, Value, from_json, item_at, items_of, kind, kind_of};
 
 /// One step of a trail: row and id of the relationship, then of the node behind it.

@@ -1,6 +1,6 @@
 //! Functions of text. Places and lengths count characters.
 
-use crate::cypher::refusal::met;
+use crate::cypher::error::met;
 use crate::cypher::value::Value;
 
 fn wrong(function: &str, value: &Value) -> rusqlite::Error {

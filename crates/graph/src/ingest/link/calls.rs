@@ -58,9 +58,9 @@ pub(super) fn calls(
     let mut values: Vec<&Call> = Vec::new();
     for call in &parse.calls {
         match finder.find(call)? {
-            Outcome::Found(symbol, how) => found.push((call, symbol, how)),
-            Outcome::OfValue => values.push(call),
-            Outcome::Nothing => {}
+            CallMatch::Found(symbol, how) => found.push((call, symbol, how)),
+            CallMatch::OfValue => values.push(call),
+            CallMatch::Nothing => {}
         }
     }
     if !values.is_empty() {
@@ -104,7 +104,7 @@ pub(super) fn calls(
 }
 
 /// What a call's name leads to.
-enum Outcome {
+enum CallMatch {
     Found(Found, How),
     /// A method of some value: only its name can tell.
     OfValue,
@@ -118,12 +118,12 @@ struct Finder<'a, 'w> {
 }
 
 impl Finder<'_, '_> {
-    fn find(&self, call: &Call) -> Result<Outcome, GraphError> {
+    fn find(&self, call: &Call) -> Result<CallMatch, GraphError> {
         let found = match &call.receiver {
             None => self.plain(call)?,
             Some(receiver) => return self.received(call, receiver),
         };
-        Ok(found.map_or(Outcome::Nothing, |(symbol, how)| Outcome::Found(symbol, how)))
+        Ok(found.map_or(CallMatch::Nothing, |(symbol, how)| CallMatch::Found(symbol, how)))
     }
 
     fn separator(&self) -> &'static str {
@@ -195,7 +195,7 @@ impl Finder<'_, '_> {
         symbol.qualified.rsplit_once(separator).map(|(outer, _)| outer.to_owned()).unwrap_or_default()
     }
 
-    fn received(&self, call: &Call, receiver: &str) -> Result<Outcome, GraphError> {
+    fn received(&self, call: &Call, receiver: &str) -> Result<CallMatch, GraphError> {
         let separator = self.separator();
         // In Rust it is the module above.
         let is_above = receiver == SUPER && separator == ".";
@@ -204,18 +204,18 @@ impl Finder<'_, '_> {
             let container = self.enclosing_container(call);
             let found = lookup::symbol(self.parse, &format!("{container}{separator}{}", call.name));
             if let Some(index) = found {
-                return Ok(Outcome::Found(self.here(index), How::SameFile));
+                return Ok(CallMatch::Found(self.here(index), How::SameFile));
             }
         } else if !receiver.is_empty() && !receiver.starts_with('.') && !is_above {
             if let Some((symbol, how)) = self.through_path(call, receiver)? {
-                return Ok(Outcome::Found(symbol, how));
+                return Ok(CallMatch::Found(symbol, how));
             }
             // `String::new` is nobody's method here: only values are asked by the method's name alone.
             if separator == "::" {
-                return Ok(Outcome::Nothing);
+                return Ok(CallMatch::Nothing);
             }
         }
-        Ok(Outcome::OfValue)
+        Ok(CallMatch::OfValue)
     }
 
     /// `a.b.name`, where `a` is a module, something imported, or something of this file.

@@ -22,11 +22,11 @@ use globset::GlobSet;
 use rusqlite::Connection;
 use serde_json::{Map, Value, json};
 
-use super::blobs::Parses;
+use super::blobs::ParseCache;
 use super::language::{Language, extension, file_name, language_name, parent};
 use super::manifest::Manifest;
 use super::parse::{Parse, Symbol};
-use super::state::{FileNow, Package, State};
+use super::state::{FileState, Package, State};
 use crate::tables::failure::GraphError;
 use crate::tables::identity::{self, Identities};
 use crate::tables::write::Fact;
@@ -34,10 +34,10 @@ use crate::tables::write::Fact;
 pub(crate) use outside::Outside;
 
 /// Everything a link may look at.
-pub(crate) struct World<'w> {
+pub(crate) struct LinkContext<'w> {
     pub(crate) connection: &'w Connection,
     pub(crate) state: &'w State,
-    pub(crate) parses: &'w RefCell<Parses>,
+    pub(crate) parses: &'w RefCell<ParseCache>,
     pub(crate) tests: &'w GlobSet,
 }
 
@@ -75,7 +75,7 @@ pub(crate) fn package_key(package: &str) -> i64 {
 
 /// A link in the making: looks at the world and remembers at what.
 pub(super) struct Link<'w> {
-    world: &'w World<'w>,
+    world: &'w LinkContext<'w>,
     path: &'w str,
     keys: RefCell<HashSet<i64>>,
 }
@@ -132,10 +132,10 @@ pub(crate) fn claim(
 
 /// All facts of a file.
 pub(crate) fn link(
-    world: &World<'_>,
+    world: &LinkContext<'_>,
     ids: &Identities,
     path: &str,
-    file: &FileNow,
+    file: &FileState,
 ) -> Result<Linked, GraphError> {
     let link = Link { world, path, keys: RefCell::new(HashSet::new()) };
     let parse = world.parses.borrow_mut().get(world.connection, file.blob, file.language)?;
@@ -187,7 +187,7 @@ pub(crate) fn path_props(path: &str) -> Map<String, Value> {
     props
 }
 
-fn file_props(world: &World<'_>, path: &str, file: &FileNow, parse: &Parse) -> String {
+fn file_props(world: &LinkContext<'_>, path: &str, file: &FileState, parse: &Parse) -> String {
     let mut props = path_props(path);
     props.insert("blob".to_owned(), hex(&file.blob).into());
     props.insert("bytes".to_owned(), parse.bytes.into());
@@ -221,7 +221,7 @@ fn symbol_props(path: &str, symbol: &Symbol) -> String {
 }
 
 /// The package that a manifest describes; a manifest without a name (a workspace's, a compiler's) describes none.
-fn package_node(world: &World<'_>, ids: &Identities, path: &str, manifest: &Manifest) -> Option<Fact> {
+fn package_node(world: &LinkContext<'_>, ids: &Identities, path: &str, manifest: &Manifest) -> Option<Fact> {
     let (ecosystem, name) = manifest.ecosystem.zip(manifest.name.as_ref())?;
     let directory = parent(path);
     let inherited = || {
@@ -244,7 +244,7 @@ fn package_node(world: &World<'_>, ids: &Identities, path: &str, manifest: &Mani
 }
 
 /// The package that a file belongs to: of its own ecosystem where there is one above it, else the nearest.
-fn package_of<'w>(world: &World<'w>, path: &str, language: Language) -> Option<&'w Package> {
+fn package_of<'w>(world: &LinkContext<'w>, path: &str, language: Language) -> Option<&'w Package> {
     let named = |package: &Package| package.manifest.ecosystem.is_some() && package.manifest.name.is_some();
     let own = language.ecosystem().and_then(|ecosystem| {
         world

@@ -59,7 +59,7 @@ pub(super) enum Next {
 }
 
 /// Looks at one node and says where its children stand.
-pub(super) type Look = for<'t> fn(&mut Reader<'t>, Node<'t>, &Scope) -> Next;
+pub(super) type Visitor = for<'t> fn(&mut Reader<'t>, Node<'t>, &Scope) -> Next;
 
 pub(super) struct Reader<'s> {
     source: &'s [u8],
@@ -84,11 +84,11 @@ impl<'s> Reader<'s> {
         }
     }
 
-    pub(super) fn walk(&mut self, root: Node<'s>, look: Look) {
+    pub(super) fn walk(&mut self, root: Node<'s>, look: Visitor) {
         self.visit(root, look, &Scope::default());
     }
 
-    fn visit(&mut self, node: Node<'s>, look: Look, scope: &Scope) {
+    fn visit(&mut self, node: Node<'s>, look: Visitor, scope: &Scope) {
         if scope.depth > MAX_DEPTH {
             self.out.unparsed = true;
             return;

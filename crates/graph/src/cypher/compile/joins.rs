@@ -3,7 +3,7 @@
 //! The order is forced by CROSS JOIN. It begins with what is bound or can be looked up, and follows relationships from
 //! there; SQLite, which knows nothing of graphs, would guess.
 
-use crate::cypher::refusal::Outcome;
+use crate::cypher::error::CypherResult;
 use crate::cypher::value::kind;
 use crate::tables::schema::RENAME;
 
@@ -12,7 +12,7 @@ use super::anchors::{next_anchor, next_link};
 use super::matching::{Condition, Lookup, What};
 use super::pattern::{Direction, Graph, Link, Node, Path};
 use super::scope::{Chain, Kind, Variable, from_where};
-use super::visible::{self, Ghost};
+use super::visible::{self, Tombstones};
 
 /// A pattern that is being turned into joins.
 pub(super) struct Building<'c, 'a> {
@@ -76,16 +76,16 @@ impl<'c, 'a> Building<'c, 'a> {
     }
 
     /// Whether a node of the pattern may be one that was renamed away: all its relationships have to allow it.
-    fn ghost_of(&self, at: usize) -> Ghost {
-        let Some(node) = self.graph.nodes.get(at) else { return Ghost::Never };
+    fn ghost_of(&self, at: usize) -> Tombstones {
+        let Some(node) = self.graph.nodes.get(at) else { return Tombstones::Never };
         if node.bound.is_some() {
-            return Ghost::Bound;
+            return Tombstones::Bound;
         }
         let mut links = self.graph.links.iter().filter(|link| link.left == at || link.right == at).peekable();
         if links.peek().is_some() && links.all(|link| visible::may_be_rename(link.types.as_deref())) {
-            return Ghost::Allowed;
+            return Tombstones::Allowed;
         }
-        Ghost::Never
+        Tombstones::Never
     }
 
     /// The column that says whether a placed node is one that was renamed away.
@@ -99,7 +99,7 @@ impl<'c, 'a> Building<'c, 'a> {
     /// What an edge asks of a placed end.
     fn end(&mut self, at: usize, edge: &str, link: &Link<'_>) {
         let only_renames = link.types.as_ref().is_some_and(|types| types.iter().all(|name| name == RENAME));
-        if only_renames || self.ghost_of(at) == Ghost::Never {
+        if only_renames || self.ghost_of(at) == Tombstones::Never {
             return;
         }
         if let Some((node, variable)) = self.node_at(at) {
@@ -152,7 +152,7 @@ impl<'c, 'a> Building<'c, 'a> {
 
 impl Compiler<'_> {
     /// Places every element of the pattern.
-    pub(super) fn place_all(&mut self, building: &mut Building<'_, '_>) -> Outcome<()> {
+    pub(super) fn place_all(&mut self, building: &mut Building<'_, '_>) -> CypherResult<()> {
         self.settle(building, false)?;
         for at in 0..building.graph.nodes.len() {
             if building.graph.nodes.get(at).is_some_and(|node| node.bound.is_some()) {
@@ -184,7 +184,7 @@ impl Compiler<'_> {
     }
 
     /// Asks every condition whose names are all there.
-    pub(super) fn settle(&mut self, building: &mut Building<'_, '_>, last: bool) -> Outcome<()> {
+    pub(super) fn settle(&mut self, building: &mut Building<'_, '_>, last: bool) -> CypherResult<()> {
         let mut conditions = std::mem::take(&mut building.conditions);
         for condition in conditions.iter_mut().filter(|condition| !condition.done) {
             if !last && !condition.needs.iter().all(|name| building.has(name)) {
@@ -215,7 +215,7 @@ impl Compiler<'_> {
         alias: &str,
         found: String,
         skipped: Option<&str>,
-    ) -> Outcome<()> {
+    ) -> CypherResult<()> {
         let Some(node) = building.graph.nodes.get(at) else { return Ok(()) };
         let seen = visible::node(alias, building.ghost_of(at), &self.sight());
         building.sources.push(seen.source);
@@ -244,7 +244,7 @@ impl Compiler<'_> {
         self.settle(building, false)
     }
 
-    fn place_bound(&mut self, building: &mut Building<'_, '_>, at: usize) -> Outcome<()> {
+    fn place_bound(&mut self, building: &mut Building<'_, '_>, at: usize) -> CypherResult<()> {
         let Some(bound) = building.graph.nodes.get(at).and_then(|node| node.bound.clone()) else {
             return Ok(());
         };
@@ -262,7 +262,7 @@ impl Compiler<'_> {
         building: &mut Building<'_, '_>,
         at: usize,
         link: &Link<'_>,
-    ) -> Outcome<()> {
+    ) -> CypherResult<()> {
         let Some(bound) = link.bound.clone() else { return Ok(()) };
         let row = match bound.kind {
             Kind::Value(_) => format!("cy_row({}, {})", bound.value, kind::RELATIONSHIP),
@@ -311,7 +311,7 @@ impl Compiler<'_> {
         link: &Link<'_>,
         edge: &str,
         found: String,
-    ) -> Outcome<()> {
+    ) -> CypherResult<()> {
         let seen = visible::edge(edge, &self.sight());
         building.sources.push(seen.source);
         building.filters.push(found);
@@ -363,7 +363,7 @@ impl Compiler<'_> {
         at: usize,
         link: &Link<'_>,
         from: usize,
-    ) -> Outcome<()> {
+    ) -> CypherResult<()> {
         let to = if from == link.left { link.right } else { link.left };
         let Some((_, start)) = building.node_at(from) else { return Ok(()) };
         let edge = self.name("e");

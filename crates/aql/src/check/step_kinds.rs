@@ -3,16 +3,16 @@
 use tgp_contract::{Effect, ToolDefinition};
 use tgp_text::{LineCol, nearest};
 
-use super::arguments::{Given, nothing};
+use super::arguments::{ParsedArgs, nothing};
+use super::embedded::{Parameter, cypher_parameters, is_select, sql_parameters};
 use super::fields::INPUTS;
-use super::foreign::{Parameter, cypher_parameters, is_select, sql_parameters};
 use super::options::{AROUND, EFFECT};
 use super::schema;
-use super::scope::Scope;
+use super::scope::CheckContext;
 use crate::plan::{Agent, Input, Kind, MAX_NESTING};
 use crate::suggest::hint;
 use crate::syntax::text::Span;
-use crate::syntax::token::Cooked;
+use crate::syntax::token::Unescaped;
 use crate::syntax::tree::{Body, ExprForm, Object, Step};
 use crate::{Field, Plan, Record, Type};
 
@@ -20,10 +20,10 @@ use crate::{Field, Plan, Record, Type};
 const DEFAULT_TURNS: u64 = 16;
 
 /// What a step of some kind came to.
-pub(super) struct Made<'t> {
+pub(super) struct LoweredStep<'t> {
     pub kind: Kind,
     pub ty: Type,
-    pub given: Given<'t>,
+    pub given: ParsedArgs<'t>,
     /// Why it cannot be cached; `None` when it can.
     pub changes: Option<String>,
 }
@@ -39,8 +39,8 @@ fn object_of(step: &Step) -> Option<&Object> {
     }
 }
 
-impl Scope<'_> {
-    pub fn agent<'t>(&mut self, step: &'t Step) -> Option<Made<'t>> {
+impl CheckContext<'_> {
+    pub fn agent<'t>(&mut self, step: &'t Step) -> Option<LoweredStep<'t>> {
         let own = ["model", "tools", "system", "temperature", "max_steps"];
         let given = self.given(step, &with_effect(&own), false);
         if let Some(plain) = given.plain.first() {
@@ -98,10 +98,10 @@ impl Scope<'_> {
             return None;
         };
         let agent = Agent { model, tools, system, temperature, max_steps, prompt };
-        Some(Made { kind: Kind::Agent(agent), ty: Type::String, given, changes })
+        Some(LoweredStep { kind: Kind::Agent(agent), ty: Type::String, given, changes })
     }
 
-    fn agent_tools(&mut self, given: &Given<'_>) -> (Vec<String>, Option<String>) {
+    fn agent_tools(&mut self, given: &ParsedArgs<'_>) -> (Vec<String>, Option<String>) {
         let Some(expr) = given.get("tools") else { return (Vec::new(), None) };
         let ExprForm::List(items) = &expr.form else {
             self.tell(
@@ -145,7 +145,7 @@ impl Scope<'_> {
         found
     }
 
-    pub fn tool<'t>(&mut self, step: &'t Step) -> Option<Made<'t>> {
+    pub fn tool<'t>(&mut self, step: &'t Step) -> Option<LoweredStep<'t>> {
         let given = self.given(step, &with_effect(&[]), false);
         let argument = self.only(&given, "the name of a tool", "write `tool(fs_read) { path: \"…\" }`")?;
         let name = self.word(&argument.value, "a tool")?;
@@ -159,10 +159,10 @@ impl Scope<'_> {
         let arguments = self.arguments(step, object_of(step), &tool.input_schema, &owner);
         let changes = changing(&tool);
         let kind = Kind::Tool { tool: tool.name.into(), arguments };
-        Some(Made { kind, ty: Type::Any, given, changes })
+        Some(LoweredStep { kind, ty: Type::Any, given, changes })
     }
 
-    pub fn exec<'t>(&mut self, step: &'t Step) -> Option<Made<'t>> {
+    pub fn exec<'t>(&mut self, step: &'t Step) -> Option<LoweredStep<'t>> {
         let given = self.given(step, &with_effect(&[]), false);
         let argument =
             self.only(&given, "the path of a forged tool", "write `exec(\"tools/name.ts\") { … }`")?;
@@ -183,10 +183,10 @@ impl Scope<'_> {
         let owner = format!("`{path}`");
         let arguments = self.arguments(step, object_of(step), &forged.parameters, &owner);
         let ty = schema::to_type(&forged.result);
-        Some(Made { kind: Kind::Exec { path, arguments }, ty, given, changes: None })
+        Some(LoweredStep { kind: Kind::Exec { path, arguments }, ty, given, changes: None })
     }
 
-    pub fn graph<'t>(&mut self, step: &'t Step) -> Option<Made<'t>> {
+    pub fn graph<'t>(&mut self, step: &'t Step) -> Option<LoweredStep<'t>> {
         let given = self.given(step, &with_effect(&["commit"]), false);
         let argument =
             self.only(&given, "a query in Cypher", "write `graph(\"MATCH (n) RETURN n.name\")`")?;
@@ -215,10 +215,10 @@ impl Scope<'_> {
             self.parameters(&cypher, &used, object_of(step), "$", step.kind.span);
         }
         let kind = Kind::Graph { cypher: cypher.text, commit, params };
-        Some(Made { kind, ty: Type::list(row), given, changes: None })
+        Some(LoweredStep { kind, ty: Type::list(row), given, changes: None })
     }
 
-    pub fn sql<'t>(&mut self, step: &'t Step) -> Option<Made<'t>> {
+    pub fn sql<'t>(&mut self, step: &'t Step) -> Option<LoweredStep<'t>> {
         let given = self.given(step, &with_effect(&[]), false);
         let argument = self.only(&given, "a statement", "write `sql(\"SELECT …\")`")?;
         let sql = self.constant_text(&argument.value, "the statement");
@@ -248,13 +248,13 @@ impl Scope<'_> {
         ];
         let fields = fields.into_iter().map(|(name, ty)| (name.to_owned(), field(ty))).collect();
         let ty = Type::Record(Record { fields, open: true });
-        Some(Made { kind: Kind::Sql { sql: sql.text, params }, ty, given, changes })
+        Some(LoweredStep { kind: Kind::Sql { sql: sql.text, params }, ty, given, changes })
     }
 
     /// Parameters that are used have to be given, and those that are given to be used.
     fn parameters(
         &mut self,
-        text: &Cooked,
+        text: &Unescaped,
         used: &[Parameter],
         object: Option<&Object>,
         sign: &str,
@@ -288,7 +288,7 @@ impl Scope<'_> {
         }
     }
 
-    pub fn query<'t>(&mut self, step: &'t Step) -> Option<Made<'t>> {
+    pub fn query<'t>(&mut self, step: &'t Step) -> Option<LoweredStep<'t>> {
         let given = self.given(step, &AROUND, false);
         let argument = self.only(&given, "the name of a query", "write `query(Name) { input: value }`")?;
         let ExprForm::Name(name) = &argument.value.form else {
@@ -329,7 +329,7 @@ impl Scope<'_> {
         let inputs =
             self.named(object_of(step).unwrap_or(&none), &wanted, &format!("the query `{name}`"), INPUTS);
         let ty = plan.ty.clone();
-        Some(Made { kind: Kind::Query { query: plan, inputs }, ty, given, changes: None })
+        Some(LoweredStep { kind: Kind::Query { query: plan, inputs }, ty, given, changes: None })
     }
 }
 
@@ -346,7 +346,7 @@ fn changing(tool: &ToolDefinition) -> Option<String> {
 }
 
 /// The word at a line and column of a text, in the source.
-fn within(text: &Cooked, line: u32, column: u32) -> Span {
+fn within(text: &Unescaped, line: u32, column: u32) -> Span {
     let offset = LineCol { line, column }.offset_in(&text.text);
     let rest = text.text.get(offset..).unwrap_or_default();
     let width = rest.find(|letter: char| !(letter.is_alphanumeric() || letter == '_')).unwrap_or(rest.len());

@@ -8,22 +8,22 @@ use tokio::sync::oneshot;
 use super::scope::Position;
 
 /// Who comes first: a number that a shuffle has drawn, and the place in the query.
-pub(super) type Rank = (u64, Position);
+pub(super) type Priority = (u64, Position);
 
-pub(super) struct Slots {
+pub(super) struct Limiter {
     state: Mutex<State>,
 }
 
 struct State {
     free: usize,
     /// At most one for each step that is alive.
-    waiting: BTreeMap<Rank, oneshot::Sender<Slot>>,
+    waiting: BTreeMap<Priority, oneshot::Sender<Permit>>,
 }
 
 /// One place; it is free again when this is dropped.
-pub(super) struct Slot(Option<Arc<Slots>>);
+pub(super) struct Permit(Option<Arc<Limiter>>);
 
-impl Slots {
+impl Limiter {
     pub(super) fn new(free: usize) -> Arc<Self> {
         Arc::new(Self { state: Mutex::new(State { free, waiting: BTreeMap::new() }) })
     }
@@ -32,28 +32,28 @@ impl Slots {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) async fn take(self: &Arc<Self>, rank: Rank) -> Slot {
+    pub(super) async fn take(self: &Arc<Self>, priority: Priority) -> Permit {
         let waiting = {
             let mut state = self.state();
             if state.free > 0 {
                 state.free -= 1;
-                return Slot(Some(Arc::clone(self)));
+                return Permit(Some(Arc::clone(self)));
             }
             let (sender, receiver) = oneshot::channel();
-            state.waiting.insert(rank, sender);
+            state.waiting.insert(priority, sender);
             receiver
         };
         // The sender is dropped with the slots only, and they live as long as this borrow.
-        waiting.await.unwrap_or(Slot(None))
+        waiting.await.unwrap_or(Permit(None))
     }
 }
 
-impl Drop for Slot {
+impl Drop for Permit {
     fn drop(&mut self) {
-        let Some(slots) = self.0.take() else { return };
-        let mut state = slots.state();
+        let Some(limiters) = self.0.take() else { return };
+        let mut state = limiters.state();
         while let Some((_, next)) = state.waiting.pop_first() {
-            match next.send(Slot(Some(Arc::clone(&slots)))) {
+            match next.send(Permit(Some(Arc::clone(&limiters)))) {
                 Ok(()) => return,
                 // Nobody waits there any more. Dropping it here would ask for the lock that is held.
                 Err(mut refused) => refused.0 = None,

@@ -26,7 +26,7 @@ pub enum Phase {
 /// A refusal. `kind` is the name that openCypher has for it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
-pub struct Refusal {
+pub struct CypherError {
     pub kind: &'static str,
     pub code: Code,
     pub message: String,
@@ -35,7 +35,7 @@ pub struct Refusal {
 }
 
 /// What a stage of the compiler gives.
-pub type Outcome<T> = Result<T, Box<Refusal>>;
+pub type CypherResult<T> = Result<T, Box<CypherError>>;
 
 /// The kinds that SQL functions refuse with; a message carries the index.
 const RUNTIME: [&str; 8] = [
@@ -49,7 +49,7 @@ const RUNTIME: [&str; 8] = [
     "LimitExceeded",
 ];
 
-impl Refusal {
+impl CypherError {
     pub fn new(kind: &'static str, span: Span, message: impl Into<String>) -> Box<Self> {
         Box::new(Self { kind, code: Code::Validation, message: message.into(), help: None, span: Some(span) })
     }
@@ -129,7 +129,7 @@ pub(crate) fn met_by(function: &str, error: rusqlite::Error) -> rusqlite::Error 
 ///
 /// `sites` are the places in the query where each SQL function is used. Where there is one, the refusal has it; where
 /// there are several, the help names them.
-pub(crate) fn read(message: &str, source: &str, sites: &[(String, Span)]) -> Option<Refusal> {
+pub(crate) fn read(message: &str, source: &str, sites: &[(String, Span)]) -> Option<CypherError> {
     let text = message.strip_prefix(MARK)?;
     let (head, message) = text.split_once(END)?;
     let (index, function) = head.split_at_checked(1)?;
@@ -152,5 +152,5 @@ pub(crate) fn read(message: &str, source: &str, sites: &[(String, Span)]) -> Opt
         [only] => Some(*only),
         _ => None,
     };
-    Some(Refusal { kind, code, message: message.to_owned(), help, span })
+    Some(CypherError { kind, code, message: message.to_owned(), help, span })
 }

@@ -18,7 +18,7 @@ const MIN_PREFIX: usize = 4;
 
 /// The moment that a question is about.
 #[derive(Clone, Debug)]
-pub(crate) struct Moment {
+pub(crate) struct Revision {
     pub(crate) number: i64,
     pub(crate) standing: Standing,
 }
@@ -41,7 +41,7 @@ pub(crate) fn find(
     connection: &Connection,
     repo: Option<&Repo>,
     name: Option<&str>,
-) -> Result<Moment, GraphError> {
+) -> Result<Revision, GraphError> {
     let head = repo.and_then(Repo::head);
     let behind = match &head {
         Some((_, id)) => number_of(connection, &id.to_string())?.is_none(),
@@ -56,25 +56,25 @@ pub(crate) fn find(
             let commit = commit_of(connection, repo, name)?;
             let Some(number) = number_of(connection, &commit)? else { return Err(not_ingested(name).into()) };
             let standing = Standing { reference: name.to_owned(), commit, draft: false, behind };
-            Ok(Moment { number, standing })
+            Ok(Revision { number, standing })
         }
         None => latest(connection, head),
     }
 }
 
 /// A draft is behind when the head is no longer the commit that it stands on.
-fn of_draft(number: i64, base: Option<String>, head: Option<&(String, git2::Oid)>) -> Moment {
+fn of_draft(number: i64, base: Option<String>, head: Option<&(String, git2::Oid)>) -> Revision {
     let behind = head.is_some_and(|(_, id)| Some(id.to_string()) != base);
     let commit = base.unwrap_or_default();
-    Moment { number, standing: Standing { reference: WORKTREE.to_owned(), commit, draft: true, behind } }
+    Revision { number, standing: Standing { reference: WORKTREE.to_owned(), commit, draft: true, behind } }
 }
 
-fn latest(connection: &Connection, head: Option<(String, git2::Oid)>) -> Result<Moment, GraphError> {
+fn latest(connection: &Connection, head: Option<(String, git2::Oid)>) -> Result<Revision, GraphError> {
     if let Some((branch, id)) = &head {
         let commit = id.to_string();
         if let Some(number) = number_of(connection, &commit)? {
             let standing = Standing { reference: branch.clone(), commit, draft: false, behind: false };
-            return Ok(Moment { number, standing });
+            return Ok(Revision { number, standing });
         }
     }
     let asked = meta(connection, ASKED)?.unwrap_or_default();
@@ -91,7 +91,7 @@ fn latest(connection: &Connection, head: Option<(String, git2::Oid)>) -> Result<
     };
     if let Some((number, commit)) = row {
         let standing = Standing { reference: commit.clone(), commit, draft: false, behind: head.is_some() };
-        return Ok(Moment { number, standing });
+        return Ok(Revision { number, standing });
     }
     // Where no commit can be, the files as they are stand for themselves.
     match (head, draft(connection)?) {

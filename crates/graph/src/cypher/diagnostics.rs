@@ -3,7 +3,7 @@
 use open_cypher::{Diagnostic, DiagnosticCode, Keyword, ParseErrors, Span, Token, TokenKind};
 use tgp_text::{nearest, truncate};
 
-use super::refusal::{Refusal, spot};
+use super::error::{CypherError, spot};
 
 /// Answers with the names of all functions, for suggestions.
 pub(super) type KnownFunctions = fn() -> Vec<&'static str>;
@@ -130,10 +130,10 @@ pub(super) fn refused(
     tokens: &[Token],
     errors: &ParseErrors,
     functions: KnownFunctions,
-) -> Box<Refusal> {
+) -> Box<CypherError> {
     let errors: Vec<&Diagnostic> = errors.diagnostics().iter().filter(|error| error.is_error()).collect();
     let Some(first) = errors.first() else {
-        return Refusal::new("UnexpectedSyntax", Span::empty(source.len()), "the query cannot be parsed");
+        return CypherError::new("UnexpectedSyntax", Span::empty(source.len()), "the query cannot be parsed");
     };
     // At one place, a bracket that does not fit says more than a word that was not expected.
     let first = errors
@@ -143,14 +143,14 @@ pub(super) fn refused(
         .unwrap_or(first);
     let span = first.primary_span;
     let word = span.text(source).unwrap_or_default();
-    let syntax = |message: String| Refusal::new("UnexpectedSyntax", span, message);
+    let syntax = |message: String| CypherError::new("UnexpectedSyntax", span, message);
     match first.code {
         DiagnosticCode::InvalidNumber => {
-            Refusal::new("InvalidNumberLiteral", span, format!("{} is no number", quoted(word)))
+            CypherError::new("InvalidNumberLiteral", span, format!("{} is no number", quoted(word)))
         }
         DiagnosticCode::InvalidEscape => {
             let message = format!("{} has an escape that is not known", quoted(word));
-            Refusal::new("InvalidUnicodeLiteral", span, message)
+            CypherError::new("InvalidUnicodeLiteral", span, message)
                 .help(r"write \\ for a backslash; the escapes are \' \b \f \n \r \t \uXXXX and \UXXXXXXXX")
         }
         DiagnosticCode::UnterminatedString => {
@@ -180,7 +180,7 @@ pub(super) fn refused(
 }
 
 /// A bracket that is still open where the query ends.
-fn unclosed(source: &str, span: Span, open: &str, errors: &[&Diagnostic]) -> Box<Refusal> {
+fn unclosed(source: &str, span: Span, open: &str, errors: &[&Diagnostic]) -> Box<CypherError> {
     let close = closing(open);
     // Where the parser would have taken the other bracket.
     let wanted = errors
@@ -193,7 +193,7 @@ fn unclosed(source: &str, span: Span, open: &str, errors: &[&Diagnostic]) -> Box
         Some(word) => format!("add `{close}` before {} at {}", quoted(word), spot(source, at)),
         None => format!("add `{close}` at {}", spot(source, at)),
     };
-    Refusal::new("UnexpectedSyntax", span, format!("`{open}` is not closed")).help(help)
+    CypherError::new("UnexpectedSyntax", span, format!("`{open}` is not closed")).help(help)
 }
 
 fn closing(open: &str) -> &'static str {
@@ -205,14 +205,19 @@ fn closing(open: &str) -> &'static str {
 }
 
 /// A word that cannot stand where it stands, or the end of the text.
-fn unexpected(source: &str, tokens: &[Token], error: &Diagnostic, functions: KnownFunctions) -> Box<Refusal> {
+fn unexpected(
+    source: &str,
+    tokens: &[Token],
+    error: &Diagnostic,
+    functions: KnownFunctions,
+) -> Box<CypherError> {
     let span = error.primary_span;
     let at = tokens.iter().position(|token| token.span.end > span.start).unwrap_or(tokens.len());
     // What stands some words before.
     let back = |count: usize| at.checked_sub(count).and_then(|at| tokens.get(at));
     let Some(token) = tokens.get(at) else {
         let message = with_expected("the query ends too early", &expected(&error.message));
-        return Refusal::new("UnexpectedSyntax", Span::empty(source.trim_end().len()), message)
+        return CypherError::new("UnexpectedSyntax", Span::empty(source.trim_end().len()), message)
             .help("go on with the query, or remove what begins and does not end");
     };
     let span = if span.is_empty() { token.span } else { span };
@@ -220,13 +225,13 @@ fn unexpected(source: &str, tokens: &[Token], error: &Diagnostic, functions: Kno
     let upper = word.to_uppercase();
     let kind_before = |count: usize| back(count).map(|token| token.kind);
     if word == "{" && kind_before(1) == Some(TokenKind::Keyword(Keyword::Call)) {
-        return Refusal::unsupported(span, "CALL");
+        return CypherError::unsupported(span, "CALL");
     }
     if let Some(clause) = FOREIGN.iter().find(|clause| clause.split(' ').next() == Some(upper.as_str())) {
-        return Refusal::unsupported(span, clause);
+        return CypherError::unsupported(span, clause);
     }
     let refused = |span: Span, message: &str, help: &str| {
-        Refusal::new("UnexpectedSyntax", span, message.to_owned()).help(help.to_owned())
+        CypherError::new("UnexpectedSyntax", span, message.to_owned()).help(help.to_owned())
     };
     if let Some(before) = back(1) {
         if token.kind == TokenKind::Equal && before.kind == TokenKind::Equal && before.span.end == span.start
@@ -264,7 +269,7 @@ fn unexpected(source: &str, tokens: &[Token], error: &Diagnostic, functions: Kno
         return refused(span, "unexpected `ORDER`", "ORDER BY stands before SKIP and LIMIT");
     }
     let message = with_expected(&format!("unexpected {}", quoted(word)), &words);
-    let refusal = Refusal::new("UnexpectedSyntax", span, message);
+    let refusal = CypherError::new("UnexpectedSyntax", span, message);
     if let Some((_, help)) = INSTEAD.iter().find(|(known, _)| *known == upper) {
         return refusal.help(*help);
     }
@@ -282,13 +287,13 @@ fn unexpected(source: &str, tokens: &[Token], error: &Diagnostic, functions: Kno
 }
 
 /// A star as the argument of something else than `count`.
-fn starred(source: &str, name: Span, star: Span, functions: KnownFunctions) -> Box<Refusal> {
+fn starred(source: &str, name: Span, star: Span, functions: KnownFunctions) -> Box<CypherError> {
     let word = name.text(source).unwrap_or_default();
     if functions().iter().any(|known| known.eq_ignore_ascii_case(word)) {
-        return Refusal::new("UnexpectedSyntax", star, format!("`{word}` does not take `*`"))
+        return CypherError::new("UnexpectedSyntax", star, format!("`{word}` does not take `*`"))
             .help("only count(*) does");
     }
-    let refusal = Refusal::new("UnknownFunction", name, format!("there is no function `{word}`"));
+    let refusal = CypherError::new("UnknownFunction", name, format!("there is no function `{word}`"));
     match nearest(word, functions()) {
         Some(near) => refusal.help(format!("did you mean `{near}`?")),
         None => refusal.help("docs/cypher.md lists the functions"),

@@ -13,7 +13,7 @@ use super::waiting::ApprovalWait;
 /// INVARIANT: of a cancellation and the point of no return one comes first, and the other is refused. So a call that
 /// was cancelled has changed nothing that its record should name, on whichever thread its work goes on.
 #[derive(Default)]
-pub(super) struct Course {
+pub(super) struct CallLifecycle {
     state: Mutex<State>,
     cancelled: Notify,
     witness: Option<Witness>,
@@ -23,7 +23,7 @@ pub(super) struct Course {
     wait: Arc<ApprovalWait>,
 }
 
-impl std::fmt::Debug for Course {
+impl std::fmt::Debug for CallLifecycle {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("Course").field("state", &self.state).finish_non_exhaustive()
     }
@@ -49,7 +49,7 @@ enum Stage {
     Cancelled,
 }
 
-impl Course {
+impl CallLifecycle {
     pub(super) fn new(witness: Option<Witness>) -> Self {
         Self { witness, ..Self::default() }
     }
@@ -170,7 +170,7 @@ impl Course {
 /// Where a call begins to take effect. Before it a caller that goes away takes the call back; after it the call is
 /// carried out and recorded, whoever still waits for it.
 #[derive(Clone, Debug)]
-pub struct PointOfNoReturn(pub(super) Arc<Course>);
+pub struct PointOfNoReturn(pub(super) Arc<CallLifecycle>);
 
 impl PointOfNoReturn {
     /// To be called right before the effect, by whoever causes it, and when nothing can be said against it any more.
@@ -178,7 +178,7 @@ impl PointOfNoReturn {
     /// # Errors
     /// When the call was cancelled before, its record could not be kept, or its witness failed; then it must not take
     /// effect.
-    pub fn pass(&self) -> Result<(), ToolError> {
+    pub fn commit(&self) -> Result<(), ToolError> {
         self.pass_unseen()?;
         self.0.testify()
     }
@@ -194,7 +194,7 @@ impl PointOfNoReturn {
 
 /// A running call, for the calls that it makes.
 #[derive(Clone, Debug)]
-pub struct OuterCall(pub(super) Arc<Course>);
+pub struct OuterCall(pub(super) Arc<CallLifecycle>);
 
 impl OuterCall {
     /// How long it has waited for approvals, its own and those of calls inside it.
@@ -202,7 +202,7 @@ impl OuterCall {
         self.0.wait.total()
     }
 
-    pub(super) fn inner_course(&self) -> Course {
+    pub(super) fn inner_course(&self) -> CallLifecycle {
         self.0.inner()
     }
 }
@@ -213,5 +213,5 @@ fn cancelled() -> ToolError {
 }
 
 #[cfg(test)]
-#[path = "course_tests.rs"]
+#[path = "lifecycle_tests.rs"]
 mod tests;

@@ -8,11 +8,11 @@ use tgp_contract::{
     ToolDefinition, ToolResult,
 };
 
-use super::course::Course;
+use super::lifecycle::CallLifecycle;
 
 /// What happened on the way, for the record.
 #[derive(Default)]
-pub(super) struct Trail {
+pub(super) struct CallTrace {
     pub(super) definition: Option<ToolDefinition>,
     pub(super) targets: Vec<Target>,
     pub(super) verdicts: Vec<GateVerdict>,
@@ -22,37 +22,37 @@ pub(super) struct Trail {
 }
 
 /// A call between its entry and its record. When it is dropped in between, the caller has gone away, or the whole runtime: that is recorded.
-pub(super) struct OpenCall<'a> {
+pub(super) struct InFlightCall<'a> {
     pub(super) serial: u64,
     pub(super) call: ToolCall,
     pub(super) context: CallContext,
-    pub(super) trail: Trail,
+    pub(super) trace: CallTrace,
     gates: &'a [Arc<dyn Gate>],
     recorder: &'a dyn Recorder,
-    course: &'a Course,
+    lifecycle: &'a CallLifecycle,
     started: Instant,
     started_ms: u64,
     closed: bool,
 }
 
-impl<'a> OpenCall<'a> {
+impl<'a> InFlightCall<'a> {
     pub(super) fn new(
         serial: u64,
         call: ToolCall,
         context: CallContext,
         gates: &'a [Arc<dyn Gate>],
         recorder: &'a dyn Recorder,
-        course: &'a Course,
+        lifecycle: &'a CallLifecycle,
     ) -> Self {
-        let trail = Trail::default();
+        let trace = CallTrace::default();
         Self {
             serial,
             call,
             context,
-            trail,
+            trace,
             gates,
             recorder,
-            course,
+            lifecycle,
             started: Instant::now(),
             started_ms: tgp_text::now_ms(),
             closed: false,
@@ -66,7 +66,7 @@ impl<'a> OpenCall<'a> {
     }
 
     fn record_cancelled(&mut self) -> CallRecord {
-        let (error, execution) = self.course.broken_off();
+        let (error, execution) = self.lifecycle.broken_off();
         let record = CallRecord { cancelled: true, ..self.record(ToolResult::Failed(error), execution) };
         self.recorder.record_cancelled(record.clone());
         record
@@ -75,26 +75,26 @@ impl<'a> OpenCall<'a> {
     /// The record of a call that ended with `result`.
     pub(super) fn close(mut self, result: ToolResult) -> CallRecord {
         self.closed = true;
-        let execution = self.course.execution(&result);
+        let execution = self.lifecycle.execution(&result);
         self.record(result, execution)
     }
 
     fn record(&mut self, result: ToolResult, execution: Execution) -> CallRecord {
-        let trail = std::mem::take(&mut self.trail);
-        let asked = !trail.verdicts.is_empty();
+        let trace = std::mem::take(&mut self.trace);
+        let asked = !trace.verdicts.is_empty();
         // How long a person has thought about it is not what the call took.
-        let duration = self.started.elapsed().saturating_sub(self.course.wait().total());
+        let duration = self.started.elapsed().saturating_sub(self.lifecycle.wait().total());
         let record = CallRecord {
             serial: self.serial,
-            tool: trail.definition.as_ref().map(|definition| definition.name.to_string()),
-            effect: trail.definition.as_ref().map(|definition| definition.effect),
+            tool: trace.definition.as_ref().map(|definition| definition.name.to_string()),
+            effect: trace.definition.as_ref().map(|definition| definition.effect),
             call: self.call.clone(),
             context: self.context.clone(),
-            targets: trail.targets,
-            verdicts: trail.verdicts,
-            files: trail.files,
-            rows_changed: trail.rows_changed,
-            exit_code: trail.exit_code,
+            targets: trace.targets,
+            verdicts: trace.verdicts,
+            files: trace.files,
+            rows_changed: trace.rows_changed,
+            exit_code: trace.exit_code,
             execution,
             cancelled: false,
             result,
@@ -108,7 +108,7 @@ impl<'a> OpenCall<'a> {
     }
 }
 
-impl Drop for OpenCall<'_> {
+impl Drop for InFlightCall<'_> {
     fn drop(&mut self) {
         if !self.closed {
             self.record_cancelled();

@@ -6,14 +6,14 @@ use tgp_contract::{GateRequest, Target, canonical};
 use super::preview::Preview;
 
 /// What is put before whoever is asked.
-pub(super) struct Exhibit {
+pub(super) struct ApprovalPrompt {
     pub(super) targets: Vec<Target>,
     pub(super) preview: Preview,
     pub(super) shown: Option<Value>,
     pub(super) hash: String,
 }
 
-impl Exhibit {
+impl ApprovalPrompt {
     pub(super) fn new(request: GateRequest<'_>, targets: Vec<Target>, preview: Preview) -> Self {
         let shown = preview.to_value();
         let hash = hash(request, &targets, shown.as_ref());

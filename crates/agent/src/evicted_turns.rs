@@ -11,7 +11,7 @@ const SAID_BYTES: usize = 160;
 
 /// The summary of what is no longer in the conversation.
 #[derive(Clone, Debug)]
-pub(crate) struct Past {
+pub(crate) struct EvictedTurns {
     lines: VecDeque<String>,
     line_bytes: usize,
     /// Lines for which there was no room.
@@ -21,7 +21,7 @@ pub(crate) struct Past {
     most_bytes: usize,
 }
 
-impl Past {
+impl EvictedTurns {
     pub(crate) fn new(most_bytes: usize) -> Self {
         Self { lines: VecDeque::new(), line_bytes: 0, left_out: 0, heard: Vec::new(), most_bytes }
     }

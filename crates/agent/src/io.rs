@@ -5,12 +5,12 @@ use std::time::Duration;
 use tgp_contract::{CallVerdict, Execution, FileEffect, StreamEvent, TddState, ToolError, ToolResult};
 
 use crate::session::Session;
-use crate::turn::Wanted;
-use crate::{AgentEvent, Line, Safety, TurnEnding};
+use crate::turn::PendingCall;
+use crate::{AgentEvent, Line, LineDurability, TurnEnding};
 
 /// Why the loop cannot go on at all.
 #[derive(Debug)]
-pub(crate) enum Halt {
+pub(crate) enum LoopError {
     /// The transcript cannot be kept.
     Failed(ToolError),
     /// The recording ends here.
@@ -19,7 +19,7 @@ pub(crate) enum Halt {
     Differs { line: u64, expected: String, actual: String },
 }
 
-impl From<ToolError> for Halt {
+impl From<ToolError> for LoopError {
     fn from(error: ToolError) -> Self {
         Self::Failed(error)
     }
@@ -27,14 +27,14 @@ impl From<ToolError> for Halt {
 
 /// What was heard of a turn.
 #[derive(Debug)]
-pub(crate) struct Heard {
+pub(crate) struct TurnOutput {
     pub(crate) events: Vec<StreamEvent>,
     pub(crate) ending: TurnEnding,
 }
 
 /// What came of a call.
 #[derive(Debug)]
-pub(crate) struct Settled {
+pub(crate) struct CallOutcome {
     pub(crate) result: ToolResult,
     pub(crate) verdict: CallVerdict,
     /// `None` in transcripts of 0.1.0.
@@ -50,24 +50,24 @@ pub(crate) struct Settled {
 
 /// A call on its way out of the loop.
 #[derive(Debug)]
-pub(crate) struct Order {
-    pub(crate) wanted: Wanted,
+pub(crate) struct CallRequest {
+    pub(crate) wanted: PendingCall,
     /// Its arguments can only be refused, and its tool might not.
     pub(crate) refused: bool,
 }
 
 /// Everything the loop learns, and everything it does.
-pub(crate) trait World {
+pub(crate) trait AgentIo {
     /// The time for the next line.
-    fn now_ms(&mut self) -> Result<u64, Halt>;
+    fn now_ms(&mut self) -> Result<u64, LoopError>;
 
     /// Where test-driven work stands, for the next line.
-    fn state(&mut self) -> Result<TddState, Halt>;
+    fn state(&mut self) -> Result<TddState, LoopError>;
 
     /// The version of the texts that the loop adds to the conversation.
     fn prompt_version(&self) -> u64;
 
-    fn append(&mut self, line: &Line, safety: Safety) -> Result<(), Halt>;
+    fn append(&mut self, line: &Line, safety: LineDurability) -> Result<(), LoopError>;
 
     /// Whether somebody wishes to stop.
     fn stop_wished(&mut self) -> bool;
@@ -75,14 +75,15 @@ pub(crate) trait World {
     async fn tell(&mut self, event: AgentEvent);
 
     /// Asks the model what a session asks next, and waits for its turn no longer than `patience`.
-    async fn turn(&mut self, session: &Session, patience: Option<Duration>) -> Result<Heard, Halt>;
+    async fn turn(&mut self, session: &Session, patience: Option<Duration>) -> Result<TurnOutput, LoopError>;
 
     /// Begins calls.
-    fn make(&mut self, orders: Vec<Order>);
+    fn make(&mut self, orders: Vec<CallRequest>);
 
     /// Waits for the next of them, in their order.
-    async fn settle(&mut self) -> Result<Settled, Halt>;
+    async fn settle(&mut self) -> Result<CallOutcome, LoopError>;
 
     /// Finds out what became of a call of a run that was killed. The inner error is one of the records.
-    async fn recover(&mut self, session: &str, id: &str) -> Result<Result<Settled, ToolError>, Halt>;
+    async fn recover(&mut self, session: &str, id: &str)
+    -> Result<Result<CallOutcome, ToolError>, LoopError>;
 }

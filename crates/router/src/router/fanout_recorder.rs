@@ -6,10 +6,10 @@ use async_trait::async_trait;
 use tgp_contract::{CallRecord, Recorder, ToolError};
 
 /// Tells both, the first one first. A call that either cannot keep has failed.
-pub struct Tee(pub Arc<dyn Recorder>, pub Arc<dyn Recorder>);
+pub struct FanoutRecorder(pub Arc<dyn Recorder>, pub Arc<dyn Recorder>);
 
 #[async_trait]
-impl Recorder for Tee {
+impl Recorder for FanoutRecorder {
     async fn record(&self, record: CallRecord) -> Result<(), ToolError> {
         self.0.record(record.clone()).await?;
         self.1.record(record).await

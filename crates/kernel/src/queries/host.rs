@@ -6,8 +6,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::Value;
-use tgp_agent::{Clock, Fate as CallFate, Recovery};
-use tgp_aql::{Fate, Scope, Tokens, World};
+use tgp_agent::{Clock, RecoveredOutcome, Recovery};
+use tgp_aql::{AttemptScope, EarlierOutcome, QueryHost, Tokens};
 use tgp_contract::{
     CapabilityToken, EntryKind, Execution, FileSystem, Graph, GraphQuestion, RelativePath, ToolError,
     canonical,
@@ -31,7 +31,7 @@ const ANYTHING: &str = "RETURN 1 AS one";
 pub(super) struct StepTokens(pub(super) CapabilityToken);
 
 impl Tokens for StepTokens {
-    fn attenuated(&self, scope: &Scope) -> Result<Option<CapabilityToken>, ToolError> {
+    fn attenuated(&self, scope: &AttemptScope) -> Result<Option<CapabilityToken>, ToolError> {
         let caveats = Caveats {
             session: Some(scope.session.clone()),
             note: Some(format!("step {}", scope.step)),
@@ -42,7 +42,7 @@ impl Tokens for StepTokens {
 }
 
 /// The kernel as a run sees it.
-pub(super) struct KernelWorld {
+pub(super) struct KernelQueryHost {
     root: PathBuf,
     graph: Arc<dyn Graph>,
     recovery: AuditRecovery,
@@ -50,7 +50,7 @@ pub(super) struct KernelWorld {
     agents: Arc<StepRunner>,
 }
 
-impl KernelWorld {
+impl KernelQueryHost {
     /// `model` is what holds where an agent names no model, or only the name of one.
     pub(super) fn new(kernel: &Kernel, model: ModelChoice) -> Self {
         Self {
@@ -63,7 +63,7 @@ impl KernelWorld {
 }
 
 #[async_trait]
-impl World for KernelWorld {
+impl QueryHost for KernelQueryHost {
     fn now_ms(&self) -> u64 {
         SystemClock.now_ms()
     }
@@ -85,22 +85,22 @@ impl World for KernelWorld {
         tokio::task::spawn_blocking(move || agents.model_version(model.as_deref())).await.ok()?
     }
 
-    async fn fate(&self, session: &str, call: &str) -> Result<Fate, ToolError> {
+    async fn fate(&self, session: &str, call: &str) -> Result<EarlierOutcome, ToolError> {
         Ok(match self.recovery.fate(session, call).await? {
-            CallFate::Unknown => Fate::Unknown,
-            CallFate::Recorded { outcome } => {
+            RecoveredOutcome::Unknown => EarlierOutcome::Unknown,
+            RecoveredOutcome::Recorded { outcome } => {
                 let verdict = outcome.get("verdict").and_then(Value::as_str).unwrap_or_default();
                 let done = outcome.pointer("/outcome/ok").and_then(Value::as_bool).unwrap_or_default();
                 let entry = outcome.get("auditEntry").and_then(Value::as_u64).unwrap_or_default();
                 match outcome.get("execution").map(Execution::deserialize) {
-                    Some(Ok(Execution::Done)) => Fate::CarriedOut { entry },
-                    Some(Ok(Execution::NotStarted | Execution::RolledBack)) => Fate::NotCarriedOut,
-                    Some(Ok(Execution::Unknown)) => Fate::Unknown,
+                    Some(Ok(Execution::Done)) => EarlierOutcome::CarriedOut { entry },
+                    Some(Ok(Execution::NotStarted | Execution::RolledBack)) => EarlierOutcome::NotCarriedOut,
+                    Some(Ok(Execution::Unknown)) => EarlierOutcome::Unknown,
                     // An entry of format 1 has no `execution`.
                     Some(Err(_)) | None if done && matches!(verdict, "allowed" | "approved") => {
-                        Fate::CarriedOut { entry }
+                        EarlierOutcome::CarriedOut { entry }
                     }
-                    Some(Err(_)) | None => Fate::NotCarriedOut,
+                    Some(Err(_)) | None => EarlierOutcome::NotCarriedOut,
                 }
             }
         })

@@ -1,12 +1,12 @@
 //! Relationships of variable length: a recursive table that walks trails, on which no relationship is twice.
 
-use crate::cypher::refusal::{Outcome, Refusal};
+use crate::cypher::error::{CypherError, CypherResult};
 use crate::cypher::types::Type;
 
+use super::joins::{Building, Hop, apart, hop};
 use super::pattern::{Direction, Length, Link};
 use super::scope::{HIDDEN, Kind, Variable};
-use super::steps::{Building, Hop, apart, hop};
-use super::visible::{self, Ghost};
+use super::visible::{self, Tombstones};
 use super::{Compiler, Rows};
 
 impl Compiler<'_> {
@@ -18,9 +18,12 @@ impl Compiler<'_> {
         link: &Link<'_>,
         from: usize,
         length: Length,
-    ) -> Outcome<()> {
+    ) -> CypherResult<()> {
         if let Some(filter) = link.wheres.first() {
-            return Err(Refusal::unsupported(filter.span, "WHERE inside a relationship of variable length"));
+            return Err(CypherError::unsupported(
+                filter.span,
+                "WHERE inside a relationship of variable length",
+            ));
         }
         building.stage(self);
         // Nothing joins a table that walks into the tables around it.
@@ -79,9 +82,13 @@ impl Compiler<'_> {
         walk: &str,
         mut columns: Vec<String>,
         rows: Rows,
-    ) -> Outcome<String> {
+    ) -> CypherResult<String> {
         let (edge, node) = (self.name("e"), self.name("n"));
-        let ghost = if visible::may_be_rename(link.types.as_deref()) { Ghost::Allowed } else { Ghost::Never };
+        let ghost = if visible::may_be_rename(link.types.as_deref()) {
+            Tombstones::Allowed
+        } else {
+            Tombstones::Never
+        };
         let sight = self.sight();
         let (seen_edge, seen_node) = (visible::edge(&edge, &sight), visible::node(&node, ghost, &sight));
         let Hop { found, next } = hop(link, from, &format!("{walk}.at"), &edge, None);
@@ -144,7 +151,7 @@ impl Compiler<'_> {
         link: &Link<'_>,
         (from, to): (usize, usize),
         walk: &str,
-    ) -> Outcome<()> {
+    ) -> CypherResult<()> {
         let name = self.name(&HIDDEN.to_string());
         let trail = format!("{walk}.trail");
         let others: Vec<_> = building.graph.links.iter().enumerate().collect();

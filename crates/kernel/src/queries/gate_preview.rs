@@ -1,7 +1,7 @@
 //! What the gates would say of a query's calls, before it runs.
 
 use serde_json::{Value, json};
-use tgp_aql::{Explanation, Foreseen, Plan, PlannedCall, explain};
+use tgp_aql::{Explanation, Plan, PlannedCall, PredictedVerdict, explain};
 use tgp_contract::{Actor, CallContext, GateDecision, GateVerdict, ToolCall};
 
 use crate::Kernel;
@@ -13,30 +13,35 @@ impl Kernel {
         for step in &mut explanation.steps {
             let context = of_step(context, &explanation.query, &step.step);
             for planned in &mut step.planned {
-                planned.gates = self.foresee(&step.step, planned, &context).await;
+                planned.gates = self.predict_verdicts(&step.step, planned, &context).await;
             }
         }
         explanation
     }
 
-    async fn foresee(&self, step: &str, planned: &PlannedCall, context: &CallContext) -> Vec<Foreseen> {
-        let depends = || vec![foreseen("policy", "depends", "its values")];
+    async fn predict_verdicts(
+        &self,
+        step: &str,
+        planned: &PlannedCall,
+        context: &CallContext,
+    ) -> Vec<PredictedVerdict> {
+        let depends = || vec![predicted("policy", "depends", "its values")];
         let definition = self.definitions().find(|tool| tool.name.as_str() == planned.tool);
         let (Some(known), Some(definition)) = (&planned.arguments, definition) else { return depends() };
         let arguments = if planned.partial { filled(known, &definition.input_schema) } else { known.clone() };
         let call = ToolCall { id: step.to_owned(), tool: planned.tool.clone(), arguments };
         let (router, ..) = self.session_parts();
-        match router.foresee(&call, context).await {
+        match router.evaluate_gates(&call, context).await {
             Ok(verdicts) => {
                 let spoke = |verdict: &&GateVerdict| verdict.verdict != GateDecision::Allow;
                 let shown =
-                    |verdict: &GateVerdict| foreseen(&verdict.gate, verdict.verdict.as_str(), &verdict.rule);
-                let spoken: Vec<Foreseen> = verdicts.iter().filter(spoke).map(shown).collect();
+                    |verdict: &GateVerdict| predicted(&verdict.gate, verdict.verdict.as_str(), &verdict.rule);
+                let spoken: Vec<PredictedVerdict> = verdicts.iter().filter(spoke).map(shown).collect();
                 // A gate that is silent about what is known may speak about the rest.
                 if spoken.is_empty() && planned.partial { depends() } else { spoken }
             }
             Err(_) if planned.partial => depends(),
-            Err(error) => vec![foreseen("arguments", GateDecision::Deny.as_str(), &error.message)],
+            Err(error) => vec![predicted("arguments", GateDecision::Deny.as_str(), &error.message)],
         }
     }
 }
@@ -68,6 +73,6 @@ fn filled(known: &Value, schema: &Value) -> Value {
     Value::Object(arguments)
 }
 
-fn foreseen(gate: &str, verdict: &str, rule: &str) -> Foreseen {
-    Foreseen { gate: gate.to_owned(), verdict: verdict.to_owned(), rule: rule.to_owned() }
+fn predicted(gate: &str, verdict: &str, rule: &str) -> PredictedVerdict {
+    PredictedVerdict { gate: gate.to_owned(), verdict: verdict.to_owned(), rule: rule.to_owned() }
 }

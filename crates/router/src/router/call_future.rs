@@ -9,41 +9,41 @@ use tgp_contract::CallRecord;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
-use super::course::Course;
+use super::lifecycle::CallLifecycle;
 
 /// The whole of a call, which owns what it works on.
 type Whole = Pin<Box<dyn Future<Output = CallRecord> + Send>>;
 
 /// Ends with the record that was kept. Dropped before, it takes the call back; where that is not possible any more,
 /// the call goes on as a task of its own and leaves the record of what it did.
-pub(super) struct Running {
+pub(super) struct CallFuture {
     whole: Option<Whole>,
-    course: Arc<Course>,
-    orphans: CallsInFlight,
+    lifecycle: Arc<CallLifecycle>,
+    detached: CallsInFlight,
     /// Counts it until it has left its record.
     place: Option<Place>,
     /// Whoever drops it need not be on a runtime.
     runtime: Option<Handle>,
 }
 
-impl Running {
+impl CallFuture {
     pub(super) fn new(
         whole: impl Future<Output = CallRecord> + Send + 'static,
-        course: Arc<Course>,
+        lifecycle: Arc<CallLifecycle>,
         calls: &CallsInFlight,
-        orphans: CallsInFlight,
+        detached: CallsInFlight,
     ) -> Self {
         let (place, runtime) = (Some(calls.place()), Handle::try_current().ok());
-        Self { whole: Some(Box::pin(whole)), course, orphans, place, runtime }
+        Self { whole: Some(Box::pin(whole)), lifecycle, detached, place, runtime }
     }
 
     /// Takes the call back, if it has not taken effect. It still has to be waited for.
     pub(super) fn cancel(&self) {
-        self.course.cancel();
+        self.lifecycle.cancel();
     }
 }
 
-impl Future for Running {
+impl Future for CallFuture {
     type Output = CallRecord;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<CallRecord> {
@@ -55,14 +55,14 @@ impl Future for Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for CallFuture {
     fn drop(&mut self) {
         let Some(whole) = self.whole.take() else { return };
-        if self.course.cancel() {
+        if self.lifecycle.cancel() {
             return;
         }
         if let Some(runtime) = &self.runtime {
-            let places = (self.orphans.place(), self.place.take());
+            let places = (self.detached.place(), self.place.take());
             runtime.spawn(async move {
                 let _places = places;
                 whole.await;

@@ -10,12 +10,12 @@ use crate::tables::schema::{OPEN, SCHEMA};
 
 /// The moments in which a fact holds: from the first up to, and without, the second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stretch {
+pub struct RevisionRange {
     pub since: i64,
     pub until: i64,
 }
 
-impl Stretch {
+impl RevisionRange {
     /// Always.
     pub const ALWAYS: Self = Self { since: 0, until: OPEN };
 
@@ -25,7 +25,7 @@ impl Stretch {
     }
 }
 
-/// What one answer of [`Facts`] may cost; what is not given is as in a store.
+/// What one answer of [`TestGraph`] may cost; what is not given is as in a store.
 #[derive(Clone, Debug, Default)]
 pub struct FactLimits {
     pub rows: Option<usize>,
@@ -35,7 +35,7 @@ pub struct FactLimits {
 }
 
 /// A graph in memory.
-pub struct Facts {
+pub struct TestGraph {
     connection: Connection,
     next: i64,
     /// The moment that questions see.
@@ -44,7 +44,7 @@ pub struct Facts {
     limits: cypher::Limits,
 }
 
-impl Facts {
+impl TestGraph {
     /// An empty graph.
     ///
     /// # Errors
@@ -86,20 +86,20 @@ impl Facts {
     pub fn node(&mut self, labels: &[&str], props: &Value) -> Result<i64, ToolError> {
         self.next += 1;
         let id = self.next;
-        self.node_during(id, labels, props, Stretch::ALWAYS)?;
+        self.node_during(id, labels, props, RevisionRange::ALWAYS)?;
         Ok(id)
     }
 
     /// A stretch of a node whose id the caller knows.
     ///
     /// # Errors
-    /// As [`Facts::node`].
+    /// As [`TestGraph::node`].
     pub fn node_during(
         &mut self,
         id: i64,
         labels: &[&str],
         props: &Value,
-        stretch: Stretch,
+        stretch: RevisionRange,
     ) -> Result<(), ToolError> {
         self.put_node(id, labels, props, stretch, 0)
     }
@@ -107,9 +107,9 @@ impl Facts {
     /// What is known of a node that was renamed away.
     ///
     /// # Errors
-    /// As [`Facts::node`].
+    /// As [`TestGraph::node`].
     pub fn ghost(&mut self, id: i64, labels: &[&str], props: &Value) -> Result<(), ToolError> {
-        self.put_node(id, labels, props, Stretch::ALWAYS, 1)
+        self.put_node(id, labels, props, RevisionRange::ALWAYS, 1)
     }
 
     fn put_node(
@@ -117,7 +117,7 @@ impl Facts {
         id: i64,
         labels: &[&str],
         props: &Value,
-        stretch: Stretch,
+        stretch: RevisionRange,
         ghost: i64,
     ) -> Result<(), ToolError> {
         self.next = self.next.max(id);
@@ -140,24 +140,24 @@ impl Facts {
     /// A relationship that is always there. Gives its id.
     ///
     /// # Errors
-    /// As [`Facts::node`].
+    /// As [`TestGraph::node`].
     pub fn relationship(&mut self, from: i64, kind: &str, to: i64, props: &Value) -> Result<i64, ToolError> {
         self.next += 1;
         let id = self.next;
-        self.relationship_during(id, (from, kind, to), props, Stretch::ALWAYS)?;
+        self.relationship_during(id, (from, kind, to), props, RevisionRange::ALWAYS)?;
         Ok(id)
     }
 
     /// A stretch of a relationship whose id the caller knows.
     ///
     /// # Errors
-    /// As [`Facts::node`].
+    /// As [`TestGraph::node`].
     pub fn relationship_during(
         &mut self,
         id: i64,
         (from, kind, to): (i64, &str, i64),
         props: &Value,
-        stretch: Stretch,
+        stretch: RevisionRange,
     ) -> Result<(), ToolError> {
         self.next = self.next.max(id);
         let props = written(props)?;
@@ -171,7 +171,7 @@ impl Facts {
         insert().map_err(|error| broken(&error))
     }
 
-    /// Answers a question, at the moment that its commit names or else at the one that was set by [`Facts::see`].
+    /// Answers a question, at the moment that its commit names or else at the one that was set by [`TestGraph::see`].
     ///
     /// # Errors
     /// As `Graph::query`.

@@ -19,7 +19,7 @@ const WITHOUT_RESULT: [&str; 2] = ["inconclusive", "stale"];
 const TOOLS_DIRECTORY: &str = "tools/";
 
 /// One call that has ended.
-pub(crate) struct Ended<'a> {
+pub(crate) struct FinishedCall<'a> {
     pub(crate) id: &'a str,
     /// The tool's own name.
     pub(crate) tool: &'a str,
@@ -34,19 +34,19 @@ pub(crate) struct Ended<'a> {
 
 /// What stood in a file's place before the first change, and after the last.
 #[derive(Clone, Copy, Debug)]
-struct Span {
+struct FileSpan {
     before: bool,
     after: bool,
 }
 
 /// What the calls have done.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Tally {
+pub(crate) struct CallStats {
     pub(crate) calls: u64,
     pub(crate) refused: u64,
     pub(crate) failed: u64,
     pub(crate) tests: Option<TestCount>,
-    files: BTreeMap<(Root, String), Span>,
+    files: BTreeMap<(Root, String), FileSpan>,
     pub(crate) files_omitted: u64,
     forged: BTreeSet<String>,
     executed: BTreeSet<String>,
@@ -54,8 +54,8 @@ pub(crate) struct Tally {
     unknown_omitted: u64,
 }
 
-impl Tally {
-    pub(crate) fn add(&mut self, ended: &Ended<'_>) {
+impl CallStats {
+    pub(crate) fn add(&mut self, ended: &FinishedCall<'_>) {
         self.calls += 1;
         match ended.verdict {
             CallVerdict::Denied | CallVerdict::Refused => self.refused += 1,
@@ -101,7 +101,7 @@ impl Tally {
             if let Some(span) = self.files.get_mut(&key) {
                 span.after = after;
             } else if self.files.len() < MAX_FILES {
-                self.files.insert(key, Span { before, after });
+                self.files.insert(key, FileSpan { before, after });
             } else {
                 self.files_omitted += 1;
             }

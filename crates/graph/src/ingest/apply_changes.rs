@@ -5,19 +5,19 @@ use std::collections::{BTreeSet, HashSet};
 
 use globset::GlobSet;
 
-use super::blobs::Parses;
+use super::blobs::ParseCache;
 use super::language::{Language, parent};
-use super::link::{self, Linked, World};
+use super::link::{self, LinkContext, Linked};
 use super::repository::Changed;
-use super::state::{FileNow, State};
+use super::state::{FileState, State};
 use crate::tables::failure::GraphError;
-use crate::tables::write::{Holding, Owner, Writer};
+use crate::tables::write::{FactSource, NextFacts, Writer};
 
 /// Brings state and store from one tree to the next. Every changed blob must have been read.
-pub(crate) fn advance(
+pub(crate) fn apply_changes(
     writer: &mut Writer<'_>,
     state: &mut State,
-    parses: &mut Parses,
+    parses: &mut ParseCache,
     tests: &GlobSet,
     changes: &[Changed],
 ) -> Result<(), GraphError> {
@@ -36,7 +36,7 @@ pub(crate) fn advance(
         match change.blob {
             Some(blob) => {
                 let parse = parses.get(writer.connection, blob, language)?;
-                let file = FileNow::new(blob, language, &parse)?;
+                let file = FileState::new(blob, language, &parse)?;
                 if before != Some(file.interface) {
                     touched.insert(link::interface_key(&change.path));
                 }
@@ -48,7 +48,7 @@ pub(crate) fn advance(
                 touched.insert(link::interface_key(&change.path));
                 state.remove(&change.path);
                 again.remove(&change.path);
-                if let Some(held) = writer.clear(Owner::File, &change.path)? {
+                if let Some(held) = writer.clear(FactSource::File, &change.path)? {
                     packages.extend(held.packages);
                 }
             }
@@ -87,21 +87,21 @@ fn concerned(writer: &Writer<'_>, touched: &HashSet<i64>) -> Result<Vec<String>,
 fn relink(
     writer: &mut Writer<'_>,
     state: &State,
-    parses: &mut Parses,
+    parses: &mut ParseCache,
     tests: &GlobSet,
     paths: &BTreeSet<String>,
     packages: &mut BTreeSet<String>,
 ) -> Result<(), GraphError> {
     // The links share the reader's memory; it comes back when all are made.
     let shared = RefCell::new(std::mem::take(parses));
-    let world = World { connection: writer.connection, state, parses: &shared, tests };
+    let world = LinkContext { connection: writer.connection, state, parses: &shared, tests };
     let done = paths.iter().try_for_each(|path| {
         let Some(file) = state.file(path) else { return Ok(()) };
         let Linked { facts, keys, packages: named } = link::link(&world, writer.ids, path, file)?;
         packages.extend(named.iter().cloned());
         let bytes = postcard::to_stdvec(file)?;
-        let holding = Holding { file: Some(&bytes), facts, keys, packages: named };
-        if let Some(before) = writer.set(Owner::File, path, holding)? {
+        let holding = NextFacts { file: Some(&bytes), facts, keys, packages: named };
+        if let Some(before) = writer.set(FactSource::File, path, holding)? {
             packages.extend(before.packages);
         }
         Ok(())
@@ -117,12 +117,16 @@ fn settle_packages(writer: &mut Writer<'_>, packages: &BTreeSet<String>) -> Resu
             .connection
             .prepare_cached("SELECT 1 FROM now_key WHERE key = ?1")?
             .exists([link::package_key(package)])?;
-        let held = writer.held(Owner::Package, package)?.is_some();
+        let held = writer.held(FactSource::Package, package)?.is_some();
         if named && !held {
             let fact = link::Outside::parse(package).node(writer.connection, writer.ids)?;
-            writer.set(Owner::Package, package, Holding { facts: vec![fact], ..Holding::default() })?;
+            writer.set(
+                FactSource::Package,
+                package,
+                NextFacts { facts: vec![fact], ..NextFacts::default() },
+            )?;
         } else if !named && held {
-            writer.clear(Owner::Package, package)?;
+            writer.clear(FactSource::Package, package)?;
         }
     }
     Ok(())

@@ -2,7 +2,7 @@
 
 use tgp_contract::{Code, GateDecision, GateRequest, GateVerdict, ToolError};
 
-use super::{Registered, Setting};
+use super::{CallEnv, Registered};
 
 /// How often somebody is asked about one call that changes while they think. Whoever agrees to a fourth version reads
 /// none of them.
@@ -10,10 +10,10 @@ pub(super) const MAX_ROUNDS: usize = 3;
 
 /// A call that has passed the gates and is about to run.
 #[derive(Clone, Copy)]
-pub(super) struct Passed<'a> {
+pub(super) struct AuthorizedCall<'a> {
     pub(super) registered: &'a Registered,
     pub(super) request: GateRequest<'a>,
-    pub(super) setting: Setting<'a>,
+    pub(super) env: CallEnv<'a>,
 }
 
 /// A call that was different each time it was compared with what was agreed to, or with what the gates had judged.

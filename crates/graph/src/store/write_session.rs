@@ -7,12 +7,12 @@ use globset::GlobSet;
 use rusqlite::{Connection, TransactionBehavior};
 use tgp_contract::Ingested;
 
-use super::moments;
 use super::query;
-use crate::ingest::blobs::Parses;
-use crate::ingest::boundary;
+use super::revisions;
+use crate::ingest::blobs::ParseCache;
 use crate::ingest::commits;
 use crate::ingest::repository::Repo;
+use crate::ingest::shallow;
 use crate::ingest::state::State;
 use crate::tables::connect::{meta, set_meta, start_anew};
 use crate::tables::failure::GraphError;
@@ -24,22 +24,22 @@ const BATCH: usize = 64;
 /// After so many new blobs the planner's numbers are looked up again.
 const GROWN: u64 = 500;
 
-pub(crate) struct Writing {
+pub(crate) struct WriteSession {
     pub(crate) connection: Connection,
-    pub(crate) parses: Parses,
+    pub(crate) parses: ParseCache,
     /// The state at the last moment, and the number of the write it is from.
     pub(crate) state: Option<(u64, State)>,
 }
 
-impl Writing {
+impl WriteSession {
     pub(crate) fn new(connection: Connection) -> Self {
-        Self { connection, parses: Parses::default(), state: None }
+        Self { connection, parses: ParseCache::default(), state: None }
     }
 
     /// Runs `work` in a transaction, with the state as it is at the last moment. What fails leaves nothing.
     pub(crate) fn transact<T>(
         &mut self,
-        work: impl FnOnce(&Connection, &mut State, &mut Parses) -> Result<T, GraphError>,
+        work: impl FnOnce(&Connection, &mut State, &mut ParseCache) -> Result<T, GraphError>,
     ) -> Result<T, GraphError> {
         let Self { connection, parses, state } = self;
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -70,10 +70,10 @@ impl Writing {
         cap: usize,
         tests: &GlobSet,
     ) -> Result<Ingested, GraphError> {
-        if boundary::is_lifted(&self.connection, repo, cap)? {
+        if shallow::is_lifted(&self.connection, repo, cap)? {
             self.transact(|connection, state, _| {
                 // Another process may have been faster.
-                if boundary::is_lifted(connection, repo, cap)? {
+                if shallow::is_lifted(connection, repo, cap)? {
                     start_anew(connection)?;
                     *state = State::default();
                 }
@@ -91,7 +91,7 @@ impl Writing {
                 if batch.is_empty() {
                     return Ok((0, 0));
                 }
-                if moments::draft(connection)?.is_some() {
+                if revisions::draft(connection)?.is_some() {
                     take_back(connection)?;
                     *state = State::load(connection, parses)?;
                 }
@@ -100,7 +100,7 @@ impl Writing {
                 }
                 let parsed = commits::ingest(connection, repo, state, parses, tests, &batch)?;
                 if cut || repo.has_shallow() {
-                    boundary::remember(connection, repo, &batch, cap)?;
+                    shallow::remember(connection, repo, &batch, cap)?;
                 }
                 Ok((batch.len() as u64, parsed))
             })?;
@@ -108,8 +108,8 @@ impl Writing {
             ingested.parsed += parsed;
         }
         let asked = id.to_string();
-        if meta(&self.connection, moments::ASKED)?.as_ref() != Some(&asked) {
-            set_meta(&self.connection, moments::ASKED, &asked)?;
+        if meta(&self.connection, revisions::ASKED)?.as_ref() != Some(&asked) {
+            set_meta(&self.connection, revisions::ASKED, &asked)?;
         }
         if ingested.parsed >= GROWN {
             // The planner's numbers are looked up again where the tables have grown.
@@ -124,13 +124,13 @@ impl Writing {
         let held = meta(&self.connection, "generation")?;
         if let Some((generation, state)) = &self.state
             && held == Some(generation.to_string())
-            && moments::draft(&self.connection)?.is_none()
+            && revisions::draft(&self.connection)?.is_none()
             && commits::last(&self.connection)?.commit == Some(id)
         {
             let broken = state.files().values().filter(|file| file.broken).count();
             return Ok((state.files().len() as u64, broken as u64));
         }
-        let moment = moments::find(&self.connection, None, Some(&id.to_string()))?;
+        let moment = revisions::find(&self.connection, None, Some(&id.to_string()))?;
         query::count_files(&self.connection, moment.number)
     }
 }

@@ -14,13 +14,13 @@ use crate::{Plan, Step, Type};
 pub(super) const MISMATCH: &str = "mismatch";
 
 /// All that is known, by the path of the step.
-pub(super) struct Past<'p> {
-    steps: BTreeMap<String, Earlier<'p>>,
+pub(super) struct JournalIndex<'p> {
+    steps: BTreeMap<String, StepHistory<'p>>,
     worked_ms: u64,
 }
 
 /// What is known of one step.
-pub(super) struct Earlier<'p> {
+pub(super) struct StepHistory<'p> {
     step: &'p Step,
     pub(super) position: Position,
     /// Attempts that were begun.
@@ -32,7 +32,7 @@ pub(super) struct Earlier<'p> {
     /// Whether that attempt has begun to take effect.
     is_effecting: bool,
     /// Why its value cannot be used, though it was carried out.
-    spoilt: Option<ToolError>,
+    unusable: Option<ToolError>,
     /// Whether it ended with a value that did not fit, after all corrections.
     pub(super) has_misfit: bool,
     value: Option<Value>,
@@ -41,18 +41,18 @@ pub(super) struct Earlier<'p> {
 }
 
 /// A step that has begun to take effect, and of which the journal has no end.
-pub(super) struct Open<'a> {
+pub(super) struct UnfinishedStep<'a> {
     pub(super) path: &'a str,
     pub(super) step: &'a Step,
     pub(super) position: &'a Position,
     pub(super) call: &'a str,
 }
 
-impl<'p> Past<'p> {
+impl<'p> JournalIndex<'p> {
     /// # Errors
     /// `EINTEGRITY` when a line speaks of a step that the plan does not have.
     pub(super) fn read(plan: &'p Plan, lines: &[Line]) -> Result<Self, ToolError> {
-        let mut past = Self { steps: BTreeMap::new(), worked_ms: 0 };
+        let mut history = Self { steps: BTreeMap::new(), worked_ms: 0 };
         for (index, line) in lines.iter().enumerate() {
             let foreign = |path: &str| {
                 let line = index + 1;
@@ -71,25 +71,25 @@ impl<'p> Past<'p> {
                 | Line::Failed { step, .. }
                 | Line::Excused { step, .. } => step,
                 Line::Done { step, worked_ms, .. } => {
-                    past.worked_ms = past.worked_ms.max(*worked_ms);
+                    history.worked_ms = history.worked_ms.max(*worked_ms);
                     step
                 }
                 Line::Worked { ms } => {
-                    past.worked_ms = past.worked_ms.max(*ms);
+                    history.worked_ms = history.worked_ms.max(*ms);
                     continue;
                 }
             };
-            if !past.steps.contains_key(path) {
+            if !history.steps.contains_key(path) {
                 let (step, here) = locate(plan, path).ok_or_else(|| foreign(path))?;
-                past.steps.insert(path.clone(), Earlier::new(step, here.position));
+                history.steps.insert(path.clone(), StepHistory::new(step, here.position));
             }
-            let Some(earlier) = past.steps.get_mut(path) else { continue };
+            let Some(earlier) = history.steps.get_mut(path) else { continue };
             if !has_effect(&earlier.step.kind) && !matches!(line, Line::Excused { .. }) {
                 return Err(foreign(path));
             }
             earlier.learn(line);
         }
-        Ok(past)
+        Ok(history)
     }
 
     /// How long the run has worked before, as far as that is known.
@@ -97,7 +97,7 @@ impl<'p> Past<'p> {
         self.worked_ms
     }
 
-    pub(super) fn of(&self, path: &str) -> Option<&Earlier<'p>> {
+    pub(super) fn of(&self, path: &str) -> Option<&StepHistory<'p>> {
         self.steps.get(path)
     }
 
@@ -114,18 +114,18 @@ impl<'p> Past<'p> {
 
     /// Steps that have begun to take effect and of which nobody knows the end, in the order of the query. What is inside a step that was given up will not
     /// be needed any more.
-    pub(super) fn open(&self) -> Vec<Open<'_>> {
+    pub(super) fn open(&self) -> Vec<UnfinishedStep<'_>> {
         let is_given_up = |path: &str| {
             let ends = path.char_indices().filter(|(_, letter)| matches!(letter, '.' | '['));
             ends.filter_map(|(end, _)| self.steps.get(path.get(..end)?)).any(|outer| outer.is_excused)
         };
-        let mut open: Vec<Open<'_>> = self
+        let mut open: Vec<UnfinishedStep<'_>> = self
             .steps
             .iter()
             .filter(|(path, earlier)| earlier.is_open && earlier.is_effecting && !is_given_up(path))
             .filter_map(|(path, earlier)| {
                 let call = earlier.call.as_deref()?;
-                Some(Open { path, step: earlier.step, position: &earlier.position, call })
+                Some(UnfinishedStep { path, step: earlier.step, position: &earlier.position, call })
             })
             .collect();
         open.sort_by(|left, right| left.position.cmp(right.position));
@@ -133,7 +133,7 @@ impl<'p> Past<'p> {
     }
 }
 
-impl<'p> Earlier<'p> {
+impl<'p> StepHistory<'p> {
     fn new(step: &'p Step, position: Position) -> Self {
         Self {
             step,
@@ -142,7 +142,7 @@ impl<'p> Earlier<'p> {
             call: None,
             is_open: false,
             is_effecting: false,
-            spoilt: None,
+            unusable: None,
             has_misfit: false,
             value: None,
             is_excused: false,
@@ -156,7 +156,7 @@ impl<'p> Earlier<'p> {
                 self.attempts = self.attempts.max(*attempt);
                 self.call = Some(call.clone());
                 (self.is_open, self.has_misfit, self.value) = (true, false, None);
-                (self.is_effecting, self.spoilt) = (false, None);
+                (self.is_effecting, self.unusable) = (false, None);
             }
             Line::Effecting { attempt, .. } => self.is_effecting |= *attempt == self.attempts,
             Line::Done { value, tokens, calls, .. } => {
@@ -165,7 +165,7 @@ impl<'p> Earlier<'p> {
             }
             Line::Failed { error, tokens, calls, happened, .. } => {
                 (self.is_open, self.has_misfit) = (false, error.details.contains_key(MISMATCH));
-                self.spoilt = happened.then(|| error.clone());
+                self.unusable = happened.then(|| error.clone());
                 self.count(*tokens, *calls);
             }
             Line::Excused { value, .. } => {
@@ -181,8 +181,8 @@ impl<'p> Earlier<'p> {
     }
 
     /// Why the step has no value and is not made again: it was carried out.
-    pub(super) fn spoilt(&self) -> Option<&ToolError> {
-        self.spoilt.as_ref()
+    pub(super) fn unusable(&self) -> Option<&ToolError> {
+        self.unusable.as_ref()
     }
 
     /// The value that the step has, if it still fits; what stood in for a failed step always does.
@@ -192,7 +192,7 @@ impl<'p> Earlier<'p> {
     }
 }
 
-fn sum<'a, 'p: 'a>(steps: impl Iterator<Item = &'a Earlier<'p>>) -> Spent {
+fn sum<'a, 'p: 'a>(steps: impl Iterator<Item = &'a StepHistory<'p>>) -> Spent {
     steps.fold(Spent::default(), |all, earlier| {
         // A call that was begun and has no end was made at least once.
         let open = u64::from(earlier.is_open && !matches!(earlier.step.kind, crate::Kind::Agent(_)));

@@ -8,9 +8,9 @@ use super::{Journal, Line};
 
 /// What the witness of one attempt says. It writes one line, however often it is asked. When this is dropped, an attempt
 /// that has not taken effect will not do so later, whoever still works on it.
-pub(super) struct Testimony(Arc<Stand>);
+pub(super) struct EffectMarker(Arc<EffectMarkerState>);
 
-struct Stand {
+struct EffectMarkerState {
     line: Line,
     state: Mutex<State>,
 }
@@ -26,10 +26,10 @@ enum State {
     Closed,
 }
 
-impl Testimony {
+impl EffectMarker {
     pub(super) fn new(journal: &Arc<dyn Journal>, step: &str, attempt: u32) -> Self {
         let line = Line::Effecting { step: step.to_owned(), attempt };
-        Self(Arc::new(Stand { line, state: Mutex::new(State::Waiting(Arc::clone(journal))) }))
+        Self(Arc::new(EffectMarkerState { line, state: Mutex::new(State::Waiting(Arc::clone(journal))) }))
     }
 
     pub(super) fn witness(&self) -> Witness {
@@ -59,14 +59,14 @@ impl Testimony {
     }
 }
 
-impl Drop for Testimony {
+impl Drop for EffectMarker {
     fn drop(&mut self) {
         // What it answers was heard before, or the whole run is gone.
         let _ = self.close();
     }
 }
 
-impl Stand {
+impl EffectMarkerState {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -11,9 +11,9 @@ use tgp_contract::{
 
 use super::current::HeldFiles;
 use super::hidden::HiddenCache;
-use super::moments::WORKTREE;
 use super::options::GraphOptions;
-use super::writing::Writing;
+use super::revisions::WORKTREE;
+use super::write_session::WriteSession;
 use crate::ingest::repository::Repo;
 use crate::tables::connect;
 use crate::tables::failure::GraphError;
@@ -31,7 +31,7 @@ pub struct GraphStore {
 pub(crate) struct Inner {
     pub(crate) options: GraphOptions,
     pub(crate) tests: GlobSet,
-    writing: Mutex<Writing>,
+    writing: Mutex<WriteSession>,
     readers: Mutex<Vec<Connection>>,
     repositories: Mutex<Vec<Repo>>,
     /// What callers may not see, as it was found out for the questions before.
@@ -95,7 +95,7 @@ impl Inner {
         let mut about = vec![prefix];
         about.extend(options.test_patterns.iter().map(String::as_str));
         let about = identity::key(&about).to_string();
-        let writing = Writing::new(connect::writer(&options.file, &about)?);
+        let writing = WriteSession::new(connect::writer(&options.file, &about)?);
         Ok(Self {
             options,
             tests,
@@ -107,7 +107,7 @@ impl Inner {
         })
     }
 
-    pub(crate) fn writing(&self) -> MutexGuard<'_, Writing> {
+    pub(crate) fn writing(&self) -> MutexGuard<'_, WriteSession> {
         lock(&self.writing)
     }
 

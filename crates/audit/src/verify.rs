@@ -9,14 +9,14 @@ use tgp_contract::{ToolError, canonical};
 
 use crate::anchor::{Anchor, Head};
 use crate::entry::GENESIS;
-use crate::failure::{Doing, Failure, is_corrupt};
+use crate::failure::{ErrorContext, Failure, is_corrupt};
 use crate::store::{self, Chain};
 
 pub(crate) const COLUMNS: &str = "sequence, hash, body, time_ms, session, tool, verdict";
 
 /// One row as it lies in the database, whatever that is.
 #[derive(Debug)]
-pub(crate) struct Stored {
+pub(crate) struct StoredRow {
     pub(crate) sequence: u64,
     pub(crate) hash: String,
     pub(crate) body: Vec<u8>,
@@ -26,7 +26,7 @@ pub(crate) struct Stored {
     verdict: String,
 }
 
-impl Stored {
+impl StoredRow {
     /// Reads a row of [`COLUMNS`]. A value of another type than was written is a broken entry.
     pub(crate) fn read(row: &Row<'_>) -> Result<Self, Failure> {
         let number = |index: usize| match row.get_ref(index) {
@@ -111,7 +111,7 @@ pub(crate) fn walk(
     let mut statement = connection.prepare(&sql).doing("cannot read", path)?;
     let mut rows = statement.query([start]).doing("cannot read", path)?;
     while let Some(row) = next(&mut rows, &before, path)? {
-        let stored = Stored::read(row)?;
+        let stored = StoredRow::read(row)?;
         count += 1;
         if stored.sequence == from.sequence && from.sequence > 0 {
             stored.parse()?;

@@ -11,12 +11,12 @@ pub(super) type Boxed<'r, T> = Pin<Box<dyn Future<Output = T> + Send + 'r>>;
 
 /// New ones on their way to whoever polls them. There are never more than blocks that were begun in one round.
 #[derive(Default)]
-pub(super) struct Nursery<'p> {
+pub(super) struct TaskQueue<'p> {
     born: Mutex<Vec<Boxed<'p, ()>>>,
     cry: Notify,
 }
 
-impl<'p> Nursery<'p> {
+impl<'p> TaskQueue<'p> {
     pub(super) fn push(&self, task: Boxed<'p, ()>) {
         self.born.lock().unwrap_or_else(PoisonError::into_inner).push(task);
         self.cry.notify_one();
@@ -28,7 +28,7 @@ impl<'p> Nursery<'p> {
 
     /// Polls `main` and all that comes, until `main` ends. What is still there then is dropped.
     pub(super) async fn with<T>(&self, main: impl Future<Output = T>) -> T {
-        let _emptied = Emptied(self);
+        let _emptied = DrainOnDrop(self);
         let mut main = pin!(main);
         let mut tasks = FuturesUnordered::new();
         loop {
@@ -44,9 +44,9 @@ impl<'p> Nursery<'p> {
 }
 
 /// Each task holds the run that holds this nursery, so one that is left here would keep both forever.
-struct Emptied<'a, 'p>(&'a Nursery<'p>);
+struct DrainOnDrop<'a, 'p>(&'a TaskQueue<'p>);
 
-impl Drop for Emptied<'_, '_> {
+impl Drop for DrainOnDrop<'_, '_> {
     fn drop(&mut self) {
         drop(self.0.take());
     }

@@ -1,0 +1,48 @@
+//! Of a cancellation and the point of no return one comes first.
+
+#![allow(clippy::unwrap_used)]
+
+use std::sync::Arc;
+
+use super::{CallLifecycle, PointOfNoReturn};
+
+#[test]
+fn whichever_comes_first_decides() {
+    let cancelled = Arc::new(CallLifecycle::default());
+    assert!(cancelled.cancel() && cancelled.cancel());
+    assert!(PointOfNoReturn(Arc::clone(&cancelled)).commit().is_err());
+    cancelled.end();
+    assert!(cancelled.cancel(), "it stays so");
+    let committed = Arc::new(CallLifecycle::default());
+    let point = PointOfNoReturn(Arc::clone(&committed));
+    assert!(point.commit().is_ok() && point.commit().is_ok(), "an effect may have parts");
+    assert!(!committed.cancel());
+    assert!(point.commit().is_ok());
+}
+
+#[tokio::test]
+async fn a_wish_that_came_too_late_counts_when_nothing_happened_after_all() {
+    let lifecycle = Arc::new(CallLifecycle::default());
+    let point = PointOfNoReturn(Arc::clone(&lifecycle));
+    point.commit().unwrap();
+    lifecycle.reopen();
+    point.commit().unwrap();
+    assert!(!lifecycle.cancel());
+    lifecycle.reopen();
+    lifecycle.cancelled().await;
+    assert!(point.commit().is_err());
+}
+
+#[test]
+fn of_many_threads_all_hear_the_same() {
+    for _ in 0..200 {
+        let lifecycle = Arc::new(CallLifecycle::default());
+        let point = PointOfNoReturn(Arc::clone(&lifecycle));
+        let (passed, cancelled) = std::thread::scope(|scope| {
+            let passing = scope.spawn(|| point.commit().is_ok());
+            let cancelling = scope.spawn(|| lifecycle.cancel());
+            (passing.join().unwrap(), cancelling.join().unwrap())
+        });
+        assert_ne!(passed, cancelled);
+    }
+}
