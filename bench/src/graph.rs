@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
-use tgp_contract::{Change, Graph, GraphQuestion, RelativePath};
+use tgp_contract::{Change, Graph, GraphQuery, RelativePath};
 use tgp_graph::{GraphOptions, GraphStore};
 
 use crate::machine::peak_megabytes;
@@ -133,7 +133,7 @@ async fn proposals(store: &GraphStore) -> Result<Samples> {
     for number in 0..COMMITS {
         let path = RelativePath::new("add.js")?;
         let content = format!("import './sub.js'; export const n = {number};\n").into_bytes();
-        let question = GraphQuestion::new(IMPORTERS).param("path", "sub.js");
+        let question = GraphQuery::new(IMPORTERS).param("path", "sub.js");
         let started = Instant::now();
         let answers = store.propose(&[Change::Write { path, content: content.into() }], &[question]).await?;
         times.push(started.elapsed());
@@ -148,7 +148,7 @@ async fn ask(store: &GraphStore, query: &str, path: &str) -> Result<Samples> {
     let mut times = Vec::new();
     for _ in 0..QUESTIONS {
         let started = Instant::now();
-        let answer = store.query(GraphQuestion::new(query).param("path", path)).await?;
+        let answer = store.query(GraphQuery::new(query).param("path", path)).await?;
         times.push(started.elapsed());
         if answer.rows.is_empty() {
             bail!("`{query}` found nothing");

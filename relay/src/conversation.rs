@@ -10,9 +10,9 @@ use tgp_agent::{
     RecoveredOutcome, Recovery, StopSignal, Summary, TddStateSource, run,
 };
 use tgp_contract::{
-    Actor, AgentFailure, AgentRunner, AgentTask, AgentWork, Allowance, CallContext, CallRecord, Cancellation,
-    CapabilityToken, Code, Consent, ModelProvider, StreamEvent, TddMode, TddState, ToolCall, ToolCaller,
-    ToolDefinition, ToolError,
+    Actor, AgentFailure, AgentResult, AgentRunner, AgentTask, CallContext, CallRecord, Cancellation,
+    CapabilityToken, Code, Consent, ModelProvider, SharedBudget, StreamEvent, TddMode, TddState, ToolCall,
+    ToolCaller, ToolDefinition, ToolError,
 };
 use tgp_relay_fakes::Puppet;
 use tokio::sync::mpsc;
@@ -208,7 +208,7 @@ pub(crate) struct LoopRunner {
 struct Offered<'a> {
     inner: &'a dyn ToolCaller,
     names: &'a [String],
-    allowance: Option<&'a Allowance>,
+    allowance: Option<&'a SharedBudget>,
 }
 
 #[async_trait]
@@ -220,7 +220,7 @@ impl ToolCaller for Offered<'_> {
     }
 
     async fn call(&self, call: ToolCall, context: CallContext, cancelled: Cancellation<'_>) -> CallRecord {
-        if let Some(Err(error)) = self.allowance.map(Allowance::take_call) {
+        if let Some(Err(error)) = self.allowance.map(SharedBudget::take_call) {
             return CallRecord::not_begun(call, context, error);
         }
         self.inner.call(call, context, cancelled).await
@@ -233,7 +233,7 @@ impl AgentRunner for LoopRunner {
         &self,
         task: AgentTask,
         mut cancelled: Cancellation<'_>,
-    ) -> Result<AgentWork, AgentFailure> {
+    ) -> Result<AgentResult, AgentFailure> {
         let allowance = task.allowance.as_ref();
         let offered = Offered { inner: self.tools.as_ref(), names: &task.tools, allowance };
         let model = match allowance {
@@ -260,7 +260,7 @@ impl AgentRunner for LoopRunner {
             let message = format!("the agent ended otherwise than done: {:?}", summary.ending);
             return Err(ToolError::new(Code::Runtime, message).help("see what the model said").into());
         }
-        Ok(AgentWork {
+        Ok(AgentResult {
             answer: summary.answer,
             steps: summary.steps,
             calls: summary.calls,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
-use tgp_contract::Place;
+use tgp_contract::SourceLocation;
 
 use crate::Type;
 
@@ -32,7 +32,7 @@ pub struct Input {
     pub ty: Type,
     /// The value where none is given. An input without one must be given.
     pub default: Option<Value>,
-    pub place: Place,
+    pub place: SourceLocation,
 }
 
 /// Bounds of a whole run. Those of a query inside another one hold for it alone, besides the outer ones.
@@ -57,7 +57,7 @@ pub struct Block {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
     pub name: String,
-    pub place: Place,
+    pub place: SourceLocation,
     pub kind: Kind,
     pub options: Options,
     /// What comes back is checked against it, where `as` was said.
@@ -180,7 +180,7 @@ pub struct Part {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expression {
     pub form: Form,
-    pub place: Place,
+    pub place: SourceLocation,
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -1,7 +1,7 @@
 //! What is wrong with a source: every problem with its place and what to do about it, all at once.
 
 use serde_json::{Value, json};
-use tgp_contract::{Code, Place, ToolError};
+use tgp_contract::{Code, SourceLocation, ToolError};
 
 /// More problems than a person mends in one go; what is beyond it shows when these are mended.
 pub(crate) const MAX_PROBLEMS: usize = 100;
@@ -29,12 +29,12 @@ pub struct Problem {
     /// Stable, such as `unknown-step`.
     pub kind: &'static str,
     pub message: String,
-    pub place: Place,
+    pub place: SourceLocation,
     /// The first column behind it, in the same line.
     pub end_column: u32,
     pub help: Option<String>,
     /// Further places that belong to it, each with the column behind it and a word on it.
-    pub labels: Vec<(Place, u32, String)>,
+    pub labels: Vec<(SourceLocation, u32, String)>,
 }
 
 impl Problem {
@@ -49,7 +49,7 @@ impl Problem {
         self
     }
 
-    pub(crate) fn label(mut self, (place, end): (Place, u32), text: impl Into<String>) -> Self {
+    pub(crate) fn label(mut self, (place, end): (SourceLocation, u32), text: impl Into<String>) -> Self {
         self.labels.push((place, end, text.into()));
         self
     }
@@ -66,7 +66,7 @@ impl Problem {
                 object.insert("help".to_owned(), json!(help));
             }
             if !self.labels.is_empty() {
-                let label = |(place, end, text): &(Place, u32, String)| json!({ "place": place, "endColumn": end, "message": text });
+                let label = |(place, end, text): &(SourceLocation, u32, String)| json!({ "place": place, "endColumn": end, "message": text });
                 object.insert("labels".to_owned(), self.labels.iter().map(label).collect());
             }
         }

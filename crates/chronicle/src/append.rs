@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, Write};
 
-use tgp_contract::{Appended, ChronicleEvent, RelativePath};
+use tgp_contract::{AppendResult, ChronicleEvent, RelativePath};
 
 use crate::chronicle::Keeper;
 use crate::failure::{Doing, Failure};
@@ -18,7 +18,7 @@ const MAX_TRIES: usize = 16;
 /// What became of an event, and of what was found at the end of its chronicle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    pub appended: Appended,
+    pub appended: AppendResult,
     /// The torn line that a crash had left, which was moved out of the way.
     pub set_aside: Option<SetAside>,
 }
@@ -52,7 +52,7 @@ pub(crate) fn append(
     if let Some(set_aside) = &set_aside {
         keeper.note(set_aside);
     }
-    Ok(Outcome { appended: Appended { event_id: event.id, appended: is_new }, set_aside })
+    Ok(Outcome { appended: AppendResult { event_id: event.id, appended: is_new }, set_aside })
 }
 
 fn open(keeper: &Keeper, path: &RelativePath) -> Result<Locked, Failure> {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tgp_contract::{Appended, Chronicle, ChronicleEvent, ChronicleLayout, RelativePath, ToolError};
+use tgp_contract::{AppendResult, Chronicle, ChronicleEvent, ChronicleLayout, RelativePath, ToolError};
 
 use crate::append::{self, Outcome};
 use crate::events::{self, Events, Start};
@@ -176,7 +176,7 @@ impl FileChronicle {
 
 #[async_trait]
 impl Chronicle for FileChronicle {
-    async fn append(&self, file: &RelativePath, event: ChronicleEvent) -> Result<Appended, ToolError> {
+    async fn append(&self, file: &RelativePath, event: ChronicleEvent) -> Result<AppendResult, ToolError> {
         let file = file.clone();
         self.blocking(move |chronicle| Ok(chronicle.append_blocking(&file, event)?.appended)).await
     }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use tgp_contract::{Code, FsError, Place, RelativePath, ToolError};
+use tgp_contract::{Code, FsError, RelativePath, SourceLocation, ToolError};
 use tgp_fs::SECOND_NAME;
 
 #[derive(Debug, thiserror::Error)]
@@ -49,7 +49,11 @@ impl From<Failure> for ToolError {
             Failure::Broken { path, line, what } => {
                 // A place counts in 32 bits; beyond that the message still has the line.
                 let line = u32::try_from(line).unwrap_or(u32::MAX);
-                error.detail("problem", what).place(&Place { file: path.to_string(), line, column: 1 })
+                error.detail("problem", what).place(&SourceLocation {
+                    file: path.to_string(),
+                    line,
+                    column: 1,
+                })
             }
             _ => error,
         }

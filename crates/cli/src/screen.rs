@@ -2,7 +2,7 @@
 
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Message, Renderer, Snippet};
 use serde_json::Value;
-use tgp::contract::{Finding, Place, Severity, ToolError};
+use tgp::contract::{Finding, Severity, SourceLocation, ToolError};
 use tgp::{Problem, Source};
 use tgp_text::LineCol;
 
@@ -58,8 +58,9 @@ fn problems(error: &ToolError) -> Vec<String> {
     let problems =
         error.details.get("problems").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let place = |problem: &Value| {
-        let place =
-            problem.get("place").and_then(|place| serde_json::from_value::<Place>(place.clone()).ok());
+        let place = problem
+            .get("place")
+            .and_then(|place| serde_json::from_value::<SourceLocation>(place.clone()).ok());
         place.map(|place| place.to_string()).unwrap_or_default()
     };
     let line =
@@ -118,8 +119,8 @@ pub fn problem(problem: &Problem, sources: &[Source], look: Look) -> String {
     if source.is_some() { screen } else { without_gutter(&screen) }
 }
 
-fn end_of(place: &Place, column: u32) -> Place {
-    Place { column, ..place.clone() }
+fn end_of(place: &SourceLocation, column: u32) -> SourceLocation {
+    SourceLocation { column, ..place.clone() }
 }
 
 /// A line below the source, broken so that it stays inside the terminal.
@@ -136,8 +137,8 @@ fn renderer(look: Look) -> Renderer {
 
 /// The place as lines of source, or as an empty snippet that names it when the source is not at hand.
 fn snippet(
-    place: &Place,
-    end: Option<&Place>,
+    place: &SourceLocation,
+    end: Option<&SourceLocation>,
     source: Option<&str>,
 ) -> Snippet<'static, Annotation<'static>> {
     let Some(source) = source else {
@@ -155,6 +156,6 @@ fn snippet(
         .annotation(AnnotationKind::Primary.span(start..end.max(next)))
 }
 
-fn offset(source: &str, place: &Place) -> usize {
+fn offset(source: &str, place: &SourceLocation) -> usize {
     LineCol { line: place.line, column: place.column }.offset_in(source)
 }

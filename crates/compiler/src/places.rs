@@ -1,7 +1,7 @@
 //! Byte offsets to lines and columns, on the terms people read: both count from 1, a column counts characters.
 
 use oxc::span::Span;
-use tgp_contract::{Finding, Place, Severity};
+use tgp_contract::{Finding, Severity, SourceLocation};
 use tgp_text::{LineCol, LineEnds, LineIndex};
 
 /// Where the lines of one source begin. A line ends where ECMAScript says it does, so that places agree with the
@@ -21,7 +21,7 @@ impl<'s> LineTable<'s> {
         self.lines.line_col(self.source, offset as usize)
     }
 
-    pub(crate) fn place(&self, offset: u32) -> Place {
+    pub(crate) fn place(&self, offset: u32) -> SourceLocation {
         self.location(offset).in_file(self.file)
     }
 

@@ -50,7 +50,7 @@ impl ChronicleEvent {
 /// What became of an event that was given to a chronicle.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Appended {
+pub struct AppendResult {
     pub event_id: String,
     /// False when the chronicle had this very event already, and nothing was written.
     pub appended: bool,
@@ -64,7 +64,7 @@ pub trait Chronicle: Send + Sync {
     ///
     /// # Errors
     /// `EPERMISSION` outside the chronicle's scope, `EVALIDATION` for an event whose `eventId` is not its own.
-    async fn append(&self, file: &RelativePath, event: ChronicleEvent) -> Result<Appended, ToolError>;
+    async fn append(&self, file: &RelativePath, event: ChronicleEvent) -> Result<AppendResult, ToolError>;
 
     /// The last `most` events, oldest first; none where there is no such chronicle.
     ///

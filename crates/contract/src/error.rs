@@ -8,13 +8,13 @@ use crate::Code;
 
 /// A place in a source file. Lines and columns count from 1; a column counts characters, not bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-pub struct Place {
+pub struct SourceLocation {
     pub file: String,
     pub line: u32,
     pub column: u32,
 }
 
-impl std::fmt::Display for Place {
+impl std::fmt::Display for SourceLocation {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "{}:{}:{}", self.file, self.line, self.column)
     }
@@ -22,7 +22,7 @@ impl std::fmt::Display for Place {
 
 /// What went wrong, why, and what to do next.
 ///
-/// `details` holds what a program can use: `place` (a [`Place`]), `help` (the next step, a sentence), `field`
+/// `details` holds what a program can use: `place` (a [`SourceLocation`]), `help` (the next step, a sentence), `field`
 /// (a path into the arguments), `logs`, and whatever else the code's documentation names.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[error("{code}: {message}")]
@@ -123,7 +123,7 @@ impl ToolError {
 
     /// Says where it happened.
     #[must_use]
-    pub fn place(self, place: &Place) -> Self {
+    pub fn place(self, place: &SourceLocation) -> Self {
         let value = serde_json::json!({ "file": place.file, "line": place.line, "column": place.column });
         self.detail("place", value)
     }
@@ -150,7 +150,7 @@ impl ToolError {
 
     /// The place, when one was given.
     #[must_use]
-    pub fn place_of(&self) -> Option<Place> {
+    pub fn place_of(&self) -> Option<SourceLocation> {
         self.details.get("place").and_then(|value| serde_json::from_value(value.clone()).ok())
     }
 

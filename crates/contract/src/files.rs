@@ -110,7 +110,7 @@ impl From<FsError> for ToolError {
 }
 
 /// Has the last word on a batch, while it can still be undone; `false` undoes it.
-pub type LastWord<'a> = &'a mut dyn FnMut() -> bool;
+pub type CommitVote<'a> = &'a mut dyn FnMut() -> bool;
 
 /// A tree of files below one root. No operation reaches anything outside it.
 pub trait FileSystem: Send + Sync {
@@ -138,7 +138,7 @@ pub trait FileSystem: Send + Sync {
     ///
     /// # Errors
     /// The first failure; nothing half-done stays, and `last_word` was not asked.
-    fn apply_if(&self, changes: &[Change], last_word: Option<LastWord<'_>>) -> Result<bool, FsError>;
+    fn apply_if(&self, changes: &[Change], last_word: Option<CommitVote<'_>>) -> Result<bool, FsError>;
 
     /// Applies all changes or none of them.
     ///

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Place;
+use crate::SourceLocation;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -15,9 +15,9 @@ pub enum Severity {
 /// One thing a rule has to say about one place.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
-    pub place: Place,
+    pub place: SourceLocation,
     /// Where the offending text ends, on the same terms as `place`; a caret screen underlines up to here.
-    pub end: Place,
+    pub end: SourceLocation,
     /// The rule's stable name, such as `no-any` or `forbidden-global`.
     pub rule: String,
     pub severity: Severity,

@@ -77,13 +77,13 @@ pub trait Gate: Send + Sync {
 
     /// Whether it judges the contents that a call would leave in the project. Then a write is tried without effect, and
     /// what would come of it is shown to [`Gate::judge_changes`] before the write may happen.
-    async fn wants_contents(&self, _request: GateRequest<'_>) -> bool {
+    async fn needs_proposed_files(&self, _request: GateRequest<'_>) -> bool {
         false
     }
 
     /// What else of the project a call's change would reach, for whoever is asked to agree to it: as much of it as the
     /// caller may see.
-    async fn reach(&self, _request: GateRequest<'_>, _visible: &Visibility) -> Option<Value> {
+    async fn blast_radius(&self, _request: GateRequest<'_>, _visible: &Visibility) -> Option<Value> {
         None
     }
 
@@ -114,7 +114,7 @@ pub trait Gate: Send + Sync {
 
     /// Tells what became of a call that reached the gates, whether it ran, was refused or was cancelled. Must return
     /// soon: the caller waits, or is gone.
-    fn settled(&self, _record: &CallRecord) {}
+    fn on_finished(&self, _record: &CallRecord) {}
 }
 
 /// What a person is shown before an effect: the exact bytes, not a summary.

@@ -9,7 +9,7 @@ use crate::{Change, ToolError, Visibility};
 /// A read-only question in Cypher.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct GraphQuestion {
+pub struct GraphQuery {
     pub query: String,
     /// Values for `$name` in the query; they are bound, never put into text.
     #[serde(default)]
@@ -24,7 +24,7 @@ pub struct GraphQuestion {
     pub visible: Visibility,
 }
 
-impl GraphQuestion {
+impl GraphQuery {
     #[must_use]
     pub fn new(query: impl Into<String>) -> Self {
         Self { query: query.into(), ..Self::default() }
@@ -52,7 +52,7 @@ impl GraphQuestion {
 
 /// What the graph was when it answered.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Standing {
+pub struct SnapshotInfo {
     /// The name that was asked for, or the branch whose commit was taken.
     #[serde(rename = "ref")]
     pub reference: String,
@@ -67,18 +67,18 @@ pub struct Standing {
 /// Rows of values. A node is an object of its properties with `_labels`, a relationship one with `_type`, a path a list
 /// of both in turn.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct GraphAnswer {
+pub struct GraphRows {
     pub columns: Vec<String>,
     pub rows: Vec<Vec<Value>>,
     /// Whether there were more rows than the cap.
     pub truncated: bool,
     #[serde(flatten)]
-    pub standing: Standing,
+    pub standing: SnapshotInfo,
 }
 
 /// What an ingest has done.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ingested {
+pub struct IngestSummary {
     /// The commit that was asked for, in full.
     pub commit: String,
     /// Commits that were new, ancestors included.
@@ -99,12 +99,12 @@ pub trait Graph: Send + Sync {
     ///
     /// # Errors
     /// `ENOTFOUND` for a name that is no commit, `EGIT` when the repository cannot be read.
-    async fn ingest(&self, commit: &str) -> Result<Ingested, ToolError>;
+    async fn ingest(&self, commit: &str) -> Result<IngestSummary, ToolError>;
 
     /// # Errors
     /// `EVALIDATION` with line, column and a suggestion for a query that cannot be used, `ENOTFOUND` for a commit that
     /// was not ingested.
-    async fn query(&self, question: GraphQuestion) -> Result<GraphAnswer, ToolError>;
+    async fn query(&self, question: GraphQuery) -> Result<GraphRows, ToolError>;
 
     /// Whether the graph has, at any commit, anything that may not be seen so.
     ///
@@ -122,6 +122,6 @@ pub trait Graph: Send + Sync {
     async fn propose(
         &self,
         changes: &[Change],
-        questions: &[GraphQuestion],
-    ) -> Result<Vec<(GraphAnswer, GraphAnswer)>, ToolError>;
+        questions: &[GraphQuery],
+    ) -> Result<Vec<(GraphRows, GraphRows)>, ToolError>;
 }

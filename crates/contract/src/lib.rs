@@ -5,8 +5,8 @@
 //! run blocking work.
 #![forbid(unsafe_code)]
 
-mod allowance;
 pub mod background;
+mod budget;
 mod call;
 pub mod canonical;
 mod chronicle;
@@ -35,9 +35,9 @@ mod tool;
 mod visibility;
 mod work;
 
-pub use allowance::{Allowance, Ceiling, Refusal, Spent};
+pub use budget::{BudgetExceeded, BudgetLimits, BudgetUsage, SharedBudget};
 pub use call::{Actor, CallContext, Consent, ToolCall, ToolResult};
-pub use chronicle::{Appended, Chronicle, ChronicleEvent, EventActor};
+pub use chronicle::{AppendResult, Chronicle, ChronicleEvent, EventActor};
 pub use chronicle_files::{
     CHRONICLE_DIRECTORY, CHRONICLE_SUFFIX, ChronicleLayout, ChronicleProbe, PROJECT_CHRONICLE, chronicle_of,
     chronicled, ends_as_chronicle, has_chronicle_name, is_chronicle_content, is_chronicle_tree_directory,
@@ -46,20 +46,20 @@ pub use chronicle_files::{
 pub use chronicle_line::{EventFormError, LineError, MAX_CHRONICLE_LINE_BYTES, decode_line};
 pub use client::{ClientEntry, ClientId, client_actor, client_session, counted_session, is_command_line};
 pub use codes::Code;
-pub use error::{Place, ToolError};
-pub use files::{Change, Entry, EntryKind, FileSystem, FsError, LastWord};
+pub use error::{SourceLocation, ToolError};
+pub use files::{Change, CommitVote, Entry, EntryKind, FileSystem, FsError};
 pub use finding::{CheckReport, Finding, Severity, TypeCheck};
 pub use gate::{ApprovalAnswer, ApprovalRequest, Approver, FileFilter, Gate, GateRequest, Stage, Verdict};
-pub use graph::{Graph, GraphAnswer, GraphQuestion, Ingested, Standing};
+pub use graph::{Graph, GraphQuery, GraphRows, IngestSummary, SnapshotInfo};
 pub use json_size::{JsonLimits, JsonSize, JsonTooLarge, measure};
 pub use metadata::ToolMetadata;
 pub use model::{Block, ChatOptions, EventStream, Message, ModelInfo, ModelProvider, ModelTool, Role};
 pub use outcome::{ApprovalOrigin, ApprovalReason, CallVerdict, Execution, GateDecision, RUNS_LATER};
 pub use path::{PathError, RelativePath};
 pub use plan::{Decision, Plan, PlanStep};
-pub use record::{CallRecord, Cancellation, FileEffect, GateVerdict, Recorder, ToolCaller, Witness};
+pub use record::{BeforeEffectHook, CallRecord, Cancellation, FileEffect, GateVerdict, Recorder, ToolCaller};
 pub use sql::{
-    Database, SqlAccess, SqlAnswer, SqlClass, SqlParams, SqlStatement, SqlTransaction, UNKNOWN_KIND,
+    Database, SqlAccess, SqlClass, SqlParams, SqlRows, SqlStatement, SqlTransaction, UNKNOWN_KIND,
 };
 pub use stream::{StopReason, StreamEvent, Usage};
 pub use target::{Access, Root, Target};
@@ -67,4 +67,4 @@ pub use tdd::{TddMode, TddState};
 pub use token::CapabilityToken;
 pub use tool::{Effect, ExecutionPath, ToolDefinition, ToolName, ToolNameError};
 pub use visibility::Visibility;
-pub use work::{AgentFailure, AgentRunner, AgentTask, AgentWork};
+pub use work::{AgentFailure, AgentResult, AgentRunner, AgentTask};

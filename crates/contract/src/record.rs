@@ -188,7 +188,7 @@ pub type Cancellation<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
 /// Called right before a call takes effect, and before whatever cannot be taken back; perhaps more than once. When it
 /// fails, the call does not take effect.
-pub type Witness = Arc<dyn Fn() -> Result<(), ToolError> + Send + Sync>;
+pub type BeforeEffectHook = Arc<dyn Fn() -> Result<(), ToolError> + Send + Sync>;
 
 /// Whoever takes calls through all gates: the router, as an agent sees it.
 #[async_trait]
@@ -208,7 +208,7 @@ pub trait ToolCaller: Send + Sync {
         call: ToolCall,
         context: CallContext,
         cancelled: Cancellation<'_>,
-        witness: Witness,
+        witness: BeforeEffectHook,
     ) -> CallRecord {
         match witness() {
             Ok(()) => self.call(call, context, cancelled).await,

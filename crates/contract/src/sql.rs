@@ -72,7 +72,7 @@ impl SqlClass {
 /// What a statement gave. Values are exact: a 64-bit integer outside ±2^53 and every decimal is a string, bytes are
 /// base64, times are ISO 8601, JSON is JSON.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct SqlAnswer {
+pub struct SqlRows {
     pub columns: Vec<String>,
     /// One object a row, by column name.
     pub rows: Vec<Map<String, Value>>,
@@ -118,7 +118,7 @@ pub trait SqlTransaction: Send {
     ///
     /// # Errors
     /// `ESQL` with the database's own code as `details.sqlCode`, and the place where there is one.
-    async fn execute(&mut self, statement: &SqlStatement) -> Result<SqlAnswer, ToolError>;
+    async fn execute(&mut self, statement: &SqlStatement) -> Result<SqlRows, ToolError>;
 
     /// As [`Database::inspect`], with the tables that this transaction has made so far.
     async fn inspect(&mut self, _sql: &str) -> Option<SqlClass> {

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
-use crate::{Allowance, Cancellation, CapabilityToken, Consent, FileEffect, ToolError, Usage};
+use crate::{Cancellation, CapabilityToken, Consent, FileEffect, SharedBudget, ToolError, Usage};
 
 /// What one agent is to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -39,13 +39,13 @@ pub struct AgentTask {
     /// What it shares with all that works at the same time. Whoever runs the agent takes each call from it, begins no
     /// turn without tokens and counts those of each turn; `max_tokens` is what was left of it at the beginning.
     #[serde(skip)]
-    pub allowance: Option<Allowance>,
+    pub allowance: Option<SharedBudget>,
 }
 
 /// What came of it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct AgentWork {
+pub struct AgentResult {
     /// What the model said last.
     pub answer: String,
     /// Turns of the model in this piece of work.
@@ -88,5 +88,5 @@ pub trait AgentRunner: Send + Sync {
     /// # Errors
     /// `EBUDGET` when a bound was reached, `EPROVIDER` and `ECONFIG` when no model answers, and the error of whatever
     /// else has ended the work, with what was used until then.
-    async fn work(&self, task: AgentTask, cancelled: Cancellation<'_>) -> Result<AgentWork, AgentFailure>;
+    async fn work(&self, task: AgentTask, cancelled: Cancellation<'_>) -> Result<AgentResult, AgentFailure>;
 }

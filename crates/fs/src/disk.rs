@@ -14,7 +14,9 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard};
 
-use tgp_contract::{Change, Code, Entry, EntryKind, FileSystem, FsError, LastWord, RelativePath, ToolError};
+use tgp_contract::{
+    Change, Code, CommitVote, Entry, EntryKind, FileSystem, FsError, RelativePath, ToolError,
+};
 
 use crate::Limits;
 pub(crate) use crate::batch::not_a_plain_file;
@@ -150,7 +152,7 @@ impl FileSystem for DiskFs {
         listing::list(&handle, directory, &self.options.limits)
     }
 
-    fn apply_if(&self, changes: &[Change], last_word: Option<LastWord<'_>>) -> Result<bool, FsError> {
+    fn apply_if(&self, changes: &[Change], last_word: Option<CommitVote<'_>>) -> Result<bool, FsError> {
         let _writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let limits = &self.options.limits;
         let batch = Batch::plan(changes, limits, &|path| Ok(self.entry_now(path)?.map(|entry| entry.kind)))?;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{PoisonError, RwLock};
 
-use tgp_contract::{Change, Entry, EntryKind, FileSystem, FsError, LastWord, RelativePath};
+use tgp_contract::{Change, CommitVote, Entry, EntryKind, FileSystem, FsError, RelativePath};
 
 use crate::Limits;
 use crate::batch::{Batch, Planned, below, nothing_at, refuse_reserved};
@@ -79,7 +79,7 @@ impl FileSystem for MemoryFs {
         Ok(entries)
     }
 
-    fn apply_if(&self, changes: &[Change], last_word: Option<LastWord<'_>>) -> Result<bool, FsError> {
+    fn apply_if(&self, changes: &[Change], last_word: Option<CommitVote<'_>>) -> Result<bool, FsError> {
         let mut tree = self.tree.write().unwrap_or_else(PoisonError::into_inner);
         let batch = Batch::plan(changes, &self.limits, &|path| Ok(tree.kind(path)))?;
         let replaced: u64 = batch.nodes.keys().filter_map(|path| tree.nodes.get(path)).map(Node::size).sum();

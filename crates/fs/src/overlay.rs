@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use tgp_contract::{Change, Entry, EntryKind, FileSystem, FsError, LastWord, RelativePath};
+use tgp_contract::{Change, CommitVote, Entry, EntryKind, FileSystem, FsError, RelativePath};
 
 use crate::Limits;
 use crate::batch::{Batch, Planned, below, not_a_plain_file, nothing_at, refuse_reserved};
@@ -66,7 +66,7 @@ impl OverlayFs {
     ///
     /// # Errors
     /// As [`FileSystem::apply_if`] of the base.
-    pub fn commit_if(&self, last_word: Option<LastWord<'_>>) -> Result<bool, FsError> {
+    pub fn commit_if(&self, last_word: Option<CommitVote<'_>>) -> Result<bool, FsError> {
         // The lock is not held over the base's work, which may wait for a database: whoever looks at this overlay
         // meanwhile need not. What is written meanwhile is no part of this commit and stays here.
         let changes = self.pending().changes();
@@ -155,7 +155,7 @@ impl FileSystem for OverlayFs {
         Ok(merged.into_values().collect())
     }
 
-    fn apply_if(&self, changes: &[Change], last_word: Option<LastWord<'_>>) -> Result<bool, FsError> {
+    fn apply_if(&self, changes: &[Change], last_word: Option<CommitVote<'_>>) -> Result<bool, FsError> {
         let mut pending = self.pending_mut();
         let batch = Batch::plan(changes, &self.limits, &|path| self.kind(&pending, path))?;
         let replaced: u64 =

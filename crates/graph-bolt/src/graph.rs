@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tgp_contract::{Change, Code, Graph, GraphAnswer, GraphQuestion, Ingested, Standing, ToolError};
+use tgp_contract::{Change, Code, Graph, GraphQuery, GraphRows, IngestSummary, SnapshotInfo, ToolError};
 use tgp_graph::mirroring::{self, Phase, QueryLimits, Repo};
 use tgp_graph::{GraphOptions, GraphStore};
 
@@ -94,12 +94,7 @@ impl BoltGraph {
         Ok(())
     }
 
-    async fn ask(
-        &self,
-        question: &GraphQuestion,
-        named: Named,
-        query: Rewritten,
-    ) -> Result<GraphAnswer, Failure> {
+    async fn ask(&self, question: &GraphQuery, named: Named, query: Rewritten) -> Result<GraphRows, Failure> {
         let mut connection = self.reading().await?;
         let (number, standing) = moment(&mut connection, named).await?;
         let mut parameters = vec![(MOMENT.to_owned(), Packed::Integer(number))];
@@ -110,7 +105,7 @@ impl BoltGraph {
         }
         let (found, mut page) = connection.run(&query.text, parameters, PAGE).await?;
         let shown: Vec<bool> = found.iter().map(|column| !column.starts_with(OWN_NAMES)).collect();
-        let mut answer = GraphAnswer { standing, ..GraphAnswer::default() };
+        let mut answer = GraphRows { standing, ..GraphRows::default() };
         answer.columns = query.columns.unwrap_or_else(|| {
             found.into_iter().zip(&shown).filter(|(_, shown)| **shown).map(|(column, _)| column).collect()
         });
@@ -146,7 +141,7 @@ impl BoltGraph {
 
 #[async_trait]
 impl Graph for BoltGraph {
-    async fn ingest(&self, commit: &str) -> Result<Ingested, ToolError> {
+    async fn ingest(&self, commit: &str) -> Result<IngestSummary, ToolError> {
         if commit == WORKTREE {
             return Err(only_embedded("the work tree"));
         }
@@ -156,7 +151,7 @@ impl Graph for BoltGraph {
     }
 
     /// A server does not know who asks: it is asked for those who may see everything.
-    async fn query(&self, question: GraphQuestion) -> Result<GraphAnswer, ToolError> {
+    async fn query(&self, question: GraphQuery) -> Result<GraphRows, ToolError> {
         if !question.visible.is_everything() {
             return Err(cannot_hide());
         }
@@ -171,8 +166,8 @@ impl Graph for BoltGraph {
     async fn propose(
         &self,
         _changes: &[Change],
-        _questions: &[GraphQuestion],
-    ) -> Result<Vec<(GraphAnswer, GraphAnswer)>, ToolError> {
+        _questions: &[GraphQuery],
+    ) -> Result<Vec<(GraphRows, GraphRows)>, ToolError> {
         Err(only_embedded("a proposal"))
     }
 }
@@ -231,7 +226,7 @@ fn named(project: &Path, name: Option<String>) -> Result<Named, ToolError> {
 }
 
 /// The number of the moment that a question is about, and what the answer says of it.
-async fn moment(connection: &mut Connection, named: Named) -> Result<(i64, Standing), Failure> {
+async fn moment(connection: &mut Connection, named: Named) -> Result<(i64, SnapshotInfo), Failure> {
     let Named { reference, commit, head } = named;
     let head_commit = head.as_ref().map(|(_, commit)| commit.clone()).unwrap_or_default();
     let wanted = commit.clone().unwrap_or_default();
@@ -255,10 +250,10 @@ async fn moment(connection: &mut Connection, named: Named) -> Result<(i64, Stand
         let branch = head.filter(|(_, head)| *head == commit).map(|(branch, _)| branch);
         let reference = branch.unwrap_or_else(|| commit.clone());
         let number = number.as_integer().unwrap_or_default();
-        return Ok((number, Standing { reference, commit, draft: false, behind }));
+        return Ok((number, SnapshotInfo { reference, commit, draft: false, behind }));
     };
     match find(&page, &commit) {
-        Some(number) => Ok((number, Standing { reference, commit, draft: false, behind })),
+        Some(number) => Ok((number, SnapshotInfo { reference, commit, draft: false, behind })),
         None => Err(not_there(
             &format!("`{reference}` was not ingested"),
             &format!("run `tgp graph ingest --commit {reference}`"),

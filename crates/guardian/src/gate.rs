@@ -133,7 +133,7 @@ impl Gate for GuardianGate {
         }
     }
 
-    async fn wants_contents(&self, request: GateRequest<'_>) -> bool {
+    async fn needs_proposed_files(&self, request: GateRequest<'_>) -> bool {
         let is_write = request.definition.effect != Effect::Read && changed(request).next().is_some();
         // Invariants that cannot be read are no reason to let a write pass unseen.
         is_write && self.guardian.invariants().map_or(true, |invariants| !invariants.is_empty())
@@ -169,7 +169,7 @@ impl Gate for GuardianGate {
         }
     }
 
-    async fn reach(&self, request: GateRequest<'_>, visible: &Visibility) -> Option<Value> {
+    async fn blast_radius(&self, request: GateRequest<'_>, visible: &Visibility) -> Option<Value> {
         let proposed = request.proposed.unwrap_or_default().iter().map(Change::path);
         let paths: BTreeSet<String> =
             changed(request).chain(proposed).map(|path| path.as_str().to_owned()).collect();

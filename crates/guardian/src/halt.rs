@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use tgp_contract::{
-    ChronicleEvent, Code, EventActor, GraphQuestion, RelativePath, Severity, ToolError, canonical,
+    ChronicleEvent, Code, EventActor, GraphQuery, RelativePath, Severity, ToolError, canonical,
 };
 
 use crate::claims::{AGREEMENT, Contradiction, Memory, Scope};
@@ -313,7 +313,7 @@ impl Guardian {
     ) -> Result<Vec<Broken>, ToolError> {
         let asked = |assertion: &&Assertion| {
             let (query, params) = (assertion.cypher.clone(), assertion.params.clone());
-            Asked::new(&assertion.cypher, GraphQuestion { query, params, ..GraphQuestion::default() })
+            Asked::new(&assertion.cypher, GraphQuery { query, params, ..GraphQuery::default() })
         };
         let asked: Vec<Asked> = assertions.iter().map(asked).collect();
         let answers = self.ask(&asked).await?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde::Serialize;
 use serde_json::{Value, json};
-use tgp_contract::{Code, GraphQuestion, RelativePath, Severity, ToolError};
+use tgp_contract::{Code, GraphQuery, RelativePath, Severity, ToolError};
 
 use crate::Guardian;
 use crate::claims::Scope;
@@ -127,7 +127,7 @@ impl Guardian {
     }
 
     async fn inquire_graph(&self, findings: &mut Vec<Finding>) {
-        let question = GraphQuestion::new("MATCH (c:Commit) RETURN count(c) AS commits");
+        let question = GraphQuery::new("MATCH (c:Commit) RETURN count(c) AS commits");
         match self.parts.graph.query(question).await {
             Ok(answer) if answer.standing.behind => findings.push(
                 Finding::new("graph", Gravity::Warning, "the repository has moved on since the last ingest")
@@ -144,7 +144,7 @@ impl Guardian {
         }
         let broken = "MATCH (f:File) WHERE f.broken = true RETURN f.path AS path";
         let files = "MATCH (f:File) RETURN f.path AS path";
-        let asked = [broken, files].map(|query| Asked::new(query, GraphQuestion::new(query)));
+        let asked = [broken, files].map(|query| Asked::new(query, GraphQuery::new(query)));
         let answers = match self.ask(&asked).await {
             Ok(answers) => answers,
             Err(error) => {

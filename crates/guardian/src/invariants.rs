@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use serde_saphyr::Spanned;
-use tgp_contract::{Code, Place, Severity, ToolError};
+use tgp_contract::{Code, Severity, SourceLocation, ToolError};
 use tgp_text::LineCol;
 use tgp_text::yaml::{self, YamlError, YamlErrorKind, YamlLimits, location};
 
@@ -97,7 +97,7 @@ impl QueryPlace {
     }
 
     /// The place in the file of a place in the query; its beginning where that cannot be told.
-    pub(super) fn of(&self, inner: Option<&Place>) -> Place {
+    pub(super) fn of(&self, inner: Option<&SourceLocation>) -> SourceLocation {
         let (line, column) = match inner {
             Some(inner) if self.is_block || (self.is_plain && inner.line == 1) => (
                 self.line.saturating_add(inner.line.saturating_sub(1)),
@@ -105,7 +105,7 @@ impl QueryPlace {
             ),
             Some(_) | None => (self.line, self.column),
         };
-        Place { file: self.file.clone(), line, column }
+        SourceLocation { file: self.file.clone(), line, column }
     }
 }
 

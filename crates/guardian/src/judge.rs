@@ -4,9 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use tgp_contract::{
-    Change, EntryKind, GraphAnswer, GraphQuestion, Severity, ToolError, Visibility, canonical,
-};
+use tgp_contract::{Change, EntryKind, GraphQuery, GraphRows, Severity, ToolError, Visibility, canonical};
 
 use crate::questions::{Asked, Row, rows, whole};
 use crate::wording::{count, thousands};
@@ -287,13 +285,13 @@ fn no_change() -> Map<String, Value> {
     parameters([json!([]), json!([]), json!([])])
 }
 
-fn question(invariant: &Invariant, paths: &Map<String, Value>) -> GraphQuestion {
+fn question(invariant: &Invariant, paths: &Map<String, Value>) -> GraphQuery {
     let mut params = invariant.params.clone();
     params.extend(paths.clone());
-    GraphQuestion { query: invariant.query.clone(), params, ..GraphQuestion::default() }
+    GraphQuery { query: invariant.query.clone(), params, ..GraphQuery::default() }
 }
 
-fn whole_rows(answer: &GraphAnswer, name: &str) -> Result<BTreeMap<String, Row>, ToolError> {
+fn whole_rows(answer: &GraphRows, name: &str) -> Result<BTreeMap<String, Row>, ToolError> {
     whole(answer, name)?;
     Ok(rows(answer))
 }

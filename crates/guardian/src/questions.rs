@@ -3,9 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
-use tgp_contract::{
-    Change, Code, GraphAnswer, GraphQuestion, RelativePath, ToolError, Visibility, canonical,
-};
+use tgp_contract::{Change, Code, GraphQuery, GraphRows, RelativePath, ToolError, Visibility, canonical};
 
 use crate::invariants::QueryPlace;
 use crate::wording::count;
@@ -18,18 +16,18 @@ const PATHS_A_QUESTION: usize = 1_000;
 pub(super) struct Asked {
     /// Named in the error when the graph cannot answer; an invariant's name.
     pub(super) label: String,
-    pub(super) question: GraphQuestion,
+    pub(super) question: GraphQuery,
     /// Where the query stands, when it stands in a file.
     place: Option<QueryPlace>,
 }
 
 impl Asked {
-    pub(super) fn new(label: &str, question: GraphQuestion) -> Self {
+    pub(super) fn new(label: &str, question: GraphQuery) -> Self {
         Self { label: label.to_owned(), question, place: None }
     }
 
     /// The question of an invariant.
-    pub(super) fn of(invariant: &Invariant, question: GraphQuestion) -> Self {
+    pub(super) fn of(invariant: &Invariant, question: GraphQuery) -> Self {
         Self { label: invariant.name.clone(), question, place: invariant.place.clone() }
     }
 
@@ -53,7 +51,7 @@ impl Asked {
     }
 
     fn about(label: &str, query: &str, paths: &[String]) -> Self {
-        Self::new(label, GraphQuestion::new(query).param("paths", paths))
+        Self::new(label, GraphQuery::new(query).param("paths", paths))
     }
 }
 
@@ -65,7 +63,7 @@ pub(super) struct Row {
 }
 
 /// The rows of an answer, each once, in an order that does not depend on the graph's.
-pub(super) fn rows(answer: &GraphAnswer) -> BTreeMap<String, Row> {
+pub(super) fn rows(answer: &GraphRows) -> BTreeMap<String, Row> {
     let row = |values: &Vec<Value>| {
         let fields: Map<String, Value> = answer.columns.iter().cloned().zip(values.iter().cloned()).collect();
         let value = Value::Object(fields);
@@ -76,7 +74,7 @@ pub(super) fn rows(answer: &GraphAnswer) -> BTreeMap<String, Row> {
 }
 
 /// Refuses an answer that the graph has cut off, where what is missing would matter.
-pub(super) fn whole(answer: &GraphAnswer, label: &str) -> Result<(), ToolError> {
+pub(super) fn whole(answer: &GraphRows, label: &str) -> Result<(), ToolError> {
     if !answer.truncated {
         return Ok(());
     }
@@ -87,7 +85,7 @@ pub(super) fn whole(answer: &GraphAnswer, label: &str) -> Result<(), ToolError> 
         .help("narrow the query, so that it finds fewer rows"))
 }
 
-fn texts(answer: &GraphAnswer) -> impl Iterator<Item = Vec<&str>> {
+fn texts(answer: &GraphRows) -> impl Iterator<Item = Vec<&str>> {
     answer.rows.iter().map(|row| row.iter().filter_map(Value::as_str).collect())
 }
 
@@ -97,11 +95,11 @@ impl Guardian {
         &self,
         changes: &[Change],
         asked: &[Asked],
-    ) -> Result<Vec<(GraphAnswer, GraphAnswer)>, ToolError> {
+    ) -> Result<Vec<(GraphRows, GraphRows)>, ToolError> {
         if asked.is_empty() {
             return Ok(Vec::new());
         }
-        let questions: Vec<GraphQuestion> = asked.iter().map(|asked| asked.question.clone()).collect();
+        let questions: Vec<GraphQuery> = asked.iter().map(|asked| asked.question.clone()).collect();
         let answers = match self.parts.graph.propose(changes, &questions).await {
             Ok(answers) => answers,
             Err(error) => return Err(self.whose(changes, asked, error).await),
@@ -114,7 +112,7 @@ impl Guardian {
     }
 
     /// Asks about the files as they are.
-    pub(super) async fn ask(&self, asked: &[Asked]) -> Result<Vec<GraphAnswer>, ToolError> {
+    pub(super) async fn ask(&self, asked: &[Asked]) -> Result<Vec<GraphRows>, ToolError> {
         Ok(self.ask_both(&[], asked).await?.into_iter().map(|(now, _)| now).collect())
     }
 

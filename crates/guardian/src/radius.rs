@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use tgp_contract::{Code, GraphAnswer, GraphQuestion, RelativePath, ToolError, Visibility};
+use tgp_contract::{Code, GraphQuery, GraphRows, RelativePath, ToolError, Visibility};
 
 use crate::Guardian;
 use crate::questions::Asked;
@@ -86,7 +86,7 @@ impl Guardian {
         let asked: Vec<Asked> =
             [("importers", IMPORTERS), ("callers", CALLERS), ("tests", TESTS), ("tests", OWN_TESTS)]
                 .map(|(label, query)| {
-                    Asked::new(label, GraphQuestion::new(query).param("paths", json!(paths)).seen_by(visible))
+                    Asked::new(label, GraphQuery::new(query).param("paths", json!(paths)).seen_by(visible))
                 })
                 .into();
         let answers = self.ask(&asked).await?;
@@ -102,7 +102,7 @@ impl Guardian {
 }
 
 fn listing<'a, T: Ord>(
-    answers: impl IntoIterator<Item = &'a GraphAnswer>,
+    answers: impl IntoIterator<Item = &'a GraphRows>,
     read: impl Fn(&[Value]) -> Option<T>,
 ) -> Listing<T> {
     let (mut all, mut more) = (BTreeSet::new(), false);

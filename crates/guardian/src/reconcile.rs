@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use tgp_contract::{Appended, ChronicleEvent, Code, RelativePath, ToolError, canonical};
+use tgp_contract::{AppendResult, ChronicleEvent, Code, RelativePath, ToolError, canonical};
 
 use crate::claims::{RECONCILIATION, RECONCILING, Scope, announced};
 use crate::guardian::own_chronicle;
@@ -104,7 +104,7 @@ impl Guardian {
         let broken = self.first_break(&[], &open).await?;
         let lifted = broken.is_none() && self.lift(&open).await?;
         let still_broken = broken.map(|broken| broken.error());
-        let Appended { event_id, appended } = done;
+        let AppendResult { event_id, appended } = done;
         Ok(Reconciled { ok: true, event_id, chronicle, appended, settled, lifted, still_broken })
     }
 

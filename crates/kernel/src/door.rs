@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use tgp_contract::{
-    CallContext, CallRecord, Cancellation, Effect, ToolCall, ToolCaller, ToolDefinition, Witness,
+    BeforeEffectHook, CallContext, CallRecord, Cancellation, Effect, ToolCall, ToolCaller, ToolDefinition,
 };
 
 use tgp_audit::Audit;
@@ -33,7 +33,7 @@ impl ToolCaller for Door {
         call: ToolCall,
         context: CallContext,
         cancelled: Cancellation<'_>,
-        witness: Witness,
+        witness: BeforeEffectHook,
     ) -> CallRecord {
         self.settled(self.router.call_cancellable(call, context, cancelled, Some(witness)).await).await
     }

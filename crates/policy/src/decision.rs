@@ -3,7 +3,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use tgp_contract::{ApprovalOrigin, ApprovalReason, Code, Place, RUNS_LATER, ToolError, Verdict};
+use tgp_contract::{ApprovalOrigin, ApprovalReason, Code, RUNS_LATER, SourceLocation, ToolError, Verdict};
 
 /// What a rule wants of the calls it matches. Ordered by strictness, so that the strictest is the `max`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -45,7 +45,7 @@ pub struct Decision {
     pub reason: String,
     /// Where the rule stands; built-in rules stand in no file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub source: Option<Place>,
+    pub source: Option<SourceLocation>,
     /// No rule matched, and a built-in default decided.
     #[serde(skip)]
     pub is_default: bool,

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use serde::Serialize;
-use tgp_contract::{Place, RUNS_LATER};
+use tgp_contract::{RUNS_LATER, SourceLocation};
 
 use crate::{Decision, RuleEffect};
 
@@ -27,7 +27,7 @@ pub struct RuleReport {
     pub finding: Finding,
     pub why: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub source: Option<Place>,
+    pub source: Option<SourceLocation>,
     /// It is a built-in default, and not a rule of a file.
     #[serde(skip)]
     pub is_default: bool,

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tgp_contract::{
-    Access, ChronicleLayout, ChronicleProbe, Effect, Place, RUNS_LATER, RelativePath, Root, Target,
+    Access, ChronicleLayout, ChronicleProbe, Effect, RUNS_LATER, RelativePath, Root, SourceLocation, Target,
     canonical, has_chronicle_name,
 };
 
@@ -94,7 +94,7 @@ pub struct RuleSummary<'a> {
     pub id: &'a str,
     pub effect: RuleEffect,
     pub reason: &'a str,
-    pub place: &'a Place,
+    pub place: &'a SourceLocation,
     pub is_sequence: bool,
     /// False for an `allow` rule of a file that may only tighten.
     pub has_effect: bool,
@@ -531,7 +531,13 @@ fn from_head(effect: RuleEffect, head: &Head, reason: &str) -> Decision {
     Decision { source: Some(head.place.clone()), ..Decision::new(effect, head.id.as_str(), reason) }
 }
 
-fn report(rule: &str, effect: RuleEffect, matched: bool, why: &str, source: Option<&Place>) -> RuleReport {
+fn report(
+    rule: &str,
+    effect: RuleEffect,
+    matched: bool,
+    why: &str,
+    source: Option<&SourceLocation>,
+) -> RuleReport {
     let finding = if matched { Finding::Matched } else { Finding::Idle };
     RuleReport {
         rule: rule.to_owned(),

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 use serde_json::json;
-use tgp_contract::{Code, Place, ToolError};
+use tgp_contract::{Code, SourceLocation, ToolError};
 
 /// More problems than a person repairs in one go; the rest is counted, not kept.
 pub(crate) const MAX_PROBLEMS: usize = 50;
@@ -12,7 +12,7 @@ pub(crate) const MAX_PROBLEMS: usize = 50;
 /// One thing that is wrong with a file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Problem {
-    pub place: Place,
+    pub place: SourceLocation,
     pub message: String,
     pub help: String,
 }
@@ -77,7 +77,7 @@ pub(crate) struct Problems {
 }
 
 impl Problems {
-    pub(crate) fn add(&mut self, place: Place, message: impl Into<String>, help: impl Into<String>) {
+    pub(crate) fn add(&mut self, place: SourceLocation, message: impl Into<String>, help: impl Into<String>) {
         if self.found.len() < MAX_PROBLEMS {
             self.found.push(Problem { place, message: message.into(), help: help.into() });
         } else {

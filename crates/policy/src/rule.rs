@@ -1,6 +1,6 @@
 //! Rules as they are kept once their files are read.
 
-use tgp_contract::Place;
+use tgp_contract::SourceLocation;
 
 use crate::RuleEffect;
 use crate::pattern::MatchBias;
@@ -12,7 +12,7 @@ pub(crate) struct Head {
     pub(crate) id: String,
     pub(crate) effect: RuleEffect,
     pub(crate) reason: String,
-    pub(crate) place: Place,
+    pub(crate) place: SourceLocation,
     /// How many examples it matches, and how many it does not, all as they say.
     pub(crate) examples: (usize, usize),
 }

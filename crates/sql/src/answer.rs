@@ -1,7 +1,7 @@
 //! Collecting rows into an answer, up to the caps.
 
 use serde_json::{Map, Value};
-use tgp_contract::SqlAnswer;
+use tgp_contract::SqlRows;
 
 use crate::options::Limits;
 
@@ -10,7 +10,7 @@ const FIELD_OVERHEAD: usize = 4;
 
 /// An answer that is being read.
 pub(crate) struct RowCollector {
-    answer: SqlAnswer,
+    answer: SqlRows,
     room: usize,
     max_rows: usize,
 }
@@ -24,7 +24,7 @@ pub(crate) enum Capacity {
 
 impl RowCollector {
     pub fn new(columns: impl IntoIterator<Item = String>, limits: Limits) -> Self {
-        let answer = SqlAnswer { columns: distinct(columns), ..SqlAnswer::default() };
+        let answer = SqlRows { columns: distinct(columns), ..SqlRows::default() };
         Self { answer, room: limits.max_bytes, max_rows: limits.max_rows }
     }
 
@@ -54,7 +54,7 @@ impl RowCollector {
         }
     }
 
-    pub fn finish(mut self, changed: u64) -> SqlAnswer {
+    pub fn finish(mut self, changed: u64) -> SqlRows {
         self.answer.changed = changed;
         self.answer
     }

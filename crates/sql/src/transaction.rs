@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use tgp_contract::{SqlAnswer, SqlClass, SqlStatement, SqlTransaction, ToolError};
+use tgp_contract::{SqlClass, SqlRows, SqlStatement, SqlTransaction, ToolError};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::failure::{Failure, Transaction, abandoned, esql, rolled_back, timed_out, unknown_outcome};
@@ -31,7 +31,7 @@ type ReplySender<T> = oneshot::Sender<Result<T, ToolError>>;
 pub(crate) type Stop = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 pub(crate) enum SessionCommand {
-    Execute(SqlStatement, ReplySender<SqlAnswer>),
+    Execute(SqlStatement, ReplySender<SqlRows>),
     Inspect(String, oneshot::Sender<SqlClass>),
     Point(SavepointKind, ReplySender<()>),
     Commit(ReplySender<()>),
@@ -64,7 +64,7 @@ pub(crate) enum Ending {
 /// A connection inside a transaction.
 #[async_trait]
 pub(crate) trait Session: Send {
-    async fn execute(&mut self, statement: &SqlStatement) -> Result<SqlAnswer, Failure>;
+    async fn execute(&mut self, statement: &SqlStatement) -> Result<SqlRows, Failure>;
     /// What a statement would do, found out without running it.
     async fn inspect(&mut self, sql: &str) -> SqlClass;
     async fn point(&mut self, point: &SavepointOp) -> Result<(), Failure>;
@@ -139,7 +139,7 @@ fn worker_lost() -> ToolError {
 
 #[async_trait]
 impl SqlTransaction for Handle {
-    async fn execute(&mut self, statement: &SqlStatement) -> Result<SqlAnswer, ToolError> {
+    async fn execute(&mut self, statement: &SqlStatement) -> Result<SqlRows, ToolError> {
         let statement = statement.clone();
         let started = Instant::now();
         tracing::trace!(target: "sql", sql = %statement.sql, "statement");
@@ -271,8 +271,8 @@ impl<S: Session> Worker<'_, S> {
     async fn execute(
         &mut self,
         statement: &SqlStatement,
-        answer: &mut ReplySender<SqlAnswer>,
-    ) -> Result<SqlAnswer, ToolError> {
+        answer: &mut ReplySender<SqlRows>,
+    ) -> Result<SqlRows, ToolError> {
         self.open()?;
         let Some(stop) = self.session.stopper() else {
             let result = self.session.execute(statement).await;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use tgp_contract::Place;
+use tgp_contract::SourceLocation;
 
 /// How many bytes are counted again for a column at most. A line can be as long as a whole source, and every expression
 /// of it can have a location.
@@ -53,8 +53,8 @@ impl LineCol {
     }
 
     /// The location in a file.
-    pub fn in_file(self, file: impl Into<String>) -> Place {
-        Place { file: file.into(), line: self.line, column: self.column }
+    pub fn in_file(self, file: impl Into<String>) -> SourceLocation {
+        SourceLocation { file: file.into(), line: self.line, column: self.column }
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
-use tgp_contract::{Appended, Chronicle, ChronicleEvent, Code, RelativePath, ToolError};
+use tgp_contract::{AppendResult, Chronicle, ChronicleEvent, Code, RelativePath, ToolError};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
@@ -61,7 +61,7 @@ fn check_event(event: &ChronicleEvent) -> Result<String, ToolError> {
 
 #[async_trait]
 impl Chronicle for MemoryChronicle {
-    async fn append(&self, file: &RelativePath, event: ChronicleEvent) -> Result<Appended, ToolError> {
+    async fn append(&self, file: &RelativePath, event: ChronicleEvent) -> Result<AppendResult, ToolError> {
         check_scope(file)?;
         let event_id = check_event(&event)?;
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
@@ -74,7 +74,7 @@ impl Chronicle for MemoryChronicle {
         if appended {
             events.push(ChronicleEvent { event_id: Some(event_id.clone()), ..event });
         }
-        Ok(Appended { event_id, appended })
+        Ok(AppendResult { event_id, appended })
     }
 
     async fn tail(&self, file: &RelativePath, most: usize) -> Result<Vec<ChronicleEvent>, ToolError> {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
-use tgp_contract::{Change, Code, Graph, GraphAnswer, GraphQuestion, Ingested, Standing, ToolError};
+use tgp_contract::{Change, Code, Graph, GraphQuery, GraphRows, IngestSummary, SnapshotInfo, ToolError};
 use tokio::sync::Mutex;
 
 use crate::imports;
@@ -36,7 +36,7 @@ impl MemoryGraph {
     }
 
     /// What a question is about, and what the answer says of that.
-    async fn meant(&self, commit: Option<&str>) -> Result<(Snapshot, Standing), ToolError> {
+    async fn meant(&self, commit: Option<&str>) -> Result<(Snapshot, SnapshotInfo), ToolError> {
         let commits = self.commits.lock().await;
         let unknown = |name: &str| {
             ToolError::new(Code::NotFound, format!("`{name}` was not ingested")).help("ingest it first")
@@ -48,8 +48,12 @@ impl MemoryGraph {
                 if let Some(known) = commits.known.get(&head) {
                     snapshot.renames.clone_from(&known.renames);
                 }
-                let standing =
-                    Standing { reference: WORK_TREE.to_owned(), commit: head, draft: true, behind: false };
+                let standing = SnapshotInfo {
+                    reference: WORK_TREE.to_owned(),
+                    commit: head,
+                    draft: true,
+                    behind: false,
+                };
                 return Ok((snapshot, standing));
             }
             Some(name) => (name.to_owned(), self.repository.resolve(name).await?),
@@ -59,13 +63,13 @@ impl MemoryGraph {
             }
         };
         let snapshot = commits.known.get(&commit).ok_or_else(|| unknown(&reference))?.clone();
-        Ok((snapshot, Standing { reference, commit, draft: false, behind: false }))
+        Ok((snapshot, SnapshotInfo { reference, commit, draft: false, behind: false }))
     }
 }
 
 #[async_trait]
 impl Graph for MemoryGraph {
-    async fn ingest(&self, commit: &str) -> Result<Ingested, ToolError> {
+    async fn ingest(&self, commit: &str) -> Result<IngestSummary, ToolError> {
         let name = if commit == WORK_TREE { "HEAD" } else { commit };
         let commit = self.repository.resolve(name).await?;
         let mut commits = self.commits.lock().await;
@@ -86,10 +90,10 @@ impl Graph for MemoryGraph {
         let files = commits.known.get(&commit).map_or(0, |snapshot| snapshot.files.len());
         commits.latest = Some(commit.clone());
         let files = u64::try_from(files).unwrap_or(u64::MAX);
-        Ok(Ingested { commit, commits: new, parsed: 0, files, broken: 0 })
+        Ok(IngestSummary { commit, commits: new, parsed: 0, files, broken: 0 })
     }
 
-    async fn query(&self, question: GraphQuestion) -> Result<GraphAnswer, ToolError> {
+    async fn query(&self, question: GraphQuery) -> Result<GraphRows, ToolError> {
         let (snapshot, standing) = self.meant(question.commit.as_deref()).await?;
         answer(&snapshot, &question, standing)
     }
@@ -97,8 +101,8 @@ impl Graph for MemoryGraph {
     async fn propose(
         &self,
         changes: &[Change],
-        questions: &[GraphQuestion],
-    ) -> Result<Vec<(GraphAnswer, GraphAnswer)>, ToolError> {
+        questions: &[GraphQuery],
+    ) -> Result<Vec<(GraphRows, GraphRows)>, ToolError> {
         let (before, standing) = self.meant(Some(WORK_TREE)).await?;
         let mut after = before.clone();
         for change in changes {
@@ -141,9 +145,9 @@ fn living(snapshot: &Snapshot, earlier: &BTreeSet<(String, String)>) -> BTreeSet
 
 fn answer(
     snapshot: &Snapshot,
-    question: &GraphQuestion,
-    standing: Standing,
-) -> Result<GraphAnswer, ToolError> {
+    question: &GraphQuery,
+    standing: SnapshotInfo,
+) -> Result<GraphRows, ToolError> {
     let asked = Question::recognise(&question.query)?;
     let params = &question.params;
     let files = || snapshot.files.iter();
@@ -173,7 +177,7 @@ fn answer(
         }
     };
     let columns = asked.columns().iter().map(|column| (*column).to_owned()).collect();
-    Ok(GraphAnswer { columns, rows, truncated: false, standing })
+    Ok(GraphRows { columns, rows, truncated: false, standing })
 }
 
 /// What a path was called before, the youngest name first.

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use futures_util::StreamExt;
 use tgp_contract::{
-    Actor, AgentFailure, AgentRunner, AgentTask, AgentWork, Allowance, Block, CallContext, Cancellation,
-    ChatOptions, Code, Message, ModelProvider, ModelTool, Role, StreamEvent, ToolCall, ToolCaller, ToolError,
-    Usage,
+    Actor, AgentFailure, AgentResult, AgentRunner, AgentTask, Block, CallContext, Cancellation, ChatOptions,
+    Code, Message, ModelProvider, ModelTool, Role, SharedBudget, StreamEvent, ToolCall, ToolCaller,
+    ToolError, Usage,
 };
 
 /// Bytes of one answer that are kept; a model that says more has lost its way.
@@ -27,7 +27,7 @@ impl FakeRunner {
         Self { model, tools }
     }
 
-    async fn run(&self, task: AgentTask) -> Result<AgentWork, AgentFailure> {
+    async fn run(&self, task: AgentTask) -> Result<AgentResult, AgentFailure> {
         let tools: Vec<ModelTool> = self
             .tools
             .definitions()
@@ -41,7 +41,7 @@ impl FakeRunner {
             None => Arc::clone(&self.model),
         };
         let mut messages = vec![Message { role: Role::User, blocks: vec![Block::Text { text: prompt }] }];
-        let mut work = AgentWork::default();
+        let mut work = AgentResult::default();
         while work.steps < task.max_steps {
             let options = ChatOptions {
                 model: task.model.clone().unwrap_or_default(),
@@ -76,7 +76,7 @@ impl FakeRunner {
         Err(AgentFailure { usage: work.usage, calls: work.calls, files: work.files, ..error.into() })
     }
 
-    async fn call(&self, task: &AgentTask, call: ToolCall, call_id: String, work: &mut AgentWork) -> Block {
+    async fn call(&self, task: &AgentTask, call: ToolCall, call_id: String, work: &mut AgentResult) -> Block {
         let context = CallContext {
             actor: Actor::Agent(task.actor.clone()),
             session: task.session.clone(),
@@ -91,7 +91,7 @@ impl FakeRunner {
             let content = format!("the tool `{}` is not offered", call.tool);
             return Block::ToolResult { call_id, content, is_error: true };
         }
-        if let Some(Err(error)) = task.allowance.as_ref().map(Allowance::take_call) {
+        if let Some(Err(error)) = task.allowance.as_ref().map(SharedBudget::take_call) {
             return Block::ToolResult { call_id, content: error.to_string(), is_error: true };
         }
         work.calls += 1;
@@ -139,7 +139,7 @@ impl AgentRunner for FakeRunner {
         &self,
         task: AgentTask,
         mut cancelled: Cancellation<'_>,
-    ) -> Result<AgentWork, AgentFailure> {
+    ) -> Result<AgentResult, AgentFailure> {
         tokio::select! {
             done = self.run(task) => done,
             () = &mut cancelled => Err(ToolError::new(Code::Runtime, "the work was cancelled")

@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tgp_contract::{
-    Appended, CallContext, CallRecord, Cancellation, Change, ChatOptions, Chronicle, ChronicleEvent, Code,
-    EventStream, Execution, Graph, GraphAnswer, GraphQuestion, Ingested, ModelInfo, ModelProvider,
+    AppendResult, CallContext, CallRecord, Cancellation, Change, ChatOptions, Chronicle, ChronicleEvent,
+    Code, EventStream, Execution, Graph, GraphQuery, GraphRows, IngestSummary, ModelInfo, ModelProvider,
     RelativePath, StreamEvent, ToolCall, ToolCaller, ToolDefinition, ToolError, ToolResult,
 };
 use tokio::sync::mpsc;
@@ -163,7 +163,7 @@ struct ExternalChronicle {
 
 #[async_trait]
 impl Chronicle for ExternalChronicle {
-    async fn append(&self, file: &RelativePath, event: ChronicleEvent) -> Result<Appended, ToolError> {
+    async fn append(&self, file: &RelativePath, event: ChronicleEvent) -> Result<AppendResult, ToolError> {
         ask(&self.peer, "append", json!({ "file": file, "event": event })).await
     }
 
@@ -187,19 +187,19 @@ struct ExternalGraph {
 
 #[async_trait]
 impl Graph for ExternalGraph {
-    async fn ingest(&self, commit: &str) -> Result<Ingested, ToolError> {
+    async fn ingest(&self, commit: &str) -> Result<IngestSummary, ToolError> {
         ask(&self.peer, "ingest", json!({ "commit": commit })).await
     }
 
-    async fn query(&self, question: GraphQuestion) -> Result<GraphAnswer, ToolError> {
+    async fn query(&self, question: GraphQuery) -> Result<GraphRows, ToolError> {
         ask(&self.peer, "query", json!(question)).await
     }
 
     async fn propose(
         &self,
         changes: &[Change],
-        questions: &[GraphQuestion],
-    ) -> Result<Vec<(GraphAnswer, GraphAnswer)>, ToolError> {
+        questions: &[GraphQuery],
+    ) -> Result<Vec<(GraphRows, GraphRows)>, ToolError> {
         let changes = changes.iter().map(WireChange::of).collect::<Result<Vec<_>, _>>()?;
         ask(&self.peer, "propose", json!({ "changes": changes, "questions": questions })).await
     }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tgp_contract::{
-    ChatOptions, Chronicle, ChronicleEvent, ChronicleLayout, Code, Graph, GraphQuestion, ModelProvider,
+    ChatOptions, Chronicle, ChronicleEvent, ChronicleLayout, Code, Graph, GraphQuery, ModelProvider,
     RelativePath, ToolCaller, ToolError,
 };
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
@@ -311,7 +311,7 @@ async fn answer_graph(graph: &dyn Graph, request: &Request) -> Result<Value, Too
     #[derive(Deserialize)]
     struct Propose {
         changes: Vec<WireChange>,
-        questions: Vec<GraphQuestion>,
+        questions: Vec<GraphQuery>,
     }
     match request.method.as_str() {
         "ingest" => Ok(json!(graph.ingest(&read::<Ingest>(&request.params)?.commit).await?)),

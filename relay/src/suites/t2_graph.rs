@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
-use tgp_contract::{Code, Graph, GraphQuestion};
+use tgp_contract::{Code, Graph, GraphQuery};
 use tgp_relay_fakes::Question;
 
 use super::{Case, Running};
@@ -30,7 +30,7 @@ pub(super) const CASES: &[Case] = &[
 ];
 
 /// Rows of texts, sorted. A row that comes twice is a fault.
-async fn rows(graph: &dyn Graph, question: GraphQuestion) -> Result<Vec<Vec<String>>, Fault> {
+async fn rows(graph: &dyn Graph, question: GraphQuery) -> Result<Vec<Vec<String>>, Fault> {
     let asked = format!("`{}` at {:?} with {:?}", question.query, question.commit, question.params);
     let answer = graph.query(question).await.expecting(&format!("an answer to {asked}"))?;
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
@@ -42,16 +42,16 @@ async fn rows(graph: &dyn Graph, question: GraphQuestion) -> Result<Vec<Vec<Stri
 
 /// The paths of a commit's files.
 async fn files(graph: &dyn Graph, commit: &str) -> Result<Vec<String>, Fault> {
-    let rows = rows(graph, GraphQuestion::new(Question::Files.text()).at(commit)).await?;
+    let rows = rows(graph, GraphQuery::new(Question::Files.text()).at(commit)).await?;
     Ok(rows.concat())
 }
 
 async fn by_path(graph: &dyn Graph, commit: &str, path: &str) -> Result<usize, Fault> {
-    let question = GraphQuestion::new(Question::FileByPath.text()).param("path", path).at(commit);
+    let question = GraphQuery::new(Question::FileByPath.text()).param("path", path).at(commit);
     Ok(rows(graph, question).await?.len())
 }
 
-async fn ingest(graph: &dyn Graph, commit: &str) -> Result<tgp_contract::Ingested, Fault> {
+async fn ingest(graph: &dyn Graph, commit: &str) -> Result<tgp_contract::IngestSummary, Fault> {
     graph.ingest(commit).await.expecting(&format!("an ingest of {commit}"))
 }
 
@@ -63,7 +63,7 @@ fn files_at_commit(world: &World) -> Running<'_> {
         let first = world.workspace.commit("first").await?;
         world.workspace.write("src/B.ts", "import { a } from './A';\nexport const b = a;\n")?;
         let second = world.workspace.commit("second").await?;
-        let unknown = GraphQuestion::new(Question::Files.text()).at(second.clone());
+        let unknown = GraphQuery::new(Question::Files.text()).at(second.clone());
         let early = graph.query(unknown).await;
         let is_refused = early.as_ref().is_err_and(|error| error.code == Code::NotFound);
         holds(is_refused, "ENOTFOUND for a commit that was not ingested", &early)?;
@@ -77,7 +77,7 @@ fn files_at_commit(world: &World) -> Running<'_> {
         let both = vec!["README.md".to_owned(), "src/A.ts".to_owned(), "src/B.ts".to_owned()];
         same("files at the second commit", &files(graph.as_ref(), &second).await?, &both)?;
         // Without a commit the latest is meant, never any time.
-        let latest = rows(graph.as_ref(), GraphQuestion::new(Question::Files.text())).await?;
+        let latest = rows(graph.as_ref(), GraphQuery::new(Question::Files.text())).await?;
         same("files where no commit is named", &latest.concat(), &both)
     })
 }
@@ -122,10 +122,10 @@ fn rename_chain(world: &World) -> Running<'_> {
             (&second, vec![pair("B.ts", "A.ts")]),
             (&third, vec![pair("B.ts", "A.ts"), pair("C.ts", "B.ts")]),
         ] {
-            let question = GraphQuestion::new(Question::Renames.text()).at(commit.as_str());
+            let question = GraphQuery::new(Question::Renames.text()).at(commit.as_str());
             same("the renames, new name and old", &rows(graph.as_ref(), question).await?, &expected)?;
         }
-        let chain = GraphQuestion::new(Question::RenameChain.text()).param("path", "C.ts").at(third.as_str());
+        let chain = GraphQuery::new(Question::RenameChain.text()).param("path", "C.ts").at(third.as_str());
         let chain = rows(graph.as_ref(), chain).await?.concat();
         same("what C.ts was called before", &chain, &pair("A.ts", "B.ts"))?;
         same("the files after both renames", &files(graph.as_ref(), &third).await?, &vec!["C.ts".to_owned()])
@@ -156,7 +156,7 @@ async fn picture(graph: &dyn Graph, first: &str, second: &str) -> Result<Vec<Vec
     let mut all = Vec::new();
     for commit in [first, second] {
         for question in [Question::Files, Question::Renames] {
-            all.extend(rows(graph, GraphQuestion::new(question.text()).at(commit)).await?);
+            all.extend(rows(graph, GraphQuery::new(question.text()).at(commit)).await?);
         }
     }
     Ok(all)

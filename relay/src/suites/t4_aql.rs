@@ -10,7 +10,7 @@ use tgp_aql::{
     RunReport, Tokens, compile, run,
 };
 use tgp_contract::{
-    Actor, AgentFailure, AgentRunner, AgentTask, AgentWork, Cancellation, CapabilityToken, Code, Consent,
+    Actor, AgentFailure, AgentResult, AgentRunner, AgentTask, Cancellation, CapabilityToken, Code, Consent,
     ToolCaller, ToolDefinition, ToolError,
 };
 use tokio::sync::{Barrier, mpsc};
@@ -238,7 +238,7 @@ struct Meeting {
 
 #[async_trait]
 impl AgentRunner for Meeting {
-    async fn work(&self, task: AgentTask, cancelled: Cancellation<'_>) -> Result<AgentWork, AgentFailure> {
+    async fn work(&self, task: AgentTask, cancelled: Cancellation<'_>) -> Result<AgentResult, AgentFailure> {
         let met = tokio::time::timeout(MEETING, self.barrier.wait()).await;
         met.map_err(|_| {
             let message = format!("the other step did not begin within {} s", MEETING.as_secs());

@@ -4,7 +4,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use serde_json::Value;
-use tgp_contract::{Allowance, CapabilityToken, Code, Spent, ToolError};
+use tgp_contract::{BudgetUsage, CapabilityToken, Code, SharedBudget, ToolError};
 use tokio::sync::OwnedMutexGuard;
 
 use super::block::{BlockCtx, Fault};
@@ -64,7 +64,7 @@ impl<'p> Run<'p> {
         let earlier = self.history.of(&here.path);
         if let Some(value) = earlier.and_then(|earlier| earlier.value(kept_type(step))) {
             self.count_value(ValueSource::Kept);
-            self.tell(done(here, step, ValueSource::Kept, 0, Spent::default())).await;
+            self.tell(done(here, step, ValueSource::Kept, 0, BudgetUsage::default())).await;
             return Ok(value.clone());
         }
         if let Some(error) = earlier.and_then(|earlier| earlier.unusable())
@@ -97,7 +97,7 @@ impl<'p> Run<'p> {
             };
             self.keep(&line, &here.path)?;
             self.count_value(ValueSource::Cached);
-            self.tell(done(here, step, ValueSource::Cached, 0, Spent::default())).await;
+            self.tell(done(here, step, ValueSource::Cached, 0, BudgetUsage::default())).await;
             return Ok(value);
         }
         let (value, used, has_effect) = self.attempts(level, step, here, &request).await?;
@@ -122,13 +122,13 @@ impl<'p> Run<'p> {
         step: &'p Step,
         here: &StepInstance,
         request: &Request,
-    ) -> Result<(Value, Spent, bool), Fault> {
+    ) -> Result<(Value, BudgetUsage, bool), Fault> {
         let earlier = self.history.of(&here.path);
         let mut attempt = earlier.map_or(0, |earlier| earlier.attempts);
         let mut last =
             earlier.and_then(|earlier| earlier.call.clone().map(|call| (call, earlier.has_misfit)));
         let mut pauses = 0;
-        let (mut all, mut has_effect) = (Spent::default(), false);
+        let (mut all, mut has_effect) = (BudgetUsage::default(), false);
         loop {
             attempt = attempt.saturating_add(1);
             let limiters = self.places(level, here).await?;
@@ -242,7 +242,7 @@ impl<'p> Run<'p> {
         step: &Step,
         here: &StepInstance,
         request: &Request,
-        part: &Allowance,
+        part: &SharedBudget,
     ) -> Result<(), Stopped> {
         let reserved = match request {
             Request::Call { .. } => part.take_call(),
@@ -356,7 +356,7 @@ fn unusable(error: ToolError, path: &str) -> ToolError {
     ))
 }
 
-fn done(here: &StepInstance, step: &Step, how: ValueSource, duration_ms: u64, used: Spent) -> RunEvent {
+fn done(here: &StepInstance, step: &Step, how: ValueSource, duration_ms: u64, used: BudgetUsage) -> RunEvent {
     let (step, kind) = (here.path.clone(), step.kind.name().to_owned());
     RunEvent::Done { step, kind, how, duration_ms, tokens: used.tokens, calls: used.calls }
 }

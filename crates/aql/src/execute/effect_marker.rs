@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tgp_contract::{Code, ToolError, Witness};
+use tgp_contract::{BeforeEffectHook, Code, ToolError};
 
 use super::{Journal, Line};
 
@@ -32,7 +32,7 @@ impl EffectMarker {
         Self(Arc::new(EffectMarkerState { line, state: Mutex::new(State::Waiting(Arc::clone(journal))) }))
     }
 
-    pub(super) fn witness(&self) -> Witness {
+    pub(super) fn witness(&self) -> BeforeEffectHook {
         let stand = Arc::clone(&self.0);
         Arc::new(move || stand.give())
     }

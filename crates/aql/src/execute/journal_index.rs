@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use tgp_contract::{Code, Spent, ToolError};
+use tgp_contract::{BudgetUsage, Code, ToolError};
 
 use super::Line;
 use super::path::{has_effect, locate};
@@ -37,7 +37,7 @@ pub(super) struct StepHistory<'p> {
     pub(super) has_misfit: bool,
     value: Option<Value>,
     is_excused: bool,
-    used: Spent,
+    used: BudgetUsage,
 }
 
 /// A step that has begun to take effect, and of which the journal has no end.
@@ -102,12 +102,12 @@ impl<'p> JournalIndex<'p> {
     }
 
     /// What all steps have used.
-    pub(super) fn used(&self) -> Spent {
+    pub(super) fn used(&self) -> BudgetUsage {
         sum(self.steps.values())
     }
 
     /// What the steps of one nested query have used.
-    pub(super) fn used_inside(&self, path: &str) -> Spent {
+    pub(super) fn used_inside(&self, path: &str) -> BudgetUsage {
         // `/` comes right after `.`, so this is everything whose name begins with the path and a point.
         sum(self.steps.range(format!("{path}.")..format!("{path}/")).map(|(_, earlier)| earlier))
     }
@@ -146,7 +146,7 @@ impl<'p> StepHistory<'p> {
             has_misfit: false,
             value: None,
             is_excused: false,
-            used: Spent::default(),
+            used: BudgetUsage::default(),
         }
     }
 
@@ -192,11 +192,11 @@ impl<'p> StepHistory<'p> {
     }
 }
 
-fn sum<'a, 'p: 'a>(steps: impl Iterator<Item = &'a StepHistory<'p>>) -> Spent {
-    steps.fold(Spent::default(), |all, earlier| {
+fn sum<'a, 'p: 'a>(steps: impl Iterator<Item = &'a StepHistory<'p>>) -> BudgetUsage {
+    steps.fold(BudgetUsage::default(), |all, earlier| {
         // A call that was begun and has no end was made at least once.
         let open = u64::from(earlier.is_open && !matches!(earlier.step.kind, crate::Kind::Agent(_)));
-        Spent {
+        BudgetUsage {
             tokens: all.tokens.saturating_add(earlier.used.tokens),
             calls: all.calls.saturating_add(earlier.used.calls).saturating_add(open),
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tgp_contract::{Allowance, Ceiling, Spent, ToolError};
+use tgp_contract::{BudgetLimits, BudgetUsage, SharedBudget, ToolError};
 
 use super::scope::RunScope;
 use crate::Budget;
@@ -10,7 +10,7 @@ use crate::Budget;
 /// The budget of one query, inside those of the queries around it.
 pub(super) struct Meter {
     outer: Option<Arc<Meter>>,
-    allowance: Allowance,
+    allowance: SharedBudget,
     /// What stops when the budget is used up.
     scope: Arc<RunScope>,
 }
@@ -26,30 +26,30 @@ impl Meter {
     pub(super) fn new(
         query: &str,
         budget: &Budget,
-        used: Spent,
+        used: BudgetUsage,
         scope: &Arc<RunScope>,
         outer: Option<Arc<Meter>>,
     ) -> Arc<Self> {
-        let ceiling = Ceiling { calls: budget.calls, tokens: budget.tokens };
+        let ceiling = BudgetLimits { calls: budget.calls, tokens: budget.tokens };
         let allowance = match &outer {
             Some(outer) => outer.allowance.part(query, ceiling, used),
-            None => Allowance::new(query, ceiling, used),
+            None => SharedBudget::new(query, ceiling, used),
         };
         Arc::new(Self { outer, allowance, scope: Arc::clone(scope) })
     }
 
-    pub(super) fn used(&self) -> Spent {
+    pub(super) fn used(&self) -> BudgetUsage {
         self.allowance.spent()
     }
 
     /// The part of one attempt at a step, which has no bounds of its own. It tells what the attempt has used, and whether
     /// it wanted more than there was.
-    pub(super) fn part(&self, step: &str) -> Allowance {
-        self.allowance.part(step, Ceiling::default(), Spent::default())
+    pub(super) fn part(&self, step: &str) -> SharedBudget {
+        self.allowance.part(step, BudgetLimits::default(), BudgetUsage::default())
     }
 
     /// The budget that was used up when an attempt was refused something.
-    pub(super) fn refused(&self, part: &Allowance) -> Option<Exhausted> {
+    pub(super) fn refused(&self, part: &SharedBudget) -> Option<Exhausted> {
         let refusal = part.refusal()?;
         let mut chain = std::iter::successors(Some(self), |meter| meter.outer.as_deref());
         // The part itself is the first level, and refuses nothing.

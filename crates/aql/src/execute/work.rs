@@ -6,8 +6,8 @@ use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
 use serde_json::{Value, json};
 use tgp_contract::{
-    Actor, AgentFailure, AgentTask, Allowance, CallContext, CapabilityToken, Code, Effect, Execution, Spent,
-    ToolCall, ToolError, ToolResult, Usage,
+    Actor, AgentFailure, AgentTask, BudgetUsage, CallContext, CapabilityToken, Code, Effect, Execution,
+    SharedBudget, ToolCall, ToolError, ToolResult, Usage,
 };
 
 use super::block::BlockCtx;
@@ -40,7 +40,7 @@ pub(super) struct Attempt<'a> {
     pub(super) number: u32,
     pub(super) token: Option<CapabilityToken>,
     /// What it uses is counted here.
-    pub(super) part: &'a Allowance,
+    pub(super) part: &'a SharedBudget,
 }
 
 impl<'p> Run<'p> {
@@ -168,7 +168,7 @@ impl<'p> Run<'p> {
         step: &Step,
         mut task: AgentTask,
         stop: &Stop<'_>,
-        part: &Allowance,
+        part: &SharedBudget,
         has_files: &mut bool,
     ) -> Result<Value, AttemptError> {
         let mut corrections = 0;
@@ -278,10 +278,10 @@ fn value_of(data: Value, part: Option<&str>, tool: &str, step: &Step) -> Result<
 }
 
 /// Counts what an agent says it has used and did not take from its allowance.
-fn settle(part: &Allowance, before: Spent, usage: Usage, calls: u64) {
+fn settle(part: &SharedBudget, before: BudgetUsage, usage: Usage, calls: u64) {
     let now = part.spent();
     let tokens = usage.input_tokens.saturating_add(usage.output_tokens);
-    part.add(Spent {
+    part.add(BudgetUsage {
         tokens: tokens.saturating_sub(now.tokens.saturating_sub(before.tokens)),
         calls: calls.saturating_sub(now.calls.saturating_sub(before.calls)),
     });

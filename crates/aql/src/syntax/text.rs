@@ -1,6 +1,6 @@
 //! A source with its lines: from byte offsets to places that a person can find.
 
-use tgp_contract::Place;
+use tgp_contract::SourceLocation;
 use tgp_text::{LineEnds, LineIndex};
 
 use crate::{Problem, Source};
@@ -45,12 +45,12 @@ impl Text {
         self.text.get(span.start..span.end).unwrap_or_default()
     }
 
-    pub fn place(&self, offset: usize) -> Place {
+    pub fn place(&self, offset: usize) -> SourceLocation {
         self.lines.line_col(&self.text, offset).in_file(self.path.clone())
     }
 
     /// The place of a span, and the column behind it or behind its line, whichever comes first.
-    pub fn range(&self, span: Span) -> (Place, u32) {
+    pub fn range(&self, span: Span) -> (SourceLocation, u32) {
         let place = self.place(span.start);
         let slice = self.slice(span);
         let first = slice.lines().next().unwrap_or_default();

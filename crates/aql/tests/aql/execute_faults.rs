@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tgp_aql::{Budget, Form, Input, Kind, Line, Plan, RunOptions, RunReport, Step, Type};
-use tgp_contract::{AgentFailure, AgentTask, AgentWork, Code, Usage};
+use tgp_contract::{AgentFailure, AgentResult, AgentTask, Code, Usage};
 
 use crate::execute_plans::{
     With, agent, empty, expr, field, place, plan, query, read, reference, step, tool, value,
@@ -70,12 +70,12 @@ async fn a1_a_call_that_was_given_up_takes_no_effect_later() {
 }
 
 /// An agent that wants so many calls and turns of so many tokens, and says that all is well whatever comes.
-fn hungry(task: &AgentTask, calls: u64, tokens: u64) -> Result<AgentWork, AgentFailure> {
+fn hungry(task: &AgentTask, calls: u64, tokens: u64) -> Result<AgentResult, AgentFailure> {
     let allowance = task.allowance.as_ref().unwrap();
     let turned = allowance.begin_turn().map(|()| allowance.add_tokens(tokens));
     let made = (0..calls).filter(|_| allowance.take_call().is_ok()).count() as u64;
     let usage = Usage { input_tokens: if turned.is_ok() { tokens } else { 0 }, output_tokens: 0 };
-    Ok(AgentWork { answer: "all is well".to_owned(), steps: 1, calls: made, usage, files: Vec::new() })
+    Ok(AgentResult { answer: "all is well".to_owned(), steps: 1, calls: made, usage, files: Vec::new() })
 }
 
 fn crowd(budget: Budget) -> Plan {
@@ -186,7 +186,7 @@ async fn a10_what_has_changed_something_is_not_cached() {
     let changing = Arc::new(Fake::echo().with_agent(|_, _| {
         let path = tgp_contract::RelativePath::new("a.txt").unwrap();
         let file = tgp_contract::FileEffect::new(tgp_contract::Root::Project, path, None, None);
-        Ok(AgentWork { files: vec![file], ..said("done") })
+        Ok(AgentResult { files: vec![file], ..said("done") })
     }));
     let cached = plan(vec![agent("a", value(json!("x")), &[]).cached()], reference(0));
     go(&changing, &cached).await;

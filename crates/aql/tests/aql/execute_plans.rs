@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use tgp_aql::{
     Agent, Block, Budget, Expression, Form, Kind, Merge, OnError, Options, Part, Plan, Step, Type,
 };
-use tgp_contract::Place;
+use tgp_contract::SourceLocation;
 
-pub fn place(line: u32) -> Place {
-    Place { file: "test.aql".to_owned(), line, column: 1 }
+pub fn place(line: u32) -> SourceLocation {
+    SourceLocation { file: "test.aql".to_owned(), line, column: 1 }
 }
 
 pub fn expr(form: Form) -> Expression {

@@ -12,9 +12,9 @@ use tgp_aql::{
     RunReport, Tokens, run,
 };
 use tgp_contract::{
-    Actor, AgentFailure, AgentRunner, AgentTask, AgentWork, CallContext, CallRecord, Cancellation,
-    CapabilityToken, Code, Consent, Effect, Execution, ExecutionPath, ToolCall, ToolCaller, ToolDefinition,
-    ToolError, ToolName, ToolResult, Usage, Witness,
+    Actor, AgentFailure, AgentResult, AgentRunner, AgentTask, BeforeEffectHook, CallContext, CallRecord,
+    Cancellation, CapabilityToken, Code, Consent, Effect, Execution, ExecutionPath, ToolCall, ToolCaller,
+    ToolDefinition, ToolError, ToolName, ToolResult, Usage,
 };
 use tokio::sync::mpsc;
 
@@ -68,7 +68,7 @@ impl Reply {
 }
 
 type Tool = Box<dyn Fn(&ToolCall) -> Reply + Send + Sync>;
-type Agent = Box<dyn Fn(&AgentTask, usize) -> Result<AgentWork, AgentFailure> + Send + Sync>;
+type Agent = Box<dyn Fn(&AgentTask, usize) -> Result<AgentResult, AgentFailure> + Send + Sync>;
 
 /// One fake for all ports.
 pub struct Fake {
@@ -86,7 +86,7 @@ pub struct Fake {
     pub fates: Mutex<BTreeMap<String, EarlierOutcome>>,
     /// That of all other calls.
     pub usual_fate: Mutex<EarlierOutcome>,
-    pub witnesses: Mutex<Vec<Witness>>,
+    pub witnesses: Mutex<Vec<BeforeEffectHook>>,
     pub version: Mutex<Option<String>>,
     pub model: Mutex<Option<String>>,
     /// Ids of calls that have taken effect, in order.
@@ -127,7 +127,7 @@ impl Fake {
     /// The closure's number counts all work of all agents.
     pub fn with_agent(
         mut self,
-        agent: impl Fn(&AgentTask, usize) -> Result<AgentWork, AgentFailure> + Send + Sync + 'static,
+        agent: impl Fn(&AgentTask, usize) -> Result<AgentResult, AgentFailure> + Send + Sync + 'static,
     ) -> Self {
         self.agent = Box::new(agent);
         self
@@ -164,9 +164,9 @@ impl Drop for Running<'_> {
     }
 }
 
-pub fn said(answer: &str) -> AgentWork {
+pub fn said(answer: &str) -> AgentResult {
     let usage = tgp_contract::Usage { input_tokens: 7, output_tokens: 3 };
-    AgentWork { answer: answer.to_owned(), steps: 1, calls: 2, usage, files: Vec::new() }
+    AgentResult { answer: answer.to_owned(), steps: 1, calls: 2, usage, files: Vec::new() }
 }
 
 pub fn cancelled() -> ToolError {
@@ -203,7 +203,7 @@ impl ToolCaller for Fake {
         call: ToolCall,
         context: CallContext,
         cancellation: Cancellation<'_>,
-        witness: Witness,
+        witness: BeforeEffectHook,
     ) -> CallRecord {
         let _running = self.enter();
         self.calls.lock().unwrap().push((call.clone(), context.clone()));
@@ -239,7 +239,11 @@ impl ToolCaller for Fake {
 
 #[async_trait]
 impl AgentRunner for Fake {
-    async fn work(&self, task: AgentTask, cancellation: Cancellation<'_>) -> Result<AgentWork, AgentFailure> {
+    async fn work(
+        &self,
+        task: AgentTask,
+        cancellation: Cancellation<'_>,
+    ) -> Result<AgentResult, AgentFailure> {
         let _running = self.enter();
         let number = {
             let mut tasks = self.tasks.lock().unwrap();

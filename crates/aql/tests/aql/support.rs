@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use tgp_aql::{Catalogue, Compiled, ForgedToolSchema, Problems, compile};
-use tgp_contract::{Code, Effect, ExecutionPath, Place, ToolDefinition, ToolError, ToolName};
+use tgp_contract::{Code, Effect, ExecutionPath, SourceLocation, ToolDefinition, ToolError, ToolName};
 
 pub fn golden() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/aql/golden")
@@ -128,8 +128,11 @@ impl Catalogue for QueryHost {
         for (number, line) in query.lines().enumerate() {
             if let Some(at) = line.find("MACTH") {
                 let column = u32::try_from(line[..at].chars().count() + 1).unwrap();
-                let place =
-                    Place { file: "query".to_owned(), line: u32::try_from(number + 1).unwrap(), column };
+                let place = SourceLocation {
+                    file: "query".to_owned(),
+                    line: u32::try_from(number + 1).unwrap(),
+                    column,
+                };
                 return Err(ToolError::new(Code::Validation, "`MACTH` is no clause")
                     .place(&place)
                     .help("did you mean MATCH?"));
@@ -158,14 +161,14 @@ pub fn compiled(text: &str) -> Result<Compiled, Problems> {
 /// What a person sees, without colours.
 pub fn rendered(problems: &Problems) -> String {
     let mut text = String::new();
-    let line = |place: &Place| {
+    let line = |place: &SourceLocation| {
         let source = problems.sources.iter().find(|source| source.path == place.file);
         source
             .and_then(|source| source.text.lines().nth(place.line as usize - 1))
             .unwrap_or_default()
             .to_owned()
     };
-    let marked = |place: &Place, end: u32, sign: char, said: &str| {
+    let marked = |place: &SourceLocation, end: u32, sign: char, said: &str| {
         let number = place.line.to_string();
         let blanks = " ".repeat(number.len());
         let written = line(place);

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use tgp_contract::{Effect, ExecutionPath, SqlAnswer, SqlClass, SqlParams, SqlStatement, Target, ToolError};
+use tgp_contract::{Effect, ExecutionPath, SqlClass, SqlParams, SqlRows, SqlStatement, Target, ToolError};
 
 use tgp_router::Workspace;
 use tgp_router::database::StatementEnd;
@@ -113,7 +113,7 @@ impl Tool for ExecSql {
         let dry_run = invocation.context.dry_run;
         let end =
             if dry_run { StatementEnd::Undo } else { StatementEnd::Commit(invocation.point_of_no_return()) };
-        let SqlAnswer { columns, rows, changed, truncated } =
+        let SqlRows { columns, rows, changed, truncated } =
             invocation.workspace.sql.execute(&statement, &end).await?;
         let rows_changed = Some(changed).filter(|_| !dry_run);
         let result = SqlResult { rows, columns, changed, truncated, dry_run };

@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tgp_contract::{
-    Access, Actor, Appended, Chronicle, ChronicleEvent, Code, Effect, ExecutionPath, RelativePath, Target,
-    ToolError,
+    Access, Actor, AppendResult, Chronicle, ChronicleEvent, Code, Effect, ExecutionPath, RelativePath,
+    Target, ToolError,
 };
 
 use super::{chronicle_file, chronicle_path, refuse_hidden};
@@ -77,7 +77,7 @@ impl Tool for ChronicleAppend {
             return Ok(ChronicleAppendResult { dry_run: true, path, event_id, appended: None, event }.into());
         }
         invocation.point_of_no_return().commit()?;
-        let Appended { event_id, appended } = self.0.append(&path, event).await?;
+        let AppendResult { event_id, appended } = self.0.append(&path, event).await?;
         let appended = Some(appended);
         Ok(ChronicleAppendResult { dry_run: false, path, event_id, appended, event: None }.into())
     }

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tgp_contract::{Actor, Effect, ExecutionPath, Graph, GraphQuestion, Ingested, Target, ToolError};
+use tgp_contract::{Actor, Effect, ExecutionPath, Graph, GraphQuery, IngestSummary, Target, ToolError};
 
 use tgp_router::{Invocation, Outcome, Tool, ToolInfo};
 
@@ -68,9 +68,9 @@ impl Tool for GraphIngest {
         args: GraphIngestArgs,
         invocation: Invocation<'_>,
     ) -> Result<Outcome<GraphIngestResult>, ToolError> {
-        let Ingested { commit, commits, parsed, .. } = self.0.ingest(&args.commit).await?;
+        let IngestSummary { commit, commits, parsed, .. } = self.0.ingest(&args.commit).await?;
         // The ingest reads every file; those that the caller may not see are not counted.
-        let question = GraphQuestion::new(COUNTS).at(args.commit).seen_by(&invocation.visibility().await);
+        let question = GraphQuery::new(COUNTS).at(args.commit).seen_by(&invocation.visibility().await);
         let counted = self.0.query(question).await?;
         let number = |column: usize| {
             let row = counted.rows.first().and_then(|row| row.get(column));

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use tgp_contract::{Effect, ExecutionPath, Graph, GraphAnswer, GraphQuestion, Target, ToolError};
+use tgp_contract::{Effect, ExecutionPath, Graph, GraphQuery, GraphRows, Target, ToolError};
 
 use tgp_router::{Invocation, Outcome, Tool, ToolInfo};
 
@@ -71,9 +71,9 @@ impl Tool for GraphQueryTool {
         invocation: Invocation<'_>,
     ) -> Result<Outcome<GraphQueryResult>, ToolError> {
         let GraphQueryArgs { query, params, commit } = args;
-        let question = GraphQuestion { params, commit, ..GraphQuestion::new(query) };
+        let question = GraphQuery { params, commit, ..GraphQuery::new(query) };
         let question = question.seen_by(&invocation.visibility().await);
-        let GraphAnswer { columns, rows, truncated, standing } = self.0.query(question).await?;
+        let GraphRows { columns, rows, truncated, standing } = self.0.query(question).await?;
         let row = |values: Vec<Value>| columns.iter().cloned().zip(values).collect::<Map<_, _>>();
         let results = rows.into_iter().map(row).collect();
         Ok(GraphQueryResult {

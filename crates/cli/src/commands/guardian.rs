@@ -127,7 +127,7 @@ fn read_plan(file: &Path) -> Result<Plan, Failure> {
         .map_err(|error| unreadable(&error.to_string()))?;
     serde_json::from_str(&text).map_err(|error| {
         let (line, column) = (error.line(), error.column());
-        let place = tgp::contract::Place {
+        let place = tgp::contract::SourceLocation {
             file: shown.clone(),
             line: u32::try_from(line).unwrap_or_default(),
             column: u32::try_from(column.max(1)).unwrap_or(1),

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use serde_json::{Value, json};
-use tgp::contract::Place;
+use tgp::contract::SourceLocation;
 use tgp::results::SqlResult;
 
 use super::{done, parse_json, result_of};
@@ -73,7 +73,7 @@ fn placed(failure: Failure, sql: &str) -> Failure {
         u32::try_from(value).ok()
     };
     if let (Some(line), Some(column)) = (number("line"), number("column")) {
-        let place = Place { file: "statement".to_owned(), line, column };
+        let place = SourceLocation { file: "statement".to_owned(), line, column };
         shown.error = shown.error.place(&place);
         shown.source = Some(sql.to_owned());
     }

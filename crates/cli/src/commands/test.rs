@@ -5,7 +5,7 @@ use std::sync::Arc;
 use clap::Args;
 use console::Style;
 use serde_json::json;
-use tgp::contract::{Code, Place};
+use tgp::contract::{Code, SourceLocation};
 use tgp::results::{TestFile, TestToolResult};
 
 use super::{done, result_of};
@@ -77,8 +77,8 @@ fn show_message(message: &str, printer: &Printer) {
     printer.line(&format!("    {}", hang(&visible(message), 4)));
 }
 
-fn show_place(place: Option<&Place>, printer: &Printer) {
-    if let Some(Place { file, line, column }) = place {
+fn show_place(place: Option<&SourceLocation>, printer: &Printer) {
+    if let Some(SourceLocation { file, line, column }) = place {
         printer.line(&format!("    at {}:{line}:{column}", visible(file)));
     }
 }

@@ -1,7 +1,7 @@
 //! What a run of tests came to: how many passed, which failed first, or why nobody knows.
 
 use serde_json::Value;
-use tgp::contract::{Place, ToolError};
+use tgp::contract::{SourceLocation, ToolError};
 
 use super::Manner;
 use super::call_line::{message, note};
@@ -104,7 +104,7 @@ impl<'a> TestRun<'a> {
             let error = failed.get("error");
             let said = error.and_then(|error| error.get("message")).and_then(Value::as_str);
             let place = error.and_then(|error| error.get("place")).cloned();
-            let place = place.and_then(|place| serde_json::from_value::<Place>(place).ok());
+            let place = place.and_then(|place| serde_json::from_value::<SourceLocation>(place).ok());
             Some(FirstFailure {
                 what: Some(said.map_or_else(|| name.to_owned(), |said| format!("{name}: {said}"))),
                 place: place.map(|place| place.to_string()),

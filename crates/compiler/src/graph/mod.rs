@@ -13,7 +13,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use tgp_contract::{Code, FileSystem, Place, RelativePath, ToolError};
+use tgp_contract::{Code, FileSystem, RelativePath, SourceLocation, ToolError};
 
 use self::packages::Packages;
 use self::refusal::{Refusal, refused};
@@ -297,7 +297,7 @@ impl GraphBuilder {
         Ok(found.id)
     }
 
-    fn add(&mut self, unit: Unit, origin: Origin, place: Option<&Place>) -> Result<(), ToolError> {
+    fn add(&mut self, unit: Unit, origin: Origin, place: Option<&SourceLocation>) -> Result<(), ToolError> {
         self.bytes += unit.source.len();
         let message = if self.origins.len() >= MAX_MODULES {
             format!("`{}` reaches more than {MAX_MODULES} modules", self.entry)

@@ -1,6 +1,8 @@
 //! Modules below the tool root, and what a tool may name at all.
 
-use tgp_contract::{Code, EntryKind, FileSystem, FsError, PathError, Place, RelativePath, ToolError};
+use tgp_contract::{
+    Code, EntryKind, FileSystem, FsError, PathError, RelativePath, SourceLocation, ToolError,
+};
 use tgp_text::{nearest, nearest_names};
 
 use super::GraphHost;
@@ -196,12 +198,16 @@ pub(super) fn read_entry(files: &dyn FileSystem, entry: &RelativePath) -> Result
         return Err(ToolError::new(Code::Validation, message)
             .help("tools are called `name.ts` or `name.js`, and `name.d.ts` holds types only"));
     }
-    let place = Place { file: entry.to_string(), line: 1, column: 1 };
+    let place = SourceLocation { file: entry.to_string(), line: 1, column: 1 };
     Ok(Unit { id: entry.to_string(), source: read(files, entry, &place)?, role: Role::Tool })
 }
 
 /// The source of a tool.
-pub(super) fn read(files: &dyn FileSystem, path: &RelativePath, place: &Place) -> Result<String, ToolError> {
+pub(super) fn read(
+    files: &dyn FileSystem,
+    path: &RelativePath,
+    place: &SourceLocation,
+) -> Result<String, ToolError> {
     let at_place = |error: FsError| ToolError::from(error).place(place);
     if let Some(entry) = files.entry(path).map_err(at_place)?
         && entry.size > MAX_SOURCE_BYTES as u64

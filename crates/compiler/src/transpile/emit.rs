@@ -1,7 +1,7 @@
 //! What stands around the printed code: the CommonJS function, `require`, helpers. All of it on one line before the
 //! code, so that only lines shift in the source map.
 
-use tgp_contract::{Finding, Place, Severity};
+use tgp_contract::{Finding, Severity, SourceLocation};
 
 use super::survey::Findings;
 use super::{Compiled, ModuleFormat, SourceMap, ToolShape};
@@ -80,7 +80,7 @@ pub(crate) fn quoted(text: &str) -> String {
 /// A JSON file is a CommonJS module. `JSON.parse` and not a literal: a key `__proto__` is only a key there.
 pub(super) fn json(unit: &Unit, source: &str) -> Result<Compiled, CompileError> {
     let value: serde_json::Value = serde_json::from_str(source).map_err(|error| {
-        let place = Place {
+        let place = SourceLocation {
             file: unit.id.clone(),
             line: u32::try_from(error.line()).unwrap_or(1).max(1),
             column: u32::try_from(error.column()).unwrap_or(1).max(1),

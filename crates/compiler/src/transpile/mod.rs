@@ -27,7 +27,7 @@ use oxc::transformer::{
     Transformer, TypeScriptOptions,
 };
 use serde::{Deserialize, Serialize};
-use tgp_contract::{Finding, Place};
+use tgp_contract::{Finding, SourceLocation};
 
 use self::emit::Wrapping;
 pub(crate) use self::emit::quoted;
@@ -83,7 +83,7 @@ pub struct ModuleRequest {
     pub specifier: String,
     pub kind: RequestKind,
     /// Where the specifier stands.
-    pub place: Place,
+    pub place: SourceLocation,
     /// The names taken from it: `default`, and `*` for the whole of it. Empty for `import './x'`.
     pub names: Vec<String>,
     /// The members the source reads of a namespace import (`import * as x`).

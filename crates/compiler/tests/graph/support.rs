@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use tempfile::TempDir;
 use tgp_compiler::{GraphBuilder, GraphError, GraphHost, ModuleGraph, compile};
-use tgp_contract::{Change, Entry, EntryKind, FileSystem, FsError, LastWord, RelativePath, ToolError};
+use tgp_contract::{Change, CommitVote, Entry, EntryKind, FileSystem, FsError, RelativePath, ToolError};
 
 /// Files by path. A content that starts with `@link` is listed as a link.
 pub struct Files(pub BTreeMap<String, Vec<u8>>);
@@ -40,7 +40,7 @@ impl FileSystem for Files {
         Ok(below.map(|(path, size)| Entry { path, kind: EntryKind::File, size }).collect())
     }
 
-    fn apply_if(&self, _changes: &[Change], _last_word: Option<LastWord<'_>>) -> Result<bool, FsError> {
+    fn apply_if(&self, _changes: &[Change], _last_word: Option<CommitVote<'_>>) -> Result<bool, FsError> {
         unreachable!("a graph never writes")
     }
 }

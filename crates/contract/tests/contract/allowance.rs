@@ -7,21 +7,21 @@ use std::task::{Context, Poll, Waker};
 use async_trait::async_trait;
 use futures_core::Stream;
 use tgp_contract::{
-    Allowance, Ceiling, ChatOptions, Code, EventStream, ModelInfo, ModelProvider, Spent, StreamEvent,
-    ToolError, Usage,
+    BudgetLimits, BudgetUsage, ChatOptions, Code, EventStream, ModelInfo, ModelProvider, SharedBudget,
+    StreamEvent, ToolError, Usage,
 };
 
-fn calls(most: u64) -> Ceiling {
-    Ceiling { calls: Some(most), tokens: None }
+fn calls(most: u64) -> BudgetLimits {
+    BudgetLimits { calls: Some(most), tokens: None }
 }
 
 #[test]
 fn threads_together_take_as_many_calls_as_there_are() {
-    let outer = Allowance::new("Outer", calls(100), Spent::default());
-    let inner = outer.part("Inner", calls(30), Spent { calls: 5, tokens: 0 });
+    let outer = SharedBudget::new("Outer", calls(100), BudgetUsage::default());
+    let inner = outer.part("Inner", calls(30), BudgetUsage { calls: 5, tokens: 0 });
     let taken: usize = std::thread::scope(|scope| {
         let take =
-            |from: Allowance| scope.spawn(move || (0..60).filter(|_| from.take_call().is_ok()).count());
+            |from: SharedBudget| scope.spawn(move || (0..60).filter(|_| from.take_call().is_ok()).count());
         let threads: Vec<_> =
             (0..4).map(|index| take(if index < 2 { inner.clone() } else { outer.clone() })).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).sum()
@@ -32,9 +32,9 @@ fn threads_together_take_as_many_calls_as_there_are() {
 
 #[test]
 fn a_refusal_says_whose_bound_it_was_and_takes_nothing() {
-    let outer = Allowance::new("Outer", calls(1), Spent::default());
-    let inner = outer.part("Inner", calls(5), Spent::default());
-    let part = inner.part("step", Ceiling::default(), Spent::default());
+    let outer = SharedBudget::new("Outer", calls(1), BudgetUsage::default());
+    let inner = outer.part("Inner", calls(5), BudgetUsage::default());
+    let part = inner.part("step", BudgetLimits::default(), BudgetUsage::default());
     part.take_call().unwrap();
     let error = part.take_call().unwrap_err();
     assert_eq!((error.code, error.details["limit"].as_u64()), (Code::Budget, Some(1)));
@@ -89,7 +89,8 @@ fn hear(stream: &mut EventStream, events: usize) {
 
 #[test]
 fn a_turn_counts_once_with_its_last_word_and_none_begins_without_tokens() {
-    let allowance = Allowance::new("Q", Ceiling { calls: None, tokens: Some(30) }, Spent::default());
+    let allowance =
+        SharedBudget::new("Q", BudgetLimits { calls: None, tokens: Some(30) }, BudgetUsage::default());
     let provider = allowance.ration(Arc::new(Wordy));
     let ask = || {
         let options = serde_json::json!({

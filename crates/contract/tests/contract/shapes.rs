@@ -7,9 +7,9 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tgp_contract::{
     Access, Actor, CallContext, CallRecord, CheckReport, ChronicleEvent, Code, Consent, Decision, Effect,
-    Entry, EntryKind, Execution, FileEffect, Finding, GateDecision, GateVerdict, Place, Plan, RelativePath,
-    Root, Severity, Stage, StopReason, StreamEvent, Target, ToolCall, ToolDefinition, ToolError, ToolResult,
-    TypeCheck, Usage,
+    Entry, EntryKind, Execution, FileEffect, Finding, GateDecision, GateVerdict, Plan, RelativePath, Root,
+    Severity, SourceLocation, Stage, StopReason, StreamEvent, Target, ToolCall, ToolDefinition, ToolError,
+    ToolResult, TypeCheck, Usage,
 };
 
 /// Writes `value`, compares it with the golden file, and reads the file back to the same value.
@@ -25,8 +25,8 @@ fn check<T: Serialize + DeserializeOwned + PartialEq + std::fmt::Debug>(name: &s
     assert_eq!(&serde_json::from_str::<T>(&golden).unwrap(), value, "{name} does not read back");
 }
 
-fn place(line: u32, column: u32) -> Place {
-    Place { file: "tools/a.ts".to_owned(), line, column }
+fn place(line: u32, column: u32) -> SourceLocation {
+    SourceLocation { file: "tools/a.ts".to_owned(), line, column }
 }
 
 fn context() -> CallContext {

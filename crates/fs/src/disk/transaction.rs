@@ -14,7 +14,7 @@ use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat, renameat};
 use nix::sys::stat::{FileStat, Mode, fchmod, fstat, mkdirat};
 use nix::unistd::{Gid, Uid, UnlinkatFlags, fchown, fsync, linkat, unlinkat};
-use tgp_contract::{EntryKind, FsError, LastWord, RelativePath};
+use tgp_contract::{CommitVote, EntryKind, FsError, RelativePath};
 
 use super::handle::{self, Obstacle, io};
 use super::leftovers::{Intent, unlink};
@@ -34,7 +34,7 @@ pub(super) fn run(
     root: &OwnedFd,
     batch: &Batch<'_>,
     visible: &RwLock<()>,
-    last_word: Option<LastWord<'_>>,
+    last_word: Option<CommitVote<'_>>,
 ) -> Result<bool, FsError> {
     if batch.nodes.is_empty() {
         return Ok(last_word.is_none_or(|agree| agree()));

@@ -4,7 +4,7 @@ use std::os::unix::fs::symlink;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tgp_contract::{Change, Entry, FileSystem, FsError, LastWord, RelativePath};
+use tgp_contract::{Change, CommitVote, Entry, FileSystem, FsError, RelativePath};
 use tgp_fs::{DiskFs, MemoryFs, OverlayFs};
 
 use crate::support::{World, assert_security, listed, path, remove, write};
@@ -271,7 +271,7 @@ impl FileSystem for Contested {
         self.files.list(directory)
     }
 
-    fn apply_if(&self, changes: &[Change], last_word: Option<LastWord<'_>>) -> Result<bool, FsError> {
+    fn apply_if(&self, changes: &[Change], last_word: Option<CommitVote<'_>>) -> Result<bool, FsError> {
         self.files.apply_if(changes, last_word)
     }
 }

@@ -8,7 +8,7 @@ use open_cypher::ast::{
     BinaryOperator, Clause, ClauseKind, Expr, ExprKind, PathFactorKind, PathPattern, Pattern,
 };
 use serde_json::json;
-use tgp_contract::{Code, Graph, GraphQuestion};
+use tgp_contract::{Code, Graph, GraphQuery};
 use tgp_graph_bolt::{BoltGraph, BoltOptions};
 
 use crate::peer::{Heard, Peer, packed, record, success};
@@ -152,7 +152,7 @@ fn whatever_is_asked_every_pattern_sees_one_moment() {
     run(async {
         for query in &queries {
             peer.heard.lock().unwrap().clear();
-            if let Err(error) = graph.query(GraphQuestion::new(query)).await {
+            if let Err(error) = graph.query(GraphQuery::new(query)).await {
                 assert!(matches!(error.code, Code::Validation | Code::Budget), "{query}: {error}");
                 let heard = peer.heard();
                 assert!(heard.is_empty(), "{query} was refused after it was sent: {heard:?}");

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use git2::Oid;
 use serde_json::{Value, json};
-use tgp_contract::{Code, Graph, GraphAnswer, GraphQuestion, ToolError};
+use tgp_contract::{Code, Graph, GraphQuery, GraphRows, ToolError};
 use tgp_graph::GraphStore;
 use tgp_graph_bolt::{BoltGraph, BoltOptions};
 
@@ -30,8 +30,8 @@ fn graph(project: &Project, options: BoltOptions) -> BoltGraph {
     run(BoltGraph::open(project.options(), options)).unwrap()
 }
 
-fn ask(graph: &BoltGraph, commit: &str, query: &str) -> Result<GraphAnswer, ToolError> {
-    run(graph.query(GraphQuestion::new(query).at(commit)))
+fn ask(graph: &BoltGraph, commit: &str, query: &str) -> Result<GraphRows, ToolError> {
+    run(graph.query(GraphQuery::new(query).at(commit)))
 }
 
 /// Rows as a set of texts, since neither side promises an order.
@@ -150,7 +150,7 @@ fn the_server_shows_at_every_commit_what_the_store_shows() {
     for commit in &commits {
         compare(&graph, &store, commit);
     }
-    let answer = run(graph.query(GraphQuestion::new("MATCH (f:File) RETURN count(f) AS n"))).unwrap();
+    let answer = run(graph.query(GraphQuery::new("MATCH (f:File) RETURN count(f) AS n"))).unwrap();
     assert_eq!((answer.standing.reference.as_str(), answer.standing.behind), ("main", false));
     assert_eq!(&answer.standing.commit, commits.last().unwrap());
     assert_eq!(answer.columns, ["n"]);
@@ -187,7 +187,7 @@ fn every_way_to_match_sees_the_moment_and_nothing_else() {
     let graph = graph(&project, options);
     run(graph.ingest("HEAD")).unwrap();
     let store = project.open();
-    let text = |answer: Result<GraphAnswer, ToolError>, query: &str| {
+    let text = |answer: Result<GraphRows, ToolError>, query: &str| {
         let rows = answer.unwrap_or_else(|error| panic!("{query}: {error}")).rows.into_iter();
         let mut rows: Vec<String> = rows
             .map(|row| Value::from(row.into_iter().map(sorted).collect::<Vec<_>>()).to_string())
@@ -322,21 +322,19 @@ fn every_way_to_match_sees_the_moment_and_nothing_else() {
         for (index, commit) in commits.iter().enumerate() {
             let found = text(ask(&graph, commit, query), query);
             // What the embedded store answers is what a server has to answer.
-            let question = GraphQuestion::new(*query).at(commit);
+            let question = GraphQuery::new(*query).at(commit);
             assert_eq!(found, text(run(store.query(question)), query), "{query} at commit {index}");
             if let Some((_, rows)) = expected.iter().find(|(known, _)| *known == index) {
                 assert_eq!(found, *rows, "{query} at commit {index}");
             }
         }
     }
-    let star =
-        run(graph.query(GraphQuestion::new("MATCH (f:File {path: 'src/f.py'})-[:DEFINES]->() RETURN *")))
-            .unwrap();
+    let star = run(graph.query(GraphQuery::new("MATCH (f:File {path: 'src/f.py'})-[:DEFINES]->() RETURN *")))
+        .unwrap();
     assert_eq!((star.columns.as_slice(), star.rows.len()), (["f".to_owned()].as_slice(), 2));
-    let question =
-        GraphQuestion::new("MATCH (f:File) WHERE f.path = $path RETURN id(f) = $id AS same, f.path")
-            .param("path", "src/a.ts")
-            .param("id", json!(1));
+    let question = GraphQuery::new("MATCH (f:File) WHERE f.path = $path RETURN id(f) = $id AS same, f.path")
+        .param("path", "src/a.ts")
+        .param("id", json!(1));
     let answer = run(graph.query(question)).unwrap();
     assert_eq!(answer.columns, ["same", "f.path"]);
     assert_eq!(answer.rows, [vec![json!(false), json!("src/a.ts")]]);
@@ -372,18 +370,18 @@ fn a_question_changes_nothing_and_what_could_is_refused_before_it_is_sent() {
         "MATCH p = shortestPath((a)-[*]-(b)) RETURN p",
     ];
     for query in hostile {
-        let error = run(graph.query(GraphQuestion::new(query))).unwrap_err();
+        let error = run(graph.query(GraphQuery::new(query))).unwrap_err();
         assert_eq!(error.code, Code::Validation, "{query}: {error}");
     }
     // Texts that would be more than a text if they were put into the query as they are.
     for text in ["' OR true //", "\\' OR true", "`", "\\", "\u{7}'}) DETACH DELETE n //", "*/", "${x}"] {
-        let question = GraphQuestion::new("MATCH (f:File) WHERE f.path = $path RETURN f").param("path", text);
+        let question = GraphQuery::new("MATCH (f:File) WHERE f.path = $path RETURN f").param("path", text);
         assert_eq!(run(graph.query(question)).unwrap().rows.len(), 0, "{text}");
         let quoted = text.replace('\\', "\\\\").replace('\'', "\\'").replace('\u{7}', "\\u0007");
         let inline = format!("MATCH (f:File) WHERE f.path = '{quoted}' RETURN f");
-        assert_eq!(run(graph.query(GraphQuestion::new(inline))).unwrap().rows.len(), 0, "{text}");
+        assert_eq!(run(graph.query(GraphQuery::new(inline))).unwrap().rows.len(), 0, "{text}");
         let echo = format!("RETURN '{quoted}' AS x");
-        assert_eq!(run(graph.query(GraphQuestion::new(echo))).unwrap().rows, [[json!(text)]]);
+        assert_eq!(run(graph.query(GraphQuery::new(echo))).unwrap().rows, [[json!(text)]]);
     }
     compare(&graph, &store, commits.last().unwrap());
     for refused in [run(graph.ingest("WORKTREE")).map(|_| ()), run(graph.propose(&[], &[])).map(|_| ())] {
@@ -403,7 +401,7 @@ fn caps_hold_and_a_connection_goes_on_after_them() {
     options.max_rows = 3;
     options.time = Duration::from_secs(60);
     let graph = graph(&project, options.clone());
-    let question = GraphQuestion::new("MATCH (n) RETURN n");
+    let question = GraphQuery::new("MATCH (n) RETURN n");
     let error = run(graph.query(question.clone())).unwrap_err();
     assert_eq!(error.code, Code::NotFound, "{error}");
     run(graph.ingest(&commits[1])).unwrap();
@@ -412,11 +410,11 @@ fn caps_hold_and_a_connection_goes_on_after_them() {
             let answer = graph.query(question.clone()).await.unwrap();
             assert!(answer.truncated && answer.rows.len() == 3);
             assert!(answer.standing.behind, "the head was not ingested");
-            let few = graph.query(GraphQuestion::new("UNWIND range(1, 3) AS x RETURN x")).await.unwrap();
+            let few = graph.query(GraphQuery::new("UNWIND range(1, 3) AS x RETURN x")).await.unwrap();
             assert_eq!((few.rows.len(), few.truncated), (3, false));
         }
     });
-    let many = run(graph.query(GraphQuestion::new("UNWIND range(1, 5000) AS x RETURN x"))).unwrap();
+    let many = run(graph.query(GraphQuery::new("UNWIND range(1, 5000) AS x RETURN x"))).unwrap();
     assert!(many.truncated && many.rows.len() == 3);
     let error = ask(&graph, &commits[8], "MATCH (n) RETURN n").unwrap_err();
     assert_eq!(error.code, Code::NotFound, "{error}");
@@ -424,19 +422,19 @@ fn caps_hold_and_a_connection_goes_on_after_them() {
 
     options.max_rows = 100_000;
     let wide = run(BoltGraph::open(project.options(), options.clone())).unwrap();
-    let all = run(wide.query(GraphQuestion::new("UNWIND range(1, 5000) AS x RETURN x"))).unwrap();
+    let all = run(wide.query(GraphQuery::new("UNWIND range(1, 5000) AS x RETURN x"))).unwrap();
     assert_eq!((all.rows.len(), all.truncated, &all.rows[4999]), (5000, false, &vec![json!(5000)]));
     options.max_bytes = 20_000;
     let heavy = run(BoltGraph::open(project.options(), options.clone())).unwrap();
     let some =
         run(heavy
-            .query(GraphQuestion::new("UNWIND range(1, 5000) AS x RETURN toString(x) + 'xxxxxxxxxxxxxxxx'")))
+            .query(GraphQuery::new("UNWIND range(1, 5000) AS x RETURN toString(x) + 'xxxxxxxxxxxxxxxx'")))
         .unwrap();
     assert!(some.truncated && some.rows.len() < 2000, "{}", some.rows.len());
 
     options.time = Duration::from_millis(1);
     let hasty = run(BoltGraph::open(project.options(), options)).unwrap();
-    let error = run(hasty.query(GraphQuestion::new("MATCH (n) RETURN n"))).unwrap_err();
+    let error = run(hasty.query(GraphQuery::new("MATCH (n) RETURN n"))).unwrap_err();
     assert_eq!(error.code, Code::Budget, "{error}");
 }
 
@@ -516,7 +514,7 @@ fn a_wrong_password_and_a_missing_database_are_said() {
     let address = std::env::var(VARIABLE).unwrap();
     let (_, place) = address.split_once('@').unwrap();
     let project = Project::new();
-    let question = GraphQuestion::new("RETURN 1 AS x");
+    let question = GraphQuery::new("RETURN 1 AS x");
     let wrong = BoltOptions::parse(&format!("bolt://root:wrong-secret@{place}/whole")).unwrap();
     let error = run(graph(&project, wrong).query(question.clone())).unwrap_err();
     assert_eq!(error.code, Code::Permission, "{error}");

@@ -1,7 +1,7 @@
 //! Names that the code graph does not have are refused before a server is asked.
 
 use serde_json::json;
-use tgp_contract::{Graph, GraphQuestion};
+use tgp_contract::{Graph, GraphQuery};
 use tgp_graph_bolt::{BoltGraph, BoltOptions};
 
 use crate::support::{Project, run};
@@ -18,7 +18,7 @@ fn a_misspelt_name_is_refused_without_asking_the_server() {
         ("MATCH (f:File) RETURN f.pth", "UnknownProperty"),
         ("MATCH (f:File) RETURN f.path ORDER BY f.lnes", "UnknownProperty"),
     ] {
-        let error = run(bolt.query(GraphQuestion::new(query))).unwrap_err();
+        let error = run(bolt.query(GraphQuery::new(query))).unwrap_err();
         assert_eq!(error.details["kind"], json!(kind), "{query}: {error}");
     }
 }

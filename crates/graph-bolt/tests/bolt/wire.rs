@@ -6,7 +6,7 @@ use std::time::Duration;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use serde_json::{Value, json};
-use tgp_contract::{Code, Graph, GraphAnswer, GraphQuestion, ToolError};
+use tgp_contract::{Code, Graph, GraphQuery, GraphRows, ToolError};
 use tgp_graph_bolt::{BoltGraph, BoltOptions};
 
 use crate::peer::{Heard, Peer, Say, failure, ignored, packed, record, structure, success};
@@ -52,7 +52,7 @@ fn open(peer: &Peer, time: Duration) -> (Project, BoltGraph) {
     (project, graph)
 }
 
-fn ask(peer: &Peer, question: GraphQuestion) -> Result<GraphAnswer, ToolError> {
+fn ask(peer: &Peer, question: GraphQuery) -> Result<GraphRows, ToolError> {
     let (_project, graph) = open(peer, Duration::from_secs(20));
     run(graph.query(question))
 }
@@ -60,7 +60,7 @@ fn ask(peer: &Peer, question: GraphQuestion) -> Result<GraphAnswer, ToolError> {
 /// What a question is sent as.
 fn sent(query: &str) -> Result<String, ToolError> {
     let peer = peer(V5_4, || one_row(&json!(1)));
-    ask(&peer, GraphQuestion::new(query))?;
+    ask(&peer, GraphQuery::new(query))?;
     let heard = peer.heard();
     let run: Vec<&Heard> = heard.iter().filter(|heard| heard.tag == RUN).collect();
     Ok(run.last().unwrap().fields[0].as_str().unwrap().to_owned())
@@ -71,7 +71,7 @@ fn a_question_is_the_messages_that_each_version_of_the_protocol_wants() {
     for (minor, major) in [(4, 5), (3, 5), (1, 5), (0, 5), (4, 4), (1, 4)] {
         let peer = peer([0, 0, minor, major], || one_row(&json!("yes")));
         let answer =
-            ask(&peer, GraphQuestion::new("RETURN $a AS x").param("a", json!([1, -17, 1000, 2.5, null])))
+            ask(&peer, GraphQuery::new("RETURN $a AS x").param("a", json!([1, -17, 1000, 2.5, null])))
                 .unwrap();
         assert_eq!((answer.columns, answer.rows), (vec!["x".to_owned()], vec![vec![json!("yes")]]));
         assert_eq!((answer.standing.commit.as_str(), answer.truncated), ("abc", false));
@@ -157,7 +157,7 @@ fn values_of_every_kind_come_back() {
     for (bytes, expected) in cases {
         let reply = bytes.clone();
         let peer = peer(V5_4, move || vec![record(std::slice::from_ref(&reply)), success(&json!({}))]);
-        let answer = ask(&peer, GraphQuestion::new("RETURN 1 AS x")).unwrap();
+        let answer = ask(&peer, GraphQuery::new("RETURN 1 AS x")).unwrap();
         assert_eq!(answer.rows, [[expected]], "{bytes:02x?}");
     }
 }
@@ -173,7 +173,7 @@ fn long_messages_are_cut_into_chunks_and_small_chunks_are_put_together() {
         vec![Say::Raw(raw), success(&json!({}))]
     });
     let long = "ä".repeat(100_000);
-    let answer = ask(&peer, GraphQuestion::new("RETURN $long AS x").param("long", long.clone())).unwrap();
+    let answer = ask(&peer, GraphQuery::new("RETURN $long AS x").param("long", long.clone())).unwrap();
     assert_eq!(answer.rows, [[json!("long ".repeat(100))]]);
     let heard = peer.heard();
     let run = heard.iter().rfind(|heard| heard.tag == RUN).unwrap();
@@ -191,7 +191,7 @@ fn rows_come_in_pages_and_no_more_of_them_than_are_wanted() {
     let (_project, graph) = open(&peer, Duration::from_secs(20));
     run(async {
         for _ in 0..2 {
-            let answer = graph.query(GraphQuestion::new("RETURN 1 AS x")).await.unwrap();
+            let answer = graph.query(GraphQuery::new("RETURN 1 AS x")).await.unwrap();
             assert!(answer.truncated && answer.rows.len() == 1000);
         }
     });
@@ -221,7 +221,7 @@ fn a_refusal_of_the_server_is_told_with_a_code_of_ours() {
                 RUN => vec![success(&json!({ "fields": ["x", "y"] }))],
                 _ => vec![success(&json!({}))],
             });
-            let error = ask(&peer, GraphQuestion::new("RETURN 1 AS x")).unwrap_err();
+            let error = ask(&peer, GraphQuery::new("RETURN 1 AS x")).unwrap_err();
             assert_eq!(error.code, expected, "{code}: {error}");
             assert!(error.message.contains("because") && error.help_of().is_some(), "{error:?}");
             assert!(!format!("{error:?}").contains("secret"));
@@ -254,23 +254,23 @@ fn a_server_that_lies_or_stalls_is_an_error_and_not_a_crash() {
     ];
     for (what, reply) in replies {
         let peer = peer(V5_4, move || vec![Say::Raw(reply.clone()), success(&json!({}))]);
-        let error = ask(&peer, GraphQuestion::new("RETURN 1 AS x")).unwrap_err();
+        let error = ask(&peer, GraphQuery::new("RETURN 1 AS x")).unwrap_err();
         assert_eq!(error.code, Code::Fetch, "{what}: {error}");
     }
     for (what, answer) in
         [("a web server", b"HTTP".to_vec()), ("no version", vec![0; 4]), ("one of its own", vec![0, 0, 0, 9])]
     {
         let peer = Peer::start(answer, |_| vec![Say::Close]);
-        assert_eq!(ask(&peer, GraphQuestion::new("RETURN 1 AS x")).unwrap_err().code, Code::Fetch, "{what}");
+        assert_eq!(ask(&peer, GraphQuery::new("RETURN 1 AS x")).unwrap_err().code, Code::Fetch, "{what}");
     }
     let closing = peer(V5_4, || vec![Say::Close]);
-    assert_eq!(ask(&closing, GraphQuestion::new("RETURN 1 AS x")).unwrap_err().code, Code::Fetch);
+    assert_eq!(ask(&closing, GraphQuery::new("RETURN 1 AS x")).unwrap_err().code, Code::Fetch);
     let silent = peer(V5_4, || vec![Say::Silence]);
     let (_project, graph) = open(&silent, Duration::from_millis(200));
-    assert_eq!(run(graph.query(GraphQuestion::new("RETURN 1 AS x"))).unwrap_err().code, Code::Budget);
+    assert_eq!(run(graph.query(GraphQuery::new("RETURN 1 AS x"))).unwrap_err().code, Code::Budget);
     let nobody = BoltOptions::parse("bolt://127.0.0.1:1/x").unwrap();
     let graph = run(BoltGraph::open(Project::new().options(), nobody)).unwrap();
-    assert_eq!(run(graph.query(GraphQuestion::new("RETURN 1 AS x"))).unwrap_err().code, Code::Fetch);
+    assert_eq!(run(graph.query(GraphQuery::new("RETURN 1 AS x"))).unwrap_err().code, Code::Fetch);
 }
 
 #[test]
@@ -284,7 +284,7 @@ fn a_connection_that_the_server_has_ended_is_replaced() {
     let (_project, graph) = open(&ending, Duration::from_secs(20));
     run(async {
         for _ in 0..3 {
-            assert_eq!(graph.query(GraphQuestion::new("RETURN 1 AS x, 2 AS y")).await.unwrap().rows.len(), 1);
+            assert_eq!(graph.query(GraphQuery::new("RETURN 1 AS x, 2 AS y")).await.unwrap().rows.len(), 1);
         }
     });
     assert_eq!(*ending.connections.lock().unwrap(), 3);
@@ -429,7 +429,7 @@ fn an_encrypted_connection_is_made_only_with_the_server_that_was_meant() {
     let ask = |options: BoltOptions| {
         let project = Project::new();
         let graph = run(BoltGraph::open(project.options(), options)).unwrap();
-        run(graph.query(GraphQuestion::new("RETURN 1 AS x")))
+        run(graph.query(GraphQuery::new("RETURN 1 AS x")))
     };
     let at = |host: &str| BoltOptions::parse(&format!("bolt+s://ada:secret@{host}:{port}/shop")).unwrap();
     for strange in [at("localhost"), at("127.0.0.1").authorities(&root)] {

@@ -1,7 +1,7 @@
 //! Why a query is refused: before it ran, or by a value that it met.
 
 use open_cypher::Span;
-use tgp_contract::{Code, Place, ToolError};
+use tgp_contract::{Code, SourceLocation, ToolError};
 use tgp_text::LineCol;
 
 /// The name of the text in places.
@@ -102,7 +102,7 @@ pub(crate) fn spot(source: &str, offset: usize) -> String {
 }
 
 /// Line and column, both from 1, of a byte of the query.
-pub(crate) fn place(source: &str, offset: usize) -> Place {
+pub(crate) fn place(source: &str, offset: usize) -> SourceLocation {
     LineCol::of(source, offset).in_file(FILE)
 }
 

@@ -7,7 +7,7 @@ use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::limits::Limit;
 use rusqlite::types::Value as Sql;
 use rusqlite::{Connection, ErrorCode};
-use tgp_contract::{Code, GraphQuestion, ToolError};
+use tgp_contract::{Code, GraphQuery, ToolError};
 
 use super::compile::{Bind, Program};
 use super::error::{self, CypherError, Phase};
@@ -129,7 +129,7 @@ pub(super) fn broken(error: &rusqlite::Error) -> ToolError {
 pub(super) fn run(
     connection: &Connection,
     program: &Program,
-    question: &GraphQuestion,
+    question: &GraphQuery,
     view: &View<'_>,
     limits: &Limits,
 ) -> Result<Table, ToolError> {
@@ -166,7 +166,7 @@ pub(super) fn run(
 }
 
 /// The values for the places of the SQL.
-fn bound(program: &Program, question: &GraphQuestion, view: &View<'_>) -> Result<Vec<Value>, ToolError> {
+fn bound(program: &Program, question: &GraphQuery, view: &View<'_>) -> Result<Vec<Value>, ToolError> {
     let mut values = Vec::with_capacity(program.binds.len());
     for (at, bind) in program.binds.iter().enumerate() {
         let value = bound_one(bind, question, view).map_err(|error| {
@@ -182,7 +182,7 @@ fn bound(program: &Program, question: &GraphQuestion, view: &View<'_>) -> Result
     Ok(values)
 }
 
-fn bound_one(bind: &Bind, question: &GraphQuestion, view: &View<'_>) -> Result<Value, ToolError> {
+fn bound_one(bind: &Bind, question: &GraphQuery, view: &View<'_>) -> Result<Value, ToolError> {
     match bind {
         Bind::Moment => Ok(Value::Int(view.at)),
         Bind::Value(value) => Ok(value.clone()),
@@ -241,7 +241,7 @@ fn unfit(kind: &str, message: String) -> ToolError {
     ToolError::new(Code::Validation, message).detail("kind", kind).detail("phase", "run")
 }
 
-fn parameter<'a>(question: &'a GraphQuestion, name: &str) -> Result<&'a serde_json::Value, ToolError> {
+fn parameter<'a>(question: &'a GraphQuery, name: &str) -> Result<&'a serde_json::Value, ToolError> {
     question.params.get(name).ok_or_else(|| {
         unfit("MissingParameter", format!("the query needs the parameter `{name}`"))
             .help(format!("pass it: {{\"{name}\": ...}}"))

@@ -25,7 +25,7 @@ use std::time::Duration;
 use open_cypher::ast::RegularQuery;
 use rusqlite::Connection;
 use serde_json::Value;
-use tgp_contract::{GraphQuestion, ToolError};
+use tgp_contract::{GraphQuery, ToolError};
 
 /// The moment that a query sees, and how it can name others.
 pub(crate) struct View<'a> {
@@ -83,7 +83,7 @@ pub(crate) fn prepare(connection: &mut Connection) -> Result<(), ToolError> {
 /// `EBUDGET` for one that needs more than `limits` allow.
 pub(crate) fn answer(
     connection: &Connection,
-    question: &GraphQuestion,
+    question: &GraphQuery,
     view: &View<'_>,
     limits: &Limits,
 ) -> Result<Table, ToolError> {

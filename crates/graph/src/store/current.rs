@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::Connection;
-use tgp_contract::{Code, GraphAnswer, GraphQuestion, ToolError};
+use tgp_contract::{Code, GraphQuery, GraphRows, ToolError};
 
 use super::draft::SKIPPED;
 use super::graph_store::Inner;
@@ -57,7 +57,7 @@ impl HeldFiles {
 
 impl Inner {
     /// Answers a question about the files as they are now, whatever commit it names.
-    pub(crate) fn query_worktree(&self, question: &GraphQuestion) -> Result<GraphAnswer, GraphError> {
+    pub(crate) fn query_worktree(&self, question: &GraphQuery) -> Result<GraphRows, GraphError> {
         let repo = Repo::open(&self.options.project)?;
         let repo = repo.as_ref();
         let mut is_new = false;

@@ -8,7 +8,7 @@ use globset::GlobSet;
 use rusqlite::hooks::{AuthContext, Authorization};
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, params};
-use tgp_contract::{Change, Code, GraphAnswer, GraphQuestion, Ingested, ToolError, is_chronicle_content};
+use tgp_contract::{Change, Code, GraphQuery, GraphRows, IngestSummary, ToolError, is_chronicle_content};
 
 use super::graph_store::Inner;
 use super::query;
@@ -56,9 +56,9 @@ impl WriteSession {
         project: &Path,
         cap: usize,
         tests: &GlobSet,
-    ) -> Result<Ingested, GraphError> {
+    ) -> Result<IngestSummary, GraphError> {
         let head = repo.and_then(Repo::head).map(|(_, id)| id);
-        let mut ingested = Ingested::default();
+        let mut ingested = IngestSummary::default();
         if let (Some(repo), Some(head)) = (repo, head) {
             ingested = self.ingest(repo, head, cap, tests)?;
         }
@@ -103,7 +103,7 @@ impl WriteSession {
             Ok((state.files().len() as u64, broken as u64, parsed))
         })?;
         ingested.commit = head.map(|head| head.to_string()).unwrap_or_default();
-        Ok(Ingested { files, broken, parsed: ingested.parsed + parsed, ..ingested })
+        Ok(IngestSummary { files, broken, parsed: ingested.parsed + parsed, ..ingested })
     }
 
     /// Answers the questions on the draft and on the draft with the changes, and undoes them.
@@ -112,8 +112,8 @@ impl WriteSession {
         inner: &Inner,
         repo: Option<&Repo>,
         changes: &[Change],
-        questions: &[GraphQuestion],
-    ) -> Result<Vec<(GraphAnswer, GraphAnswer)>, GraphError> {
+        questions: &[GraphQuery],
+    ) -> Result<Vec<(GraphRows, GraphRows)>, GraphError> {
         for _ in 0..MAX_TRIES {
             self.draft(repo, &inner.options.project, inner.options.history, &inner.tests)?;
             self.connection.execute_batch("BEGIN IMMEDIATE")?;
@@ -136,8 +136,8 @@ impl WriteSession {
         inner: &Inner,
         repo: Option<&Repo>,
         changes: &[Change],
-        questions: &[GraphQuestion],
-    ) -> Result<Option<Vec<(GraphAnswer, GraphAnswer)>>, GraphError> {
+        questions: &[GraphQuery],
+    ) -> Result<Option<Vec<(GraphRows, GraphRows)>>, GraphError> {
         let Some((held, state)) = &self.state else { return Ok(None) };
         if meta(&self.connection, "generation")? != Some(held.to_string()) {
             return Ok(None);
@@ -154,7 +154,7 @@ impl WriteSession {
             bytes: usual.bytes.max(PROPOSAL_BYTES),
             ..usual
         };
-        let ask = |connection: &Connection| -> Result<Vec<GraphAnswer>, GraphError> {
+        let ask = |connection: &Connection| -> Result<Vec<GraphRows>, GraphError> {
             questions
                 .iter()
                 .map(|question| query::answer(connection, repo, question, &moment, &limits, None))
@@ -385,8 +385,8 @@ impl Inner {
     pub(crate) fn propose(
         &self,
         changes: &[Change],
-        questions: &[GraphQuestion],
-    ) -> Result<Vec<(GraphAnswer, GraphAnswer)>, GraphError> {
+        questions: &[GraphQuery],
+    ) -> Result<Vec<(GraphRows, GraphRows)>, GraphError> {
         let repo = Repo::open(&self.options.project)?;
         self.writing().try_changes(self, repo.as_ref(), changes, questions)
     }

@@ -3,7 +3,7 @@
 use rusqlite::{Connection, params};
 use serde::Serialize;
 use serde_json::{Map, Value};
-use tgp_contract::{Standing, ToolError};
+use tgp_contract::{SnapshotInfo, ToolError};
 
 use super::graph_store::{GraphStore, Inner};
 use super::revisions;
@@ -33,7 +33,7 @@ pub struct ExportRelationship {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Export {
     #[serde(flatten)]
-    pub standing: Standing,
+    pub standing: SnapshotInfo,
     pub nodes: Vec<ExportNode>,
     pub relationships: Vec<ExportRelationship>,
     /// Whether there is more than was asked for.

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use rusqlite::Connection;
 use tgp_contract::{
-    Change, Code, Graph, GraphAnswer, GraphQuestion, Ingested, ToolError, Visibility, background,
+    Change, Code, Graph, GraphQuery, GraphRows, IngestSummary, ToolError, Visibility, background,
 };
 
 use super::current::HeldFiles;
@@ -60,7 +60,7 @@ impl GraphStore {
     ///
     /// # Errors
     /// As [`Graph::query`] and [`Graph::ingest`].
-    pub async fn query_worktree(&self, question: GraphQuestion) -> Result<GraphAnswer, ToolError> {
+    pub async fn query_worktree(&self, question: GraphQuery) -> Result<GraphRows, ToolError> {
         self.with(move |inner| inner.query_worktree(&question)).await
     }
 
@@ -149,7 +149,7 @@ impl Inner {
         answer
     }
 
-    fn ingest(&self, name: &str) -> Result<Ingested, GraphError> {
+    fn ingest(&self, name: &str) -> Result<IngestSummary, GraphError> {
         // A repository of its own: an ingest may take long, and questions are asked meanwhile.
         let repo = Repo::open(&self.options.project)?;
         if name == WORKTREE {
@@ -173,12 +173,12 @@ impl Inner {
 
 #[async_trait]
 impl Graph for GraphStore {
-    async fn ingest(&self, commit: &str) -> Result<Ingested, ToolError> {
+    async fn ingest(&self, commit: &str) -> Result<IngestSummary, ToolError> {
         let name = commit.to_owned();
         self.with(move |inner| inner.ingest(&name)).await
     }
 
-    async fn query(&self, question: GraphQuestion) -> Result<GraphAnswer, ToolError> {
+    async fn query(&self, question: GraphQuery) -> Result<GraphRows, ToolError> {
         self.with(move |inner| inner.query(&question)).await
     }
 
@@ -193,8 +193,8 @@ impl Graph for GraphStore {
     async fn propose(
         &self,
         changes: &[Change],
-        questions: &[GraphQuestion],
-    ) -> Result<Vec<(GraphAnswer, GraphAnswer)>, ToolError> {
+        questions: &[GraphQuery],
+    ) -> Result<Vec<(GraphRows, GraphRows)>, ToolError> {
         let (changes, questions) = (changes.to_vec(), questions.to_vec());
         self.with(move |inner| inner.propose(&changes, &questions)).await
     }

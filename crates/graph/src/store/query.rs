@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use rusqlite::{Connection, params};
-use tgp_contract::{GraphAnswer, GraphQuestion, Visibility};
+use tgp_contract::{GraphQuery, GraphRows, Visibility};
 
 use super::graph_store::Inner;
 use super::hidden::{Hidden, HiddenCache};
@@ -25,11 +25,11 @@ pub(crate) fn reader(file: &Path) -> Result<Connection, GraphError> {
 pub(crate) fn answer(
     connection: &Connection,
     repo: Option<&Repo>,
-    question: &GraphQuestion,
+    question: &GraphQuery,
     moment: &Revision,
     limits: &cypher::Limits,
     cache: Option<&HiddenCache>,
-) -> Result<GraphAnswer, GraphError> {
+) -> Result<GraphRows, GraphError> {
     let moments = |name: &str| {
         let moment = revisions::find(connection, repo, Some(name)).map_err(tgp_contract::ToolError::from)?;
         Ok(moment.number)
@@ -41,7 +41,7 @@ pub(crate) fn answer(
     let hidden = hidden_at.as_ref().map(|at| at as &cypher::HiddenAt<'_>);
     let view = cypher::View { at: moment.number, moments: &moments, hidden };
     let cypher::Table { columns, rows, truncated } = cypher::answer(connection, question, &view, limits)?;
-    Ok(GraphAnswer { columns, rows, truncated, standing: moment.standing.clone() })
+    Ok(GraphRows { columns, rows, truncated, standing: moment.standing.clone() })
 }
 
 /// Files at a moment, and how many of them are broken.
@@ -57,7 +57,7 @@ pub(crate) fn count_files(connection: &Connection, moment: i64) -> Result<(u64, 
 }
 
 impl Inner {
-    pub(crate) fn query(&self, question: &GraphQuestion) -> Result<GraphAnswer, GraphError> {
+    pub(crate) fn query(&self, question: &GraphQuery) -> Result<GraphRows, GraphError> {
         self.repository(|repo| {
             self.reader(|connection| {
                 let moment = revisions::find(connection, repo, question.commit.as_deref())?;

@@ -1,7 +1,7 @@
 //! Names of commits, and the moments they stand for.
 
 use rusqlite::{Connection, OptionalExtension};
-use tgp_contract::{Code, Standing, ToolError};
+use tgp_contract::{Code, SnapshotInfo, ToolError};
 
 use crate::ingest::repository::{Repo, check_name};
 use crate::tables::connect::meta;
@@ -20,7 +20,7 @@ const MIN_PREFIX: usize = 4;
 #[derive(Clone, Debug)]
 pub(crate) struct Revision {
     pub(crate) number: i64,
-    pub(crate) standing: Standing,
+    pub(crate) standing: SnapshotInfo,
 }
 
 /// The moment of the work tree and the commit it stands on.
@@ -55,7 +55,7 @@ pub(crate) fn find(
         Some(name) => {
             let commit = commit_of(connection, repo, name)?;
             let Some(number) = number_of(connection, &commit)? else { return Err(not_ingested(name).into()) };
-            let standing = Standing { reference: name.to_owned(), commit, draft: false, behind };
+            let standing = SnapshotInfo { reference: name.to_owned(), commit, draft: false, behind };
             Ok(Revision { number, standing })
         }
         None => latest(connection, head),
@@ -66,14 +66,17 @@ pub(crate) fn find(
 fn of_draft(number: i64, base: Option<String>, head: Option<&(String, git2::Oid)>) -> Revision {
     let behind = head.is_some_and(|(_, id)| Some(id.to_string()) != base);
     let commit = base.unwrap_or_default();
-    Revision { number, standing: Standing { reference: WORKTREE.to_owned(), commit, draft: true, behind } }
+    Revision {
+        number,
+        standing: SnapshotInfo { reference: WORKTREE.to_owned(), commit, draft: true, behind },
+    }
 }
 
 fn latest(connection: &Connection, head: Option<(String, git2::Oid)>) -> Result<Revision, GraphError> {
     if let Some((branch, id)) = &head {
         let commit = id.to_string();
         if let Some(number) = number_of(connection, &commit)? {
-            let standing = Standing { reference: branch.clone(), commit, draft: false, behind: false };
+            let standing = SnapshotInfo { reference: branch.clone(), commit, draft: false, behind: false };
             return Ok(Revision { number, standing });
         }
     }
@@ -90,7 +93,8 @@ fn latest(connection: &Connection, head: Option<(String, git2::Oid)>) -> Result<
             .optional()?,
     };
     if let Some((number, commit)) = row {
-        let standing = Standing { reference: commit.clone(), commit, draft: false, behind: head.is_some() };
+        let standing =
+            SnapshotInfo { reference: commit.clone(), commit, draft: false, behind: head.is_some() };
         return Ok(Revision { number, standing });
     }
     // Where no commit can be, the files as they are stand for themselves.

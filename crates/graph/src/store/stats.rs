@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rusqlite::{Connection, params};
 use serde::Serialize;
-use tgp_contract::{Standing, ToolError};
+use tgp_contract::{SnapshotInfo, ToolError};
 
 use super::draft::SKIPPED;
 use super::graph_store::{GraphStore, Inner};
@@ -19,7 +19,7 @@ use crate::tables::schema::RENAME;
 #[serde(rename_all = "camelCase")]
 pub struct Stats {
     #[serde(flatten)]
-    pub standing: Standing,
+    pub standing: SnapshotInfo,
     /// Nodes by label.
     pub nodes: BTreeMap<String, u64>,
     /// Relationships by type.

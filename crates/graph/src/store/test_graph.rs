@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, params};
 use serde_json::Value;
-use tgp_contract::{Code, GraphAnswer, GraphQuestion, Standing, ToolError};
+use tgp_contract::{Code, GraphQuery, GraphRows, SnapshotInfo, ToolError};
 
 use super::hidden::Hidden;
 use crate::cypher;
@@ -175,7 +175,7 @@ impl TestGraph {
     ///
     /// # Errors
     /// As `Graph::query`.
-    pub fn query(&self, question: &GraphQuestion) -> Result<GraphAnswer, ToolError> {
+    pub fn query(&self, question: &GraphQuery) -> Result<GraphRows, ToolError> {
         let moments = |revision: &str| self.moment(revision);
         let at = question.commit.as_deref().map_or(Ok(self.at), moments)?;
         let hidden = Hidden::of(&self.connection, &question.visible, None)?;
@@ -185,11 +185,11 @@ impl TestGraph {
         let view = cypher::View { at, moments: &moments, hidden };
         let table = cypher::answer(&self.connection, question, &view, &self.limits)?;
         let reference = question.commit.clone().unwrap_or_default();
-        Ok(GraphAnswer {
+        Ok(GraphRows {
             columns: table.columns,
             rows: table.rows,
             truncated: table.truncated,
-            standing: Standing { commit: reference.clone(), reference, ..Standing::default() },
+            standing: SnapshotInfo { commit: reference.clone(), reference, ..SnapshotInfo::default() },
         })
     }
 

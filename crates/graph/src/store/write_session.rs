@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use git2::Oid;
 use globset::GlobSet;
 use rusqlite::{Connection, TransactionBehavior};
-use tgp_contract::Ingested;
+use tgp_contract::IngestSummary;
 
 use super::query;
 use super::revisions;
@@ -69,7 +69,7 @@ impl WriteSession {
         id: Oid,
         cap: usize,
         tests: &GlobSet,
-    ) -> Result<Ingested, GraphError> {
+    ) -> Result<IngestSummary, GraphError> {
         if shallow::is_lifted(&self.connection, repo, cap)? {
             self.transact(|connection, state, _| {
                 // Another process may have been faster.
@@ -82,7 +82,7 @@ impl WriteSession {
         }
         let known = commits::known(&self.connection)?;
         let (missing, cut) = repo.missing(id, &known, cap)?;
-        let mut ingested = Ingested { commit: id.to_string(), ..Ingested::default() };
+        let mut ingested = IngestSummary { commit: id.to_string(), ..IngestSummary::default() };
         for batch in missing.chunks(BATCH) {
             let (commits, parsed) = self.transact(|connection, state, parses| {
                 // Another process may have been faster.

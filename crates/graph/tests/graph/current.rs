@@ -1,7 +1,7 @@
 //! Questions about the files as they are now.
 
 use rusqlite::Connection;
-use tgp_contract::GraphQuestion;
+use tgp_contract::GraphQuery;
 use tgp_graph::GraphStore;
 
 use crate::support::{Project, files, ingest, run};
@@ -9,7 +9,7 @@ use crate::support::{Project, files, ingest, run};
 const FILES: &str = "MATCH (f:File) RETURN f.path AS path ORDER BY path";
 
 fn now(store: &GraphStore) -> Vec<String> {
-    let answer = run(store.query_worktree(GraphQuestion::new(FILES).at("WORKTREE"))).unwrap();
+    let answer = run(store.query_worktree(GraphQuery::new(FILES).at("WORKTREE"))).unwrap();
     assert!(answer.standing.draft && !answer.standing.behind);
     answer.rows.iter().map(|row| row[0].as_str().unwrap().to_owned()).collect()
 }
@@ -77,7 +77,7 @@ fn a_content_that_changed_is_seen_and_so_is_one_that_came_back() {
     let store = project.open();
     let defined = |store: &GraphStore| {
         let question =
-            GraphQuestion::new("MATCH (s:Symbol {path: 'a.ts'}) RETURN s.name AS name").at("WORKTREE");
+            GraphQuery::new("MATCH (s:Symbol {path: 'a.ts'}) RETURN s.name AS name").at("WORKTREE");
         let answer = run(store.query_worktree(question)).unwrap();
         answer.rows.iter().map(|row| row[0].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };

@@ -1,7 +1,7 @@
 //! The files as they are, and changes that are only tried.
 
 use serde_json::json;
-use tgp_contract::{Change, Code, Graph, GraphQuestion, RelativePath};
+use tgp_contract::{Change, Code, Graph, GraphQuery, RelativePath};
 
 use crate::support::{Project, arrows, files, ingest, picture, refusal, run, without_history};
 
@@ -91,7 +91,7 @@ fn ignored_files_do_not_count_and_committed_ones_do() {
         write("node_modules/x/y.js", ""),
         write("new.ts", ""),
     ];
-    let question = GraphQuestion::new("MATCH (f:File) RETURN f.path AS path ORDER BY path");
+    let question = GraphQuery::new("MATCH (f:File) RETURN f.path AS path ORDER BY path");
     let answers = run(store.propose(&changes, &[question])).unwrap();
     let paths: Vec<&str> = answers[0].1.rows.iter().map(|row| row[0].as_str().unwrap()).collect();
     let tried = [".gitignore", "dist/kept.js", "dist/more.js", "keep.log", "new.ts", "other.log", "src/a.ts"];
@@ -109,11 +109,9 @@ fn a_proposal_shows_what_would_be_and_leaves_nothing() {
         }
         let store = project.open();
         let questions = [
-            GraphQuestion::new("MATCH (f:File) RETURN f.path AS path ORDER BY path"),
-            GraphQuestion::new(
-                "MATCH (a)-[c:CALLS]->(b:Symbol) RETURN a.name, b.name, b.path ORDER BY a.name",
-            ),
-            GraphQuestion::new("MATCH (f:File)-[:IMPORTS]->(t:File {path: $path}) RETURN f.path")
+            GraphQuery::new("MATCH (f:File) RETURN f.path AS path ORDER BY path"),
+            GraphQuery::new("MATCH (a)-[c:CALLS]->(b:Symbol) RETURN a.name, b.name, b.path ORDER BY a.name"),
+            GraphQuery::new("MATCH (f:File)-[:IMPORTS]->(t:File {path: $path}) RETURN f.path")
                 .param("path", "lib.ts"),
         ];
         let ask = |changes: &[Change]| run(store.propose(changes, &questions)).unwrap();
@@ -204,7 +202,7 @@ fn what_a_sparse_checkout_leaves_out_is_not_deleted() {
     assert!(!project.root().join("out").exists());
     ingest(&store, "WORKTREE");
     assert_eq!(without_history(picture(&store, "WORKTREE")), without_history(picture(&store, &first)));
-    let question = GraphQuestion::new("MATCH (f:File) RETURN f.path AS path ORDER BY path");
+    let question = GraphQuery::new("MATCH (f:File) RETURN f.path AS path ORDER BY path");
     let answers = run(store.propose(&[write(".gitignore", "x\n")], &[question])).unwrap();
     let paths: Vec<&str> = answers[0].1.rows.iter().map(|row| row[0].as_str().unwrap()).collect();
     assert_eq!(paths, [".gitignore", "in/a.ts", "out/b.ts"]);
@@ -229,7 +227,7 @@ fn nested_repositories_and_rules_that_are_in_no_tree() {
     let store = project.open();
     ingest(&store, "WORKTREE");
     assert_eq!(files(&store, "WORKTREE"), ["a.ts", "kept.private"]);
-    let question = GraphQuestion::new("MATCH (f:File) RETURN f.path AS path ORDER BY path");
+    let question = GraphQuery::new("MATCH (f:File) RETURN f.path AS path ORDER BY path");
     let changes = [write("nested/d.ts", ""), write("new.private", ""), write("new.ts", "")];
     let answers = run(store.propose(&changes, &[question])).unwrap();
     let paths: Vec<&str> = answers[0].1.rows.iter().map(|row| row[0].as_str().unwrap()).collect();

@@ -2,7 +2,7 @@
 
 use marsdb::Database;
 use serde_json::{Value, json};
-use tgp_contract::GraphQuestion;
+use tgp_contract::GraphQuery;
 use tgp_graph::TestGraph;
 
 use crate::oracle;
@@ -84,7 +84,7 @@ fn check(
     ordered: bool,
 ) -> Option<usize> {
     let theirs = database.execute(text);
-    let ours = facts.query(&GraphQuestion::new(text));
+    let ours = facts.query(&GraphQuery::new(text));
     let place = || format!("seed {seed}\n{setup}\n{text}");
     match (theirs, ours) {
         // More rows than our cap; the oracle has none.
@@ -161,7 +161,7 @@ fn what_is_reached_is_where_a_trail_ends() {
         oracle::copy(&database, &mut facts).unwrap();
         for form in forms {
             let answer = |text: String| {
-                let answer = facts.query(&GraphQuestion::new(text.clone()));
+                let answer = facts.query(&GraphQuery::new(text.clone()));
                 let mut rows =
                     lines(answer.unwrap_or_else(|error| panic!("{text}: {error}")).rows.into_iter());
                 rows.sort();
@@ -182,9 +182,8 @@ fn what_is_reached_is_where_a_trail_ends() {
             facts.relationship(*from, "X", *to, &json!({})).unwrap();
         }
     }
-    let answer =
-        facts.query(&GraphQuestion::new("MATCH ({i: 0})-[:X*]->(b) RETURN count(DISTINCT b)")).unwrap();
+    let answer = facts.query(&GraphQuery::new("MATCH ({i: 0})-[:X*]->(b) RETURN count(DISTINCT b)")).unwrap();
     assert_eq!(json!(answer.rows), json!([[40]]));
     let exists = "MATCH (a {i: 0}) WHERE (a)-[:X*]->({i: 39}) AND NOT (a)-[:X*]->({i: 40}) RETURN count(a)";
-    assert_eq!(json!(facts.query(&GraphQuestion::new(exists)).unwrap().rows), json!([[1]]));
+    assert_eq!(json!(facts.query(&GraphQuery::new(exists)).unwrap().rows), json!([[1]]));
 }

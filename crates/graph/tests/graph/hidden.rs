@@ -3,7 +3,7 @@
 use std::os::unix::ffi::OsStrExt;
 
 use serde_json::{Value, json};
-use tgp_contract::{Change, Graph, GraphQuestion, RelativePath};
+use tgp_contract::{Change, Graph, GraphQuery, RelativePath};
 
 use crate::support::{Project, arrows, file, files, ingest, run};
 
@@ -28,7 +28,7 @@ fn layered() -> Project {
 
 /// The paths that a question gives before and after the changes.
 fn proposed(store: &tgp_graph::GraphStore, changes: &[Change], query: &str) -> (Vec<Value>, Vec<Value>) {
-    let mut answers = run(store.propose(changes, &[GraphQuestion::new(query)])).unwrap();
+    let mut answers = run(store.propose(changes, &[GraphQuery::new(query)])).unwrap();
     let (before, after) = answers.remove(0);
     let first = |rows: Vec<Vec<Value>>| rows.into_iter().map(|mut row| row.remove(0)).collect();
     (first(before.rows), first(after.rows))
@@ -349,7 +349,7 @@ fn the_judge_of_a_proposal_sees_all_rows() {
     let options = tgp_graph::GraphOptions { max_rows: 3, ..project.options() };
     let store = run(tgp_graph::GraphStore::open(options)).unwrap();
     ingest(&store, "WORKTREE");
-    let question = GraphQuestion::new("MATCH (f:File) UNWIND range(1, 50000) AS x RETURN f.path, x");
+    let question = GraphQuery::new("MATCH (f:File) UNWIND range(1, 50000) AS x RETURN f.path, x");
     let few = run(store.query(question.clone().at("WORKTREE"))).unwrap();
     assert_eq!((few.rows.len(), few.truncated), (3, true));
     let answers = run(store.propose(&[write("a.ts", "")], &[question])).unwrap();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tgp_contract::{Change, FileFilter, Graph, GraphAnswer, GraphQuestion, RelativePath, Visibility};
+use tgp_contract::{Change, FileFilter, Graph, GraphQuery, GraphRows, RelativePath, Visibility};
 use tgp_graph::{GraphStore, TestGraph};
 
 use crate::support::{Project, ingest, run};
@@ -15,14 +15,14 @@ fn without(prefixes: &'static [&'static str]) -> Visibility {
     Visibility::new(None, Some(filter))
 }
 
-fn ask(store: &GraphStore, query: &str, commit: Option<&str>, visible: &Visibility) -> GraphAnswer {
-    let mut question = GraphQuestion::new(query).seen_by(visible);
+fn ask(store: &GraphStore, query: &str, commit: Option<&str>, visible: &Visibility) -> GraphRows {
+    let mut question = GraphQuery::new(query).seen_by(visible);
     question.commit = commit.map(str::to_owned);
     run(store.query(question)).unwrap_or_else(|error| panic!("{query}: {error}"))
 }
 
 /// The values of the first column.
-fn column(answer: &GraphAnswer) -> Vec<Value> {
+fn column(answer: &GraphRows) -> Vec<Value> {
     answer.rows.iter().map(|row| row[0].clone()).collect()
 }
 
@@ -115,7 +115,7 @@ fn a_hidden_row_makes_no_query_fail() {
         "MATCH (f:File)-[:IMPORTS*1..]->(g:File) WHERE f.path STARTS WITH 'secret' RETURN 1 / 0 AS x",
         "MATCH (f:File {name: 'key.ts'})--(x) WHERE 1 / (f.lines - f.lines) = 1 RETURN x",
     ] {
-        let mut question = GraphQuestion::new(query).seen_by(&hidden);
+        let mut question = GraphQuery::new(query).seen_by(&hidden);
         let seen = run(store.query(question.clone()));
         question.visible = Visibility::everything();
         assert!(run(store.query(question)).is_err(), "it fails where the row may be seen: {query}");
@@ -202,7 +202,7 @@ fn what_is_hidden_follows_the_caller_and_the_store() {
     // A file that is only proposed is hidden in the answer about the proposal.
     let path = RelativePath::new("secret/new.ts").unwrap();
     let change = Change::Write { path, content: b"export const fresh = 1;\n".as_slice().into() };
-    let question = GraphQuestion::new("MATCH (s:Symbol) RETURN count(*) AS n").seen_by(&secret);
+    let question = GraphQuery::new("MATCH (s:Symbol) RETURN count(*) AS n").seen_by(&secret);
     let answers = run(store.propose(&[change], &[question])).unwrap();
     assert_eq!(answers[0].0.rows, answers[0].1.rows);
 }
@@ -217,7 +217,7 @@ fn a_graph_of_stated_facts_hides_as_a_store_does() {
     facts.relationship(shown, "IMPORTS", hidden, &json!({})).unwrap();
     facts.relationship(odd, "IMPORTS", shown, &json!({})).unwrap();
     let visible = without(&["secret/"]);
-    let count = |query: &str| facts.query(&GraphQuestion::new(query).seen_by(&visible)).unwrap().rows;
+    let count = |query: &str| facts.query(&GraphQuery::new(query).seen_by(&visible)).unwrap().rows;
     assert_eq!(count("MATCH (f:File) RETURN f.path"), [[json!("src/c.ts")]]);
     assert_eq!(count("MATCH ()-[r]->() RETURN count(r) AS n"), [[json!(0)]]);
     assert_eq!(count("MATCH (f:File) RETURN size([(f)--(x) | x]) AS n"), [[json!(0)]]);

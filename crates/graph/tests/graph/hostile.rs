@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tgp_contract::{Code, GraphQuestion, ToolError};
+use tgp_contract::{Code, GraphQuery, ToolError};
 use tgp_graph::{FactLimits, TestGraph};
 
 /// Far more than any of these takes, and far less than a hang.
@@ -26,7 +26,7 @@ fn clique(size: i64) -> TestGraph {
 fn refused(facts: &TestGraph, query: &str) -> ToolError {
     let shown: String = query.chars().take(80).collect();
     let begin = Instant::now();
-    let error = match facts.query(&GraphQuestion::new(query)) {
+    let error = match facts.query(&GraphQuery::new(query)) {
         Ok(answer) => panic!("{shown}: {:?}", answer.rows.first()),
         Err(error) => error,
     };
@@ -92,7 +92,7 @@ fn what_is_within_the_caps_does_not_break_the_stack() {
         .stack_size(1 << 20)
         .spawn(move || {
             for query in [deep, long, wide, lists, either] {
-                let answer = facts.query(&GraphQuestion::new(query.clone()));
+                let answer = facts.query(&GraphQuery::new(query.clone()));
                 assert!(answer.is_ok(), "{}: {answer:?}", query.chars().take(60).collect::<String>());
             }
         })
@@ -106,7 +106,7 @@ fn work_without_end_is_ended() {
     let facts = clique(9);
     let clauses =
         (0..60).map(|at| format!("WITH a{at} + a{at} AS a{}", at + 1)).collect::<Vec<_>>().join(" ");
-    let answer = facts.query(&GraphQuestion::new(format!("WITH 1 AS a0 {clauses} RETURN a60")));
+    let answer = facts.query(&GraphQuery::new(format!("WITH 1 AS a0 {clauses} RETURN a60")));
     assert_eq!(answer.unwrap().rows, [[json!(1_i64 << 60)]]);
 
     for query in [
@@ -134,14 +134,14 @@ fn work_without_end_is_ended() {
 fn caps_are_said() {
     let mut facts = clique(3);
     facts.limit(&FactLimits { rows: Some(2), ..FactLimits::default() });
-    let answer = facts.query(&GraphQuestion::new("MATCH (n) RETURN n.v ORDER BY n.v")).unwrap();
+    let answer = facts.query(&GraphQuery::new("MATCH (n) RETURN n.v ORDER BY n.v")).unwrap();
     assert_eq!((json!(answer.rows), answer.truncated), (json!([[0], [1]]), true));
-    let answer = facts.query(&GraphQuestion::new("MATCH (n) RETURN n.v ORDER BY n.v LIMIT 2")).unwrap();
+    let answer = facts.query(&GraphQuery::new("MATCH (n) RETURN n.v ORDER BY n.v LIMIT 2")).unwrap();
     assert!(!answer.truncated);
 
     facts.limit(&FactLimits { bytes: Some(100), ..FactLimits::default() });
     let answer =
-        facts.query(&GraphQuestion::new("UNWIND range(1, 50) AS x RETURN 'twenty letters long.'")).unwrap();
+        facts.query(&GraphQuery::new("UNWIND range(1, 50) AS x RETURN 'twenty letters long.'")).unwrap();
     assert!(answer.truncated && answer.rows.len() < 10, "{}", answer.rows.len());
 
     let mut chain = TestGraph::new().unwrap();
@@ -149,14 +149,14 @@ fn caps_are_said() {
     for pair in nodes.windows(2) {
         chain.relationship(pair[0], "R", pair[1], &json!({})).unwrap();
     }
-    let query = GraphQuestion::new("MATCH ({v: 0})-[r*]->(b) RETURN max(b.v)");
+    let query = GraphQuery::new("MATCH ({v: 0})-[r*]->(b) RETURN max(b.v)");
     assert_eq!(chain.query(&query).unwrap().rows, [[json!(8)]]);
     // A cap that no path reaches does nothing, one that a path would pass is an error.
     chain.limit(&FactLimits { hops: Some(8), ..FactLimits::default() });
     assert_eq!(chain.query(&query).unwrap().rows, [[json!(8)]]);
     chain.limit(&FactLimits { hops: Some(7), ..FactLimits::default() });
     assert_eq!(chain.query(&query).unwrap_err().code, Code::Budget);
-    let bounded = GraphQuestion::new("MATCH ({v: 0})-[r*..7]->(b) RETURN max(b.v)");
+    let bounded = GraphQuery::new("MATCH ({v: 0})-[r*..7]->(b) RETURN max(b.v)");
     assert_eq!(chain.query(&bounded).unwrap().rows, [[json!(7)]]);
 }
 
@@ -194,23 +194,21 @@ fn names_and_values_are_never_sql() {
                 if name.is_empty() { "m" } else { &quoted }
             ),
         ] {
-            let answer = facts.query(&GraphQuestion::new(query.clone()).param("name", name));
+            let answer = facts.query(&GraphQuery::new(query.clone()).param("name", name));
             let rows = answer.unwrap_or_else(|error| panic!("{query}: {error}")).rows;
             assert_eq!(json!(rows), json!([[name, name]]), "{query}");
         }
         if !name.is_empty() {
             let labelled =
-                facts.query(&GraphQuestion::new(format!("MATCH (n:{quoted}) RETURN labels(n)"))).unwrap();
+                facts.query(&GraphQuery::new(format!("MATCH (n:{quoted}) RETURN labels(n)"))).unwrap();
             assert_eq!(json!(labelled.rows), json!([[[name]]]));
             let typed = facts
-                .query(&GraphQuestion::new(format!(
-                    "MATCH ()-[r:{quoted} {{{quoted}: '{text}'}}]->() RETURN r"
-                )))
+                .query(&GraphQuery::new(format!("MATCH ()-[r:{quoted} {{{quoted}: '{text}'}}]->() RETURN r")))
                 .unwrap();
             assert!(typed.rows.is_empty());
         }
     }
-    let missing = facts.query(&GraphQuestion::new("RETURN $x")).unwrap_err();
+    let missing = facts.query(&GraphQuery::new("RETURN $x")).unwrap_err();
     assert_eq!(
         (missing.code, missing.details["kind"].as_str()),
         (Code::Validation, Some("MissingParameter"))
@@ -219,14 +217,14 @@ fn names_and_values_are_never_sql() {
     for _ in 0..100 {
         deep = json!([deep]);
     }
-    let error = facts.query(&GraphQuestion::new("RETURN $x").param("x", deep)).unwrap_err();
+    let error = facts.query(&GraphQuery::new("RETURN $x").param("x", deep)).unwrap_err();
     assert_eq!(error.code, Code::Budget);
 }
 
 #[test]
 fn clauses_that_are_not_on_the_list_are_named() {
     let facts = clique(1);
-    let before = facts.query(&GraphQuestion::new("MATCH (n) RETURN count(n)")).unwrap().rows;
+    let before = facts.query(&GraphQuery::new("MATCH (n) RETURN count(n)")).unwrap().rows;
     for (query, clause) in [
         ("CREATE (n)", "CREATE"),
         ("MATCH (n) SET n.v = 2 RETURN n", "SET"),
@@ -251,7 +249,7 @@ fn clauses_that_are_not_on_the_list_are_named() {
         assert!(error.place_of().is_some(), "{query}");
         assert!(error.help_of().is_some(), "{query}");
     }
-    assert_eq!(facts.query(&GraphQuestion::new("MATCH (n) RETURN count(n)")).unwrap().rows, before);
+    assert_eq!(facts.query(&GraphQuery::new("MATCH (n) RETURN count(n)")).unwrap().rows, before);
 }
 
 /// Statements that are large in every way the caps leave open: each is answered or refused, and soon.
@@ -293,7 +291,7 @@ fn statements_of_every_shape_are_prepared_soon() {
     for query in shapes {
         let shown: String = query.chars().take(70).collect();
         let begin = Instant::now();
-        let result = facts.query(&GraphQuestion::new(query));
+        let result = facts.query(&GraphQuery::new(query));
         let took = begin.elapsed();
         assert!(took < PATIENCE, "{shown}: {took:?}");
         if let Err(error) = result {
@@ -303,7 +301,7 @@ fn statements_of_every_shape_are_prepared_soon() {
 }
 
 /// What is said of a query: `line:column`, message and help.
-fn said(facts: &TestGraph, question: &GraphQuestion) -> (String, String) {
+fn said(facts: &TestGraph, question: &GraphQuery) -> (String, String) {
     let error = match facts.query(question) {
         Ok(answer) => panic!("{}: {:?}", question.query, answer.rows.first()),
         Err(error) => error,
@@ -394,7 +392,7 @@ fn a_slip_is_shown_at_its_place_with_what_was_meant() {
         ("MATCH (f) RETURN f.v / f.v, 1 / f.v", "none", &["divided by zero", "1:22, 1:31"]),
     ];
     for (query, place, words) in table {
-        let (at, said) = said(&facts, &GraphQuestion::new(*query));
+        let (at, said) = said(&facts, &GraphQuery::new(*query));
         assert_eq!(at, *place, "{query}: {said}");
         for word in *words {
             assert!(said.contains(word), "{query}: {said}");
@@ -425,12 +423,12 @@ fn a_parameter_that_cannot_be_used_is_named() {
         ("MATCH (f) WHERE f.name =~ $n RETURN f", json!("("), "1:24", "`(` is no regular expression"),
     ];
     for (query, value, place, words) in table {
-        let (at, said) = said(&facts, &GraphQuestion::new(query).param("n", value));
+        let (at, said) = said(&facts, &GraphQuery::new(query).param("n", value));
         assert_eq!(at, place, "{query}: {said}");
         assert!(said.contains(words), "{query}: {said}");
     }
     for value in [json!(i64::MAX), json!(i64::MIN), json!(1.5), json!(9.0e18)] {
-        let answer = facts.query(&GraphQuestion::new("RETURN $n").param("n", value.clone())).unwrap();
+        let answer = facts.query(&GraphQuery::new("RETURN $n").param("n", value.clone())).unwrap();
         assert_eq!(answer.rows, [[value]]);
     }
 }

@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use serde_json::json;
-use tgp_contract::{Code, Graph, GraphQuestion};
+use tgp_contract::{Code, Graph, GraphQuery};
 use tgp_graph::{GraphStore, ToolFact};
 
 use crate::support::{Project, arrows, export, file, files, ingest, picture, refusal, rows, run};
@@ -122,7 +122,7 @@ fn names_of_commits() {
     project.git().tag_lightweight("v1", &object, false).unwrap();
     drop(object);
     let store = project.open();
-    let nothing = run(store.query(GraphQuestion::new("MATCH (n) RETURN n"))).unwrap_err();
+    let nothing = run(store.query(GraphQuery::new("MATCH (n) RETURN n"))).unwrap_err();
     assert_eq!((nothing.code, nothing.help_of()), (Code::NotFound, Some("run `tgp graph ingest`")));
     ingest(&store, "v1");
     let not_yet = refusal(&store, "main");

@@ -1,7 +1,7 @@
 //! `docs/cypher.md` says nothing that is not so: every example of it is run.
 
 use serde_json::{Value, json};
-use tgp_contract::GraphQuestion;
+use tgp_contract::GraphQuery;
 use tgp_graph::{RevisionRange, TestGraph};
 
 pub fn page() -> String {
@@ -78,8 +78,8 @@ pub fn code(cell: &str) -> &str {
         .unwrap_or_else(|| panic!("no code: {cell}"))
 }
 
-fn question(query: &str) -> GraphQuestion {
-    GraphQuestion::new(query)
+fn question(query: &str) -> GraphQuery {
+    GraphQuery::new(query)
         .param("path", "src/lib.ts")
         .param("names", json!(["util.ts", "none"]))
         .param("since", "v1")
@@ -92,7 +92,7 @@ fn every_example_of_the_page_gives_its_rows() {
     let examples = tables(&page, &["query", "rows"]);
     let commits = tables(&page, &["query", "commit", "rows"]);
     assert!(examples.len() > 60 && commits.len() > 7, "{} {}", examples.len(), commits.len());
-    let check = |question: &GraphQuestion, rows: &str| {
+    let check = |question: &GraphQuery, rows: &str| {
         let expected: Value = serde_json::from_str(rows).unwrap_or_else(|error| panic!("{rows}: {error}"));
         let answer = facts.query(question).unwrap_or_else(|error| panic!("{}: {error}", question.query));
         assert_eq!(json!(answer.rows), expected, "{}", question.query);
@@ -113,7 +113,7 @@ fn every_refusal_of_the_page_is_one() {
     assert!(refusals.len() > 15, "{}", refusals.len());
     for row in refusals {
         let query = code(&row[0]);
-        let error = match facts.query(&GraphQuestion::new(query)) {
+        let error = match facts.query(&GraphQuery::new(query)) {
             Ok(answer) => panic!("{query}: {:?}", answer.rows),
             Err(error) => error,
         };

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use git2::{IndexAddOption, Oid, Repository, RepositoryInitOptions, Signature, Time};
 use serde_json::Value;
 use tempfile::TempDir;
-use tgp_contract::{Graph, GraphQuestion, Ingested, ToolError};
+use tgp_contract::{Graph, GraphQuery, IngestSummary, ToolError};
 use tgp_graph::{Export, ExportNode, GraphOptions, GraphStore};
 
 /// More rows than any test has.
@@ -115,7 +115,7 @@ impl Project {
     }
 }
 
-pub fn ingest(store: &GraphStore, commit: &str) -> Ingested {
+pub fn ingest(store: &GraphStore, commit: &str) -> IngestSummary {
     run(store.ingest(commit)).unwrap()
 }
 
@@ -125,11 +125,11 @@ pub fn export(store: &GraphStore, commit: &str) -> Export {
 
 /// Rows of a question about a commit.
 pub fn rows(store: &GraphStore, commit: &str, query: &str) -> Vec<Vec<Value>> {
-    run(store.query(GraphQuestion::new(query).at(commit))).unwrap().rows
+    run(store.query(GraphQuery::new(query).at(commit))).unwrap().rows
 }
 
 pub fn refusal(store: &GraphStore, commit: &str) -> ToolError {
-    run(store.query(GraphQuestion::new("MATCH (f:File) RETURN f.path").at(commit))).unwrap_err()
+    run(store.query(GraphQuery::new("MATCH (f:File) RETURN f.path").at(commit))).unwrap_err()
 }
 
 fn text(node: &ExportNode, key: &str) -> String {

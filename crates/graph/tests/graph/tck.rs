@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::Value as Json;
-use tgp_contract::{GraphAnswer, GraphQuestion, ToolError};
+use tgp_contract::{GraphQuery, GraphRows, ToolError};
 
 use crate::gherkin::{Scenario, Step, scenarios};
 use crate::oracle;
@@ -99,8 +99,8 @@ fn tck() {
 
 fn run(scenario: &Scenario) -> Outcome {
     let mut statements = Vec::new();
-    let mut question = GraphQuestion::default();
-    let mut answer: Option<Result<GraphAnswer, ToolError>> = None;
+    let mut question = GraphQuery::default();
+    let mut answer: Option<Result<GraphRows, ToolError>> = None;
     for step in &scenario.steps {
         let text = step.text.trim_end_matches(':');
         if text.starts_with("having executed") {
@@ -140,7 +140,7 @@ fn run(scenario: &Scenario) -> Outcome {
     Outcome::Passed
 }
 
-fn check_error(text: &str, answer: &Result<GraphAnswer, ToolError>) -> Result<(), String> {
+fn check_error(text: &str, answer: &Result<GraphRows, ToolError>) -> Result<(), String> {
     let error = match answer {
         Ok(answer) => return Err(format!("`{text}`, but it gave {:?}", answer.rows)),
         Err(error) => error,
@@ -166,7 +166,7 @@ fn check_error(text: &str, answer: &Result<GraphAnswer, ToolError>) -> Result<()
     Err(format!("`{text}`, but it was refused at {phase}: {error}"))
 }
 
-fn check_result(step: &Step, answer: &Result<GraphAnswer, ToolError>) -> Result<(), String> {
+fn check_result(step: &Step, answer: &Result<GraphRows, ToolError>) -> Result<(), String> {
     let answer = answer.as_ref().map_err(|error| format!("refused: {error} {:?}", error.details))?;
     if answer.truncated {
         return Err("the answer was truncated".to_owned());

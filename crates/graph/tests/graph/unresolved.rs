@@ -2,7 +2,7 @@
 //! are known.
 
 use serde_json::{Value, json};
-use tgp_contract::{Change, Code, Graph, GraphQuestion, RelativePath};
+use tgp_contract::{Change, Code, Graph, GraphQuery, RelativePath};
 use tgp_graph::GraphStore;
 
 use crate::support::{Project, export, ingest, rows, run};
@@ -33,7 +33,7 @@ fn layered() -> Project {
 }
 
 fn asked(store: &GraphStore, changes: &[Change], query: &str) -> Vec<Vec<Value>> {
-    run(store.propose(changes, &[GraphQuestion::new(query)])).unwrap().remove(0).1.rows
+    run(store.propose(changes, &[GraphQuery::new(query)])).unwrap().remove(0).1.rows
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn a_chain_of_more_ignored_files_than_anybody_has_is_refused() {
     let store = project.open();
     ingest(&store, "WORKTREE");
     let code: String = (0..2100).map(|number| format!("import './gen/f{number}';\n")).collect();
-    let question = GraphQuestion::new(EDGES);
+    let question = GraphQuery::new(EDGES);
     let error = run(store.propose(&[write("all.ts", &code)], &[question])).unwrap_err();
     assert_eq!(error.code, Code::Budget);
 }

@@ -1,7 +1,7 @@
 //! Every construct sees the rows of its moment and no others.
 
 use serde_json::{Value, json};
-use tgp_contract::GraphQuestion;
+use tgp_contract::GraphQuery;
 use tgp_graph::{RevisionRange, TestGraph};
 
 /// One query for each way in which a query can get at a node or a relationship.
@@ -134,7 +134,7 @@ fn state(facts: &mut TestGraph, row: &Row, stretch: RevisionRange) {
 }
 
 fn sorted(facts: &TestGraph, query: &str) -> Vec<String> {
-    let question = GraphQuestion::new(query).param("path", "p2");
+    let question = GraphQuery::new(query).param("path", "p2");
     let answer = facts.query(&question).unwrap_or_else(|error| panic!("{query}: {error}"));
     let mut rows: Vec<String> = answer.rows.iter().map(|row| unordered(&json!(row)).to_string()).collect();
     rows.sort();
@@ -297,17 +297,16 @@ fn a_file_that_was_renamed_away_is_seen_only_as_the_end_of_a_rename() {
     ];
     for (moment, query, expected) in cases {
         facts.see(*moment);
-        let answer =
-            facts.query(&GraphQuestion::new(*query)).unwrap_or_else(|error| panic!("{query}: {error}"));
+        let answer = facts.query(&GraphQuery::new(*query)).unwrap_or_else(|error| panic!("{query}: {error}"));
         assert_eq!(json!(answer.rows), *expected, "at {moment}: {query}");
     }
     let by_parameter =
-        GraphQuestion::new("MATCH (f:File) RETURN f.path, exists_at(f, $since) AS old ORDER BY f.path")
+        GraphQuery::new("MATCH (f:File) RETURN f.path, exists_at(f, $since) AS old ORDER BY f.path")
             .param("since", "v3");
     facts.see(5);
     assert_eq!(json!(facts.query(&by_parameter).unwrap().rows), json!([["lib.ts", true], ["new.ts", false]]));
-    let at = facts.query(&GraphQuestion::new("MATCH (f:File) RETURN count(f)").at("v1")).unwrap();
+    let at = facts.query(&GraphQuery::new("MATCH (f:File) RETURN count(f)").at("v1")).unwrap();
     assert_eq!(json!(at.rows), json!([[2]]));
-    let unknown = facts.query(&GraphQuestion::new("MATCH (f) RETURN exists_at(f, 'v9')")).unwrap_err();
+    let unknown = facts.query(&GraphQuery::new("MATCH (f) RETURN exists_at(f, 'v9')")).unwrap_err();
     assert_eq!(unknown.code, tgp_contract::Code::NotFound);
 }

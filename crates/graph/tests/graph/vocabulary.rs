@@ -1,7 +1,7 @@
 //! Names that the code graph does not have are refused, with a place and what may have been meant.
 
 use serde_json::json;
-use tgp_contract::{Code, Graph, GraphQuestion};
+use tgp_contract::{Code, Graph, GraphQuery};
 use tgp_graph::{GraphStore, TestGraph};
 
 use crate::page;
@@ -53,7 +53,7 @@ fn a_misspelt_name_is_refused_with_its_place() {
         ("MATCH (f:file) RETURN f", "UnknownLabel", 1, 10, "did you mean `File`?"),
     ];
     for (query, kind, line, column, help) in table {
-        let error = run(store.query(GraphQuestion::new(query))).unwrap_err();
+        let error = run(store.query(GraphQuery::new(query))).unwrap_err();
         assert_eq!(
             (error.code, &error.details["kind"]),
             (Code::Validation, &json!(kind)),
@@ -66,7 +66,7 @@ fn a_misspelt_name_is_refused_with_its_place() {
     // A graph of facts has any names.
     let facts = TestGraph::new().unwrap();
     for (query, ..) in table {
-        facts.query(&GraphQuestion::new(query)).unwrap();
+        facts.query(&GraphQuery::new(query)).unwrap();
     }
 }
 
@@ -122,7 +122,7 @@ fn every_name_that_the_page_refuses_is_refused() {
     assert!(refusals.len() > 3, "{}", refusals.len());
     for row in refusals {
         let query = page::code(&row[0]);
-        let error = run(store.query(GraphQuestion::new(query))).unwrap_err();
+        let error = run(store.query(GraphQuery::new(query))).unwrap_err();
         assert_eq!(
             (error.code.as_str(), error.details["kind"].as_str()),
             (&*row[1], Some(&*row[2])),

@@ -99,7 +99,7 @@ async fn where_nothing_is_claimed_and_nothing_must_hold_nothing_is_asked() {
     assert_eq!((gate.stage(), gate.name()), (Stage::Guardian, "guardian"));
     assert!(judge(&world, &write("src/a.ts")).await.is_ok());
     assert!(judge(&world, &content("src/a.ts", "import src/web.ts\n")).await.is_ok());
-    assert!(!with(&write("src/a.ts"), async |request| gate.wants_contents(request).await).await);
+    assert!(!with(&write("src/a.ts"), async |request| gate.needs_proposed_files(request).await).await);
     assert_eq!(world.graph.asked.load(Ordering::SeqCst), 0);
 }
 
@@ -173,7 +173,7 @@ async fn contents_that_break_an_invariant_anew_are_denied_by_name() {
     let world = project();
     world.rules(RULES);
     let gate = GuardianGate::new(Arc::clone(&world.guardian), Vigilance::Touched);
-    assert!(with(&write("src/a.ts"), async |request| gate.wants_contents(request).await).await);
+    assert!(with(&write("src/a.ts"), async |request| gate.needs_proposed_files(request).await).await);
     let error = judge(&world, &content("src/a.ts", "import src/web.ts\n")).await.unwrap_err();
     assert_eq!(error.code, Code::Policy);
     assert_eq!(error.details["invariant"], "no-web");
@@ -204,7 +204,7 @@ async fn a_gate_that_fails_denies() {
     assert_eq!(judge(&world, &content("src/a.ts", "")).await.unwrap_err().message, "no repository");
     world.rules("version: 7");
     let gate = GuardianGate::new(Arc::clone(&world.guardian), Vigilance::Touched);
-    assert!(with(&write("src/a.ts"), async |request| gate.wants_contents(request).await).await);
+    assert!(with(&write("src/a.ts"), async |request| gate.needs_proposed_files(request).await).await);
     assert_eq!(judge(&world, &content("src/a.ts", "")).await.unwrap_err().code, Code::Config);
     world.chronicle.torn.lock().unwrap().insert(".sage/guardian.sage".to_owned());
     assert_eq!(judge(&world, &write("src/a.ts")).await.unwrap_err().code, Code::Integrity);
@@ -231,8 +231,10 @@ async fn whoever_is_asked_sees_who_would_notice() {
     let world = project();
     let gate = GuardianGate::new(Arc::clone(&world.guardian), Vigilance::Touched);
     let reach = async |file: &str| -> Option<Value> {
-        with(&write(file), async |request| gate.reach(request, &tgp_contract::Visibility::everything()).await)
-            .await
+        with(&write(file), async |request| {
+            gate.blast_radius(request, &tgp_contract::Visibility::everything()).await
+        })
+        .await
     };
     assert_eq!(reach("src/a.ts").await.unwrap()["tests"]["first"], json!(["tests/a.ts"]));
     assert_eq!(reach("src/web.ts").await, None);

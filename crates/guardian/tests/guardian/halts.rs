@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tgp_chronicle::{ChronicleOptions, FileChronicle};
-use tgp_contract::{Appended, Chronicle, ChronicleEvent, Code, RelativePath, ToolError};
+use tgp_contract::{AppendResult, Chronicle, ChronicleEvent, Code, RelativePath, ToolError};
 use tgp_guardian::{Assertion, Edit, Guardian};
 
 use crate::world::{MemoryChronicle, World, path};
@@ -458,7 +458,7 @@ struct Meddler {
 
 #[async_trait::async_trait]
 impl Chronicle for Meddler {
-    async fn append(&self, file: &RelativePath, event: ChronicleEvent) -> Result<Appended, ToolError> {
+    async fn append(&self, file: &RelativePath, event: ChronicleEvent) -> Result<AppendResult, ToolError> {
         self.chronicle.append(file, event).await
     }
 

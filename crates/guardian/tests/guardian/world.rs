@@ -7,9 +7,10 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use tgp_contract::{
-    Actor, Appended, CallContext, CallRecord, Cancellation, Change, Chronicle, ChronicleEvent, Code, Consent,
-    EventActor, FileSystem, Graph, GraphAnswer, GraphQuestion, Ingested, Place, Plan, PlanStep, RelativePath,
-    Standing, ToolCall, ToolCaller, ToolDefinition, ToolError, ToolResult, canonical,
+    Actor, AppendResult, CallContext, CallRecord, Cancellation, Change, Chronicle, ChronicleEvent, Code,
+    Consent, EventActor, FileSystem, Graph, GraphQuery, GraphRows, IngestSummary, Plan, PlanStep,
+    RelativePath, SnapshotInfo, SourceLocation, ToolCall, ToolCaller, ToolDefinition, ToolError, ToolResult,
+    canonical,
 };
 use tgp_fs::MemoryFs;
 use tgp_guardian::{Guardian, GuardianParts, Invariants};
@@ -63,7 +64,7 @@ impl LineGraph {
         facts
     }
 
-    fn answer(&self, files: &Files, question: &GraphQuestion) -> Result<GraphAnswer, ToolError> {
+    fn answer(&self, files: &Files, question: &GraphQuery) -> Result<GraphRows, ToolError> {
         self.asked.fetch_add(1, Ordering::SeqCst);
         if let Some(error) = self.failure.lock().unwrap().clone() {
             return Err(error);
@@ -80,7 +81,12 @@ impl LineGraph {
             rows.truncate(cap);
         }
         let behind = *self.behind.lock().unwrap();
-        Ok(GraphAnswer { columns, rows, truncated, standing: Standing { behind, ..Standing::default() } })
+        Ok(GraphRows {
+            columns,
+            rows,
+            truncated,
+            standing: SnapshotInfo { behind, ..SnapshotInfo::default() },
+        })
     }
 }
 
@@ -91,7 +97,11 @@ fn refusal(query: &str, problem: String) -> ToolError {
         let before = &query[..=at];
         let (line, column) =
             (before.matches('\n').count() + 1, before.rsplit('\n').next().unwrap().len() + 1);
-        Place { file: "query".to_owned(), line: line.try_into().unwrap(), column: column.try_into().unwrap() }
+        SourceLocation {
+            file: "query".to_owned(),
+            line: line.try_into().unwrap(),
+            column: column.try_into().unwrap(),
+        }
     });
     let error = ToolError::new(Code::Validation, problem);
     match place {
@@ -102,11 +112,11 @@ fn refusal(query: &str, problem: String) -> ToolError {
 
 #[async_trait]
 impl Graph for LineGraph {
-    async fn ingest(&self, _commit: &str) -> Result<Ingested, ToolError> {
-        Ok(Ingested::default())
+    async fn ingest(&self, _commit: &str) -> Result<IngestSummary, ToolError> {
+        Ok(IngestSummary::default())
     }
 
-    async fn query(&self, question: GraphQuestion) -> Result<GraphAnswer, ToolError> {
+    async fn query(&self, question: GraphQuery) -> Result<GraphRows, ToolError> {
         let files = match &question.commit {
             None => self.now.lock().unwrap().clone(),
             Some(commit) => self.commits.lock().unwrap().get(commit).cloned().ok_or_else(|| {
@@ -120,8 +130,8 @@ impl Graph for LineGraph {
     async fn propose(
         &self,
         changes: &[Change],
-        questions: &[GraphQuestion],
-    ) -> Result<Vec<(GraphAnswer, GraphAnswer)>, ToolError> {
+        questions: &[GraphQuery],
+    ) -> Result<Vec<(GraphRows, GraphRows)>, ToolError> {
         let before = self.now.lock().unwrap().clone();
         let mut after = before.clone();
         for change in changes {
@@ -169,7 +179,7 @@ impl MemoryChronicle {
 
 #[async_trait]
 impl Chronicle for MemoryChronicle {
-    async fn append(&self, file: &RelativePath, event: ChronicleEvent) -> Result<Appended, ToolError> {
+    async fn append(&self, file: &RelativePath, event: ChronicleEvent) -> Result<AppendResult, ToolError> {
         // Others get their turn between a look and an append.
         tokio::task::yield_now().await;
         Self::scope(file)?;
@@ -180,7 +190,7 @@ impl Chronicle for MemoryChronicle {
         if appended {
             events.push(ChronicleEvent { event_id: Some(event_id.clone()), ..event });
         }
-        Ok(Appended { event_id, appended })
+        Ok(AppendResult { event_id, appended })
     }
 
     async fn tail(&self, file: &RelativePath, most: usize) -> Result<Vec<ChronicleEvent>, ToolError> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use tgp_contract::{
-    Change, Graph, GraphAnswer, GraphQuestion, Ingested, ToolError, ToolMetadata, Visibility,
+    Change, Graph, GraphQuery, GraphRows, IngestSummary, ToolError, ToolMetadata, Visibility,
 };
 use tgp_graph::{GraphOptions, GraphStore, ToolFact};
 use tokio::sync::OnceCell;
@@ -50,7 +50,7 @@ impl LazyGraph {
 
 #[async_trait]
 impl Graph for LazyGraph {
-    async fn ingest(&self, commit: &str) -> Result<Ingested, ToolError> {
+    async fn ingest(&self, commit: &str) -> Result<IngestSummary, ToolError> {
         let store = self.store().await?;
         let ingested = store.ingest(commit).await?;
         let tool = |tool: ToolMetadata| ToolFact {
@@ -67,7 +67,7 @@ impl Graph for LazyGraph {
         Ok(ingested)
     }
 
-    async fn query(&self, mut question: GraphQuestion) -> Result<GraphAnswer, ToolError> {
+    async fn query(&self, mut question: GraphQuery) -> Result<GraphRows, ToolError> {
         if question.commit.as_deref() == Some(WORKTREE) {
             // The files as they are now, and not when they were last read; nobody but this machine has them.
             return self.store().await?.query_worktree(question).await;
@@ -81,12 +81,12 @@ impl Graph for LazyGraph {
                 if visible.is_everything() {
                     return remote.query(question).await;
                 }
-                let refused = GraphQuestion { visible: visible.clone(), ..question.clone() };
+                let refused = GraphQuery { visible: visible.clone(), ..question.clone() };
                 if self.hides(&visible).await? {
                     return remote.query(refused).await;
                 }
                 let answer = remote.query(question).await?;
-                let known = GraphQuestion::new(KNOWN).at(answer.standing.commit.clone());
+                let known = GraphQuery::new(KNOWN).at(answer.standing.commit.clone());
                 match self.store().await?.query(known).await {
                     Ok(_) => Ok(answer),
                     Err(_) => remote.query(refused).await,
@@ -103,8 +103,8 @@ impl Graph for LazyGraph {
     async fn propose(
         &self,
         changes: &[Change],
-        questions: &[GraphQuestion],
-    ) -> Result<Vec<(GraphAnswer, GraphAnswer)>, ToolError> {
+        questions: &[GraphQuery],
+    ) -> Result<Vec<(GraphRows, GraphRows)>, ToolError> {
         self.store().await?.propose(changes, questions).await
     }
 }

@@ -9,8 +9,7 @@ use serde_json::Value;
 use tgp_agent::{Clock, RecoveredOutcome, Recovery};
 use tgp_aql::{AttemptScope, EarlierOutcome, QueryHost, Tokens};
 use tgp_contract::{
-    CapabilityToken, EntryKind, Execution, FileSystem, Graph, GraphQuestion, RelativePath, ToolError,
-    canonical,
+    CapabilityToken, EntryKind, Execution, FileSystem, Graph, GraphQuery, RelativePath, ToolError, canonical,
 };
 use tgp_fs::DiskFs;
 use tgp_policy::{Caveats, attenuate};
@@ -74,7 +73,7 @@ impl QueryHost for KernelQueryHost {
     }
 
     async fn graph_version(&self, commit: Option<&str>) -> Option<String> {
-        let mut question = GraphQuestion::new(ANYTHING);
+        let mut question = GraphQuery::new(ANYTHING);
         question.commit = commit.map(str::to_owned);
         let standing = self.graph.query(question).await.ok()?.standing;
         Some(standing.commit).filter(|commit| !commit.is_empty() && !standing.draft)

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tgp_agent::{AuditRange, Clock, RecoveredOutcome, Recovery, TddStateSource};
 use tgp_audit::{AuditReader, Filter, MAX_TAIL};
 use tgp_contract::{
-    Allowance, CallContext, CallRecord, Cancellation, Code, Effect, Root, Target, TddState, ToolCall,
+    CallContext, CallRecord, Cancellation, Code, Effect, Root, SharedBudget, Target, TddState, ToolCall,
     ToolCaller, ToolDefinition, ToolError, background,
 };
 use tgp_router::gates::{StateGate, TddView};
@@ -49,7 +49,7 @@ pub(super) struct SessionTools {
     /// The only tools that the model is told of, where not all are meant for it.
     only: Option<BTreeSet<String>>,
     /// What its calls are taken from, where they are a part of something larger.
-    allowance: Option<Allowance>,
+    allowance: Option<SharedBudget>,
     last: Mutex<Vec<Target>>,
 }
 
@@ -60,7 +60,7 @@ impl SessionTools {
     }
 
     /// No call is made beyond this.
-    pub(super) fn within(self, allowance: Option<Allowance>) -> Self {
+    pub(super) fn within(self, allowance: Option<SharedBudget>) -> Self {
         Self { allowance, ..self }
     }
 
@@ -91,7 +91,7 @@ impl ToolCaller for SessionTools {
     }
 
     async fn call(&self, call: ToolCall, context: CallContext, cancelled: Cancellation<'_>) -> CallRecord {
-        if let Some(Err(error)) = self.allowance.as_ref().map(Allowance::take_call) {
+        if let Some(Err(error)) = self.allowance.as_ref().map(SharedBudget::take_call) {
             return CallRecord::not_begun(call, context, error);
         }
         let mut record = self.door.call(call, context, cancelled).await;

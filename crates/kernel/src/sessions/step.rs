@@ -10,7 +10,7 @@ use tgp_agent::{
     Summary, step_prompt,
 };
 use tgp_contract::{
-    AgentFailure, AgentRunner, AgentTask, AgentWork, Allowance, Cancellation, Code, FileEffect,
+    AgentFailure, AgentResult, AgentRunner, AgentTask, Cancellation, Code, FileEffect, SharedBudget,
     ToolDefinition, ToolError, Usage, canonical,
 };
 use tokio::sync::mpsc;
@@ -176,13 +176,13 @@ impl StepRunner {
 
 #[async_trait]
 impl AgentRunner for StepRunner {
-    async fn work(&self, task: AgentTask, cancelled: Cancellation<'_>) -> Result<AgentWork, AgentFailure> {
+    async fn work(&self, task: AgentTask, cancelled: Cancellation<'_>) -> Result<AgentResult, AgentFailure> {
         let choice = self.choice(task.model.as_deref());
         let mut chosen = self.kernel.choose_model(&choice, None)?;
         if let Some(allowance) = &task.allowance {
             chosen.provider = allowance.ration(chosen.provider);
         }
-        let spent = || task.allowance.as_ref().map(Allowance::spent);
+        let spent = || task.allowance.as_ref().map(SharedBudget::spent);
         let before_work = spent();
         let (events, heard) = mpsc::channel(EVENTS);
         let (handle, stop) = StopSignal::new();
@@ -222,7 +222,7 @@ impl AgentRunner for StepRunner {
         };
         let error = match summary.ending {
             Ending::Done => {
-                return Ok(AgentWork {
+                return Ok(AgentResult {
                     answer: summary.answer,
                     steps: summary.steps,
                     calls,

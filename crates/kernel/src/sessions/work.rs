@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tgp_agent::{AgentEvent, Clock, Journal, Ports, Summary};
-use tgp_contract::{Allowance, ToolError, ToolResult, background, canonical};
+use tgp_contract::{SharedBudget, ToolError, ToolResult, background, canonical};
 use tokio::sync::mpsc;
 
 use super::ports::{AuditRecovery, FrozenClock, SessionTools, SystemClock};
@@ -70,7 +70,7 @@ impl<'a> Work<'a> {
     }
 
     /// No call is made beyond this.
-    pub(super) fn within(self, allowance: Option<Allowance>) -> Self {
+    pub(super) fn within(self, allowance: Option<SharedBudget>) -> Self {
         Self { tools: self.tools.within(allowance), ..self }
     }
 

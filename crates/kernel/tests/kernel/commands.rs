@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use tgp::contract::{
-    CallContext, CallRecord, Consent, Database, SqlAccess, SqlAnswer, SqlStatement, SqlTransaction, TddMode,
+    CallContext, CallRecord, Consent, Database, SqlAccess, SqlRows, SqlStatement, SqlTransaction, TddMode,
     ToolError, ToolResult,
 };
 use tgp::{BootOptions, Kernel};
@@ -331,8 +331,8 @@ impl Database for Slow {
 
 #[async_trait]
 impl SqlTransaction for Slow {
-    async fn execute(&mut self, _statement: &SqlStatement) -> Result<SqlAnswer, ToolError> {
-        Ok(SqlAnswer { changed: 3, ..SqlAnswer::default() })
+    async fn execute(&mut self, _statement: &SqlStatement) -> Result<SqlRows, ToolError> {
+        Ok(SqlRows { changed: 3, ..SqlRows::default() })
     }
 
     async fn mark(&mut self) -> Result<(), ToolError> {

@@ -248,7 +248,7 @@ impl Gate for Meddler {
         Verdict::Allow { rule: "none".to_owned() }
     }
 
-    async fn wants_contents(&self, _request: GateRequest<'_>) -> bool {
+    async fn needs_proposed_files(&self, _request: GateRequest<'_>) -> bool {
         true
     }
 

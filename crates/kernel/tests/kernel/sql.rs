@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde_json::{Value, json};
 use tgp::Kernel;
 use tgp::contract::{
-    Actor, CallContext, Consent, Database, SqlAccess, SqlAnswer, SqlStatement, SqlTransaction, ToolCall,
+    Actor, CallContext, Consent, Database, SqlAccess, SqlRows, SqlStatement, SqlTransaction, ToolCall,
     ToolError,
 };
 
@@ -278,12 +278,12 @@ impl Database for Echo {
 
 #[async_trait::async_trait]
 impl SqlTransaction for EchoTransaction {
-    async fn execute(&mut self, statement: &SqlStatement) -> Result<SqlAnswer, ToolError> {
+    async fn execute(&mut self, statement: &SqlStatement) -> Result<SqlRows, ToolError> {
         let row = json!({ "sql": statement.sql, "params": statement.params });
-        Ok(SqlAnswer {
+        Ok(SqlRows {
             columns: vec!["sql".to_owned(), "params".to_owned()],
             rows: vec![row.as_object().unwrap().clone()],
-            ..SqlAnswer::default()
+            ..SqlRows::default()
         })
     }
 

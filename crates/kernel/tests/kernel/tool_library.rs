@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::json;
 use tempfile::TempDir;
-use tgp::contract::{Change, Consent, Entry, FileSystem, FsError, LastWord, RelativePath, Visibility};
+use tgp::contract::{Change, CommitVote, Consent, Entry, FileSystem, FsError, RelativePath, Visibility};
 use tgp_fs::DiskFs;
 use tgp_router::Router;
 use tgp_tool_runtime::Library;
@@ -38,7 +38,7 @@ impl FileSystem for Counted {
         self.files.list(directory)
     }
 
-    fn apply_if(&self, changes: &[Change], last_word: Option<LastWord<'_>>) -> Result<bool, FsError> {
+    fn apply_if(&self, changes: &[Change], last_word: Option<CommitVote<'_>>) -> Result<bool, FsError> {
         self.files.apply_if(changes, last_word)
     }
 }

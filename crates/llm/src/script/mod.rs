@@ -10,7 +10,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures_util::stream;
 use tgp_contract::{
-    Block, ChatOptions, Code, EventStream, ModelInfo, ModelProvider, Place, Role, StreamEvent, ToolError,
+    Block, ChatOptions, Code, EventStream, ModelInfo, ModelProvider, Role, SourceLocation, StreamEvent,
+    ToolError,
 };
 
 use crate::limits::MAX_SCRIPT_BYTES;
@@ -69,7 +70,7 @@ impl Script {
             .help("split the session into several scripts"));
         }
         let file: File = serde_json::from_str(text).map_err(|error| {
-            let place = Place {
+            let place = SourceLocation {
                 file: name.to_owned(),
                 line: u32::try_from(error.line()).unwrap_or(u32::MAX),
                 column: column(text, error.line(), error.column()),

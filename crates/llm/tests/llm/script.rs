@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use serde_json::json;
 use tgp_contract::{
-    Block, ChatOptions, Code, Message, ModelProvider, Place, Role, StopReason, StreamEvent, Usage,
+    Block, ChatOptions, Code, Message, ModelProvider, Role, SourceLocation, StopReason, StreamEvent, Usage,
 };
 use tgp_llm::Script;
 
@@ -191,7 +191,7 @@ fn what_is_wrong_is_told_with_its_place() {
         let error = Script::parse("turns.json", text).unwrap_err();
         assert_eq!(error.code, Code::Config, "{text}");
         assert!(error.message.contains(expected), "{text}: {error}");
-        let Place { file, line: told, column } = error.place_of().unwrap();
+        let SourceLocation { file, line: told, column } = error.place_of().unwrap();
         assert_eq!((file.as_str(), told), ("turns.json", line), "{text}: {error}");
         assert!(error.message.contains(&format!("turns.json:{line}:{column}")), "{text}: {error}");
         assert!(error.help_of().is_some(), "{text}");

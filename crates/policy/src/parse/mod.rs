@@ -6,7 +6,7 @@ mod selector;
 
 use std::collections::HashMap;
 
-use tgp_contract::Place;
+use tgp_contract::SourceLocation;
 use tgp_text::LineCol;
 
 use self::reader::{Fields, Reader};
@@ -94,7 +94,7 @@ pub(crate) fn parse(
 }
 
 /// Where each id was first given.
-type Ids = HashMap<String, Place>;
+type Ids = HashMap<String, SourceLocation>;
 
 impl Reader<'_> {
     fn document(

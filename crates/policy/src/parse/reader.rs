@@ -1,6 +1,6 @@
 //! Reads values out of a YAML tree and notes what is wrong with them.
 
-use tgp_contract::Place;
+use tgp_contract::SourceLocation;
 use tgp_text::{LineCol, truncate};
 
 use crate::pattern::{PatternError, PatternErrors};
@@ -37,7 +37,7 @@ impl<'n> Fields<'n> {
 pub(super) type Words<'n> = Vec<(&'n Node, &'n str)>;
 
 impl Reader<'_> {
-    pub(super) fn place(&self, spot: LineCol) -> Place {
+    pub(super) fn place(&self, spot: LineCol) -> SourceLocation {
         spot.in_file(self.file)
     }
 

@@ -4,7 +4,7 @@ mod run;
 
 use std::sync::Arc;
 
-use tgp_contract::{Code, Database, SqlAccess, SqlAnswer, SqlClass, SqlStatement, ToolError};
+use tgp_contract::{Code, Database, SqlAccess, SqlClass, SqlRows, SqlStatement, ToolError};
 
 use crate::router::PointOfNoReturn;
 pub use run::SqlRun;
@@ -67,11 +67,7 @@ impl Sql {
     }
 
     /// Runs one statement, and ends its transaction as `end` says; inside a run the run itself does that.
-    pub async fn execute(
-        &self,
-        statement: &SqlStatement,
-        end: &StatementEnd,
-    ) -> Result<SqlAnswer, ToolError> {
+    pub async fn execute(&self, statement: &SqlStatement, end: &StatementEnd) -> Result<SqlRows, ToolError> {
         match self {
             Self::Absent => Err(ToolError::new(Code::Sql, "no database is configured")
                 .help("this kernel has no database; pass the rows as arguments")),
@@ -92,7 +88,7 @@ async fn alone(
     statement: &SqlStatement,
     access: SqlAccess,
     end: &StatementEnd,
-) -> Result<SqlAnswer, ToolError> {
+) -> Result<SqlRows, ToolError> {
     let mut transaction = database.begin(access).await?;
     if matches!(end, StatementEnd::Undo) {
         // Behind a mark no database accepts a statement that it could not undo.

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex as BlockingMutex, PoisonError};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tgp_contract::{Code, Database, SqlAccess, SqlAnswer, SqlClass, SqlStatement, SqlTransaction, ToolError};
+use tgp_contract::{Code, Database, SqlAccess, SqlClass, SqlRows, SqlStatement, SqlTransaction, ToolError};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 /// Statements a dry run reports; the others are counted.
@@ -177,7 +177,7 @@ impl SqlRun {
         }
     }
 
-    pub(super) async fn execute(&self, statement: &SqlStatement) -> Result<SqlAnswer, ToolError> {
+    pub(super) async fn execute(&self, statement: &SqlStatement) -> Result<SqlRows, ToolError> {
         let mut level = self.open().await?;
         level.busy = true;
         let answer = match level.transaction() {

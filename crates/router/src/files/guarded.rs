@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tgp_contract::{Change, Entry, FileSystem, FsError, LastWord, RelativePath, Root, chronicled};
+use tgp_contract::{Change, CommitVote, Entry, FileSystem, FsError, RelativePath, Root, chronicled};
 
 use super::{check_chronicle, is_protected};
 
@@ -67,7 +67,7 @@ impl FileSystem for Guarded {
         Ok(entries.into_iter().filter(|entry| !self.is_out_of_reach(&entry.path)).collect())
     }
 
-    fn apply_if(&self, changes: &[Change], last_word: Option<LastWord<'_>>) -> Result<bool, FsError> {
+    fn apply_if(&self, changes: &[Change], last_word: Option<CommitVote<'_>>) -> Result<bool, FsError> {
         for change in changes {
             self.check(change.path())?;
             check_chronicle(change.path(), || self.inner.read(change.path()).ok(), change.content())?;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tgp_contract::{Change, Entry, FileSystem, FsError, LastWord, RelativePath, Root, Visibility};
+use tgp_contract::{Change, CommitVote, Entry, FileSystem, FsError, RelativePath, Root, Visibility};
 
 /// Shows of another file system what may be seen.
 pub struct Seen {
@@ -45,7 +45,7 @@ impl FileSystem for Seen {
     }
 
     /// What is written is judged by the gates, not by what may be seen.
-    fn apply_if(&self, changes: &[Change], last_word: Option<LastWord<'_>>) -> Result<bool, FsError> {
+    fn apply_if(&self, changes: &[Change], last_word: Option<CommitVote<'_>>) -> Result<bool, FsError> {
         self.inner.apply_if(changes, last_word)
     }
 }

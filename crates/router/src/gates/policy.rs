@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use serde::Serialize;
 use serde_json::Value;
 use tgp_contract::{
-    Access, CallContext, CallRecord, Code, Effect, FileFilter, Gate, GateRequest, Place, RelativePath, Root,
-    Stage, Target, TddMode, TddState, ToolError, Verdict,
+    Access, CallContext, CallRecord, Code, Effect, FileFilter, Gate, GateRequest, RelativePath, Root,
+    SourceLocation, Stage, Target, TddMode, TddState, ToolError, Verdict,
 };
 use tgp_policy::{
     Decision, Explanation, HistoryReservation, Outcome, PastCall, PolicyRequest, RuleEffect, RuleSummary,
@@ -45,7 +45,7 @@ pub struct ListedRule {
     pub id: String,
     pub effect: RuleEffect,
     pub reason: String,
-    pub place: Place,
+    pub place: SourceLocation,
     pub is_sequence: bool,
     /// False for an `allow` rule that waits for `tgp policy trust`.
     pub has_effect: bool,
@@ -385,7 +385,7 @@ impl Gate for PolicyGate {
         })
     }
 
-    fn settled(&self, record: &CallRecord) {
+    fn on_finished(&self, record: &CallRecord) {
         let open = self.open_calls().remove(&record.serial).unwrap_or_default();
         if open.is_empty() {
             return;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use serde_json::{Map, Value};
-use tgp_contract::{Code, FileSystem, Place, RelativePath, ToolDefinition, ToolError};
+use tgp_contract::{Code, FileSystem, RelativePath, SourceLocation, ToolDefinition, ToolError};
 use tgp_fs::{MemoryFs, Stamp};
 use tgp_policy::{Catalogue, Policy, PolicySettings, PolicySource, SourceTrust, ToolInfo};
 use tokio::sync::Mutex;
@@ -281,7 +281,7 @@ async fn compile(
             // Where the person finds it, not where it stands in the tree it was compiled from.
             place.map_or_else(
                 || error.clone(),
-                |found| error.clone().place(&Place { file: name.clone(), ..found }),
+                |found| error.clone().place(&SourceLocation { file: name.clone(), ..found }),
             )
         })?;
         let id = place.name().unwrap_or_default().trim_end_matches(".ts").to_owned();

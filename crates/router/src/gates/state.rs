@@ -267,7 +267,7 @@ impl Gate for StateGate {
         .await
     }
 
-    fn settled(&self, record: &CallRecord) {
+    fn on_finished(&self, record: &CallRecord) {
         if !record.files.is_empty() {
             let _ = background::in_place(|| self.tdd.note_changes(&record.files));
         }

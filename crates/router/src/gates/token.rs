@@ -238,7 +238,7 @@ impl Gate for TokenGate {
         self.tokens.verify(token).map_or(true, |grant| grant.limits_paths() && !is_filtered)
     }
 
-    fn settled(&self, record: &CallRecord) {
+    fn on_finished(&self, record: &CallRecord) {
         let reservation = locked(&self.spent).remove(&record.serial).flatten();
         if let Some(reservation) = reservation
             && !record.execution.has_started()

@@ -265,7 +265,7 @@ impl Router {
             reasons: requirements.iter().map(|requirement| requirement.reason.clone()).collect(),
             preview: shown.shown.clone(),
             no_preview: shown.preview.missing.clone(),
-            reach: self.reach(request).await,
+            reach: self.blast_radius(request).await,
             hash: shown.hash.clone(),
         };
         let answer = match lifecycle.wait().begin() {
@@ -301,11 +301,11 @@ impl Router {
     }
 
     /// What else the change would reach, as the first gate that knows it says.
-    async fn reach(&self, request: GateRequest<'_>) -> Option<Value> {
+    async fn blast_radius(&self, request: GateRequest<'_>) -> Option<Value> {
         let visible =
             self.workspace.visibility(self.filter_for(GateRequest { targets: &[], ..request }).await);
         for gate in &self.gates {
-            if let Some(reach) = gate.reach(request, &visible).await {
+            if let Some(reach) = gate.blast_radius(request, &visible).await {
                 return Some(reach);
             }
         }
@@ -334,7 +334,7 @@ impl Router {
         }
         let Invocation { serial, call, definition, context, .. } = invocation;
         let request = GateRequest { serial, call, definition, context, targets: changes, proposed: None };
-        let proposed = if self.wants_contents(request).await { Some(propose()) } else { None };
+        let proposed = if self.needs_proposed_files(request).await { Some(propose()) } else { None };
         let request = GateRequest { proposed: proposed.as_deref(), ..request };
         let mut verdicts = Vec::new();
         let passed = self.pass_changes(request, invocation.lifecycle, later, show, &mut verdicts).await;

@@ -68,9 +68,9 @@ impl Router {
     }
 
     /// Whether a gate judges the contents that a call would leave.
-    pub(super) async fn wants_contents(&self, request: GateRequest<'_>) -> bool {
+    pub(super) async fn needs_proposed_files(&self, request: GateRequest<'_>) -> bool {
         for gate in &self.gates {
-            if gate.wants_contents(request).await {
+            if gate.needs_proposed_files(request).await {
                 return true;
             }
         }
@@ -92,7 +92,7 @@ impl Router {
             target.file().is_some_and(|(root, _, access)| root == Root::Project && changes(access))
         };
         let writes = request.definition.effect == Effect::Write && request.definition.dry_run;
-        if !writes || !request.targets.iter().any(changes) || !self.wants_contents(request).await {
+        if !writes || !request.targets.iter().any(changes) || !self.needs_proposed_files(request).await {
             return Ok(());
         }
         let outcome = self.try_without_effect(passed, granted, dry_run).await?;

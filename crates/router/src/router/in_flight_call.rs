@@ -102,7 +102,7 @@ impl<'a> InFlightCall<'a> {
             duration_us: u64::try_from(duration.as_micros()).unwrap_or(u64::MAX),
         };
         if asked {
-            self.gates.iter().for_each(|gate| gate.settled(&record));
+            self.gates.iter().for_each(|gate| gate.on_finished(&record));
         }
         record
     }

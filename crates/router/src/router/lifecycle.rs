@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use tgp_contract::{Code, Execution, Recorder, ToolError, ToolResult, Witness};
+use tgp_contract::{BeforeEffectHook, Code, Execution, Recorder, ToolError, ToolResult};
 use tokio::sync::Notify;
 
 use super::waiting::ApprovalWait;
@@ -16,7 +16,7 @@ use super::waiting::ApprovalWait;
 pub(super) struct CallLifecycle {
     state: Mutex<State>,
     cancelled: Notify,
-    witness: Option<Witness>,
+    witness: Option<BeforeEffectHook>,
     /// What keeps its record: nothing takes effect that could not be recorded. A call that outlives its kernel must not keep
     /// the recorder from writing its last records.
     recorder: Option<Weak<dyn Recorder>>,
@@ -50,7 +50,7 @@ enum Stage {
 }
 
 impl CallLifecycle {
-    pub(super) fn new(witness: Option<Witness>) -> Self {
+    pub(super) fn new(witness: Option<BeforeEffectHook>) -> Self {
         Self { witness, ..Self::default() }
     }
 

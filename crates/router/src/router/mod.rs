@@ -25,9 +25,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tgp_contract::{
-    Access, ApprovalReason, Approver, CallContext, CallRecord, Cancellation, Code, FileFilter, Gate,
-    GateDecision, GateRequest, GateVerdict, Recorder, RelativePath, Root, Stage, Target, ToolCall,
-    ToolDefinition, ToolError, ToolResult, Verdict, Visibility, Witness, chronicled,
+    Access, ApprovalReason, Approver, BeforeEffectHook, CallContext, CallRecord, Cancellation, Code,
+    FileFilter, Gate, GateDecision, GateRequest, GateVerdict, Recorder, RelativePath, Root, Stage, Target,
+    ToolCall, ToolDefinition, ToolError, ToolResult, Verdict, Visibility, chronicled,
     is_chronicle_tree_directory,
 };
 use tracing::Instrument;
@@ -200,7 +200,7 @@ impl Router {
         call: ToolCall,
         context: CallContext,
         mut cancelled: Cancellation<'_>,
-        witness: Option<Witness>,
+        witness: Option<BeforeEffectHook>,
     ) -> CallRecord {
         let mut running = self.begin(call, context, &self.workspace, CallLifecycle::new(witness));
         tokio::select! {
@@ -380,7 +380,7 @@ impl Router {
             verdicts: verdicts.clone(),
             ..CallRecord::not_begun(call.clone(), context.clone(), error)
         };
-        self.gates.iter().for_each(|gate| gate.settled(&record));
+        self.gates.iter().for_each(|gate| gate.on_finished(&record));
         Ok(verdicts)
     }
 
@@ -495,7 +495,7 @@ impl Router {
                 GatePhase::Changes => gate.judge_changes(request).await,
                 GatePhase::Directories if gate.stage() == Stage::Policy => gate.judge_changes(request).await,
                 GatePhase::Further => gate.judge_further(request).await,
-                GatePhase::Contents if gate.wants_contents(request).await => {
+                GatePhase::Contents if gate.needs_proposed_files(request).await => {
                     gate.judge_changes(request).await
                 }
                 GatePhase::Contents | GatePhase::Directories => continue,

@@ -8,7 +8,7 @@ use mysql_async::consts::StatusFlags;
 use mysql_async::prelude::Queryable;
 use mysql_async::{Column, Conn, Error, Params};
 use serde_json::Value;
-use tgp_contract::{SqlAccess, SqlAnswer, SqlClass, SqlStatement};
+use tgp_contract::{SqlAccess, SqlClass, SqlRows, SqlStatement};
 
 use super::rules::{Effect, check};
 use super::values::{may_be_json, read, write};
@@ -65,7 +65,7 @@ impl MySqlSession {
         packet.is_some_and(|packet| packet.status_flags().contains(StatusFlags::SERVER_STATUS_IN_TRANS))
     }
 
-    async fn run(&mut self, statement: &SqlStatement) -> Result<SqlAnswer, Failure> {
+    async fn run(&mut self, statement: &SqlStatement) -> Result<SqlRows, Failure> {
         let script = Script::read(&statement.sql, Dialect::MySql)?;
         let effect = check(&script, self.access)?;
         let bound = bind(&script, Dialect::MySql, &statement.params)?;
@@ -96,11 +96,7 @@ impl MySqlSession {
     }
 
     /// Runs the statement. The outer result is the server's; the inner one is about reading its answer.
-    async fn answer(
-        &mut self,
-        script: &Script<'_>,
-        bound: Bound,
-    ) -> Result<Result<SqlAnswer, Failure>, Error> {
+    async fn answer(&mut self, script: &Script<'_>, bound: Bound) -> Result<Result<SqlRows, Failure>, Error> {
         let values: Vec<_> = bound.values.into_iter().map(write).collect();
         let params = if values.is_empty() { Params::Empty } else { Params::Positional(values) };
         let mut result = self.connection.exec_iter(bound.sql.as_str(), params).await?;
@@ -194,7 +190,7 @@ fn ended() -> tgp_contract::ToolError {
 
 #[async_trait]
 impl Session for MySqlSession {
-    async fn execute(&mut self, statement: &SqlStatement) -> Result<SqlAnswer, Failure> {
+    async fn execute(&mut self, statement: &SqlStatement) -> Result<SqlRows, Failure> {
         self.run(statement).await
     }
 

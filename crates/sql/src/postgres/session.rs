@@ -5,7 +5,7 @@ use std::pin::pin;
 use async_trait::async_trait;
 use futures_util::TryStreamExt;
 use futures_util::future::join;
-use tgp_contract::{SqlAccess, SqlAnswer, SqlClass, SqlStatement, ToolError};
+use tgp_contract::{SqlAccess, SqlClass, SqlRows, SqlStatement, ToolError};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Error, Statement, Transaction};
 
@@ -50,7 +50,7 @@ impl<'a> PostgresSession<'a> {
         self.transaction.as_ref().ok_or_else(|| Failure::gone(rolled_back()))
     }
 
-    async fn run(&mut self, statement: &SqlStatement) -> Result<SqlAnswer, Failure> {
+    async fn run(&mut self, statement: &SqlStatement) -> Result<SqlRows, Failure> {
         let script = Script::read(&statement.sql, Dialect::Postgres)?;
         rules::check(&script)?;
         let bound = bind(&script, Dialect::Postgres, &statement.params)?;
@@ -83,7 +83,7 @@ impl<'a> PostgresSession<'a> {
         statement: &Statement,
         script: &Script<'_>,
         bound: &Bound,
-    ) -> Result<SqlAnswer, ToolError> {
+    ) -> Result<SqlRows, ToolError> {
         let transaction = self.transaction().map_err(|failure| failure.error)?;
         count(statement.params().len(), bound.values.len())?;
         for column in statement.columns() {
@@ -158,7 +158,7 @@ fn lost(error: &Error) -> ToolError {
 
 #[async_trait]
 impl Session for PostgresSession<'_> {
-    async fn execute(&mut self, statement: &SqlStatement) -> Result<SqlAnswer, Failure> {
+    async fn execute(&mut self, statement: &SqlStatement) -> Result<SqlRows, Failure> {
         self.run(statement).await
     }
 

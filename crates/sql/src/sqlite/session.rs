@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use rusqlite::fallible_iterator::FallibleIterator;
 use rusqlite::{Batch, Error, ErrorCode, Statement};
-use tgp_contract::{Code, SqlAccess, SqlAnswer, SqlClass, SqlStatement, ToolError};
+use tgp_contract::{Code, SqlAccess, SqlClass, SqlRows, SqlStatement, ToolError};
 
 use super::authorizer::Watch;
 use super::connection::Connection;
@@ -45,7 +45,7 @@ impl SqliteSession {
         self.connection
     }
 
-    fn run(&mut self, statement: &SqlStatement) -> Result<SqlAnswer, Failure> {
+    fn run(&mut self, statement: &SqlStatement) -> Result<SqlRows, Failure> {
         // SQLite finds the end of a statement by itself; ours is only asked for the size.
         let script = Script::read(&statement.sql, Dialect::Sqlite)?;
         self.refresh()?;
@@ -76,7 +76,7 @@ impl SqliteSession {
         self.watch_caller(Watch::Writing);
         let result = self.read(&mut prepared, &script, Steps::ToTheEnd).map(|answer| {
             let changed = if actions.counts_changes() { self.changed_since(before) } else { 0 };
-            SqlAnswer { changed, ..answer }
+            SqlRows { changed, ..answer }
         });
         drop(prepared);
         match self.judged(result) {
@@ -147,7 +147,7 @@ impl SqliteSession {
         statement: &mut Statement<'_>,
         script: &Script<'_>,
         steps: Steps,
-    ) -> Result<SqlAnswer, Failure> {
+    ) -> Result<SqlRows, Failure> {
         let names: Vec<String> = statement.column_names().map(ToOwned::to_owned).collect();
         let is_json: Vec<bool> = statement
             .columns()
@@ -215,7 +215,7 @@ fn must_cover(judged: &SqlClass, kinds: &[String]) -> Result<(), ToolError> {
 
 #[async_trait]
 impl Session for SqliteSession {
-    async fn execute(&mut self, statement: &SqlStatement) -> Result<SqlAnswer, Failure> {
+    async fn execute(&mut self, statement: &SqlStatement) -> Result<SqlRows, Failure> {
         let result = self.run(statement);
         self.connection.stop_clock();
         if self.connection.is_abandoned() { Err(Failure::gone(abandoned())) } else { result }

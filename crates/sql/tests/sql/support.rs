@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tgp_contract::{Database, SqlAccess, SqlAnswer, SqlParams, SqlStatement, SqlTransaction, ToolError};
+use tgp_contract::{Database, SqlAccess, SqlParams, SqlRows, SqlStatement, SqlTransaction, ToolError};
 use tgp_sql::{DatabaseUrl, SqlOptions, connect};
 
 pub use SqlAccess::{ReadOnly, ReadWrite};
@@ -108,14 +108,14 @@ pub async fn run(
     transaction: &mut dyn SqlTransaction,
     sql: &str,
     params: Value,
-) -> Result<SqlAnswer, ToolError> {
+) -> Result<SqlRows, ToolError> {
     let statement =
         SqlStatement { sql: sql.to_owned(), params: SqlParams::from_value(params).unwrap(), judged: None };
     transaction.execute(&statement).await
 }
 
 /// The one value of the one row.
-pub fn single(answer: &SqlAnswer) -> Value {
+pub fn single(answer: &SqlRows) -> Value {
     assert_eq!(answer.rows.len(), 1, "{answer:?}");
     assert_eq!(answer.columns.len(), 1, "{answer:?}");
     answer.rows[0][&answer.columns[0]].clone()
@@ -127,7 +127,7 @@ impl Place {
     }
 
     /// A statement as a transaction of its own.
-    pub async fn call(&self, sql: &str, params: Value) -> Result<SqlAnswer, ToolError> {
+    pub async fn call(&self, sql: &str, params: Value) -> Result<SqlRows, ToolError> {
         let mut transaction = self.begin().await;
         let answer = run(&mut *transaction, sql, params).await?;
         transaction.commit().await?;
@@ -143,11 +143,7 @@ impl Place {
         .unwrap();
     }
 
-    pub async fn insert(
-        &self,
-        transaction: &mut dyn SqlTransaction,
-        id: i64,
-    ) -> Result<SqlAnswer, ToolError> {
+    pub async fn insert(&self, transaction: &mut dyn SqlTransaction, id: i64) -> Result<SqlRows, ToolError> {
         run(
             transaction,
             "INSERT INTO users (id, name) VALUES (:id, :name)",

@@ -1,12 +1,12 @@
 //! What a failed run means, told in the tool's own TypeScript.
 
 use tgp_compiler::ModuleGraph;
-use tgp_contract::{Code, Finding, Place, Severity, ToolError};
+use tgp_contract::{Code, Finding, Severity, SourceLocation, ToolError};
 use tgp_sandbox::{CompileFailure, RunError, RunErrorKind};
 
 /// A source that killed or stalled the compiler, as a finding at its first line.
 pub(super) fn crash_finding(id: &str, failure: &CompileFailure) -> Finding {
-    let place = Place { file: id.to_owned(), line: 1, column: 1 };
+    let place = SourceLocation { file: id.to_owned(), line: 1, column: 1 };
     Finding {
         end: place.clone(),
         place,
@@ -89,7 +89,7 @@ pub(super) fn map_log(text: &str, graph: &ModuleGraph) -> String {
 
 /// A module that the tool asks for and cannot have, as a finding at the import.
 pub(super) fn import_finding(id: &str, error: &ToolError) -> Finding {
-    let elsewhere = || Place { file: id.to_owned(), line: 1, column: 1 };
+    let elsewhere = || SourceLocation { file: id.to_owned(), line: 1, column: 1 };
     let place = error.place_of().filter(|place| place.file == id).unwrap_or_else(elsewhere);
     let message = error.message.strip_prefix(&format!("{place}: ")).unwrap_or(&error.message).to_owned();
     Finding {
@@ -105,7 +105,7 @@ pub(super) fn import_finding(id: &str, error: &ToolError) -> Finding {
 
 struct Frame {
     function: String,
-    place: Option<Place>,
+    place: Option<SourceLocation>,
 }
 
 impl std::fmt::Display for Frame {
@@ -123,7 +123,7 @@ fn map_stack(stack: &str, graph: &ModuleGraph) -> Vec<Frame> {
 }
 
 /// Where the tool's own code was, in its TypeScript.
-pub(super) fn first_place(stack: &str, graph: &ModuleGraph) -> Option<Place> {
+pub(super) fn first_place(stack: &str, graph: &ModuleGraph) -> Option<SourceLocation> {
     map_stack(stack, graph).into_iter().find_map(|frame| frame.place)
 }
 
@@ -138,5 +138,8 @@ fn map_frame(line: &str, graph: &ModuleGraph) -> Option<Frame> {
     let (id, line) = location.rsplit_once(':')?;
     let module = graph.modules.get(id)?;
     let (line, column) = module.map.original(line.parse().ok()?, column.parse().ok()?)?;
-    Some(Frame { function: function.to_owned(), place: Some(Place { file: id.to_owned(), line, column }) })
+    Some(Frame {
+        function: function.to_owned(),
+        place: Some(SourceLocation { file: id.to_owned(), line, column }),
+    })
 }

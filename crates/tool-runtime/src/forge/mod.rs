@@ -22,8 +22,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::{Value, json};
 use tgp_compiler::{CheckOptions, GraphBuilder, GraphHost, Role, Unit};
 use tgp_contract::{
-    CheckReport, Code, FileSystem, Finding, Place, RelativePath, Root, Severity, ToolError, TypeCheck,
-    canonical,
+    CheckReport, Code, FileSystem, Finding, RelativePath, Root, Severity, SourceLocation, ToolError,
+    TypeCheck, canonical,
 };
 use tgp_sandbox::{CompileFailure, Limits, LogLine, RunInput, RunOptions, RunStats, Sandbox, SandboxError};
 use tokio::sync::Semaphore;
@@ -177,7 +177,7 @@ impl Forge {
         let mut checked = TypeCheck::Skipped;
         if !unparsed && let Some(found) = self.types.check(&unit, tools).await? {
             // What a rule has said of a place already is said once.
-            let said: Vec<Place> = findings.iter().map(|finding| finding.place.clone()).collect();
+            let said: Vec<SourceLocation> = findings.iter().map(|finding| finding.place.clone()).collect();
             findings.extend(found.into_iter().filter(|finding| !said.contains(&finding.place)));
             checked = TypeCheck::Checked;
         }

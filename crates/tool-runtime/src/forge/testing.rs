@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tgp_compiler::{GraphBuilder, is_test_file, tested_files};
-use tgp_contract::{Code, FileSystem, FsError, Place, RelativePath, ToolError, canonical};
+use tgp_contract::{Code, FileSystem, FsError, RelativePath, SourceLocation, ToolError, canonical};
 use tgp_sandbox::{Limits, LogLine, RunInput, RunOptions, RunStats};
 
 use super::program::Prepared;
@@ -70,7 +70,7 @@ pub struct TestFailure {
     pub message: String,
     /// Where, in the TypeScript.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub place: Option<Place>,
+    pub place: Option<SourceLocation>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use tgp_compiler::Unit;
 use tgp_contract::{
-    Code, Entry, EntryKind, FileSystem, Finding, Place, RelativePath, Severity, ToolError, background,
+    Code, Entry, EntryKind, FileSystem, Finding, RelativePath, Severity, SourceLocation, ToolError,
+    background,
 };
 use tgp_jail::{FileAccess, PathAccess, Profile, jailed_command};
 use tokio::io::AsyncReadExt;
@@ -176,7 +177,8 @@ fn finding(line: &str, id: &str) -> Option<Finding> {
     }
     // Whether a file is missing or may not be read is the same to whoever may not read it.
     let (code, message) = if ABSENT_CODES.contains(&code) { ABSENT } else { (code, message) };
-    let place = Place { file: id.to_owned(), line: line.parse().ok()?, column: column.parse().ok()? };
+    let place =
+        SourceLocation { file: id.to_owned(), line: line.parse().ok()?, column: column.parse().ok()? };
     Some(Finding {
         end: place.clone(),
         place,

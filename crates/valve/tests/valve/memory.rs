@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 
 use async_trait::async_trait;
-use tgp_contract::{Appended, Chronicle, ChronicleEvent, Code, RelativePath, ToolError};
+use tgp_contract::{AppendResult, Chronicle, ChronicleEvent, Code, RelativePath, ToolError};
 
 #[derive(Default)]
 pub struct MemoryChronicle {
@@ -22,7 +22,11 @@ fn is_in_scope(path: &str) -> bool {
 
 #[async_trait]
 impl Chronicle for MemoryChronicle {
-    async fn append(&self, file: &RelativePath, mut event: ChronicleEvent) -> Result<Appended, ToolError> {
+    async fn append(
+        &self,
+        file: &RelativePath,
+        mut event: ChronicleEvent,
+    ) -> Result<AppendResult, ToolError> {
         if *self.is_closed.lock().unwrap() || !is_in_scope(file.as_str()) {
             return Err(ToolError::new(Code::Permission, format!("`{file}` is outside the scope")).help("no"));
         }
@@ -37,7 +41,7 @@ impl Chronicle for MemoryChronicle {
         if appended {
             events.push(event);
         }
-        Ok(Appended { event_id, appended })
+        Ok(AppendResult { event_id, appended })
     }
 
     async fn tail(&self, file: &RelativePath, most: usize) -> Result<Vec<ChronicleEvent>, ToolError> {

@@ -1,7 +1,7 @@
 //! Lines of calls: what stands on them, and what gives way.
 
 use serde_json::json;
-use tgp::contract::{Code, Place, ToolError};
+use tgp::contract::{Code, SourceLocation, ToolError};
 
 use super::*;
 
@@ -59,7 +59,7 @@ fn a_test_run_without_a_result_says_why() {
 
 #[test]
 fn the_first_failing_test_stands_below_the_line() {
-    let place = Place { file: "tools/a.test.ts".to_owned(), line: 4, column: 2 };
+    let place = SourceLocation { file: "tools/a.test.ts".to_owned(), line: 4, column: 2 };
     let failing = json!({ "files": [
         { "path": "tools/b.test.ts", "tests": [{ "name": "fine", "ok": true }], "passed": 1, "failed": 0 },
         { "path": "tools/a.test.ts", "tests": [

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use serde_json::json;
-use tgp::contract::{Code, Place, Root, TddMode, TddState, ToolError, Usage};
+use tgp::contract::{Code, Root, SourceLocation, TddMode, TddState, ToolError, Usage};
 use tgp::{AgentEvent, Ending, Summary, TouchedFile};
 
 use super::*;
@@ -38,7 +38,7 @@ fn leftover(text: &str) -> Option<char> {
 fn events(hostile: &str) -> Vec<AgentEvent> {
     let text = || hostile.to_owned();
     let error = ToolError::new(Code::Runtime, hostile)
-        .place(&Place { file: text(), line: 1, column: 2 })
+        .place(&SourceLocation { file: text(), line: 1, column: 2 })
         .help(hostile)
         .detail(hostile, hostile)
         .detail("logs", json!([{ "level": hostile, "text": hostile }]));

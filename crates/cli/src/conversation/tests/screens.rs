@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use serde_json::json;
-use tgp::contract::{Code, Place, Root, ToolError, Usage};
+use tgp::contract::{Code, Root, SourceLocation, ToolError, Usage};
 use tgp::{AgentEvent, AuditRange, Ending, Summary, TestCount, TouchedFile};
 
 use super::*;
@@ -12,7 +12,7 @@ use super::*;
 /// A session in which everything happens once.
 fn story() -> Vec<AgentEvent> {
     let failing = ToolError::new(Code::Runtime, "tools/slug.ts:3:10: text is not a string. It is a number.")
-        .place(&Place { file: "tools/slug.ts".to_owned(), line: 3, column: 10 })
+        .place(&SourceLocation { file: "tools/slug.ts".to_owned(), line: 3, column: 10 })
         .help("convert it with String(text) first")
         .detail(
             "logs",

@@ -12,21 +12,21 @@ use crate::{ChatOptions, Code, EventStream, ModelInfo, ModelProvider, StreamEven
 
 /// Calls and tokens that may be used; `None` without a bound.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Ceiling {
+pub struct BudgetLimits {
     pub calls: Option<u64>,
     pub tokens: Option<u64>,
 }
 
 /// Calls and tokens that were used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Spent {
+pub struct BudgetUsage {
     pub calls: u64,
     pub tokens: u64,
 }
 
 /// Something that was asked for and not given.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Refusal {
+pub struct BudgetExceeded {
     /// Whose bound it was: 0 for that of the allowance that was asked, 1 for the one that it is a part of, and so on.
     pub levels_up: usize,
     pub error: ToolError,
@@ -34,41 +34,41 @@ pub struct Refusal {
 
 /// What may be used, and what was. Clones are the same allowance, and so are two that are equal.
 #[derive(Clone, Debug)]
-pub struct Allowance(Arc<State>);
+pub struct SharedBudget(Arc<State>);
 
 #[derive(Debug)]
 struct State {
     /// Whose it is, for people.
     owner: String,
-    bounds: Ceiling,
+    bounds: BudgetLimits,
     calls: AtomicU64,
     tokens: AtomicU64,
-    refusal: OnceLock<Refusal>,
-    outer: Option<Allowance>,
+    refusal: OnceLock<BudgetExceeded>,
+    outer: Option<SharedBudget>,
     /// One for all that belong together: nobody takes a call between another's look and its taking.
     turn: Arc<Mutex<()>>,
 }
 
-impl PartialEq for Allowance {
+impl PartialEq for SharedBudget {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 }
 
-impl Allowance {
+impl SharedBudget {
     /// `spent` was used before, by work that is gone on with.
     #[must_use]
-    pub fn new(owner: &str, bounds: Ceiling, spent: Spent) -> Self {
+    pub fn new(owner: &str, bounds: BudgetLimits, spent: BudgetUsage) -> Self {
         Self::with(owner, bounds, spent, None)
     }
 
     /// A part of this one: what is used of it is used of both, and both bounds hold.
     #[must_use]
-    pub fn part(&self, owner: &str, bounds: Ceiling, spent: Spent) -> Self {
+    pub fn part(&self, owner: &str, bounds: BudgetLimits, spent: BudgetUsage) -> Self {
         Self::with(owner, bounds, spent, Some(self.clone()))
     }
 
-    fn with(owner: &str, bounds: Ceiling, spent: Spent, outer: Option<Self>) -> Self {
+    fn with(owner: &str, bounds: BudgetLimits, spent: BudgetUsage, outer: Option<Self>) -> Self {
         let turn = outer.as_ref().map_or_else(Arc::default, |outer| Arc::clone(&outer.0.turn));
         Self(Arc::new(State {
             owner: owner.to_owned(),
@@ -92,7 +92,7 @@ impl Allowance {
     pub fn take_call(&self) -> Result<(), ToolError> {
         let _turn = self.0.turn.lock().unwrap_or_else(PoisonError::into_inner);
         self.ask(State::out_of_calls)?;
-        self.add(Spent { calls: 1, tokens: 0 });
+        self.add(BudgetUsage { calls: 1, tokens: 0 });
         Ok(())
     }
 
@@ -110,7 +110,7 @@ impl Allowance {
         let refused = levels.find_map(|(levels_up, state)| Some((levels_up, against(state)?)));
         let Some((levels_up, error)) = refused else { return Ok(()) };
         // The first one tells why the work has failed.
-        let _ = self.0.refusal.set(Refusal { levels_up, error: error.clone() });
+        let _ = self.0.refusal.set(BudgetExceeded { levels_up, error: error.clone() });
         Err(error)
     }
 
@@ -122,11 +122,11 @@ impl Allowance {
     }
 
     pub fn add_tokens(&self, tokens: u64) {
-        self.add(Spent { calls: 0, tokens });
+        self.add(BudgetUsage { calls: 0, tokens });
     }
 
     /// Counts what was used without being asked for.
-    pub fn add(&self, spent: Spent) {
+    pub fn add(&self, spent: BudgetUsage) {
         let more = |counter: &AtomicU64, more: u64| {
             let added = |known: u64| Some(known.saturating_add(more));
             // It always adds, so there is no other answer.
@@ -140,7 +140,7 @@ impl Allowance {
 
     /// What was used of this one.
     #[must_use]
-    pub fn spent(&self) -> Spent {
+    pub fn spent(&self) -> BudgetUsage {
         self.0.spent()
     }
 
@@ -152,7 +152,7 @@ impl Allowance {
 
     /// The first thing that was refused.
     #[must_use]
-    pub fn refusal(&self) -> Option<Refusal> {
+    pub fn refusal(&self) -> Option<BudgetExceeded> {
         self.0.refusal.get().cloned()
     }
 
@@ -160,13 +160,13 @@ impl Allowance {
     /// left.
     #[must_use]
     pub fn ration(&self, provider: Arc<dyn ModelProvider>) -> Arc<dyn ModelProvider> {
-        Arc::new(Rationed { provider, allowance: self.clone() })
+        Arc::new(MeteredProvider { provider, allowance: self.clone() })
     }
 }
 
 impl State {
-    fn spent(&self) -> Spent {
-        Spent { calls: self.calls.load(Ordering::Relaxed), tokens: self.tokens.load(Ordering::Relaxed) }
+    fn spent(&self) -> BudgetUsage {
+        BudgetUsage { calls: self.calls.load(Ordering::Relaxed), tokens: self.tokens.load(Ordering::Relaxed) }
     }
 
     fn out_of_calls(&self) -> Option<ToolError> {
@@ -190,13 +190,13 @@ impl State {
     }
 }
 
-struct Rationed {
+struct MeteredProvider {
     provider: Arc<dyn ModelProvider>,
-    allowance: Allowance,
+    allowance: SharedBudget,
 }
 
 #[async_trait]
-impl ModelProvider for Rationed {
+impl ModelProvider for MeteredProvider {
     fn name(&self) -> &str {
         self.provider.name()
     }
@@ -208,7 +208,7 @@ impl ModelProvider for Rationed {
         }
         self.allowance.begin_turn()?;
         let stream = self.provider.chat(options).await?;
-        Ok(Box::pin(Counted { stream, allowance: self.allowance.clone(), last: None }))
+        Ok(Box::pin(MeteredStream { stream, allowance: self.allowance.clone(), last: None }))
     }
 
     async fn models(&self) -> Result<Vec<ModelInfo>, ToolError> {
@@ -217,14 +217,14 @@ impl ModelProvider for Rationed {
 }
 
 /// A turn whose tokens are counted when it ends, or when nobody listens any more.
-struct Counted {
+struct MeteredStream {
     stream: EventStream,
-    allowance: Allowance,
+    allowance: SharedBudget,
     /// A provider may say several times what it has used so far; the last word counts.
     last: Option<Usage>,
 }
 
-impl Counted {
+impl MeteredStream {
     fn count(&mut self) {
         if let Some(usage) = self.last.take() {
             self.allowance.add_tokens(usage.input_tokens.saturating_add(usage.output_tokens));
@@ -232,7 +232,7 @@ impl Counted {
     }
 }
 
-impl Stream for Counted {
+impl Stream for MeteredStream {
     type Item = StreamEvent;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<StreamEvent>> {
@@ -246,7 +246,7 @@ impl Stream for Counted {
     }
 }
 
-impl Drop for Counted {
+impl Drop for MeteredStream {
     fn drop(&mut self) {
         self.count();
     }
