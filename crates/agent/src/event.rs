@@ -56,7 +56,7 @@ pub enum AgentEvent {
         state: TddState,
     },
     Usage(Usage),
-    /// Something a person should know that is no error: a context that was shortened, a cut turn.
+    /// Something a person should know that is not an error: a context that was shortened, a cut turn.
     Notice {
         message: String,
     },

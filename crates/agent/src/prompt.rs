@@ -150,7 +150,7 @@ fn place(facts: &PromptFacts<'_>) -> String {
 fn notes(notes: Option<(&str, &str)>) -> String {
     let Some((file, text)) = notes.filter(|(_, text)| !text.trim().is_empty()) else { return String::new() };
     let file = one_line(file, MAX_WORD_BYTES);
-    // What is no character of a text is left out; the fence must be longer than anything that looks like one.
+    // What is not a character of a text is left out; the fence must be longer than anything that looks like one.
     let is_shown = |one: &char| matches!(one, '\n' | '\t') || !one.is_control();
     let start = head(text, MAX_NOTES_BYTES);
     let shown: String = start.chars().filter(is_shown).collect();

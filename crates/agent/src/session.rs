@@ -109,7 +109,7 @@ impl Session {
     /// The session that a first line begins.
     ///
     /// # Errors
-    /// `EINTEGRITY` when it is no first line, or one of another version.
+    /// `EINTEGRITY` when it is not a first line, or one of another version.
     pub(crate) fn open(line: &Line) -> Result<Self, ToolError> {
         let LineKind::Session {
             version: VERSION,

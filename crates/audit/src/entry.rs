@@ -256,7 +256,7 @@ pub(crate) fn is_whole(value: &Value) -> bool {
     }
 }
 
-/// Cuts texts, and writes integers that canonical JSON would round as texts. The value is no deeper than redaction
+/// Cuts texts, and writes integers that canonical JSON would round as texts. The value is not a deeper than redaction
 /// left it.
 fn shorten(value: &mut Value) {
     match value {

@@ -12,7 +12,7 @@ use crate::secret_patterns::{
     ASSIGNED, NAMES, SHAPES, TOKEN_BEGINNINGS, VARIABLES, WHOLE_NAMES, assignments, compile,
 };
 
-/// A longer text is no name; looking for each beginning of a token in it would take longer than the patterns.
+/// A longer text is not a name; looking for each beginning of a token in it would take longer than the patterns.
 const MAX_WORD_BYTES: usize = 256;
 /// What stands where a secret stood.
 const REDACTED: &str = "[redacted]";

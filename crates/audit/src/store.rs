@@ -239,7 +239,7 @@ pub(crate) fn chain(connection: &Connection, path: &Path) -> Result<Chain, Failu
     let (id, sequence, hash) =
         row.ok_or_else(|| Failure::Foreign("the database does not say which chain it holds".to_owned()))?;
     let sequence = u64::try_from(sequence).map_err(|_| {
-        Failure::Foreign("the checkpoint of the database is no number of an entry".to_owned())
+        Failure::Foreign("the checkpoint of the database is not a number of an entry".to_owned())
     })?;
     Ok(Chain { checkpoint: Head { chain: id.clone(), sequence, hash }, id })
 }

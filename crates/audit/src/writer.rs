@@ -121,7 +121,7 @@ pub(crate) struct OpenedStore {
 /// Opens the database, or makes it, and verifies what came since the checkpoint.
 pub(crate) fn open(options: &AuditOptions, anchor: &dyn Anchor) -> Result<OpenedStore, Failure> {
     let path = options.path.as_path();
-    // In this order: whoever makes a database anchors it afterwards, so an anchor without one is no accident.
+    // In this order: whoever makes a database anchors it afterwards, so an anchor without one is not an accident.
     if let Some(anchored) = verify::load(anchor)?
         && !exists(path)?
     {

@@ -163,7 +163,7 @@ impl FetchClient {
             return Err(too_large("URL of a redirect", self.limits.max_url_bytes, "bytes"));
         }
         let target = from.join(location).map_err(|error| {
-            bad_response(from, &format!("it redirects to something that is no URL ({error})"))
+            bad_response(from, &format!("it redirects to something that is not a URL ({error})"))
         })?;
         self.admit(target.as_str(), Some(from))
     }

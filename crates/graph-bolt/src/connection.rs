@@ -70,7 +70,7 @@ pub(super) struct Connection {
     pub(super) patience: Duration,
 }
 
-/// The answer to one message that is no row.
+/// The answer to one message that is not a row.
 enum Summary {
     Success(Packed),
     Failure(Failure),
@@ -168,7 +168,7 @@ impl Connection {
         self.run_with(statement, parameters, Vec::new(), rows).await
     }
 
-    /// Runs a statement in a transaction of its own, as servers want it for what is no data, such as an index.
+    /// Runs a statement in a transaction of its own, as servers want it for what is not a data, such as an index.
     pub(super) async fn run_alone(&mut self, statement: &str, database: Option<&str>) -> Result<(), Failure> {
         let ran = self.run_with(statement, Vec::new(), options(database), usize::MAX).await;
         if matches!(ran, Err(Failure::Refused { .. })) {
@@ -245,7 +245,7 @@ impl Connection {
             match pack::unpack(&bytes)? {
                 Packed::Structure(RECORD, fields) => {
                     let Some(Packed::List(row)) = fields.into_iter().next() else {
-                        return Err(Failure::Protocol("a row is no list".to_owned()));
+                        return Err(Failure::Protocol("a row is not a list".to_owned()));
                     };
                     page.bytes += bytes.len();
                     page.rows.push(row);

@@ -48,7 +48,7 @@ impl BoltOptions {
     /// that would go over a network as it is.
     pub fn parse(text: &str) -> Result<Self, ToolError> {
         let url =
-            Url::parse(text.trim()).map_err(|_| refusal("the address of the graph server is no URL"))?;
+            Url::parse(text.trim()).map_err(|_| refusal("the address of the graph server is not a URL"))?;
         let encrypted = match url.scheme() {
             "bolt" => false,
             "bolt+s" => true,

@@ -224,7 +224,7 @@ impl<'a> Reader<'a> {
         let mut entries = Vec::new();
         for _ in 0..size {
             let Packed::Text(key) = self.value(depth)? else {
-                return Err(broken("the key of a map is no text"));
+                return Err(broken("the key of a map is not text"));
             };
             entries.push((key, self.value(depth)?));
         }

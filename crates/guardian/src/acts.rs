@@ -171,7 +171,7 @@ impl Act {
                     || format!("the known ones are {}", KINDS.join(", ")),
                     |near| format!("did you mean {near}?"),
                 );
-                Err(format!("`{}` is no type of step; {known}", other.escape_debug()))
+                Err(format!("`{}` is not a type of step; {known}", other.escape_debug()))
             }
         }
     }
@@ -179,7 +179,7 @@ impl Act {
     /// A call of a tool that writes files is the step that it stands for: no plan goes round a rule by another name.
     fn of_call(tool: &str, arguments: Value, step: Fields<'_>) -> Result<Self, String> {
         let Value::Object(map) = &arguments else {
-            return Err("`arguments` is no object".to_owned());
+            return Err("`arguments` is not an object".to_owned());
         };
         let fields = Fields(map);
         let path = || file("arguments.path", &fields.text("path")?);
@@ -228,7 +228,7 @@ impl Fields<'_> {
     fn text(self, name: &str) -> Result<String, String> {
         match self.0.get(name) {
             Some(Value::String(text)) => Ok(text.clone()),
-            Some(_) => Err(format!("`{name}` is no text")),
+            Some(_) => Err(format!("`{name}` is not text")),
             None => Err(format!("`{name}` is missing")),
         }
     }
@@ -253,7 +253,7 @@ impl Fields<'_> {
             None if known.is_empty() => "it has none".to_owned(),
             None => format!("the known ones are {}", known.join(", ")),
         };
-        Err(format!("`{}` is no field of {what}; {help}", name.escape_debug()))
+        Err(format!("`{}` is not a field of {what}; {help}", name.escape_debug()))
     }
 
     fn only(self, names: &[&str]) -> Value {
@@ -263,7 +263,7 @@ impl Fields<'_> {
 
     fn edits(self) -> Result<Vec<Replacement>, String> {
         let Some(edits) = self.0.get("edits") else { return Ok(vec![self.edit()?]) };
-        let Some(edits) = edits.as_array() else { return Err("`edits` is no list".to_owned()) };
+        let Some(edits) = edits.as_array() else { return Err("`edits` is not a list".to_owned()) };
         if edits.is_empty() || edits.len() > MAX_EDITS {
             return Err(format!("`edits` has {} edits, it can have 1 to {MAX_EDITS}", edits.len()));
         }
@@ -272,7 +272,7 @@ impl Fields<'_> {
                 Fields(fields).none_but(EDIT_FIELDS, "an edit")?;
                 Fields(fields).edit()
             }
-            _ => Err("an edit is no object".to_owned()),
+            _ => Err("an edit is not an object".to_owned()),
         };
         edits.iter().map(one).collect()
     }

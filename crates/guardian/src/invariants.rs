@@ -226,7 +226,7 @@ impl Entry {
         bounded("message", &self.message, MAX_MESSAGE_BYTES)?;
         let fits = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.' | '/');
         if !self.name.value.chars().all(fits) {
-            let message = format!("`{}` is no name of an invariant", self.name.value.escape_debug());
+            let message = format!("`{}` is not a name of an invariant", self.name.value.escape_debug());
             return Err(fault(location(&self.name), message)
                 .help("use letters, digits, `-`, `_`, `.` and `/`, such as `domain-knows-no-web`"));
         }

@@ -64,7 +64,7 @@ struct State {
 
 impl State {
     /// Tells one reconciliation from another: the same state of the same file is accepted once, and a file that came and
-    /// went again is another state. The reason is no part of it.
+    /// went again is another state. The reason is not part of it.
     fn key(&self, edit: &Edit) -> String {
         canonical::hash_exact(json!([
             edit.file_path,

@@ -67,7 +67,7 @@ impl Guardian {
     /// is hidden.
     ///
     /// # Errors
-    /// When graph, chronicle, invariants or files cannot be read. A plan that cannot stand is no error but denied.
+    /// When graph, chronicle, invariants or files cannot be read. A plan that cannot stand is not an error but denied.
     pub async fn review_plan(&self, plan: &Plan, visible: &Visibility) -> Result<Review, ToolError> {
         Ok(self.assess(plan, visible).await?.0)
     }

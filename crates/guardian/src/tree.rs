@@ -61,7 +61,7 @@ impl Tree {
                         && let Ok(Some(entry)) = files.entry(&ancestor)
                         && entry.kind != EntryKind::Directory
                     {
-                        let why = "it is no part of the plan".to_owned();
+                        let why = "it is not part of the plan".to_owned();
                         first.entry(ancestor).or_insert(State::Unread(why));
                     }
                 }
@@ -183,7 +183,7 @@ impl Tree {
         };
         let mut text = match self.state(path) {
             State::Text(content) => std::str::from_utf8(content)
-                .map_err(|_| obstacle("it is no UTF-8 text".to_owned()))?
+                .map_err(|_| obstacle("it is not UTF-8 text".to_owned()))?
                 .to_owned(),
             State::Unread(why) => return Err(obstacle(why.clone())),
             State::Absent | State::Blocked(_) => String::new(),

@@ -155,7 +155,7 @@ fn clear(path: &Path) -> Result<(), ToolError> {
             .help("name another path, or end what uses it")
     };
     if !metadata.file_type().is_socket() {
-        return Err(taken("exists and is no socket"));
+        return Err(taken("exists and is not a socket"));
     }
     match std::os::unix::net::UnixStream::connect(path) {
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
@@ -165,7 +165,7 @@ fn clear(path: &Path) -> Result<(), ToolError> {
     }
 }
 
-/// Whether the other end belongs to the user this process runs as. Root is no exception: what root does to a user's
+/// Whether the other end belongs to the user this process runs as. Root is not an exception: what root does to a user's
 /// kernel, it does not do through this door.
 fn same_user(stream: &UnixStream) -> bool {
     stream.peer_cred().is_ok_and(|peer| peer.uid() == nix::unistd::geteuid().as_raw())

@@ -62,7 +62,7 @@ fn wrong(why: &str) -> ToolError {
 
 fn base(options: &HttpOptions) -> Result<Url, ToolError> {
     let text = options.base_url.as_deref().unwrap_or(options.wire.default_base_url());
-    let base = Url::parse(text).map_err(|error| wrong(&format!("is no URL: {error}")))?;
+    let base = Url::parse(text).map_err(|error| wrong(&format!("is not a URL: {error}")))?;
     if !matches!(base.scheme(), "http" | "https") {
         return Err(wrong("is neither http nor https"));
     }

@@ -42,9 +42,9 @@ pub(crate) enum Failure {
     NoConnection(Duration),
     #[error("the server's certificate is not trusted ({0})")]
     Untrusted(String),
-    #[error("this is no TLS server: it answered something else on this port")]
+    #[error("this is not a TLS server: it answered something else on this port")]
     NoTls,
-    #[error("this is no HTTP server, or it speaks TLS on this port ({0})")]
+    #[error("this is not an HTTP server, or it speaks TLS on this port ({0})")]
     NoHttp(String),
     #[error("its answer is compressed with `{0}`, which was not asked for")]
     Compressed(String),

@@ -61,7 +61,7 @@ impl Turn {
         }
     }
 
-    /// Waits until the model has said something; what it costs is no word of it.
+    /// Waits until the model has said something; what it costs is not a word of it.
     pub(crate) async fn begin(&mut self) -> Result<(), Failure> {
         while self.ready.iter().all(|event| matches!(event, StreamEvent::Usage(_))) {
             self.advance().await?;
@@ -156,7 +156,7 @@ pub(crate) fn whole(mut decoder: Box<dyn Decoder>, events: &[Value]) -> Result<V
             Progress::Finished(finished) | Progress::Over(finished) => end = Some(finished),
         }
     }
-    let reason = end.ok_or_else(|| Failure::Unreadable("it is no finished answer".to_owned()))?;
+    let reason = end.ok_or_else(|| Failure::Unreadable("it is not a finished answer".to_owned()))?;
     said.push(StreamEvent::End { reason });
     Ok(said)
 }
@@ -184,7 +184,7 @@ impl StreamLimits {
             return Failure::unexpected_end();
         }
         let words = String::from_utf8_lossy(&beginning);
-        Failure::Unreadable(format!("it is no stream of events: {words}"))
+        Failure::Unreadable(format!("it is not a stream of events: {words}"))
     }
 }
 

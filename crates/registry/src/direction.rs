@@ -7,7 +7,7 @@ use crate::words;
 
 /// Words on either side of the "to" that can name what is converted.
 const REACH: usize = 3;
-/// A text that says more is no description of one conversion.
+/// A text that says more is not a description of one conversion.
 const MAX_CONVERSIONS: usize = 8;
 /// They stand beside the names of what is converted and name nothing themselves.
 const CONVERTING: [&str; 14] = [

@@ -29,7 +29,7 @@ pub enum IndexError {
     Checksum,
     #[error("line {line} is not a tool: {reason}")]
     Line { line: usize, reason: String },
-    #[error("`{0}` is no path of a tool")]
+    #[error("`{0}` is not a path of a tool")]
     NotATool(String),
     #[error("`{0}` stands twice or out of order")]
     Order(String),
@@ -66,7 +66,7 @@ struct Header {
 }
 
 impl Index {
-    /// Sorts `tools`. Of two with one path the later stays; what is no tool by its path is left out.
+    /// Sorts `tools`. Of two with one path the later stays; what is not a tool by its path is left out.
     pub fn from_tools(tools: impl IntoIterator<Item = ToolMetadata>) -> Self {
         let tools = tools.into_iter().filter(|tool| is_tool(&tool.path));
         Self(tools.map(|tool| (tool.path.clone(), tool)).collect())

@@ -106,7 +106,7 @@ impl Numbers {
                 table.entry(number).or_insert_with(|| word.to_owned());
             }
             previous = word;
-            // "One by one" is no amount, at either end.
+            // "One by one" is not an amount, at either end.
             if word == "one" && rest.next_if_eq(&"by").is_some() {
                 rest.next_if_eq(&"one");
             }

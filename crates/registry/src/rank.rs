@@ -24,7 +24,7 @@ const SAME_NAME: f32 = 0.95;
 const SAME_SOURCE: f32 = 1.0;
 /// The same description, signature and declared names: a copy with another layout.
 const SAME_SHAPE: f32 = 0.97;
-/// Declared names from which on their equality is no accident.
+/// Declared names from which on their equality is not an accident.
 const TELLING_IDENTIFIERS: usize = 3;
 
 /// What the scores are computed with.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-/// Words of one question that are repaired; a text with more unknown words is no question with a slip.
+/// Words of one question that are repaired; a text with more unknown words is not a question with a slip.
 const MAX_REPAIRS: usize = 16;
 /// A slip in a shorter word could mean too many things.
 const MIN_CHARACTERS: usize = 3;

@@ -21,7 +21,7 @@ const EMPTY_WORDS: &str = "a an the of for to in on at by from with and or is ar
 const PREPOSITIONS: &str = "of for per by in on from between with at to into among against within after before above \
      below over under as than when where that which who whose using while until since via without";
 
-/// Lower-case words of `text`: cut at everything that is no letter or digit, and where camelCase turns.
+/// Lower-case words of `text`: cut at everything that is not a letter or digit, and where camelCase turns.
 pub(crate) fn split(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word = String::new();

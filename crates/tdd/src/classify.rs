@@ -263,7 +263,7 @@ fn tool_file(path: RelativePath) -> Classified {
     }
 }
 
-/// Refuses what is no pattern while somebody can still correct it.
+/// Refuses what is not a pattern while somebody can still correct it.
 fn check(field: &str, patterns: &[String]) -> Result<(), ToolError> {
     let wrong = |message: String| {
         ToolError::new(Code::Config, format!("tdd.{field}: {message}"))

@@ -17,7 +17,7 @@ const HASH_DIGITS: usize = 64;
 pub enum SnapshotError {
     #[error("more than {MAX_FILES} test and code files; exempt those that no test is about")]
     TooManyFiles,
-    #[error("`{path}` has the hash `{hash}`, which is no SHA-256 in lower-case hexadecimal digits")]
+    #[error("`{path}` has the hash `{hash}`, which is not a SHA-256 in lower-case hexadecimal digits")]
     NotAHash { path: RelativePath, hash: String },
 }
 

@@ -42,7 +42,7 @@ impl Store {
     /// Opens the file, and makes it when it is not there. Its folder must be there.
     ///
     /// # Errors
-    /// When the file cannot be opened, or is no store of this version.
+    /// When the file cannot be opened, or is not a store of this version.
     pub fn open(path: &Path) -> Result<Self, ToolError> {
         Ok(Self::with(schema::open(path)?))
     }

@@ -80,7 +80,7 @@ impl Deliverer {
                     kept.push(event);
                 }
                 Some(Fate::Refused(error)) => {
-                    // Outside the scope is no news; something else in the chronicle's place is.
+                    // Outside the scope is not new; something else in the chronicle's place is.
                     if error.code != Code::Permission {
                         self.complain(outlet, &event.chronicle, error).await;
                     }

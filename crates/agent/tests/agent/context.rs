@@ -157,7 +157,7 @@ async fn a_task_that_does_not_fit_stops_with_a_clear_word() {
     assert!(error.help_of().unwrap().contains("set llm.contextTokens"), "{error:?}");
     assert!(world.requests().is_empty());
     assert_same(&world.lines()).await;
-    // It is no dead end: with a larger one it goes on.
+    // It is not a dead end: with a larger one it goes on.
     let small = ResumeOptions { limits: context(8_192), ..resumption() };
     assert!(matches!(world.resume(small).await.0.unwrap().ending, Ending::Budget { .. }));
     assert_eq!(world.resume(resumption()).await.0.unwrap().ending, Ending::Done);

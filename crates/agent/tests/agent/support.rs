@@ -176,7 +176,7 @@ impl Fixture {
             "look" | "eye.look" => {
                 let now = self.reads_at_once.fetch_add(1, Ordering::SeqCst) + 1;
                 self.most_reads_at_once.fetch_max(now, Ordering::SeqCst);
-                // Later reads end earlier, so that the order of results is no accident.
+                // Later reads end earlier, so that the order of results is not an accident.
                 for _ in 0..arguments.get("slow").and_then(Value::as_u64).unwrap_or(0) {
                     tokio::task::yield_now().await;
                 }

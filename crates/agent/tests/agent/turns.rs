@@ -181,7 +181,7 @@ async fn what_the_model_said_goes_back_in_its_order() {
         Block::Opaque { provider: "scripted".to_owned(), value: json!({ "thought": 1 }) },
         Block::Text { text: "one piece".to_owned() },
         Block::Opaque { provider: "scripted".to_owned(), value: json!({ "thought": 2 }) },
-        // An alias is no name that a provider takes, so the tool's own stands there.
+        // An alias is not a name that a provider takes, so the tool's own stands there.
         Block::ToolCall {
             call_id: "toolu_1".to_owned(),
             tool_name: "look".to_owned(),

@@ -91,7 +91,7 @@ impl CheckContext<'_> {
     /// Tells of a name that stands for something else wherever it is used.
     fn reserved(&mut self, name: &tree::Name) {
         if RESERVED.contains(&name.text.as_str()) {
-            let message = format!("`{}` is no name: it means something else in an expression", name.text);
+            let message = format!("`{}` is not a name: it means something else in an expression", name.text);
             self.tell(name.span, "reserved-name", message, "choose another name");
         }
     }

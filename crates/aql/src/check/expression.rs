@@ -44,7 +44,7 @@ impl CheckContext<'_> {
                 self.tell(
                     span,
                     "wrong-type",
-                    "a duration is no value",
+                    "a duration is not a value",
                     "durations stand behind `timeout:` and `time:` only",
                 );
                 self.wrong(span)

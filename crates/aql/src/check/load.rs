@@ -86,7 +86,7 @@ fn wanted(unit: &Unit, import: &Import, findings: &mut Findings) -> Option<Strin
     };
     let target = target(unit, &path.text);
     if target.is_none() {
-        let message = format!("{} is no path below the project", quoted(&path.text));
+        let message = format!("{} is not a path below the project", quoted(&path.text));
         let problem = unit.text.problem(import.path.span, "wrong-path", message);
         findings.add(problem.help("write a path relative to this file, such as \"./shared.aql\""));
     }

@@ -238,7 +238,7 @@ impl CheckContext<'_> {
         if let Some(used) = sql_parameters(&sql.text) {
             self.parameters(&sql, &used, object_of(step), ":", step.kind.span);
         }
-        let changes = (!is_select(&sql.text)).then(|| "the statement is no plain `SELECT`".to_owned());
+        let changes = (!is_select(&sql.text)).then(|| "the statement is not a plain `SELECT`".to_owned());
         let field = |ty| Field { ty, optional: false };
         let fields = [
             ("rows", Type::list(Type::Any)),

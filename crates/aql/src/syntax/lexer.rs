@@ -169,7 +169,7 @@ impl Lexer<'_> {
         self.strange(start, first)
     }
 
-    /// Tells of something that is no word, and passes what belongs to it.
+    /// Tells of something that is not a word, and passes what belongs to it.
     fn strange(&mut self, start: usize, first: char) -> TokenKind {
         // A run of strange letters is one problem, not one a letter.
         self.eat_while(|letter| !letter.is_ascii());
@@ -221,7 +221,7 @@ impl Lexer<'_> {
         let digits = self.at;
         self.eat_while(|letter| letter.is_alphanumeric() || letter == '_');
         let tail = self.source.slice(Span::new(digits, self.at));
-        // An exponent may have a sign, which is no letter.
+        // An exponent may have a sign, which is not a letter.
         if matches!(tail, "e" | "E") && self.rest().starts_with(['+', '-']) {
             self.at += 1;
             self.eat_while(|letter| letter.is_ascii_digit());
@@ -237,7 +237,7 @@ impl Lexer<'_> {
             _ => None,
         };
         found.unwrap_or_else(|| {
-            let message = format!("`{}` is no number", all.chars().take(40).collect::<String>());
+            let message = format!("`{}` is not a number", all.chars().take(40).collect::<String>());
             let help = match tail {
                 "" => "whole numbers go from -9223372036854775808 to 9223372036854775807",
                 _ => "numbers are like `3`, `-2.5` and `1e6`, durations like `500ms`, `30s`, `5m` and `2h`",

@@ -97,7 +97,7 @@ pub(crate) fn is_blank(line: &str) -> bool {
     line.bytes().all(|byte| matches!(byte, b' ' | b'\t' | b'\r'))
 }
 
-/// The blanks at the beginning of every line in `raw` that is not blank. The first stretch is no line's beginning.
+/// The blanks at the beginning of every line in `raw` that is not blank. The first stretch is not a line's beginning.
 fn indentations(raw: &str, followed: bool) -> impl Iterator<Item = &str> {
     let lines = raw.split('\n').skip(1);
     let count = raw.matches('\n').count();
@@ -216,7 +216,7 @@ impl Unescape<'_> {
         let written = self.source.slice(span).escape_debug().collect::<String>().replace("\\\\", "\\");
         self.findings.add(
             self.source
-                .problem(span, "wrong-escape", format!("`{written}` is no escape"))
+                .problem(span, "wrong-escape", format!("`{written}` is not an escape"))
                 .help("there are `\\n`, `\\t`, `\\r`, `\\\"`, `\\\\`, `\\{` and `\\u{1F600}`"),
         );
         span.end

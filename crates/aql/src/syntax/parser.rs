@@ -16,7 +16,7 @@ use crate::suggest::listed;
 /// Blocks, types and expressions inside of each other. It bounds the stack of everybody who walks the tree.
 pub(crate) const MAX_DEPTH: usize = 64;
 
-/// Steps of one file. A plan of more is no plan, and everything behind is linear in it at least.
+/// Steps of one file. A plan of more is not a plan, and everything behind is linear in it at least.
 pub(crate) const MAX_STEPS: usize = 1_000;
 
 pub(crate) const KINDS: [&str; 9] =
@@ -410,7 +410,7 @@ impl Parser<'_> {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("there are {}", listed(KINDS)),
             };
-            let message = format!("`{}` is no kind of step", kind.text);
+            let message = format!("`{}` is not a kind of step", kind.text);
             let told = self.tell(self.source.problem(kind.span, "unknown-kind", message).help(help));
             // What follows is read as if it were the one that was meant.
             kind.text = near.ok_or(told)?.to_owned();

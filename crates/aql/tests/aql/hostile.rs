@@ -37,7 +37,7 @@ fn depth_has_a_bound_whatever_is_nested() {
         );
         assert!(format("main.aql", text).is_err());
     }
-    // What is wide and not deep is no problem.
+    // What is wide and not deep is not a problem.
     let wide = format!("query X {{ return [{}] }}", "1 == 1 and true, ".repeat(2_000));
     assert!(compiled(&wide).is_ok());
     let optional = format!("type T = String{}\nquery X($a: T) {{ }}", "?".repeat(deep));

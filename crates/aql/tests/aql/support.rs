@@ -133,7 +133,7 @@ impl Catalogue for QueryHost {
                     line: u32::try_from(number + 1).unwrap(),
                     column,
                 };
-                return Err(ToolError::new(Code::Validation, "`MACTH` is no clause")
+                return Err(ToolError::new(Code::Validation, "`MACTH` is not a clause")
                     .place(&place)
                     .help("did you mean MATCH?"));
             }

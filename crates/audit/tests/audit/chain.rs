@@ -164,7 +164,7 @@ fn a_table_for_people_holds_no_formula() {
     assert_eq!(cell("session"), "'+1+1");
     assert_eq!(cell("actor"), "'@SUM(A1)");
     assert_eq!(cell("message"), "'-2+3\nsecond, \"line\"");
-    assert_eq!(cell("exit_code"), "-1", "a number of ours is no formula");
+    assert_eq!(cell("exit_code"), "-1", "a number of ours is not a formula");
     assert_eq!(cell("time"), "2027-01-15T08:00:00Z");
     assert_eq!(cell("files"), "project:src/a.ts");
     assert_eq!(cell("rules"), "policy:allow:default-read");

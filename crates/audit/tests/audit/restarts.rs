@@ -41,7 +41,7 @@ fn a_broken_chain_is_set_aside_whole() {
     assert_eq!(first["previousChain"]["stored"], head);
     assert_eq!(first["previousChain"]["file"], json!(aside.file_name().unwrap().to_str().unwrap()));
     assert_eq!(first["previousChain"]["problem"], json!(restarted.problem.unwrap()));
-    assert_eq!(place.reader().history("", 10).unwrap(), [], "a restart is no call");
+    assert_eq!(place.reader().history("", 10).unwrap(), [], "a restart is not a call");
     // What is left of the old chain can still be read by whoever looks into it.
     let left = rusqlite::Connection::open(aside).unwrap();
     let count: i64 = left.query_row("SELECT count(*) FROM entries", [], |row| row.get(0)).unwrap();

@@ -196,7 +196,7 @@ fn flip(
             let mut bytes = std::mem::take(text).into_bytes();
             let place = byte.index(bytes.len());
             bytes[place] ^= 1 << bit;
-            // Also what is no text: SQLite does not look.
+            // Also what is not text: SQLite does not look.
             let write = format!("UPDATE entries SET {column} = CAST(? AS TEXT) WHERE sequence = ?");
             database.execute(&write, rusqlite::params![bytes, entry]).unwrap();
             return true;

@@ -23,7 +23,7 @@ const TEST_ENDING: &str = ".test.ts";
 /// How the name of a tool ends.
 const TOOL_ENDINGS: [&str; 8] = [".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs"];
 
-/// Whether a file of the tool root holds tests: it is no tool itself, and may import `@tgp/test`.
+/// Whether a file of the tool root holds tests: it is not a tool itself, and may import `@tgp/test`.
 #[must_use]
 pub fn is_test_file(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);

@@ -245,13 +245,13 @@ function contains(received: unknown, expected: unknown): boolean {
 }
 
 function number(matcher: string, value: unknown): number {
-  if (typeof value !== 'number') throw new TypeError(`${matcher}: ${show(value)} is no number`);
+  if (typeof value !== 'number') throw new TypeError(`${matcher}: ${show(value)} is not a number`);
   return value;
 }
 
 /** Below, at or above 0 as `<` says; NaN where two values have no order. */
 function ordered(received: any, expected: any): number {
-  if (!['number', 'bigint'].includes(typeof received)) throw new TypeError(`${show(received)} is no number to compare`);
+  if (!['number', 'bigint'].includes(typeof received)) throw new TypeError(`${show(received)} is not a number to compare`);
   if (received < expected) return -1;
   if (received > expected) return 1;
   return received == expected ? 0 : NaN;

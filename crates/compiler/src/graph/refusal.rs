@@ -20,7 +20,7 @@ pub(super) enum Refusal<'r> {
     CoreInTool,
     /// A tool asks for `@tgp/test`.
     TestInTool,
-    /// A module that is no test asks for one.
+    /// A module that is not a test asks for one.
     TestFile(&'r RelativePath),
     /// Nothing is there.
     NotFound { tried: Vec<String>, nearest: Vec<String>, help: String },

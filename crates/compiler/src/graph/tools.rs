@@ -99,7 +99,7 @@ pub(super) fn locate(
                 return if is_module(candidate) {
                     Ok(candidate.clone())
                 } else {
-                    Err(refused(request, Refusal::NoModule { reason: format!("`{candidate}` is no module") }))
+                    Err(refused(request, Refusal::NoModule { reason: format!("`{candidate}` is not a module") }))
                 };
             }
             Ok(Some(entry)) if entry.kind == EntryKind::Other => {
@@ -194,7 +194,7 @@ pub(super) fn read_entry(files: &dyn FileSystem, entry: &RelativePath) -> Result
         Err(error) => return Err(error.into()),
     }
     if !has_code(entry, &ENTRY_EXTENSIONS) {
-        let message = format!("`{entry}` is no tool: it is neither TypeScript nor JavaScript by its name");
+        let message = format!("`{entry}` is not a tool: it is neither TypeScript nor JavaScript by its name");
         return Err(ToolError::new(Code::Validation, message)
             .help("tools are called `name.ts` or `name.js`, and `name.d.ts` holds types only"));
     }

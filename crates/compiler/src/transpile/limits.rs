@@ -1,7 +1,7 @@
 //! Caps on source before it is parsed.
 //!
 //! The parser and everything after it recurse on the tree, so hostile nesting would exhaust the stack and abort the
-//! process. A cheap scan of the bytes finds it first. The scan is no lexer: it may misjudge a regular expression in
+//! process. A cheap scan of the bytes finds it first. The scan is not a lexer: it may misjudge a regular expression in
 //! rare code, which costs it a few counts, and source made to fool it ends in a worker that dies alone.
 
 use oxc::span::Span;

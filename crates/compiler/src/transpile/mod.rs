@@ -107,7 +107,7 @@ pub struct Compiled {
     pub exports: Vec<String>,
     /// Specifiers whose every export it exports too: `export * from`, `module.exports = require(…)`.
     pub reexports: Vec<String>,
-    /// The emitted code imports `tgp:require`, which is no request of the source.
+    /// The emitted code imports `tgp:require`, which is not a request of the source.
     pub needs_require: bool,
     /// The names read from `process.env` (only for [`crate::Role::Config`]).
     pub environment: Vec<String>,

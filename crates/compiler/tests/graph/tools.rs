@@ -133,7 +133,7 @@ fn refusals_say_where_and_why() {
         ("import './deep'; export {};", "did you mean `tools/far/deep.ts`?"),
         (
             "import './notes.txt'; export {};",
-            "ECOMPILE 1:8 tools/a.ts:1:8: cannot import `./notes.txt`: `tools/notes.txt` is no module",
+            "ECOMPILE 1:8 tools/a.ts:1:8: cannot import `./notes.txt`: `tools/notes.txt` is not a module",
         ),
         ("import './bytes.ts'; export {};", "is not UTF-8 text"),
         (
@@ -206,7 +206,7 @@ fn bug_only_files_of_code_are_run() {
     let project = Project::new(&files);
     for name in names {
         let refusal = project.refusal(name);
-        assert!(refusal.starts_with(&format!("EVALIDATION `{name}` is no tool")), "{refusal}");
+        assert!(refusal.starts_with(&format!("EVALIDATION `{name}` is not a tool")), "{refusal}");
     }
     for name in ["a.ts", "bin/a.js", "a.mts", "a.cts", "a.mjs", "a.cjs", "a.tsx", "a.jsx"] {
         assert!(Project::new(&[(name, "export default 1;")]).graph(name).is_ok(), "{name}");
@@ -225,7 +225,7 @@ fn bug_a_tool_imports_no_tests_and_no_declarations() {
             "tools/c.ts:1:8: cannot import `./b.test.ts`: `tools/b.test.ts` holds tests",
         ),
         ("import './types.d.ts'; export {};", "ECOMPILE 1:8 tools/a.ts:1:8: cannot import `./types.d.ts`"),
-        ("import './types.d'; export {};", "`tools/types.d.ts` is no module"),
+        ("import './types.d'; export {};", "`tools/types.d.ts` is not a module"),
     ] {
         let project = Project::new(&[
             ("tools/a.ts", source),

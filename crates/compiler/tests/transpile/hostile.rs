@@ -113,7 +113,7 @@ fn allowed_nesting_fits_the_stack() {
         let started = Instant::now();
         let outcome = on_big_stack(move || compile(&unit));
         if let Err(error) = outcome {
-            // What is no valid program may say so; what is too deep may not be called too deep.
+            // What is not a valid program may say so; what is too deep may not be called too deep.
             assert!(!error.findings[0].reason.contains("stack"), "{name}: {:?}", error.findings[0]);
         }
         assert!(started.elapsed() < Duration::from_secs(5), "{name} took {:?}", started.elapsed());

@@ -187,7 +187,7 @@ async fn a_slow_server_runs_into_the_deadline() {
         let result = get(&limited(&url, limits), url.as_str()).await;
         let error = result.expect_err("it takes too long");
         assert_eq!(error.code, Code::Fetch);
-        // A first byte that is no HTTP ends earlier, with an error of its own.
+        // A first byte that is not HTTP ends earlier, with an error of its own.
         if !piece.starts_with(b"H") || piece.len() > 1 {
             assert!(error.message.contains("took longer than 300 ms"), "{head:?} {piece:?}: {error}");
             assert_eq!(error.details["limitMs"], 300);

@@ -254,7 +254,7 @@ fn parameter(parameter: &Parameter, expression: &Expr) -> CypherResult<String> {
 fn property(key: &Name) -> CypherResult<String> {
     if key.kind.text.starts_with('_') {
         let message =
-            format!("`{}` is no property: names that begin with `_` are the graph's own", key.kind.text);
+            format!("`{}` is not a property: names that begin with `_` are the graph's own", key.kind.text);
         return Err(
             CypherError::new("InvalidArgument", key.span, message).help("use id(), labels() and type()")
         );

@@ -127,7 +127,7 @@ impl<'ast> Visitor<'ast> for Check<'_> {
     }
 
     fn visit_error(&mut self, _: open_cypher::Span) {
-        panic!("{} is no query", self.text);
+        panic!("{} is not a query", self.text);
     }
 }
 

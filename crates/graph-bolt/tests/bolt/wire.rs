@@ -243,7 +243,7 @@ fn a_server_that_lies_or_stalls_is_an_error_and_not_a_crash() {
         ("an unknown message", framed(&[0xb1, 0x55, 0xa0])),
         ("no message", framed(&[0x01])),
         ("more than its value", framed(&[0xb1, 0x71, 0x90, 0x01])),
-        ("a row that is no list", framed(&[0xb1, 0x71, 0x01])),
+        ("a row that is not a list", framed(&[0xb1, 0x71, 0x01])),
         ("a map with a number for a key", framed(&[0xb1, 0x71, 0x91, 0xa1, 0x01, 0x01])),
         ("values in values in values", framed(&[&[0xb1, 0x71], nested.as_slice()].concat())),
         ("a message without an end", endless),

@@ -124,7 +124,7 @@ const BEHIND_A_NODE: [&str; 8] = ["(", "*", "+", "-", "<", "<-", "?", "{"];
 /// Clauses that are not supported: they are no advice.
 const WRITING: [&str; 8] = ["CALL", "CREATE", "DELETE", "DETACH", "MERGE", "REMOVE", "SET", "set ALL"];
 
-/// The refusal of a text that is no query.
+/// The refusal of a text that is not a query.
 pub(super) fn refused(
     source: &str,
     tokens: &[Token],
@@ -146,7 +146,7 @@ pub(super) fn refused(
     let syntax = |message: String| CypherError::new("UnexpectedSyntax", span, message);
     match first.code {
         DiagnosticCode::InvalidNumber => {
-            CypherError::new("InvalidNumberLiteral", span, format!("{} is no number", quoted(word)))
+            CypherError::new("InvalidNumberLiteral", span, format!("{} is not a number", quoted(word)))
         }
         DiagnosticCode::InvalidEscape => {
             let message = format!("{} has an escape that is not known", quoted(word));

@@ -120,7 +120,7 @@ fn is_ours(name: &str) -> bool {
             && digits.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// An error of SQLite that is no refusal of a query.
+/// An error of SQLite that is not a refusal of a query.
 pub(super) fn broken(error: &rusqlite::Error) -> ToolError {
     ToolError::new(Code::Sql, format!("the graph's database failed: {error}"))
 }
@@ -248,7 +248,7 @@ fn parameter<'a>(question: &'a GraphQuery, name: &str) -> Result<&'a serde_json:
     })
 }
 
-/// From here on a float is no integer of 64 bits.
+/// From here on a float is not an integer of 64 bits.
 const BEYOND: f64 = 9_223_372_036_854_775_808.0;
 
 /// Refuses a number that is, or may have been, an integer beyond 64 bits. What JSON has without a fraction and is too

@@ -41,14 +41,14 @@ pub(super) fn parse(source: &str, functions: KnownFunctions) -> CypherResult<Reg
             .help("begin with MATCH or RETURN"));
     };
     let StatementKind::Query(query) = statement.kind else {
-        return Err(CypherError::new("UnexpectedSyntax", statement.span, "this is no query"));
+        return Err(CypherError::new("UnexpectedSyntax", statement.span, "this is not a query"));
     };
     if let Some(mode) = query.mode {
         return Err(CypherError::unsupported(mode.span, "EXPLAIN or PROFILE"));
     }
     match query.query.kind {
         QueryKind::Regular(regular) => Ok(regular),
-        _ => Err(CypherError::new("UnexpectedSyntax", query.query.span, "this is no query")),
+        _ => Err(CypherError::new("UnexpectedSyntax", query.query.span, "this is not a query")),
     }
 }
 

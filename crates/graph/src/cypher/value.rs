@@ -215,7 +215,7 @@ pub(crate) fn kind_of(value: ValueRef<'_>) -> i64 {
     }
 }
 
-/// The number of items of a list, without reading them; nothing for what is no list.
+/// The number of items of a list, without reading them; nothing for what is not a list.
 pub(crate) fn items_of(value: ValueRef<'_>) -> Option<usize> {
     match value {
         ValueRef::Blob([LIST, rest @ ..]) => Reader { bytes: rest }.count(),

@@ -10,7 +10,7 @@ use tgp_fs::{IgnoreRules, MAX_RULE_BYTES, RULE_FILES, outside_rules, read_plain}
 use super::language::{file_name, join, parent};
 use super::repository::Repo;
 
-/// What of a project is no part of the code: what is ignored (see `tgp-fs`), and what git does not commit or a package
+/// What of a project is not part of the code: what is ignored (see `tgp-fs`), and what git does not commit or a package
 /// manager has put there.
 pub(crate) struct Ignores<'p> {
     project: &'p Path,

@@ -94,7 +94,7 @@ impl Repo {
             _ if self.is_unborn() => ToolError::new(Code::NotFound, "there is no commit yet")
                 .help("`tgp graph ingest --commit WORKTREE` reads the files as they are")
                 .into(),
-            _ => ToolError::new(Code::NotFound, format!("`{name}` is no commit of this repository"))
+            _ => ToolError::new(Code::NotFound, format!("`{name}` is not a commit of this repository"))
                 .help("`git log --oneline --all` lists the commits")
                 .into(),
         })
@@ -312,7 +312,7 @@ impl Repo {
         Ok(self.commit(head)?.tree()?.get_path(Path::new(&path)).is_ok())
     }
 
-    /// How many files of the project at a commit have a path that is no UTF-8, and so are not in the graph.
+    /// How many files of the project at a commit have a path that is not UTF-8, and so are not in the graph.
     pub(crate) fn skipped(&self, id: Oid) -> Result<u64, GraphError> {
         let tree = self.tree(id)?;
         let diff = self.diff(None, tree.as_ref())?;
@@ -348,7 +348,7 @@ impl Repo {
         Ok(common.unwrap_or_default())
     }
 
-    /// A path that is no UTF-8 is nothing, and a chronicle is no part of the code.
+    /// A path that is not UTF-8 is nothing, and a chronicle is not part of the code.
     fn path_of(&self, file: &git2::DiffFile<'_>) -> Option<String> {
         let path = std::str::from_utf8(file.path_bytes()?).ok()?;
         (!self.is_chronicle(path, file.id())).then(|| path.to_owned())
@@ -397,7 +397,7 @@ pub(crate) fn check_name(name: &str) -> Result<(), ToolError> {
         || name.chars().any(char::is_control);
     if bad {
         let shown: String = name.chars().filter(|character| !character.is_control()).take(40).collect();
-        return Err(ToolError::new(Code::Validation, format!("`{shown}` is no name of a commit"))
+        return Err(ToolError::new(Code::Validation, format!("`{shown}` is not a name of a commit"))
             .help("name a branch, a tag, a commit's id, or something like `HEAD~2`"));
     }
     Ok(())

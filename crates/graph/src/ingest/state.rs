@@ -196,7 +196,7 @@ fn member_patterns(patterns: &[String]) -> (GlobSet, GlobSet) {
             None => (&mut wanted, pattern.as_str()),
         };
         let pattern = pattern.trim_start_matches("./").trim_end_matches('/');
-        // What is no pattern means nothing.
+        // What is not a pattern means nothing.
         if let Ok(glob) = GlobBuilder::new(pattern).literal_separator(true).build() {
             set.add(glob);
         }

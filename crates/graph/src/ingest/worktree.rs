@@ -82,7 +82,7 @@ pub(crate) struct Differences {
     pub(crate) changes: Vec<Changed>,
     /// Blobs that were read.
     pub(crate) parsed: u64,
-    /// Files and directories whose name is no UTF-8.
+    /// Files and directories whose name is not UTF-8.
     pub(crate) skipped: u64,
 }
 

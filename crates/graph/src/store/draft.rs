@@ -33,7 +33,7 @@ use crate::tables::write::{Writer, take_back};
 /// How often a proposal begins anew because another process wrote in between.
 const MAX_TRIES: usize = 5;
 
-/// Where it is kept how many files the work tree has whose path is no UTF-8.
+/// Where it is kept how many files the work tree has whose path is not UTF-8.
 pub(crate) const SKIPPED: &str = "skipped";
 
 /// Rows of an answer about a proposal. It is judged, not read: what is cut off could be what forbids it.
@@ -324,7 +324,7 @@ impl Place<'_> {
         (ignores, are_others)
     }
 
-    /// Whether a file is no part of the repository.
+    /// Whether a file is not part of the repository.
     fn is_left_out(&self, ignores: &Ignores<'_>, path: &str) -> Result<bool, GraphError> {
         let Some(repo) = self.repo else { return Ok(ignores.leaves_out(path, &|_| false)) };
         let is_tracked = |directory: &str| repo.is_tracked(directory).unwrap_or(true);
@@ -332,7 +332,7 @@ impl Place<'_> {
     }
 }
 
-/// What is no code of the project, whatever a rule says: git's own files, the kernel's, chronicles, and installed
+/// What is not a code of the project, whatever a rule says: git's own files, the kernel's, chronicles, and installed
 /// packages, which imports name as packages.
 fn is_never_code(path: &str) -> bool {
     is_in_chronicles(path)

@@ -84,7 +84,7 @@ impl Inner {
         let mut builder = GlobSetBuilder::new();
         for pattern in &options.test_patterns {
             let glob = Glob::new(pattern).map_err(|error| {
-                ToolError::new(Code::Config, format!("`{pattern}` is no glob: {error}"))
+                ToolError::new(Code::Config, format!("`{pattern}` is not a glob: {error}"))
                     .help("write patterns such as `**/*.test.ts`")
             })?;
             builder.add(glob);

@@ -26,7 +26,7 @@ pub struct Stats {
     pub relationships: BTreeMap<String, u64>,
     /// Files in which the parser met an error.
     pub broken: u64,
-    /// Files that are left out because their path is no UTF-8.
+    /// Files that are left out because their path is not UTF-8.
     pub skipped: u64,
     /// Commits that were ingested.
     pub commits: u64,

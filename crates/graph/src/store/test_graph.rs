@@ -82,7 +82,7 @@ impl TestGraph {
     /// A node that is always there. Gives its id.
     ///
     /// # Errors
-    /// `EVALIDATION` when `props` is no object.
+    /// `EVALIDATION` when `props` is not an object.
     pub fn node(&mut self, labels: &[&str], props: &Value) -> Result<i64, ToolError> {
         self.next += 1;
         let id = self.next;

@@ -1,7 +1,7 @@
 //! The tables. A fact is a row with the stretch of moments in which it holds.
 //!
 //! A *moment* is a state of the tree that was ingested: a commit, or the work tree on top of one. Moments are numbered in
-//! the order they were ingested, which is no order of time: a row's stretch `[since, until)` is over these numbers, and a
+//! the order they were ingested, which is not an order of time: a row's stretch `[since, until)` is over these numbers, and a
 //! fact that holds in commits of two branches, with a commit of a third numbered in between, has two rows. So whatever
 //! the shape of the history is, "holds at this commit" is one comparison of numbers, and it is the same one for nodes and
 //! for relationships.

@@ -62,7 +62,7 @@ fn a_nul_hides_no_import() {
         ingest(&store, "HEAD");
         assert_eq!(arrows(&store, "HEAD", "IMPORTS"), [ARROW], "{how}");
     }
-    // What is no code is a binary as before.
+    // What is not a code is a binary as before.
     let mut project = layered();
     project.write("picture.png", "\0\n\0\n");
     project.commit("all");

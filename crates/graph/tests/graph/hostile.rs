@@ -373,7 +373,7 @@ fn a_slip_is_shown_at_its_place_with_what_was_meant() {
         (
             "MATCH (f:None) WHERE f.name =~ '(' RETURN f",
             "1:32",
-            &["`(` is no regular expression", "unclosed group"],
+            &["`(` is not a regular expression", "unclosed group"],
         ),
         ("MATCH (f) WHERE f.name =~ 'a)(b' RETURN f", "1:27", &["unopened group"]),
         ("MATCH (f) RETURN f LIMIT 'a'", "1:26", &["LIMIT needs an integer, this is a string"]),
@@ -420,7 +420,7 @@ fn a_parameter_that_cannot_be_used_is_named() {
         ("RETURN $n", json!({"a": [1, large]}), "1:8", "`params.n.a[1]` is beyond 64 bits"),
         ("MATCH (f) RETURN exists_at(f, $n)", json!(1), "1:31", "parameter `n` is the name of a revision"),
         ("MATCH (f) RETURN exists_at(f, $n)", json!("nope"), "1:31", "nope"),
-        ("MATCH (f) WHERE f.name =~ $n RETURN f", json!("("), "1:24", "`(` is no regular expression"),
+        ("MATCH (f) WHERE f.name =~ $n RETURN f", json!("("), "1:24", "`(` is not a regular expression"),
     ];
     for (query, value, place, words) in table {
         let (at, said) = said(&facts, &GraphQuery::new(query).param("n", value));

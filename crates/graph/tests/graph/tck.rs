@@ -155,7 +155,7 @@ fn check_error(text: &str, answer: &Result<GraphRows, ToolError>) -> Result<(), 
     };
     if phase == wanted && matches!(phase, "compile" | "run") {
         let kind = error.details.get("kind").and_then(Json::as_str).unwrap_or("none");
-        // The parser has one kind for all that is no Cypher; and where a query has two faults, either may be said.
+        // The parser has one kind for all that is not a Cypher; and where a query has two faults, either may be said.
         let parsed = kind == "UnexpectedSyntax";
         let second = text.ends_with("AmbiguousAggregationExpression");
         if !text.ends_with(kind) && !text.ends_with('*') && !parsed && !second {

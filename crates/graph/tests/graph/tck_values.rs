@@ -110,7 +110,7 @@ impl Parser {
             Some('<') => self.path(),
             _ => {
                 let word = self.word();
-                scalar(&word).map(Expected::Scalar).ok_or_else(|| format!("`{word}` is no value"))
+                scalar(&word).map(Expected::Scalar).ok_or_else(|| format!("`{word}` is not a value"))
             }
         }
     }

@@ -153,7 +153,7 @@ async fn an_old_violation_does_not_stand_in_the_way_of_its_own_repair() {
     let numbers =
         "MATCH (f:File)-[:DEFINES]->(s:Symbol) WHERE s.name STARTS WITH 'bad' RETURN s.line AS line";
     let counted = "MATCH (s:Symbol) WHERE s.name STARTS WITH 'bad' RETURN count(*) AS bad";
-    // Query, the new text of a file with two violations on lines 1 and 2, and whether that is no worse.
+    // Query, the new text of a file with two violations on lines 1 and 2, and whether that is not worse.
     let cases = [
         (lines, "fn good\nfn bad1\nfn good2\nfn bad2\n", true),
         (lines, "fn good\nfn good2\nfn bad2\n", true),

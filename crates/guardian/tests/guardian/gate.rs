@@ -137,7 +137,7 @@ async fn no_allow_rule_lets_an_agent_end_its_own_halt() {
         })
         .await
     };
-    // It is no default, so a rule that allows does not override it.
+    // It is not a default, so a rule that allows does not override it.
     let Verdict::Ask(ApprovalReason { origin, reason }) = verdict(Actor::Agent("a".to_owned())).await else {
         panic!("not asked")
     };

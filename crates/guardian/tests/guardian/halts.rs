@@ -128,7 +128,7 @@ async fn the_newest_claim_counts_wherever_it_stands() {
         let checked = world.guardian.bullet_wound_check(&[]).await;
         assert_eq!(checked.is_ok(), fits, "{events:?}: {checked:?}");
     }
-    // A file that the graph ignores and the work tree has is no contradiction.
+    // A file that the graph ignores and the work tree has is not a contradiction.
     let world = World::new(&[("src/ignored.ts", "")]);
     world.graph.now.lock().unwrap().clear();
     world.event("src/ignored.ts.sage", "FILE_CREATED", None, json!({})).await;

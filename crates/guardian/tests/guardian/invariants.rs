@@ -49,14 +49,14 @@ fn what_is_wrong_is_said_with_its_place_and_the_next_step() {
             .collect::<String>()
     );
     let cases: Vec<(String, u32, u32, &str, &str)> = vec![
-        (with("expect: none", "expct: none"), 5, 5, "`expct` is no field", "did you mean `expect`?"),
-        (with("invariants:", "invariant:"), 2, 1, "`invariant` is no field", "did you mean `invariants`?"),
+        (with("expect: none", "expct: none"), 5, 5, "`expct` is not a field", "did you mean `expect`?"),
+        (with("invariants:", "invariant:"), 2, 1, "`invariant` is not a field", "did you mean `invariants`?"),
         (with("expect: none", "expect: nothing"), 5, 13, "`nothing` is not one of", "none, rows, kept"),
         (with("expect: none", "expect: row"), 5, 13, "`row` is not one of", "did you mean `rows`?"),
         (with("    message: No.\n", ""), 5, 5, "`message` is missing", "add `message:`"),
         (with("version: 1", "version: 2"), 1, 10, "version 2 is not known", "version: 1"),
         (with("version: 1\n", ""), 1, 1, "`version` is missing", "add `version:`"),
-        (with("name: a", "name: a b"), 3, 11, "`a b` is no name", "use letters"),
+        (with("name: a", "name: a b"), 3, 11, "`a b` is not a name", "use letters"),
         (with("name: a", "name: ''"), 3, 11, "`name` is empty", "say what"),
         (
             with("query: MATCH (f:File) RETURN f.path AS path", &long),

@@ -175,10 +175,10 @@ async fn every_rule_names_step_fact_and_reason() {
             "no plan changes",
         ),
         (json!([{ "type": "DELETE_FILE", "filePath": ".sage/files/src/a.ts.sage" }]), 1, "no plan changes"),
-        (json!([{ "type": "DELETE", "filePath": "src/a.ts" }]), 1, "`DELETE` is no type of step"),
+        (json!([{ "type": "DELETE", "filePath": "src/a.ts" }]), 1, "`DELETE` is not a type of step"),
         (json!([{ "type": "CREATE_FIEL", "filePath": "src/a.ts" }]), 1, "did you mean CREATE_FILE?"),
         (json!([{ "type": "RUN_COMMAND" }]), 1, "`command` is missing"),
-        (json!([{ "type": "CALL_TOOL", "tool": "x", "arguments": 1 }]), 1, "`arguments` is no object"),
+        (json!([{ "type": "CALL_TOOL", "tool": "x", "arguments": 1 }]), 1, "`arguments` is not an object"),
         (
             json!([{ "type": "DELETE_FILE", "filePath": "a", "acknowledged": "yes" }]),
             1,
@@ -411,7 +411,7 @@ async fn a_field_of_a_step_that_nobody_reads_is_refused() {
     for (step, text) in [
         (
             json!({ "type": "WRITE_FILE", "filePath": "src/x.ts", "contents": "" }),
-            "`contents` is no field of a step of this type; did you mean `content`?",
+            "`contents` is not a field of a step of this type; did you mean `content`?",
         ),
         (json!({ "type": "WRITE_FILE", "path": "src/x.ts", "content": "" }), "did you mean `filePath`?"),
         (json!({ "type": "RUN_COMMAND", "cmd": "make" }), "did you mean `command`?"),
@@ -426,7 +426,7 @@ async fn a_field_of_a_step_that_nobody_reads_is_refused() {
         ),
         (
             json!({ "type": "EDIT_FILE", "filePath": "src/a.ts", "edits": [{ "oldText": "a", "newTxt": "b" }] }),
-            "`newTxt` is no field of an edit; did you mean `newText`?",
+            "`newTxt` is not a field of an edit; did you mean `newText`?",
         ),
     ] {
         let denied = review(&world, json!([step])).await;

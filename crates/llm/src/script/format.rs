@@ -94,7 +94,7 @@ impl<'de> Deserialize<'de> for Clock {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         let wrong =
-            || de::Error::custom(format!("`{text}` is no time since 1970 such as `2026-01-31T12:00:00Z`"));
+            || de::Error::custom(format!("`{text}` is not a time since 1970 such as `2026-01-31T12:00:00Z`"));
         tgp_text::parse_rfc3339_ms(&text).map(Self).ok_or_else(wrong)
     }
 }
@@ -236,7 +236,7 @@ impl Fields {
             Kind::End => StreamEvent::End { reason: self.reason.take() },
         };
         match self.left_over() {
-            Some(field) => Err(E::custom(format!("`{field}` is no field of a `{}` event", kind.word()))),
+            Some(field) => Err(E::custom(format!("`{field}` is not a field of a `{}` event", kind.word()))),
             None => Ok(event),
         }
     }

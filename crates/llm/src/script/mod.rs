@@ -32,7 +32,7 @@ pub struct Script {
 
 impl Script {
     /// # Errors
-    /// `ENOTFOUND` when there is no such file, `ECONFIG` when it is no script.
+    /// `ENOTFOUND` when there is no such file, `ECONFIG` when it is not a script.
     pub fn read(path: &Path) -> Result<Self, ToolError> {
         let shown = path.display().to_string();
         let unreadable = |why: &str| {
@@ -48,7 +48,7 @@ impl Script {
         })?;
         // A pipe without a writer would be waited for without end.
         if !metadata.is_file() {
-            return Err(unreadable("it is no file"));
+            return Err(unreadable("it is not a file"));
         }
         let mut text = String::new();
         std::fs::File::open(path)

@@ -69,7 +69,7 @@ pub(crate) fn decoder(wire: Wire, label: &str, turn: u64) -> Box<dyn Decoder> {
     }
 }
 
-/// The events by which a whole answer would have been streamed, or `None` when it is no answer of this wire.
+/// The events by which a whole answer would have been streamed, or `None` when it is not an answer of this wire.
 pub(crate) fn events_of(wire: Wire, answer: &Value) -> Option<Vec<Value>> {
     let items = |name: &str| answer.get(name).and_then(Value::as_array).filter(|items| !items.is_empty());
     match wire {
@@ -93,7 +93,7 @@ fn parse(name: &str, data: &str, is_known: bool) -> Result<Option<Value>, Failur
         Err(_) if !is_known && !name.is_empty() => Ok(None),
         Err(error) => {
             let beginning: String = data.chars().take(MAX_QUOTED_CHARACTERS).collect();
-            Err(Failure::Unreadable(format!("an event is no JSON ({error}): {beginning}")))
+            Err(Failure::Unreadable(format!("an event is not JSON ({error}): {beginning}")))
         }
     }
 }

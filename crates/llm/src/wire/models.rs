@@ -18,7 +18,7 @@ pub(crate) struct ModelPage {
 /// Reads one page. A list that is missing or `null` is empty, as some servers write it.
 pub(crate) fn page(wire: Wire, body: &[u8]) -> Result<ModelPage, Failure> {
     let value: Value = serde_json::from_slice(body)
-        .map_err(|error| Failure::Unreadable(format!("its list of models is no JSON ({error})")))?;
+        .map_err(|error| Failure::Unreadable(format!("its list of models is not JSON ({error})")))?;
     let is_list = value.is_object() && value.get("data").is_none_or(|data| data.is_array() || data.is_null());
     if !is_list {
         return Err(Failure::Unreadable("its list of models has no `data`".to_owned()));

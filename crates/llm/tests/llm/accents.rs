@@ -214,7 +214,7 @@ async fn chat() {
         (
             "no JSON",
             vec![hi(), json!("{oops")],
-            json!([text("Hi"), { "error": "its answer is not understood: an event is no JSON (key must be a string at line 1 column 2): {oops" }]),
+            json!([text("Hi"), { "error": "its answer is not understood: an event is not JSON (key must be a string at line 1 column 2): {oops" }]),
         ),
     ];
     for (name, events, expected) in cases {

@@ -182,7 +182,7 @@ async fn a_complaint_is_answered_with_the_setting_that_mends_it() {
     let event = "data: {\"error\":{\"message\":\"context length\",\"code\":\"context_length_exceeded\"}}\n\n";
     let server = Server::start(vec![Answer::events(event)]).await;
     assert_eq!(play(&*once(chat, &server.base), hello()).await.unwrap_err().help_of(), Some(context));
-    // A path that is missing is no model that is; and it is not this API's own word for another one.
+    // A path that is missing is not a model that is; and it is not this API's own word for another one.
     let missing = Answer::status(404, &[], "no route for /v1/responses");
     let server = Server::start(vec![missing]).await;
     let error = play(&*once(responses, &server.base), hello()).await.unwrap_err();

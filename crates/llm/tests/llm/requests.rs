@@ -268,7 +268,7 @@ fn what_cannot_be_sent_is_a_mistake_of_the_configuration() {
     };
     let cases = [
         (base("localhost:8080"), "neither http nor https"),
-        (base("what"), "is no URL"),
+        (base("what"), "is not a URL"),
         (base("ftp://localhost"), "neither http nor https"),
         (base("https://me:secret-word@localhost"), "carries a user or a password"),
         (base("http://192.168.0.7:8000/v1"), "plain http to another machine"),

@@ -80,7 +80,7 @@ async fn a_port_that_speaks_otherwise_is_told_once() {
         })
     };
     let (plain, connections) = answers(b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n");
-    check(&failure(&format!("https://127.0.0.1:{plain}")).await, "this is no TLS server", "`http://`");
+    check(&failure(&format!("https://127.0.0.1:{plain}")).await, "this is not a TLS server", "`http://`");
     assert_eq!(connections.load(Ordering::SeqCst), 1);
     // The alert by which a TLS server answers plain words, and the greeting of another protocol.
     for greeting in
@@ -88,7 +88,7 @@ async fn a_port_that_speaks_otherwise_is_told_once() {
     {
         let (port, connections) = answers(greeting);
         let error = failure(&format!("http://127.0.0.1:{port}")).await;
-        check(&error, "this is no HTTP server, or it speaks TLS on this port (", "`https://`");
+        check(&error, "this is not an HTTP server, or it speaks TLS on this port (", "`https://`");
         assert_eq!(connections.load(Ordering::SeqCst), 1);
     }
 }
@@ -105,10 +105,10 @@ async fn answers_that_cannot_be_read_are_asked_for_once() {
             with("content-encoding: gzip\r\nconnection: close\r\n", b"\x1f\x8b\x08\x00\x00"),
             "compressed with `gzip`",
         ),
-        (with(&many, b""), "this is no HTTP server"),
+        (with(&many, b""), "this is not an HTTP server"),
         (with("connection: close\r\n", &garbage), "its answer is not understood"),
-        (with("connection: close\r\n", b"<html>\n<p>Sign in</p>\n"), "it is no stream of events: <html>"),
-        (with("connection: close\r\n", b"{\"choices\":[]}"), "it is no stream of events: {"),
+        (with("connection: close\r\n", b"<html>\n<p>Sign in</p>\n"), "it is not a stream of events: <html>"),
+        (with("connection: close\r\n", b"{\"choices\":[]}"), "it is not a stream of events: {"),
         (with("transfer-encoding: chunked\r\n", b"5\r\ndata:\r\nZZZ\r\n"), "its answer is not understood"),
     ];
     for (answer, expected) in cases {

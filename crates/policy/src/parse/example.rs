@@ -172,7 +172,7 @@ impl Reader<'_> {
             _ => None,
         };
         if actor.is_none() {
-            let message = format!("`{}` is no actor", text.escape_debug());
+            let message = format!("`{}` is not an actor", text.escape_debug());
             self.wrong(node.spot, message, "write `person:…`, `agent:…` or `tool:…`");
         }
         actor

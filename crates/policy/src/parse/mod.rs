@@ -278,7 +278,7 @@ impl Reader<'_> {
             } else {
                 "use small letters, digits and `-`, at most 64 of them"
             };
-            self.wrong(node.spot, format!("`{}` is no id", id.escape_debug()), help);
+            self.wrong(node.spot, format!("`{}` is not an id", id.escape_debug()), help);
             return None;
         }
         if let Some(first) = ids.get(id) {

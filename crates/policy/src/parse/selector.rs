@@ -188,7 +188,7 @@ impl Reader<'_> {
         }
         let fits = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'_');
         if !fits {
-            let message = format!("`{}` is no kind of statement", word.escape_debug());
+            let message = format!("`{}` is not a kind of statement", word.escape_debug());
             self.wrong(node.spot, message, "write a verb such as `drop`, `*`, or `{regex: …}` for the text");
             return None;
         }
@@ -231,7 +231,7 @@ impl Reader<'_> {
         let test = self.argument_test(&entry.node, leaning)?;
         let matcher = ArgumentMatcher::new(&entry.key, test);
         if matcher.is_none() {
-            let message = format!("`{}` is no path to an argument", entry.key.escape_debug());
+            let message = format!("`{}` is not a path to an argument", entry.key.escape_debug());
             let help =
                 format!("write at most {MAX_SEGMENTS} names with a dot between them, such as `files.*.path`");
             self.wrong(entry.spot, message, help);

@@ -144,7 +144,7 @@ impl Caveats {
     fn from_block(block: &[u8]) -> Result<Self, TokenFault> {
         // A list of values would be taken for the fields in their order.
         if block.first() != Some(&b'{') {
-            return Err(TokenFault::Malformed("a caveat is no object"));
+            return Err(TokenFault::Malformed("a caveat is not an object"));
         }
         serde_json::from_slice(block).map_err(|_| {
             let value: serde_json::Value = serde_json::from_slice(block).unwrap_or_default();

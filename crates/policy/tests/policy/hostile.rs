@@ -46,7 +46,7 @@ fn sizes_and_numbers_have_caps() {
         (format!("tools: a, match: [{}]", "{tool: a}, ".repeat(65)), "`match` has 65 examples, at most 64"),
         (
             format!("tools: a, where: {{arguments: {{{}: 1}}}}", vec!["a"; 17].join(".")),
-            "is no path to an argument",
+            "is not a path to an argument",
         ),
         (
             format!("tools: a, match: [{{tool: a, targets: [{}]}}]", "{network: true}, ".repeat(65)),

@@ -70,13 +70,13 @@ impl OpenAiCompatible {
     /// `base_url` is what the provider documents, such as `http://localhost:11434/v1`.
     ///
     /// # Errors
-    /// `ECONFIG` when it is no http or https URL, carries credentials, or would send the key unencrypted.
+    /// `ECONFIG` when it is not an http or https URL, carries credentials, or would send the key unencrypted.
     pub fn new(base_url: &str, model: impl Into<String>, api_key: Option<Secret>) -> Result<Self, ToolError> {
         let wrong = |why: &str| {
             ToolError::new(Code::Config, format!("the base URL of the embeddings service {why}"))
                 .help("write a URL such as `http://localhost:11434/v1`, and the key in its own setting")
         };
-        let mut endpoint = Url::parse(base_url).map_err(|error| wrong(&format!("is no URL: {error}")))?;
+        let mut endpoint = Url::parse(base_url).map_err(|error| wrong(&format!("is not a URL: {error}")))?;
         if !matches!(endpoint.scheme(), "http" | "https") {
             return Err(wrong("is neither http nor https"));
         }

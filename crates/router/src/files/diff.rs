@@ -23,7 +23,7 @@ pub struct Difference {
     pub complete: bool,
 }
 
-/// The difference between two contents of a file; nothing stands for no file. What is no text is told by its size and
+/// The difference between two contents of a file; nothing stands for no file. What is not text is told by its size and
 /// its hash, and what is text on the other side is shown line by line all the same.
 pub fn difference(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> Difference {
     difference_with_mode(path, before, after, None)

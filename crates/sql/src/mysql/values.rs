@@ -8,7 +8,7 @@ use tgp_contract::ToolError;
 use crate::failure::esql;
 use crate::values::{Parameter, bytes, float, fraction, integer, json, small_float, unsigned};
 
-/// The character set of what is no text.
+/// The character set of what is not text.
 const BINARY: u16 = 63;
 
 /// The length MariaDB gives for a JSON column, which is a LONGTEXT there.

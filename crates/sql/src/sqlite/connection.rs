@@ -137,7 +137,7 @@ impl Connection {
             match mode {
                 Ok(mode) if mode == "wal" || !create => return Ok(()),
                 Err(error) if !failed(&error, rusqlite::ErrorCode::DatabaseBusy) => {
-                    return Err(plain("the file is no usable SQLite database", &error));
+                    return Err(plain("the file is not a usable SQLite database", &error));
                 }
                 Ok(_) | Err(_) if Instant::now() < until => std::thread::sleep(LONGEST_PAUSE),
                 Ok(mode) => {

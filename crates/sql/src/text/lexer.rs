@@ -65,7 +65,7 @@ impl Token<'_> {
 pub(crate) fn tokens(sql: &str, dialect: Dialect) -> Vec<Token<'_>> {
     let mut lexer = Lexer { sql, dialect, rest: sql.char_indices().peekable() };
     let mut tokens: Vec<Token<'_>> = Vec::new();
-    // The last one that is no comment.
+    // The last one that is not a comment.
     let mut last: Option<Token<'_>> = None;
     while let Some((start, first)) = lexer.rest.next() {
         if is_blank(first, dialect) {

@@ -72,7 +72,7 @@ proptest! {
         let given = SqlParams::Named(Map::from_iter([("value".to_owned(), json!(1))]));
         let bound = bind(&script, dialect, &given).unwrap();
         prop_assert_eq!(bound.values.len(), 1);
-        // What is no parameter and no comment is sent as it was written.
+        // What is not a parameter and no comment is sent as it was written.
         for token in found.iter().filter(|token| !matches!(token.kind, Kind::Named | Kind::Comment)) {
             prop_assert!(bound.sql.contains(token.text), "{} in {}", token.text, bound.sql);
         }

@@ -76,7 +76,7 @@ impl<'a> Script<'a> {
             .unwrap_or_default()
     }
 
-    /// The word that comes after the verb, in capitals; empty when it is no word.
+    /// The word that comes after the verb, in capitals; empty when it is not a word.
     pub fn second(&self) -> String {
         let second = self.tokens.get(1).filter(|token| token.kind == Kind::Word);
         second.map(|token| token.text.to_ascii_uppercase()).unwrap_or_default()

@@ -138,7 +138,7 @@ fn a_snapshot_is_bounded_and_holds_hashes_only() {
 fn a_store_that_is_none_is_refused_and_denies() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("tdd.db");
-    std::fs::write(&file, "this is no database at all, but it is long enough to look like one").unwrap();
+    std::fs::write(&file, "this is not a database at all, but it is long enough to look like one").unwrap();
     assert_eq!(Store::open(&file).unwrap_err().code, Code::Integrity);
     assert_eq!(Store::open(&folder.path().join("no/folder.db")).unwrap_err().code, Code::Internal);
 

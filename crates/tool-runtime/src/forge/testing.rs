@@ -120,7 +120,7 @@ impl Forge {
         file: &RelativePath,
     ) -> Result<TestReport, ToolError> {
         if !is_test_file(file.as_str()) {
-            let message = format!("`{file}` is no test file");
+            let message = format!("`{file}` is not a test file");
             return Err(
                 ToolError::new(Code::Validation, message).help("test files are called `name.test.ts`")
             );

@@ -66,7 +66,7 @@ impl Catalogue {
         if !known.loaded {
             known.loaded = true;
             let cached = std::fs::read(self.state.join(&self.cache_name)).ok();
-            // A cache that cannot be read is no cache; everything is described anew.
+            // A cache that cannot be read is not a cache; everything is described anew.
             if let Some(index) = cached.and_then(|bytes| Index::parse(&bytes).ok()) {
                 known.tools = index.tools().map(|tool| (tool.path.clone(), Arc::new(tool.clone()))).collect();
             }

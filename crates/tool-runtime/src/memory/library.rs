@@ -383,7 +383,7 @@ fn shows(visible: &Visibility, path: &str) -> bool {
     RelativePath::new(path).is_ok_and(|path| visible.shows(Root::Tools, &path))
 }
 
-/// The index without the tools that may not be seen. An index that is no index names nothing, and is not shown.
+/// The index without the tools that may not be seen. An index that is not an index names nothing, and is not shown.
 pub fn shown_index(text: String, visible: &Visibility) -> Result<String, ToolError> {
     let index = Index::parse(text.as_bytes())?;
     if index.tools().all(|tool| visible.shows(Root::Tools, &tool.path)) {

@@ -55,7 +55,7 @@ const GLOB: [char; 4] = ['*', '?', '[', '{'];
 struct File {
     #[serde(default)]
     version: Option<Spanned<u64>>,
-    /// Nothing after the colon is no list: a file that was saved by half must not be taken for one without personas.
+    /// Nothing after the colon is not a list: a file that was saved by half must not be taken for one without personas.
     personas: Spanned<Option<Vec<Entry>>>,
 }
 
@@ -206,7 +206,7 @@ impl<'f> Reader<'f> {
         self.bounded(&entry.name, "name", MAX_NAME_BYTES)?;
         let fits = |letter: char| letter.is_alphanumeric() || matches!(letter, '-' | '_' | '.' | ' ');
         if !entry.name.value.chars().all(fits) {
-            let message = format!("`{}` is no name of a persona", entry.name.value.escape_debug());
+            let message = format!("`{}` is not a name of a persona", entry.name.value.escape_debug());
             return Err(self
                 .fault(location(&entry.name), "name", message)
                 .help("use letters, digits, spaces, `-`, `_` and `.`, such as `secrets-guardian`"));
@@ -287,7 +287,7 @@ impl<'f> Reader<'f> {
             self.beginning(filter, text, &field)?;
             let test = if text.contains(GLOB) {
                 let glob = GlobBuilder::new(text).literal_separator(true).build().map_err(|error| {
-                    wrong(format!("`{}` is no glob: {}", text.escape_debug(), error.kind()))
+                    wrong(format!("`{}` is not a glob: {}", text.escape_debug(), error.kind()))
                         .help("correct the glob; `*` stays within one name, `**` goes through all")
                 })?;
                 let matcher = glob.compile_matcher();
@@ -337,7 +337,7 @@ impl<'f> Reader<'f> {
             // The engine draws a picture of several lines; the last one says what is wrong.
             let said = error.to_string();
             let said = said.lines().last().unwrap_or_default().trim().trim_start_matches("error: ");
-            let message = format!("`{}` is no regular expression: {said}", pattern.value.escape_debug());
+            let message = format!("`{}` is not a regular expression: {said}", pattern.value.escape_debug());
             self.fault(location(pattern), field, message)
                 .help("correct the pattern; a literal `.`, `(` or `[` needs a backslash")
         })
@@ -366,7 +366,7 @@ impl<'f> Reader<'f> {
         let fields = match entry.value {
             ActionEntry::Word(word) if word == "record" => return Ok(Action::Record),
             ActionEntry::Word(word) => {
-                return Err(fault(format!("`{}` is no action", word.escape_debug()))
+                return Err(fault(format!("`{}` is not an action", word.escape_debug()))
                     .help("write `record`, or a mapping with `tool`, `query` or `agent`"));
             }
             ActionEntry::Fields(fields) => *fields,

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-/// A longer wait is a schedule, and a valve is no clock.
+/// A longer wait is a schedule, and a valve is not a clock.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Why a text is no length of time that can stand in the file.
+/// Why a text is not a length of time that can stand in the file.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum LengthError {
-    #[error("`{}` is no length of time", .0.escape_debug())]
+    #[error("`{}` is not a length of time", .0.escape_debug())]
     Unknown(String),
     #[error("`{}` is more than a day", .0.escape_debug())]
     TooLong(String),

@@ -266,7 +266,7 @@ fn blind(seen: &mut Seen, what: Blind) {
     }
 }
 
-/// Notes what is there and cannot be seen; what is not there any more is no news.
+/// Notes what is there and cannot be seen; what is not there any more is not new.
 fn note_hidden(seen: &mut Seen, path: RelativePath, error: io::Error) {
     if is_hidden(&error) {
         blind(seen, Blind::Unreadable(path, error));

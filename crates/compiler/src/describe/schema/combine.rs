@@ -209,7 +209,7 @@ pub(super) fn document(schema: Value, doc: &Doc) -> Value {
 
 /// A value that a comment writes down: JSON, or a string in quotes of any kind.
 pub(in super::super) fn stated(text: &str) -> Option<Value> {
-    // A default longer than this is no value but an explanation.
+    // A default longer than this is not a value but an explanation.
     const MAX_BYTES: usize = 200;
     let text = text.trim();
     if text.is_empty() || text.len() > MAX_BYTES {

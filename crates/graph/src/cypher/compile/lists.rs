@@ -157,7 +157,7 @@ impl Compiler<'_> {
     /// `EXISTS { ... }`, `COUNT { ... }` and `COLLECT { ... }`.
     pub(super) fn subquery(&mut self, subquery: &SubqueryExpression, scope: &Scope) -> CypherResult<Sql> {
         let QueryKind::Regular(query) = &subquery.query.kind else {
-            return Err(CypherError::new("UnexpectedSyntax", subquery.query.span, "this is no query"));
+            return Err(CypherError::new("UnexpectedSyntax", subquery.query.span, "this is not a query"));
         };
         let mut outer = scope.as_outer();
         outer.exists = subquery.kind.kind == SubqueryExpressionKind::Exists;

@@ -30,7 +30,7 @@ impl VisibleAt {
         format!("{alias}.since <= {moment} AND {alias}.until > {moment}")
     }
 
-    /// Whether a node is shown. The list is no part of the row, so SQLite looks it up once for a statement, and asks
+    /// Whether a node is shown. The list is not part of the row, so SQLite looks it up once for a statement, and asks
     /// this before any condition of the query that could fail on the row.
     fn shown(&self, id: &str) -> String {
         match &self.hidden {

@@ -186,7 +186,7 @@ pub(super) fn list(items: Vec<Value>) -> rusqlite::Result<Value> {
     Ok(Value::List(items))
 }
 
-/// A test of two texts; unknown when one is no text.
+/// A test of two texts; unknown when one is not text.
 fn texts(values: &[Value], holds: fn(&str, &str) -> bool) -> rusqlite::Result<Sql> {
     Ok(match values {
         [Value::Text(one), Value::Text(other)] => truth(Some(holds(one, other))),
@@ -215,7 +215,7 @@ pub(crate) fn regex(pattern: &str) -> Result<Regex, String> {
             }
         };
         let shown = tgp_text::truncate(pattern, SHOWN);
-        format!("`{shown}` is no regular expression that can be used: {why}")
+        format!("`{shown}` is not a regular expression that can be used: {why}")
     })
 }
 

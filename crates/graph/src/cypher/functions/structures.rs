@@ -18,7 +18,7 @@ pub(super) fn register(connection: &Connection) -> rusqlite::Result<()> {
     over_raw(connection, "cy_json", 1, |context| match context.get_raw(0) {
         ValueRef::Null => Ok(Sql::Null),
         ValueRef::Text(text) => parsed(text)?.into_sql(),
-        _ => Err(met("InvalidArgumentValue", "a property is no JSON")),
+        _ => Err(met("InvalidArgumentValue", "a property is not JSON")),
     })?;
     over_raw(connection, "cy_prop", 2, |context| match (context.get_raw(0), context.get_raw(1)) {
         (ValueRef::Text(text), ValueRef::Text(name)) => match parsed(text)? {
@@ -147,7 +147,7 @@ fn unhex(digits: &[u8]) -> Vec<u8> {
 fn parsed(text: &[u8]) -> rusqlite::Result<Value> {
     match serde_json::from_slice(text) {
         Ok(json) => Ok(from_json(&json)),
-        Err(_) => Err(met("InvalidArgumentValue", "a property is no JSON")),
+        Err(_) => Err(met("InvalidArgumentValue", "a property is not JSON")),
     }
 }
 

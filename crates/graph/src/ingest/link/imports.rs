@@ -37,7 +37,7 @@ pub(super) struct Resolved {
 }
 
 impl Resolved {
-    /// What is in no tree and is no package.
+    /// What is in no tree and is not a package.
     pub(super) fn nothing(target: Option<String>) -> Self {
         Self { missing: Some(Missing { target, by_name: false }), ..Self::default() }
     }

@@ -52,7 +52,7 @@ fn of(module: Module) -> Resolved {
 fn container(import: &Import, class: &[&str], inner: &[&str]) -> String {
     let imported = import.names.first().map_or("", |name| name.there.as_str());
     let mut containers: Vec<&str> = class.last().copied().into_iter().chain(inner.iter().copied()).collect();
-    // A class that is imported by its own name is no container of itself; that of a static member is.
+    // A class that is imported by its own name is not a container of itself; that of a static member is.
     if containers.last().is_some_and(|last| *last == imported) {
         containers.pop();
     }

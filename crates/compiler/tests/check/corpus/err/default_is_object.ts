@@ -1,2 +1,2 @@
-/** An object is no tool. */
+/** An object is not a tool. */
 export default { run: (args: { n: number }) => args.n };

@@ -1,4 +1,4 @@
 const answer = 'yes';
 
-/** A value is no tool. */
+/** A value is not a tool. */
 export default answer;
