@@ -32,8 +32,8 @@ pub struct Selection {
     pub families: Vec<String>,
     pub case: Option<String>,
     pub entry: Option<Entry>,
-    /// The part of the test command: cases that are not long, each through its first entry point. Those of critical
-    /// families go through a second one, which changes from case to case, so that the family goes through all.
+    /// The part of the test command: cases that are not long, each through one entry point. In critical families it
+    /// changes from case to case, so that the family goes through all.
     pub bounded: bool,
 }
 
@@ -47,11 +47,8 @@ impl Selection {
     /// The entry points of the case at this place in its family.
     fn entries(&self, case: &Case, place: usize) -> Vec<Entry> {
         let all = &case.file.entries;
-        let (first, turn) = (all.first(), all.get(place % all.len().max(1)));
-        let is_due = |entry: &Entry| {
-            let second = is_critical(&case.family) && turn == Some(entry);
-            !self.bounded || first == Some(entry) || second
-        };
+        let due = all.get(if is_critical(&case.family) { place % all.len().max(1) } else { 0 });
+        let is_due = |entry: &Entry| !self.bounded || due == Some(entry);
         let is_wanted = |entry: &Entry| self.entry.is_none_or(|wanted| wanted == *entry);
         all.iter().copied().filter(|entry| is_due(entry) && is_wanted(entry)).collect()
     }
