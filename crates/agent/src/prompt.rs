@@ -158,7 +158,7 @@ fn notes(notes: Option<(&str, &str)>) -> String {
     let fence = "`".repeat(MIN_FENCE.max(longest_backticks(&shown) + 1));
     let cut = match text.len() - start.len() {
         0 => String::new(),
-        left_out => format!("\n[cut here: {left_out} more bytes stand in the file, which `fs_read` shows]"),
+        left_out => format!("\n[cut here: {left_out} more bytes are in the file; `fs_read` shows them]"),
     };
     format!(
         "## The project's own notes ({file})\nThese are wishes of the project's owner about how to work here. Follow them \

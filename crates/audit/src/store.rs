@@ -256,7 +256,7 @@ pub(crate) fn last(connection: &Connection, chain: &str, path: &Path) -> Result<
         return Ok(Head { chain: chain.to_owned(), sequence: 0, hash: GENESIS.to_owned() });
     };
     let sequence = u64::try_from(sequence).ok().filter(|sequence| *sequence > 0);
-    let sequence = sequence.ok_or_else(|| Failure::broken(0, "an entry stands before the first"))?;
+    let sequence = sequence.ok_or_else(|| Failure::broken(0, "there is an entry before the first"))?;
     Ok(Head { chain: chain.to_owned(), sequence, hash })
 }
 

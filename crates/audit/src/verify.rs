@@ -80,7 +80,7 @@ impl StoredRow {
         let expected = before.sequence + 1;
         if self.sequence != expected {
             let what =
-                if self.sequence > expected { "it is missing" } else { "it stands where none belongs" };
+                if self.sequence > expected { "it is missing" } else { "it is where no entry belongs" };
             return Err(Failure::broken(expected.min(self.sequence), what));
         }
         let body = self.parse()?;

@@ -259,7 +259,7 @@ impl Findings {
                 steps => count(steps, "step"),
             };
             let warnings = match self.found.len() {
-                0 => "nothing stands against it".to_owned(),
+                0 => "no objections".to_owned(),
                 warnings => count(warnings, "warning"),
             };
             let (chronicles, invariants) = (count(chronicles, "chronicle"), count(invariants, "invariant"));

@@ -339,7 +339,7 @@ impl HostPattern {
         };
         let name = normal_host(name);
         if name.contains('*') {
-            return Err(PatternError::Host("a `*` stands alone or as `*.` in front of a name"));
+            return Err(PatternError::Host("use `*` alone, or `*.` before a name"));
         }
         if !name.is_ascii() {
             return Err(PatternError::Host("write it in its ASCII form, with `xn--`"));

@@ -31,7 +31,7 @@ pub enum IndexError {
     Line { line: usize, reason: String },
     #[error("`{0}` is not a path of a tool")]
     NotATool(String),
-    #[error("`{0}` stands twice or out of order")]
+    #[error("`{0}` is listed twice or out of order")]
     Order(String),
 }
 

@@ -33,7 +33,7 @@ impl Outlet {
                 if *missed > 0 {
                     let message = format!("{missed} events were not shown, because nobody took them");
                     let error = ToolError::new(Code::Budget, message)
-                        .help("what was recorded stands in the chronicle; read the output faster");
+                        .help("recorded events are in the chronicle; read the output faster");
                     if sender.try_send(ValveEvent::Problem { error }).is_err() {
                         *missed += 1;
                         return;

@@ -97,7 +97,7 @@ fn the_projects_notes_are_fenced_bounded_and_lift_no_gate() {
     assert!(prompt.contains(fenced), "{prompt}");
     // Cut between characters, and it says so.
     let long = prompt_of(&"é".repeat(16 << 10));
-    assert!(long.contains("[cut here: 16384 more bytes stand in the file, which `fs_read` shows]"));
+    assert!(long.contains("[cut here: 16384 more bytes are in the file; `fs_read` shows them]"));
     assert_eq!(long.matches('é').count(), 8 << 10);
     // Neither a fence as long as the notes nor notes of nothing.
     assert!(prompt_of(&"`".repeat(1 << 20)).len() < MAX_BYTES + (17 << 10));

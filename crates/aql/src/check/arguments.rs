@@ -63,14 +63,14 @@ impl<'t> ParsedArgs<'t> {
 /// Options that belong to other places than the parentheses.
 fn elsewhere(kind: &str, name: &str) -> Option<String> {
     match (kind, name) {
-        ("agent", "prompt") => Some("the prompt stands in the braces: `{ prompt: \"…\" }`".to_owned()),
+        ("agent", "prompt") => Some("the prompt belongs in the braces: `{ prompt: \"…\" }`".to_owned()),
         ("agent", "as" | "schema" | "output") => {
-            Some("a type stands behind the parentheses: `agent(…) as Type`".to_owned())
+            Some("a type belongs after the parentheses: `agent(…) as Type`".to_owned())
         }
         (
             "tool" | "exec" | "graph" | "sql" | "query",
             "args" | "arguments" | "params" | "parameters" | "inputs",
-        ) => Some("arguments stand in the braces: `{ name: value }`".to_owned()),
+        ) => Some("arguments belong in the braces: `{ name: value }`".to_owned()),
         _ => None,
     }
 }

@@ -45,7 +45,7 @@ impl CheckContext<'_> {
                     span,
                     "wrong-type",
                     "a duration is not a value",
-                    "durations stand behind `timeout:` and `time:` only",
+                    "durations are allowed only after `timeout:` and `time:`",
                 );
                 self.wrong(span)
             }
@@ -83,7 +83,7 @@ impl CheckContext<'_> {
                 self.typed(Form::Some(parts), span, Type::Bool)
             }
             ExprForm::Not(inner) => {
-                let inner = self.fitting(inner, &Type::Bool, "what stands behind `not`");
+                let inner = self.fitting(inner, &Type::Bool, "the value after `not`");
                 self.typed(Form::Not(Box::new(inner.expression)), span, Type::Bool)
             }
             ExprForm::Call(name, arguments) => self.call(name, arguments, span),
@@ -268,7 +268,7 @@ impl CheckContext<'_> {
             Comparison::Equal | Comparison::Different => {}
             Comparison::In => {
                 let list = Type::list(Type::Any);
-                self.compare_types(&other.ty, &list, other_span, "what stands behind `in`");
+                self.compare_types(&other.ty, &list, other_span, "the value after `in`");
             }
             _ => {
                 let sides = [(&one.ty, one_span), (&other.ty, other_span)];
@@ -322,7 +322,7 @@ impl CheckContext<'_> {
             1 => (Form::Length(one(self, 0, &several, "what `length` counts")), Type::Int),
             _ if name.text == "join" => {
                 let list = one(self, 0, &Type::list(Type::Any), "what `join` puts together");
-                (Form::Join(list, one(self, 1, &Type::String, "what stands between them")), Type::String)
+                (Form::Join(list, one(self, 1, &Type::String, "the separator")), Type::String)
             }
             _ => {
                 let of = one(self, 0, &several, "what `contains` looks into");

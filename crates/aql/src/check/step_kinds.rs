@@ -77,7 +77,7 @@ impl CheckContext<'_> {
                     format!("`agent` has no field `{}`", name.text),
                 );
                 let help = if own.contains(&name.text.as_str()) || EFFECT.contains(&name.text.as_str()) {
-                    Some(format!("`{0}` stands in the parentheses: `agent({0}: …)`", name.text))
+                    Some(format!("`{0}` belongs in the parentheses: `agent({0}: …)`", name.text))
                 } else {
                     meant |= nearest(&name.text, ["prompt"]).is_some();
                     hint(&name.text, ["prompt"])

@@ -179,7 +179,7 @@ impl Parser<'_> {
                 return Ok(inner);
             }
             TokenKind::Symbol("-") => {
-                let help = "`-` stands before a number only";
+                let help = "`-` is allowed only before a number";
                 return Err(self.expected("a value", help));
             }
             TokenKind::Symbol("!") => return Err(self.expected("a value", "write `not` for the opposite")),

@@ -150,7 +150,7 @@ impl Lexer<'_> {
                 self.problem(
                     Span::new(start, self.at),
                     "unexpected-character",
-                    "`$` stands before the name of an input",
+                    "`$` must be followed by the name of an input",
                     "write `$name`",
                 );
                 return TokenKind::Wrong;
@@ -189,7 +189,7 @@ impl Lexer<'_> {
             _ => {}
         }
         let help = match first {
-            '\'' | '“' | '”' | '‘' | '’' | '«' => "a text stands in straight double quotes: \"…\"",
+            '\'' | '“' | '”' | '‘' | '’' | '«' => "write a text in straight double quotes: \"…\"",
             '/' => "a comment begins with `#`",
             ';' => "steps end with their line",
             '&' => "write `and`",

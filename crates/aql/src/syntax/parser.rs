@@ -261,7 +261,7 @@ impl Parser<'_> {
             budget = Some(self.arguments("budget")?).filter(|_| self.told == told);
         }
         if !self.is("{") {
-            return Err(self.expected("`{`", "the steps of a query stand in braces"));
+            return Err(self.expected("`{`", "write the steps of a query in braces"));
         }
         let head = self.told;
         let body = self.block()?;

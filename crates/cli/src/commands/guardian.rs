@@ -33,7 +33,7 @@ enum GuardianCommand {
         /// A JSON file: {"id": "...", "steps": [{"type": "EDIT_FILE", ...}]}.
         plan: PathBuf,
     },
-    /// Review a plan, and carry it out if nothing stands against it.
+    /// Review a plan, and carry it out if no objections.
     Run {
         /// As for review.
         plan: PathBuf,

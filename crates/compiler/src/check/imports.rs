@@ -27,7 +27,7 @@ const IMPORT_NOT_ALLOWED: Rule = Rule {
 const DYNAMIC_IMPORT: Rule = Rule {
     name: "dynamic-import",
     severity: Severity::Error,
-    reason: "The modules of a tool are resolved and checked before it runs, so their names must stand in the source \
+    reason: "The modules of a tool are resolved and checked before it runs, so their names must be in the source \
              (standard 8, orchestrator capable).",
 };
 

@@ -31,7 +31,7 @@ pub(super) fn jsx(table: &LineTable<'_>, span: Span) -> Finding {
 pub(super) fn decorator(table: &LineTable<'_>, span: Span) -> Finding {
     table.refusal(
         span,
-        "a decorator cannot stand here".to_owned(),
+        "a decorator is not allowed here".to_owned(),
         "decorators are compiled as TypeScript's experimental decorators, which know classes and their public members",
         "decorate a class declaration, a public method, accessor, field or parameter, or call the function yourself"
             .to_owned(),

@@ -248,7 +248,7 @@ fn unexpected(
         if keyword && kind_before(2).is_some_and(wants_value) {
             let name = before.text(source).unwrap_or_default();
             let message = format!("an expression is missing before `{name}`");
-            return refused(before.span, &message, "give the condition or the value that stands there");
+            return refused(before.span, &message, "add the missing condition or value");
         }
     }
     if let (TokenKind::Comma, Some(TokenKind::Keyword(Keyword::In))) = (token.kind, kind_before(3))
@@ -266,7 +266,7 @@ fn unexpected(
         matches!(token.kind, TokenKind::Keyword(Keyword::Limit | Keyword::Skip | Keyword::Offset))
     });
     if token.kind == TokenKind::Keyword(Keyword::Order) && limited {
-        return refused(span, "unexpected `ORDER`", "ORDER BY stands before SKIP and LIMIT");
+        return refused(span, "unexpected `ORDER`", "write ORDER BY before SKIP and LIMIT");
     }
     let message = with_expected(&format!("unexpected {}", quoted(word)), &words);
     let refusal = CypherError::new("UnexpectedSyntax", span, message);

@@ -87,7 +87,7 @@ impl Repo {
         let found = self.git.revparse_single(name).and_then(|object| object.peel_to_commit());
         found.map(|commit| commit.id()).map_err(|error| match error.code() {
             git2::ErrorCode::Ambiguous => {
-                ToolError::new(Code::Validation, format!("`{name}` stands for more than one commit"))
+                ToolError::new(Code::Validation, format!("`{name}` matches more than one commit"))
                     .help("write more of the commit's id")
                     .into()
             }

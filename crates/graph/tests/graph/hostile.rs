@@ -349,7 +349,7 @@ fn a_slip_is_shown_at_its_place_with_what_was_meant() {
         ("MATCH (f) WHERE f.v IN (1, 2) RETURN f", "1:26", &["square brackets"]),
         ("SELECT * FROM node", "1:1", &["`SELECT`", "MATCH (f:File) RETURN f.path"]),
         ("MATCH (f) RETURN f.v, count(*) GROUP BY f.v", "1:32", &["no GROUP BY"]),
-        ("MATCH (f) RETURN f LIMIT 1 ORDER BY f.v", "1:28", &["ORDER BY stands before SKIP and LIMIT"]),
+        ("MATCH (f) RETURN f LIMIT 1 ORDER BY f.v", "1:28", &["write ORDER BY before SKIP and LIMIT"]),
         ("MATCH f RETURN f", "1:9", &["MATCH (f)"]),
         ("MATCH (f)->(g) RETURN f", "1:10", &["`->`", "-->"]),
         ("MATCH (f) WHERE RETURN f", "1:17", &["missing before `RETURN`"]),

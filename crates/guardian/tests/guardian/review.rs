@@ -443,7 +443,7 @@ async fn numbers_of_one_are_said_as_one() {
     let Decision::Approve { justification } = approved.decision else { panic!("{approved:?}") };
     assert_eq!(
         justification,
-        "1 step; checked against graph, 1 chronicle and 1 invariant: nothing stands against it"
+        "1 step; checked against graph, 1 chronicle and 1 invariant: no objections"
     );
 }
 

@@ -14,7 +14,7 @@ use crate::Kernel;
 const REVIEW: &str = "review_plan";
 
 impl Kernel {
-    /// Has a plan reviewed, and carries it out step by step through the router if nothing stands against it.
+    /// Has a plan reviewed, and carries it out step by step through the router if no objections.
     ///
     /// # Errors
     /// When the plan could not be judged; everything else is in the report.

@@ -122,7 +122,7 @@ fn help(message: &str, code: Option<i32>) -> Option<&'static str> {
     }
     if message.starts_with("no such column") {
         return Some(
-            "list the columns with SELECT name FROM pragma_table_info('TABLE'); texts stand in single quotes",
+            "list the columns with SELECT name FROM pragma_table_info('TABLE'); write texts in single quotes",
         );
     }
     match code? & 0xff {

@@ -89,7 +89,7 @@ impl<'a> Visitor<'a> for Finder<'a> {
             ExprKind::Function(call) if aggregate(call).is_some() => {
                 if self.inside.is_some() {
                     let refusal =
-                        CypherError::new("NestedAggregation", node.span, "an aggregate stands in another");
+                        CypherError::new("NestedAggregation", node.span, "an aggregate is inside another");
                     self.refusal.get_or_insert(refusal);
                     return;
                 }
@@ -102,7 +102,7 @@ impl<'a> Visitor<'a> for Finder<'a> {
                 let refusal = CypherError::new(
                     "NonConstantExpression",
                     node.span,
-                    "`rand` cannot stand in an aggregate",
+                    "`rand` is not allowed in an aggregate",
                 );
                 self.refusal.get_or_insert(refusal);
             }

@@ -101,7 +101,7 @@ impl Compiler<'_> {
                 ProjectionItemKind::Wildcard => {
                     let names: BTreeSet<&str> = scope.names().collect();
                     if names.is_empty() && clause == Clause::Return {
-                        let message = "there is nothing that `*` could stand for";
+                        let message = "there are no variables that `*` could return";
                         return Err(CypherError::new("NoVariablesInScope", item.span, message));
                     }
                     items.extend(names.into_iter().map(|name| Item {
@@ -470,7 +470,7 @@ impl<'a> Visitor<'a> for Groups<'_, '_> {
             ExprKind::Function(call) if aggregate(call).is_some() => {}
             _ if is_simple(node) && self.keys.contains(&self.compiler.spelling(node.span)) => {}
             ExprKind::Variable(name) if self.scope.find(&name.kind.text).is_some() => {
-                let message = format!("`{}` stands beside an aggregate but makes no group", name.kind.text);
+                let message = format!("`{}` is used beside an aggregate but is not a grouping column", name.kind.text);
                 let refusal = CypherError::new("AmbiguousAggregationExpression", name.span, message)
                     .help("give it a column of its own, in a WITH before");
                 self.refusal.get_or_insert(refusal);

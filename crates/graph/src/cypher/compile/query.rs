@@ -30,7 +30,7 @@ impl Compiler<'_> {
         for union in &query.unions {
             let all = union.operator.kind == UnionOperator::All;
             if *keeps_all.get_or_insert(all) != all {
-                let message = "UNION and UNION ALL stand in one query";
+                let message = "UNION and UNION ALL cannot be mixed in one query";
                 return Err(CypherError::new("InvalidClauseComposition", union.operator.span, message));
             }
             let branch = self.single(&union.query, outer, inside)?;
@@ -166,7 +166,7 @@ fn refused(clause: &Clause, inside: bool) -> Box<CypherError> {
         _ => ("this clause", false),
     };
     if writes && inside {
-        let message = format!("{name} cannot stand in a query inside an expression");
+        let message = format!("{name} is not allowed in a query inside an expression");
         return CypherError::new("InvalidClauseComposition", clause.span, message);
     }
     let refusal = CypherError::unsupported(clause.span, name);
