@@ -62,7 +62,8 @@ impl StoredRow {
         if canonical::sha256_hex(&self.body) != self.hash {
             return Err(broken("its content does not match its hash"));
         }
-        let body: Value = serde_json::from_slice(&self.body).map_err(|_| broken("its content is not JSON"))?;
+        let body: Value =
+            serde_json::from_slice(&self.body).map_err(|_| broken("its content is not JSON"))?;
         let field = |name: &str| body.get(name).unwrap_or(&Value::Null);
         let agree = field("sequence").as_u64() == Some(self.sequence)
             && field("time").as_i64() == Some(self.time_ms)

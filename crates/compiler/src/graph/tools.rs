@@ -99,7 +99,10 @@ pub(super) fn locate(
                 return if is_module(candidate) {
                     Ok(candidate.clone())
                 } else {
-                    Err(refused(request, Refusal::NoModule { reason: format!("`{candidate}` is not a module") }))
+                    Err(refused(
+                        request,
+                        Refusal::NoModule { reason: format!("`{candidate}` is not a module") },
+                    ))
                 };
             }
             Ok(Some(entry)) if entry.kind == EntryKind::Other => {

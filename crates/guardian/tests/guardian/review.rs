@@ -441,10 +441,7 @@ async fn numbers_of_one_are_said_as_one() {
     world.event("src/a.ts.sage", "NOTE", None, json!({})).await;
     let approved = review(&world, json!([{ "type": "RUN_TESTS" }])).await;
     let Decision::Approve { justification } = approved.decision else { panic!("{approved:?}") };
-    assert_eq!(
-        justification,
-        "1 step; checked against graph, 1 chronicle and 1 invariant: no objections"
-    );
+    assert_eq!(justification, "1 step; checked against graph, 1 chronicle and 1 invariant: no objections");
 }
 
 #[tokio::test]

@@ -358,7 +358,11 @@ fn types(labels: &LabelExpression) -> CypherResult<Vec<String>> {
 fn length(quantifier: &ast::Quantifier) -> CypherResult<Length> {
     let number = |text: &String| {
         text.parse::<u32>().map_err(|_| {
-            CypherError::new("InvalidRelationshipPattern", quantifier.span, format!("`{text}` is not a length"))
+            CypherError::new(
+                "InvalidRelationshipPattern",
+                quantifier.span,
+                format!("`{text}` is not a length"),
+            )
         })
     };
     Ok(match &quantifier.kind {

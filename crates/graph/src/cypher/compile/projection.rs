@@ -470,7 +470,8 @@ impl<'a> Visitor<'a> for Groups<'_, '_> {
             ExprKind::Function(call) if aggregate(call).is_some() => {}
             _ if is_simple(node) && self.keys.contains(&self.compiler.spelling(node.span)) => {}
             ExprKind::Variable(name) if self.scope.find(&name.kind.text).is_some() => {
-                let message = format!("`{}` is used beside an aggregate but is not a grouping column", name.kind.text);
+                let message =
+                    format!("`{}` is used beside an aggregate but is not a grouping column", name.kind.text);
                 let refusal = CypherError::new("AmbiguousAggregationExpression", name.span, message)
                     .help("give it a column of its own, in a WITH before");
                 self.refusal.get_or_insert(refusal);
