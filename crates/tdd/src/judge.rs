@@ -36,6 +36,9 @@ pub struct Request<'a> {
     pub targets: &'a [Target],
 }
 
+/// The rule of a call that changes no file.
+const NO_WRITE: &str = "no-write";
+
 impl Tdd {
     /// Judges a call by what it would touch. A store that cannot be read denies.
     #[must_use]
@@ -58,6 +61,24 @@ impl Tdd {
             self.not_halted(request.tool, touched)
                 .and_then(|()| self.allow_writes(request.actor, request.tool, &writes, current)),
         )
+    }
+
+    /// The verdict on a call that only reads, when it is known without waiting for the store or the disk. Everything else
+    /// is for [`Tdd::judge`].
+    #[must_use]
+    pub fn judge_at_once(&self, request: Request<'_>) -> Option<Verdict> {
+        let is_open =
+            |scope: &Scope| self.store.state_at_once(scope).filter(|state| *state != TddState::Halted);
+        is_open(&Scope::Project)?;
+        for (root, path, access) in request.targets.iter().filter_map(Target::file) {
+            if matches!(access, Access::Write | Access::Delete) {
+                return None;
+            }
+            if let Some(scope) = self.classifier.tool_scope(root, path) {
+                is_open(&scope)?;
+            }
+        }
+        Some(verdict(Ok(NO_WRITE)))
     }
 
     /// Judges the files that a command or a forged tool wants to change.
@@ -150,7 +171,7 @@ impl Tdd {
         current: &dyn FileHasher,
     ) -> Result<&'static str, (&'static str, ToolError)> {
         if writes.is_empty() {
-            return Ok("no-write");
+            return Ok(NO_WRITE);
         }
         if matches!(actor, Actor::Person(_)) {
             return Ok("person");

@@ -79,6 +79,15 @@ impl Store {
         })
     }
 
+    /// The state of a scope when it can be had without waiting: the store is free, and nothing has changed since the
+    /// machine was loaded.
+    pub(crate) fn state_at_once(&self, scope: &Scope) -> Option<TddState> {
+        let mut inner = self.inner.try_lock().ok()?;
+        let Inner { connection, version, cache } = &mut *inner;
+        forget_old(connection, version, cache).ok()?;
+        cache.get(scope).map(|machine| machine.state)
+    }
+
     /// Reads, computes and writes in one transaction; nothing is kept when `work` fails.
     pub(crate) fn transact<T>(
         &self,

@@ -48,7 +48,28 @@ fn code_may_be_written_exactly_where_the_table_says() {
 }
 
 fn verdict(world: &World, actor: &Actor, targets: &[Target]) -> Verdict {
-    world.tdd.judge(Request { actor, tool: "some_tool", targets }, &world.disk)
+    let request = Request { actor, tool: "some_tool", targets };
+    let verdict = world.tdd.judge(request, &world.disk);
+    // Now that the state is in memory: where there is a quick answer, it is the same.
+    if let Some(quick) = world.tdd.judge_at_once(request) {
+        assert_eq!(quick, verdict, "{targets:?}");
+    }
+    verdict
+}
+
+#[test]
+fn a_call_that_only_reads_is_judged_at_once_and_no_other() {
+    let world = World::new(TddMode::Strict);
+    let actor = agent();
+    let quick =
+        |targets: &[Target]| world.tdd.judge_at_once(Request { actor: &actor, tool: "some_tool", targets });
+    let read = [file(OLD_CODE, Access::Read)];
+    assert!(matches!(verdict(&world, &actor, &read), Verdict::Allow { .. }));
+    assert_eq!(quick(&read), Some(Verdict::Allow { rule: "tdd/no-write".to_owned() }));
+    assert_eq!(quick(&[file(OLD_CODE, Access::Read), file(OLD_CODE, Access::Write)]), None);
+    assert_eq!(quick(&[file(OLD_CODE, Access::Delete)]), None);
+    world.tdd.set(&Scope::Project, TddState::Halted, &world.disk).unwrap();
+    assert_eq!(quick(&read), None, "a refusal is left to whoever can explain it");
 }
 
 fn rule(verdict: Verdict) -> String {
