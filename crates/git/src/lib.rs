@@ -43,6 +43,7 @@ mod report;
 mod request;
 mod scratch;
 mod secret;
+mod ssh_settings;
 mod sync;
 mod worktree;
 
