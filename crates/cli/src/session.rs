@@ -90,6 +90,11 @@ impl TrustPrompt for TerminalPrompt {
         if HAS_WARNED.load(Ordering::Relaxed) || !approval::can_ask() {
             return false;
         }
+        if let Err(error) = unconfirmed.iter().try_for_each(SensitiveField::check_supported) {
+            let help = error.help_of().unwrap_or_default();
+            Printer::new(false).warn(&format!("{}; {help}", error.message));
+            return false;
+        }
         let text = format!(
             "This project's configuration has fields that take effect only when you confirm them:\n{}",
             shown_fields(unconfirmed)
