@@ -221,9 +221,11 @@ impl Tdd {
         changed: &[Option<RelativePath>],
     ) -> ToolError {
         let test = self.classifier.suggest_test(scope, path);
+        let counts_as_code = self.classifier.why_code(scope, path);
+        let counts_as_code = counts_as_code.as_deref();
         refusal::refuse(
             reason,
-            Subject { tool, mode: self.mode, state, scope, path, kind, test: &test, changed },
+            Subject { tool, mode: self.mode, state, scope, path, kind, test: &test, counts_as_code, changed },
         )
     }
 }
