@@ -207,10 +207,20 @@ pub fn records_options(global: &Global) -> Result<BootOptions, Failure> {
     Ok(BootOptions { config_file: global.config.clone(), ..boot_options(directory(global)?) })
 }
 
+/// The name of the user who runs this process: `USER`, which containers and services often lack, else the system's name.
+fn user_name() -> String {
+    let given = std::env::var("USER").ok().filter(|name| !name.trim().is_empty());
+    given.unwrap_or_else(|| {
+        let id = nix::unistd::geteuid();
+        let known = nix::unistd::User::from_uid(id).ok().flatten();
+        known.map_or_else(|| format!("uid {id}"), |user| user.name)
+    })
+}
+
 /// A command that a person types counts as approved by typing it.
 pub fn typed(dry_run: bool) -> CallContext {
     CallContext {
-        actor: Actor::Person(std::env::var("USER").unwrap_or_else(|_| "unknown".to_owned())),
+        actor: Actor::Person(user_name()),
         session: "cli".to_owned(),
         consent: Consent::Given,
         dry_run,
