@@ -129,6 +129,21 @@ fn the_code_is_asked_at_any_commit() {
 }
 
 #[test]
+fn bug_exists_at_answered_from_an_old_draft_of_the_work_tree() {
+    let project = shop();
+    project.run(&["graph", "ingest", "--commit", "WORKTREE"]).expect_code(0);
+    let text = "MATCH (f:File) WHERE NOT exists_at(f, 'WORKTREE') RETURN f.path AS path ORDER BY path";
+    assert!(column(&query(&project, text, &[]), "path").is_empty());
+    std::fs::remove_file(project.file("test/app.test.ts")).unwrap();
+    assert_eq!(column(&query(&project, text, &[]), "path"), ["test/app.test.ts"]);
+    std::fs::remove_file(project.file("src/price.ts")).unwrap();
+    let by_parameter = text.replace("'WORKTREE'", "$now");
+    let gone = query(&project, &by_parameter, &["--params", r#"{"now": "WORKTREE"}"#, "--commit", "HEAD"]);
+    assert_eq!(column(&gone, "path"), ["src/price.ts", "test/app.test.ts"]);
+    assert_eq!(gone["draft"], json!(false), "the question is about the commit");
+}
+
+#[test]
 fn answers_can_be_read_drawn_and_counted() {
     let project = shop();
     project.run(&["graph", "ingest"]).expect_code(0);
