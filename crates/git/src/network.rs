@@ -14,7 +14,7 @@ use crate::environment::environment;
 use crate::explain::{Circumstances, RETRY_LATER, explain, needs_ssh_settings};
 use crate::failure::blocking;
 use crate::offline::Offline;
-use crate::remote::Endpoint;
+use crate::remote::{Endpoint, SshHost};
 use crate::scratch::ScratchRepo;
 use crate::secret::Sieve;
 use crate::ssh_settings::SshSettings;
@@ -189,6 +189,9 @@ impl Network {
     /// Asks ssh for its settings of the remote's host, without a connection.
     async fn ssh_settings(&self) -> Option<SshSettings> {
         let host = self.endpoint.ssh_host();
+        if host.argument == SshHost::PLACEHOLDER {
+            return None;
+        }
         let mut arguments = words(&["-G", "-T"]);
         if let Some(port) = host.port {
             arguments.extend(words(&["-p", &port.to_string()]));

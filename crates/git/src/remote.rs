@@ -138,6 +138,9 @@ pub(crate) struct SshHost {
 }
 
 impl SshHost {
+    /// In the place of a name that a shell would read as more than a name.
+    pub(crate) const PLACEHOLDER: &str = "HOST";
+
     /// `port` is `None` for the usual one.
     pub(crate) fn new(shown: String, argument: String, port: Option<u16>) -> Self {
         Self {
@@ -167,7 +170,7 @@ impl Endpoint {
         let name = name.trim_start_matches('[').trim_end_matches(']');
         let is_plain = !name.is_empty()
             && name.chars().all(|letter| letter.is_ascii_alphanumeric() || ".-_:".contains(letter));
-        let argument = if is_plain { name } else { "HOST" };
+        let argument = if is_plain { name } else { SshHost::PLACEHOLDER };
         let shown = port.map_or_else(|| format!("`{name}`"), |port| format!("`{name}` (port {port})"));
         SshHost::new(shown, argument.to_owned(), port)
     }

@@ -7,6 +7,8 @@ use crate::remote::{CredentialSource, Endpoint};
 
 /// One sentence with the cause and the next step. `certificates` is the file of `SSL_CERT_FILE`.
 pub(super) fn http(lines: &[&str], endpoint: &Endpoint, certificates: Option<&Path>) -> String {
+    let lines: Vec<&str> = lines.iter().map(|line| without_url(line)).collect();
+    let lines = lines.as_slice();
     let any = |words: &[&str]| found(lines, words).is_some();
     let status = status(lines);
     if any(&["Authentication failed for"])
@@ -59,8 +61,17 @@ pub(super) fn http(lines: &[&str], endpoint: &Endpoint, certificates: Option<&Pa
             "{} is answered, but not by a git repository; set `git.url` to the address that `git clone` takes",
             endpoint.url
         ),
-        None => format!("{}; check `git.url`", said(lines).trim_end_matches('.')),
+        None => {
+            let said = said(lines);
+            format!("git cannot use {}: {}; check `git.url`", endpoint.url, said.trim_end_matches('.'))
+        }
     }
+}
+
+/// The words of an address must not be taken for a cause.
+fn without_url(line: &str) -> &str {
+    let rest = line.strip_prefix("fatal: unable to access '").and_then(|rest| rest.split_once("': "));
+    rest.map_or(line, |(_, cause)| cause)
 }
 
 /// The HTTP status that ended the conversation, when it was not a success.
