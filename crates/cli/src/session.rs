@@ -130,7 +130,8 @@ pub async fn boot(
 
 fn warn_when_offline(kernel: &Kernel, printer: &Printer) {
     if let Some(why) = kernel.offline() {
-        printer.warn(&format!("the tools were not updated from the remote, so the local ones are used: {why}"));
+        printer
+            .warn(&format!("the tools were not updated from the remote, so the local ones are used: {why}"));
     }
 }
 

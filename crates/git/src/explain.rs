@@ -101,7 +101,9 @@ fn connection(lines: &[&str], endpoint: &Endpoint) -> Option<String> {
     let cause = if any(&["Could not resolve hostname", "unable to look up"]) {
         format!("the host of {host} cannot be found by its name; check `git.url` and the network")
     } else if any(&["Connection refused"]) {
-        format!("{host} refused the connection; see that the server runs and that `git.url` has the right port")
+        format!(
+            "{host} refused the connection; see that the server runs and that `git.url` has the right port"
+        )
     } else if any(&["No route to host", "etwork is unreachable"]) {
         format!("there is no route to {host}; check the network")
     } else if any(&["Connection timed out", "Operation timed out"]) {
@@ -128,7 +130,8 @@ fn repository(lines: &[&str], endpoint: &Endpoint) -> String {
         return format!("{}; give the user of the key permission to write to {url}", said(lines));
     }
     // ssh speaks before git does, and knows more.
-    let line = lines.iter().find(|line| line.starts_with("ssh: ")).map_or_else(|| said(lines), |line| cut(line));
+    let line =
+        lines.iter().find(|line| line.starts_with("ssh: ")).map_or_else(|| said(lines), |line| cut(line));
     format!("{}; check `git.url`", line.trim_end_matches('.'))
 }
 
@@ -191,7 +194,12 @@ mod tests {
             ("https://host/a.git", "The requested URL returned error: 403", "no permission to write", false),
             ("https://host/a.git", "The requested URL returned error: 302", "has moved", false),
             ("https://host/a.git", "The requested URL returned error: 503", "overloaded", true),
-            ("https://host/a.git", "SSL certificate problem: self-signed certificate", "`SSL_CERT_FILE`", false),
+            (
+                "https://host/a.git",
+                "SSL certificate problem: self-signed certificate",
+                "`SSL_CERT_FILE`",
+                false,
+            ),
             (
                 "https://host/a.git",
                 "server verification failed: certificate signer not trusted. (CAfile: /x CRLfile: none)",
@@ -212,7 +220,8 @@ mod tests {
             assert!(explained.contains(words), "{line}: {explained}");
             assert_eq!(explained.contains("run `tgp sync`"), is_temporary, "{explained}");
         }
-        let refused = told("ssh://git@host:2222/a", "ssh: connect to host host port 2222: Connection refused\n");
+        let refused =
+            told("ssh://git@host:2222/a", "ssh: connect to host host port 2222: Connection refused\n");
         assert!(refused.starts_with("`host` port 2222 refused the connection"), "{refused}");
         let missing = told("https://host/a.git", "fatal: repository 'https://host/a.git/' not found\n");
         assert!(missing.starts_with("there is no repository at https://host/a.git"), "{missing}");

@@ -139,7 +139,8 @@ impl Network {
             None => format!("the remote refused the push: {reason}"),
         };
         let why = self.shown(&why);
-        let next = "the rules of the remote decide that: have them changed there, or set another `git.branch`";
+        let next =
+            "the rules of the remote decide that: have them changed there, or set another `git.branch`";
         Pushed::Refused(format!("{why}; {next}"))
     }
 }

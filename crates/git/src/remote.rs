@@ -289,8 +289,7 @@ impl Endpoint {
             pairs.next().map(|(_, value)| value.into_owned()).unwrap_or_default()
         };
         let user = decoded(url.username());
-        let mut source =
-            if credential.is_some() { CredentialSource::Token } else { CredentialSource::None };
+        let mut source = if credential.is_some() { CredentialSource::Token } else { CredentialSource::None };
         let credential = match (url.password(), credential) {
             (Some(password), _) => {
                 source = CredentialSource::Url;

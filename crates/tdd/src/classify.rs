@@ -71,9 +71,10 @@ const EXEMPT_PATTERNS: &[&str] = &[
 /// Endings of files that are written in a programming language. A file of another name counts as code too unless a pattern
 /// names it, which surprises whoever writes it.
 const SOURCE_EXTENSIONS: &[&str] = &[
-    "c", "cc", "cjs", "clj", "cpp", "cs", "css", "cts", "cxx", "dart", "erl", "ex", "exs", "fs", "go", "h", "hpp", "hs",
-    "htm", "html", "java", "jl", "js", "jsx", "kt", "kts", "lua", "m", "mjs", "ml", "mts", "php", "pl", "ps1", "py", "r",
-    "rb", "rs", "scala", "sh", "sql", "svelte", "swift", "ts", "tsx", "vue", "zig",
+    "c", "cc", "cjs", "clj", "cpp", "cs", "css", "cts", "cxx", "dart", "erl", "ex", "exs", "fs", "go", "h",
+    "hpp", "hs", "htm", "html", "java", "jl", "js", "jsx", "kt", "kts", "lua", "m", "mjs", "ml", "mts",
+    "php", "pl", "ps1", "py", "r", "rb", "rs", "scala", "sh", "sql", "svelte", "swift", "ts", "tsx", "vue",
+    "zig",
 ];
 
 /// How work is held to its tests.
@@ -260,7 +261,9 @@ impl Classifier {
             (Scope::Project, Some("py")) => apart(format!("test_{stem}.py")),
             (Scope::Project, Some("go")) => beside(format!("{stem}_test.go")),
             (Scope::Project, Some("java")) => beside(format!("{stem}Test.java")),
-            (Scope::Project, Some(extension)) if is_source(code) => beside(format!("{stem}.test.{extension}")),
+            (Scope::Project, Some(extension)) if is_source(code) => {
+                beside(format!("{stem}.test.{extension}"))
+            }
             (Scope::Project, _) => None,
         };
         let counts = |path: &RelativePath| self.classify(scope.root(), path).kind == FileKind::Test;

@@ -226,7 +226,8 @@ impl Tdd {
             Ok(Some((machine.state, why)))
         })?;
         refused.map_or(Ok(()), |(from, why)| {
-            let help = format!("{}, and declare it done when all tests pass", refusal::how_a_person_runs(scope));
+            let help =
+                format!("{}, and declare it done when all tests pass", refusal::how_a_person_runs(scope));
             Err(refusal::claimed(scope, from, TddState::Done, &why, help))
         })
     }

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::{Value, json};
 use tgp::contract::{Code, ToolError};
-use tgp::{ForeignRules, Kernel, SensitiveField, TrustRequest, TrustStore, fields_hash, rules_hash, unified_diff};
+use tgp::{
+    ForeignRules, Kernel, SensitiveField, TrustRequest, TrustStore, fields_hash, rules_hash, unified_diff,
+};
 
 use super::done;
 use crate::approval;

@@ -107,7 +107,11 @@ fn bug_an_interrupted_command_printed_no_document() {
         let text = String::from_utf8(output.stdout).unwrap();
         assert_eq!(text.lines().count(), 1, "{text}");
         let answer: serde_json::Value = serde_json::from_str(&text).unwrap();
-        assert_eq!((&answer["ok"], &answer["error"]["details"]["signal"]), (&false.into(), &name.into()), "{text}");
+        assert_eq!(
+            (&answer["ok"], &answer["error"]["details"]["signal"]),
+            (&false.into(), &name.into()),
+            "{text}"
+        );
         assert!(answer["error"]["message"].as_str().unwrap().contains(name), "{text}");
         assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
     }

@@ -193,7 +193,10 @@ fn events_are_kept_once_and_every_change_of_them_is_found() {
     project.run(&["chronicle", "verify"]).expect_code(0);
     let outside = project.run(&["--json", "chronicle", "append", "lib/a.ts", event]);
     assert_eq!((outside.code, error_code(&outside).as_str()), (Some(3), "EPERMISSION"), "{outside:?}");
-    assert!(outside.stdout.contains("`chronicle.scope` is `.sage/*.sage`"), "the setting is named: {outside:?}");
+    assert!(
+        outside.stdout.contains("`chronicle.scope` is `.sage/*.sage`"),
+        "the setting is named: {outside:?}"
+    );
     let wrong = project.run(&["--json", "chronicle", "append", "src/a.ts", r#"{"type":"X"}"#]);
     assert_eq!((wrong.code, error_code(&wrong).as_str()), (Some(2), "EVALIDATION"), "{wrong:?}");
     // Nobody writes it by another door.

@@ -57,10 +57,12 @@ pub(super) fn http(lines: &[&str], endpoint: &Endpoint, certificates: Option<&Pa
     };
     match lines.iter().find(tells_of_certificate) {
         Some(line) => certificate(line, &host, certificates),
-        None if any(&["is this a git repository"]) || any(&["not valid: could not determine hash"]) => format!(
-            "{} is answered, but not by a git repository; set `git.url` to the address that `git clone` takes",
-            endpoint.url
-        ),
+        None if any(&["is this a git repository"]) || any(&["not valid: could not determine hash"]) => {
+            format!(
+                "{} is answered, but not by a git repository; set `git.url` to the address that `git clone` takes",
+                endpoint.url
+            )
+        }
         None => {
             let said = said(lines);
             format!("git cannot use {}: {}; check `git.url`", endpoint.url, said.trim_end_matches('.'))
@@ -81,7 +83,8 @@ fn status(lines: &[&str]) -> Option<u16> {
         rest.get(..3).and_then(|code| code.parse::<u16>().ok())
     };
     lines.iter().find_map(|line| {
-        code_after(line, "The requested URL returned error: ").or_else(|| code_after(line, "RPC failed; HTTP "))
+        code_after(line, "The requested URL returned error: ")
+            .or_else(|| code_after(line, "RPC failed; HTTP "))
     })
 }
 

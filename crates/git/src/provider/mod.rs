@@ -61,7 +61,9 @@ impl ApiError {
             Self::Status { status: 404, .. } => {
                 "check `git.repo` and `git.apiBaseUrl`, and that the user of `git.auth.token` may see the repository"
             }
-            Self::Status { status: 300..=399, .. } => "set `git.apiBaseUrl` to the address that it has moved to",
+            Self::Status { status: 300..=399, .. } => {
+                "set `git.apiBaseUrl` to the address that it has moved to"
+            }
             Self::Status { status: 429 | 500..=599, .. } | Self::Transport(_) | Self::TimedOut(_) => {
                 "`tgp sync` tries again"
             }

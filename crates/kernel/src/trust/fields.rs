@@ -53,12 +53,7 @@ pub(super) fn of(config: &Config, project: &Path, variables: &[String]) -> Vec<S
             withhold_root,
             root_dir(config, project),
         ),
-        field(
-            "git",
-            git_allows(config),
-            withhold_git,
-            git(config, variables),
-        ),
+        field("git", git_allows(config), withhold_git, git(config, variables)),
         field(
             "fs",
             "lets forged tools use directories outside the project",

@@ -141,7 +141,8 @@ fn bug_a_file_that_is_no_source_was_refused_as_code_without_a_reason() {
     for file in ["Makefile", "config/limits.yaml", "src/.hidden"] {
         let error = refusal(&world, WriteKind::Create, file);
         let help = error.help_of().unwrap();
-        let why = format!("`{file}` counts as code because no pattern of `tdd.tests` or `tdd.exempt` matches it");
+        let why =
+            format!("`{file}` counts as code because no pattern of `tdd.tests` or `tdd.exempt` matches it");
         assert!(help.contains(&why) && help.ends_with("adds a pattern for it to `tdd.exempt`"), "{help}");
         assert!(help.starts_with("write a test file (one that matches `**/tests/**`)"), "{help}");
     }
@@ -195,5 +196,8 @@ fn a_state_that_is_claimed_says_how_it_is_reached() {
     );
     let tool = Scope::parse("tools/math/fib.ts").unwrap();
     let error = world.tdd.finish(&tool, &world.disk).unwrap_err();
-    assert!(error.help_of().unwrap().starts_with("run the tests with `tgp test tools/math/fib.ts`"), "{error}");
+    assert!(
+        error.help_of().unwrap().starts_with("run the tests with `tgp test tools/math/fib.ts`"),
+        "{error}"
+    );
 }
