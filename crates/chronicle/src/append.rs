@@ -37,9 +37,9 @@ pub(crate) fn append(
     let stored = keeper.file_of(path)?;
     let event = line::encode(event).map_err(|error| Failure::Event(error.to_string()))?;
     let Locked { directory, file } = open(keeper, &stored)?;
-    let extent = torn::extent(&file).doing("cannot read", path)?;
+    let extent = torn::extent(&file).doing("cannot read", &stored)?;
     if extent.is_foreign {
-        return Err(Failure::Foreign { path: path.clone(), what: torn::FOREIGN });
+        return Err(Failure::Foreign { path: stored, what: torn::FOREIGN });
     }
     let set_aside = match &extent.torn {
         Some(torn) => Some(torn::set_aside(&directory, &file, &stored, torn)?),

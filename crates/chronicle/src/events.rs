@@ -41,6 +41,7 @@ pub struct Entry {
 /// error; whoever wants to can ask for the one after it.
 #[derive(Debug)]
 pub struct Events {
+    /// Of the file, so that an error leads to it.
     path: RelativePath,
     /// Nothing when there is no such chronicle, and after the disk has failed.
     source: Option<Source>,
@@ -64,10 +65,11 @@ impl Events {
     }
 
     pub(crate) fn open(keeper: &Keeper, path: &RelativePath, start: Start) -> Result<Self, Failure> {
+        let stored = keeper.file_of(path)?;
         let Some((file, extent)) = open(keeper, path)? else {
-            return Ok(Self { path: path.clone(), source: None, torn: None, is_foreign: false });
+            return Ok(Self { path: stored, source: None, torn: None, is_foreign: false });
         };
-        Self::of(path, file, extent, start)
+        Self::of(&stored, file, extent, start)
     }
 
     fn of(path: &RelativePath, file: File, extent: Extent, start: Start) -> Result<Self, Failure> {
@@ -141,9 +143,9 @@ pub(crate) fn open(keeper: &Keeper, path: &RelativePath) -> Result<Option<(File,
     };
     let Some(file) = directory.open(stored.name().unwrap_or_default())? else { return Ok(None) };
     // Who is in the middle of a line now has finished it then. What is whole stays so, and needs no lock.
-    lock::take(&file, lock::LockKind::Shared, keeper.lock_wait, path)?;
-    let extent = torn::extent(&file).doing("cannot read", path)?;
-    file.unlock().doing("cannot unlock", path)?;
+    lock::take(&file, lock::LockKind::Shared, keeper.lock_wait, &stored)?;
+    let extent = torn::extent(&file).doing("cannot read", &stored)?;
+    file.unlock().doing("cannot unlock", &stored)?;
     Ok(Some((file, extent)))
 }
 
@@ -157,6 +159,7 @@ pub(crate) fn tail(
     if most == 0 {
         return Ok(Vec::new());
     }
+    let path = &keeper.file_of(path)?;
     let start = lines::start_of_last(&file, extent.whole, most, MAX_TAIL_BYTES).doing("cannot read", path)?;
     let Some(start) = start else {
         let message = format!("the last {most} events of `{path}` are more than {MAX_TAIL_BYTES} bytes");

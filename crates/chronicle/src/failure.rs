@@ -7,7 +7,7 @@ use tgp_fs::SECOND_NAME;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
-    #[error("`{path}` is outside the scope of the chronicle ({scope})")]
+    #[error("`{path}` is outside the scope of the chronicle: `chronicle.scope` is {scope}")]
     OutOfScope { path: RelativePath, scope: String },
     #[error("the name of the chronicle `{0}` is too long for a file")]
     NoRoom(RelativePath),
@@ -33,7 +33,7 @@ pub(crate) enum Failure {
     Foreign { path: RelativePath, what: &'static str },
     #[error("{0}")]
     Request(String),
-    #[error("the scope of the chronicle is wrong: {0}")]
+    #[error("`chronicle.scope` is wrong: {0}")]
     Scope(String),
     #[error("{doing} `{path}`: {source}")]
     Disk { doing: &'static str, path: RelativePath, source: io::Error },
@@ -64,7 +64,7 @@ fn code_and_help(failure: &Failure) -> (Code, &'static str) {
     match failure {
         Failure::OutOfScope { .. } => (
             Code::Permission,
-            "name a chronicle such as `.sage/project.sage` or `src/a.ts.sage`, or widen the scope in the configuration",
+            "name a chronicle such as `.sage/project.sage` or `src/a.ts.sage`, or add a glob to `chronicle.scope` in the configuration",
         ),
         Failure::NoRoom(_) => {
             (Code::Permission, "tell it in `.sage/project.sage`, or give the file a shorter name")

@@ -91,7 +91,7 @@ pub(crate) fn verify(keeper: &Keeper, path: &RelativePath) -> Result<Report, Fai
     let parts = extent.whole / SHORTEST_LINE / MAX_IDS + 1;
     for part in 0..parts {
         let lines =
-            read(&file, extent.whole, Part { part, parts }, &mut report).doing("cannot read", path)?;
+            read(&file, extent.whole, Part { part, parts }, &mut report).doing("cannot read", &stored)?;
         if part == 0 && extent.is_foreign {
             report.add(lines + 1, torn::FOREIGN.to_owned());
         }

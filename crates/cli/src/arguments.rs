@@ -25,7 +25,7 @@ pub fn with_run(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut at = 1;
     while let Some(word) = words.get(at).and_then(|word| word.to_str()) {
         match word {
-            "-C" | "--config" => at += 2,
+            "-C" | "--config" | "--log" => at += 2,
             "--" => break,
             _ if word.starts_with('-') => at += 1,
             _ => {
@@ -62,7 +62,7 @@ and runs them in a locked sandbox.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Global options")]
 pub struct Global {
-    /// Run as if started in DIR.
+    /// Run as if started in DIR (not for --log and --bundle).
     #[arg(id = "run_directory", short = 'C', value_name = "DIR", global = true)]
     pub directory: Option<PathBuf>,
     /// Print JSON: one document, or one line an event.
@@ -167,6 +167,7 @@ mod tests {
             ("tgp|fix it", "tgp|run|fix it"),
             ("tgp|-C|some where|fix it|--yes", "tgp|-C|some where|run|fix it|--yes"),
             ("tgp|--json|--config|a b|fix it", "tgp|--json|--config|a b|run|fix it"),
+            ("tgp|--log|run.log|fix it", "tgp|--log|run.log|run|fix it"),
             ("tgp|lits", "tgp|lits"),
             ("tgp|search|two words", "tgp|search|two words"),
             ("tgp| list ", "tgp| list "),

@@ -45,6 +45,8 @@ fn main() -> ExitCode {
         }
     }
     let interrupts = Interrupts::listen();
+    // `tgp call` answers programs, and so always in JSON.
+    let answers_in_json = cli.global.json || matches!(cli.command, Some(Command::Call(_)));
     let outcome = match cli.command {
         Some(command) => run(command, &cli.global, &printer, &interrupts),
         None if cli.global.json => Err(ToolError::new(Code::Validation, "no command was given")
@@ -62,13 +64,24 @@ fn main() -> ExitCode {
             ExitCode::from(exit::FAILED)
         }
         (Err(failure), _) => {
-            printer.failure(&failure);
+            match failure {
+                Failure::Interrupted if answers_in_json => printer.failed(interrupted(&interrupts)),
+                _ => printer.failure(&failure),
+            }
             match exit_code(&failure) {
                 exit::INTERRUPTED if interrupts.is_terminated() => ExitCode::from(exit::TERMINATED),
                 code => ExitCode::from(code),
             }
         }
     }
+}
+
+/// The answer of a command that a signal has ended, for a program.
+fn interrupted(interrupts: &Interrupts) -> ToolError {
+    let signal = interrupts.signal().unwrap_or("a signal");
+    ToolError::new(Code::Runtime, format!("the command was ended by {signal}"))
+        .detail("signal", signal)
+        .help("`tgp audit tail` shows how its calls ended")
 }
 
 /// How long a name lookup or another thread that hangs may hold up the exit.

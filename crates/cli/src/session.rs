@@ -90,6 +90,11 @@ impl TrustPrompt for TerminalPrompt {
         if HAS_WARNED.load(Ordering::Relaxed) || !approval::can_ask() {
             return false;
         }
+        if let Err(error) = unconfirmed.iter().try_for_each(SensitiveField::check_supported) {
+            let help = error.help_of().unwrap_or_default();
+            Printer::new(false).warn(&format!("{}; {help}", error.message));
+            return false;
+        }
         let text = format!(
             "This project's configuration has fields that take effect only when you confirm them:\n{}",
             shown_fields(unconfirmed)
@@ -126,7 +131,7 @@ pub async fn boot(
 fn warn_when_offline(kernel: &Kernel, printer: &Printer) {
     if let Some(why) = kernel.offline() {
         printer
-            .warn(&format!("the remote of the tools cannot be reached, so the local ones are used: {why}"));
+            .warn(&format!("the tools were not updated from the remote, so the local ones are used: {why}"));
     }
 }
 
@@ -203,10 +208,20 @@ pub fn records_options(global: &Global) -> Result<BootOptions, Failure> {
     Ok(BootOptions { config_file: global.config.clone(), ..boot_options(directory(global)?) })
 }
 
+/// The name of the user who runs this process: `USER`, which containers and services often lack, else the system's name.
+fn user_name() -> String {
+    let given = std::env::var("USER").ok().filter(|name| !name.trim().is_empty());
+    given.unwrap_or_else(|| {
+        let id = nix::unistd::geteuid();
+        let known = nix::unistd::User::from_uid(id).ok().flatten();
+        known.map_or_else(|| format!("uid {id}"), |user| user.name)
+    })
+}
+
 /// A command that a person types counts as approved by typing it.
 pub fn typed(dry_run: bool) -> CallContext {
     CallContext {
-        actor: Actor::Person(std::env::var("USER").unwrap_or_else(|_| "unknown".to_owned())),
+        actor: Actor::Person(user_name()),
         session: "cli".to_owned(),
         consent: Consent::Given,
         dry_run,

@@ -1,4 +1,4 @@
-//! The `git` process: nothing in but what is named here, bounded output, and no survivor.
+//! The `git` process (and `ssh` for its settings): nothing in but what is named here, bounded output, and no survivor.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -19,8 +19,10 @@ const MAX_STDOUT_BYTES: usize = 1 << 20;
 const KEPT_STDERR_BYTES: usize = 16 << 10;
 const CHUNK_BYTES: usize = 8 << 10;
 
-/// One call of git. Its environment can hold a token, so it has no way to be shown.
+/// One call of git or ssh. Its environment can hold a token, so it has no way to be shown.
 pub(crate) struct Invocation {
+    /// `git` or `ssh`, which is found on the `PATH` of the environment.
+    pub(crate) program: &'static str,
     pub(crate) arguments: Vec<OsString>,
     pub(crate) environment: Vec<(String, OsString)>,
     pub(crate) directory: PathBuf,
@@ -61,7 +63,7 @@ impl Drop for Group {
 }
 
 pub(crate) async fn run(invocation: Invocation) -> Result<Finished, CommandError> {
-    let mut command = Command::new("git");
+    let mut command = Command::new(invocation.program);
     command
         .args(&invocation.arguments)
         .env_clear()

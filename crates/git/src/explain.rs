@@ -1,36 +1,63 @@
-//! Why git could not talk to the remote, in words that name the cause and what to do about it.
+//! Why git could not talk to the remote: one sentence with the cause and the next step.
 //!
-//! Git says `Could not read from remote repository.` for everything that ssh refuses; the cause stands in the lines
+//! Git reports `Could not read from remote repository.` for everything that ssh refuses; the cause is in the lines
 //! before.
 
+mod http;
+
+use std::path::Path;
+
 use crate::remote::{Endpoint, SshHost, Transport};
+use crate::ssh_settings::SshSettings;
 
 /// A line of git or of the server; servers send essays.
 const MAX_LINE_CHARS: usize = 300;
+/// The next step where only time helps.
+pub(crate) const RETRY_LATER: &str =
+    "Local commits are kept on this machine; run `tgp sync` when the remote can be reached again";
+/// Where ssh has its known hosts unless it is configured otherwise.
+const USUAL_KNOWN_HOSTS: &str = "~/.ssh/known_hosts";
+
+/// What an explanation needs to know besides the messages of git.
+pub(crate) struct Circumstances<'a> {
+    pub(crate) endpoint: &'a Endpoint,
+    /// The file of `SSL_CERT_FILE`.
+    pub(crate) certificates: Option<&'a Path>,
+    /// The settings of ssh for the host, where [`needs_ssh_settings`] asks for them.
+    pub(crate) ssh: SshSettings,
+}
+
+/// Whether the explanation names a file that only ssh's own settings know.
+pub(crate) fn needs_ssh_settings(stderr: &str, endpoint: &Endpoint) -> bool {
+    endpoint.transport == Transport::Ssh && stderr.contains("Host key verification failed")
+}
 
 /// One sentence from what git and ssh wrote.
-pub(crate) fn explain(stderr: &str, endpoint: &Endpoint) -> String {
+pub(crate) fn explain(stderr: &str, known: &Circumstances<'_>) -> String {
     let lines: Vec<&str> = stderr.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let endpoint = known.endpoint;
     match endpoint.transport {
-        Transport::Ssh => ssh(&lines, endpoint),
-        Transport::Http | Transport::Https => http(&lines, endpoint),
-        Transport::Git | Transport::File => said(&lines),
+        Transport::Ssh => ssh(&lines, endpoint, &known.ssh),
+        Transport::Http | Transport::Https => http::http(&lines, endpoint, known.certificates),
+        Transport::Git => connection(&lines, endpoint).unwrap_or_else(|| repository(&lines, endpoint)),
+        Transport::File => repository(&lines, endpoint),
     }
 }
 
-fn ssh(lines: &[&str], endpoint: &Endpoint) -> String {
-    let any =
-        |words: &[&str]| lines.iter().find(|line| words.iter().all(|word| line.contains(word))).copied();
+fn ssh(lines: &[&str], endpoint: &Endpoint, settings: &SshSettings) -> String {
+    let any = |words: &[&str]| found(lines, words);
+    let host = || settings.resolve(endpoint.ssh_host());
+    let known_hosts = settings.known_hosts.as_deref();
     if any(&["REMOTE HOST IDENTIFICATION HAS CHANGED"]).is_some()
         || any(&["Host key for", "has changed"]).is_some()
     {
-        return changed_key(&endpoint.ssh_host());
+        return changed_key(&host(), known_hosts);
     }
     if any(&["host key is known for", "strict checking"]).is_some() {
-        return unknown_key(&endpoint.ssh_host());
+        return unknown_key(&host(), known_hosts.unwrap_or(USUAL_KNOWN_HOSTS));
     }
     if any(&["Host key verification failed"]).is_some() {
-        let host = endpoint.ssh_host();
+        let host = host();
         return format!(
             "ssh could not verify the host key of {}, so nothing was sent; `ssh{} {}` shows why",
             host.shown, host.port_option, host.argument
@@ -43,46 +70,74 @@ fn ssh(lines: &[&str], endpoint: &Endpoint) -> String {
             cut(line).trim_end_matches('.')
         );
     }
-    // ssh speaks before git does, and knows more.
-    lines.iter().find(|line| line.starts_with("ssh: ")).map_or_else(|| said(lines), |line| cut(line))
+    connection(lines, endpoint).unwrap_or_else(|| repository(lines, endpoint))
 }
 
-fn unknown_key(host: &SshHost) -> String {
+fn unknown_key(host: &SshHost, known_hosts: &str) -> String {
     let SshHost { shown, argument, port_option, .. } = host;
     format!(
         "the ssh host key of {shown} is not known on this machine, so nothing was sent; compare its fingerprint \
          (`ssh-keyscan{port_option} {argument} | ssh-keygen -lf -`) with the one that the server's owner publishes, and \
-         only then run `ssh-keyscan -H{port_option} {argument} >> ~/.ssh/known_hosts`"
+         only then run `ssh-keyscan -H{port_option} {argument} >> {known_hosts}`"
     )
 }
 
-fn changed_key(host: &SshHost) -> String {
-    let SshHost { shown, argument, port_option, known_as } = host;
+fn changed_key(host: &SshHost, known_hosts: Option<&str>) -> String {
+    let SshHost { shown, argument, port_option, known_as, .. } = host;
+    let file_option = known_hosts.map(|file| format!(" -f {file}")).unwrap_or_default();
+    let known_hosts = known_hosts.unwrap_or(USUAL_KNOWN_HOSTS);
     format!(
         "the ssh host key of {shown} has changed, so nothing was sent; somebody may be impersonating the server (an \
-         attack): ask its owner whether the key was replaced, and only if it was, run `ssh-keygen -R {known_as}`, \
-         compare the new fingerprint and run `ssh-keyscan -H{port_option} {argument} >> ~/.ssh/known_hosts`"
+         attack): ask its owner whether the key was replaced, and only if it was, run `ssh-keygen -R \
+         {known_as}{file_option}`, compare the new fingerprint and run `ssh-keyscan -H{port_option} {argument} >> \
+         {known_hosts}`"
     )
 }
 
-fn http(lines: &[&str], endpoint: &Endpoint) -> String {
-    let wants_other = |line: &&&str| {
-        line.contains("Authentication failed for")
-            || line.contains("could not read Username")
-            || line.contains("could not read Password")
+/// Why there was no connection, as ssh and the git protocol report it.
+fn connection(lines: &[&str], endpoint: &Endpoint) -> Option<String> {
+    let host = endpoint.host_and_port();
+    let any = |words: &[&str]| words.iter().any(|word| found(lines, &[word]).is_some());
+    let cause = if any(&["Could not resolve hostname", "unable to look up"]) {
+        format!("the host of {host} cannot be found by its name; check `git.url` and the network")
+    } else if any(&["Connection refused"]) {
+        format!(
+            "{host} refused the connection; see that the server runs and that `git.url` has the right port"
+        )
+    } else if any(&["No route to host", "etwork is unreachable"]) {
+        format!("there is no route to {host}; check the network")
+    } else if any(&["Connection timed out", "Operation timed out"]) {
+        format!("{host} did not answer the connection in time; check the network")
+    } else if any(&["Connection closed by", "Connection reset by"]) {
+        format!("{host} ended the connection: {}", said(lines))
+    } else {
+        return None;
     };
-    if lines.iter().any(|line| wants_other(&line)) {
-        return if endpoint.authorization.is_some() {
-            format!(
-                "the remote {} refused the user name or the token; see that `git.auth.token` is valid there, and that \
-                 its user may read and write the repository",
-                endpoint.url
-            )
-        } else {
-            format!("the remote {} wants a token and none is configured; set `git.auth.token`", endpoint.url)
-        };
+    Some(format!("{cause}. {RETRY_LATER}"))
+}
+
+/// The server or the file system answered, and not with the repository.
+fn repository(lines: &[&str], endpoint: &Endpoint) -> String {
+    let url = &endpoint.url;
+    let any = |words: &[&str]| found(lines, words).is_some();
+    if any(&["does not appear to be a git repository"]) || any(&["epository not found"]) {
+        return format!(
+            "there is no git repository at {url} ({}); check `git.url`, or make one there with `git init --bare`",
+            said(lines)
+        );
     }
-    said(lines)
+    if any(&["denied to"]) || any(&["access denied"]) {
+        return format!("{}; give the user of the key permission to write to {url}", said(lines));
+    }
+    // ssh speaks before git does, and knows more.
+    let line =
+        lines.iter().find(|line| line.starts_with("ssh: ")).map_or_else(|| said(lines), |line| cut(line));
+    format!("{}; check `git.url`", line.trim_end_matches('.'))
+}
+
+/// The first line that has all the words.
+fn found<'a>(lines: &[&'a str], words: &[&str]) -> Option<&'a str> {
+    lines.iter().find(|line| words.iter().all(|word| line.contains(word))).copied()
 }
 
 /// The one line of git's complaint that says what is wrong.
@@ -104,10 +159,11 @@ fn cut(line: &str) -> String {
 mod tests {
     use std::path::Path;
 
-    use super::explain;
-    use crate::Remote;
+    use super::{Circumstances, explain};
     use crate::remote::Endpoint;
     use crate::secret::Sieve;
+    use crate::ssh_settings::SshSettings;
+    use crate::{Remote, Secret};
 
     const UNKNOWN: &str = "No ED25519 host key is known for [host]:2222 and you have requested strict checking.\r\n\
         Host key verification failed.\r\nfatal: Could not read from remote repository.\n\n\
@@ -117,10 +173,85 @@ mod tests {
         Host key for [host]:2222 has changed and you have requested strict checking.\n\
         Host key verification failed.\nfatal: Could not read from remote repository.\n";
 
-    fn told(url: &str, stderr: &str) -> String {
+    fn explained(url: &str, token: Option<&str>, ssh: &str, stderr: &str) -> String {
         let remote = Remote::Url(url.to_owned());
-        let endpoint = Endpoint::new(&remote, None, Path::new("/project"), &mut Sieve::default()).unwrap();
-        explain(stderr, &endpoint)
+        let token = token.map(Secret::new);
+        let endpoint =
+            Endpoint::new(&remote, token.as_ref(), Path::new("/project"), &mut Sieve::default()).unwrap();
+        let ssh = SshSettings::parse(ssh);
+        explain(stderr, &Circumstances { endpoint: &endpoint, certificates: None, ssh })
+    }
+
+    fn told(url: &str, stderr: &str) -> String {
+        explained(url, None, "", stderr)
+    }
+
+    /// Each cause has a next step of its own; only where time helps, the user is sent to `tgp sync`.
+    #[test]
+    fn bug_every_failure_was_to_be_tried_again_later() {
+        let access = "fatal: unable to access 'https://host/a.git/': ";
+        let cases = [
+            ("https://host/a.git", "The requested URL returned error: 403", "no permission to write", false),
+            ("https://host/a.git", "The requested URL returned error: 302", "has moved", false),
+            ("https://host/a.git", "The requested URL returned error: 503", "overloaded", true),
+            (
+                "https://host/a.git",
+                "SSL certificate problem: self-signed certificate",
+                "`SSL_CERT_FILE`",
+                false,
+            ),
+            (
+                "https://host/a.git",
+                "server verification failed: certificate signer not trusted. (CAfile: /x CRLfile: none)",
+                "`SSL_CERT_FILE`",
+                false,
+            ),
+            ("https://host/a.git", "SSL certificate problem: certificate has expired", "has expired", false),
+            ("https://host/a.git", "Could not resolve host: host", "`host` port 443 cannot be found", true),
+            (
+                "https://host:8443/a.git",
+                "Failed to connect to host port 8443 after 0 ms: Couldn't connect to server",
+                "no connection to `host` port 8443: it was refused",
+                true,
+            ),
+        ];
+        for (url, line, words, is_temporary) in cases {
+            let explained = told(url, &format!("{access}{line}\n"));
+            assert!(explained.contains(words), "{line}: {explained}");
+            assert_eq!(explained.contains("run `tgp sync`"), is_temporary, "{explained}");
+        }
+        let refused =
+            told("ssh://git@host:2222/a", "ssh: connect to host host port 2222: Connection refused\n");
+        assert!(refused.starts_with("`host` port 2222 refused the connection"), "{refused}");
+        let missing = told("https://host/a.git", "fatal: repository 'https://host/a.git/' not found\n");
+        assert!(missing.starts_with("there is no repository at https://host/a.git"), "{missing}");
+        let missing = told("/srv/a.git", "fatal: '/srv/a.git' does not appear to be a git repository\n");
+        assert!(missing.contains("`git init --bare`"), "{missing}");
+    }
+
+    #[test]
+    fn bug_a_wrong_password_in_the_url_was_blamed_on_the_token() {
+        let stderr = "fatal: Authentication failed for 'https://host/a.git/'\n";
+        for (url, token, setting) in [
+            ("https://me:pw@host/a.git", Some("t0ken"), "the password in `git.url`"),
+            ("https://pasted@host/a.git", None, "the password in `git.url`"),
+            ("https://me@host/a.git", Some("t0ken"), "correct `git.auth.token`"),
+            ("https://host/a.git", Some("t0ken"), "correct `git.auth.token`"),
+            ("https://host/a.git", None, "none is configured"),
+        ] {
+            let explained = explained(url, token, "", stderr);
+            assert!(explained.contains(setting), "{url}: {explained}");
+        }
+    }
+
+    #[test]
+    fn bug_the_known_hosts_file_was_not_the_one_that_ssh_uses() {
+        let settings = "hostname real.host\nport 2200\nuserknownhostsfile /home/ada/known /home/ada/known2\n";
+        let unknown = explained("git@alias:a", None, settings, UNKNOWN);
+        assert!(unknown.contains("the ssh host key of `alias`"), "{unknown}");
+        assert!(unknown.ends_with("`ssh-keyscan -H -p 2200 real.host >> /home/ada/known`"), "{unknown}");
+        let changed = explained("git@alias:a", None, settings, CHANGED);
+        assert!(changed.contains("`ssh-keygen -R '[real.host]:2200' -f /home/ada/known`"), "{changed}");
     }
 
     #[test]

@@ -75,7 +75,7 @@ impl Network {
         if !is_success {
             return Err(match exceeded(&answer.stderr, received, self.limits) {
                 Some(why) => Unreachable { why, missing: Missing::Room },
-                None => Unreachable::remote(self.why(&answer.stderr)),
+                None => Unreachable::remote(self.why(&answer.stderr).await),
             });
         }
         let tip = |number: usize| {

@@ -64,10 +64,10 @@ impl Inner {
                     let message = format!("the tools cannot be fetched from {}: {why}", network.endpoint.url);
                     return Err(ToolError::new(Code::Git, message).help(match missing {
                         Missing::Remote | Missing::Room => {
-                            "check the network, `git.url` and the token; `tgp init` starts without it"
+                            "correct what the message names (`git.url` is the remote); `tgp init` starts without it"
                         }
                         Missing::Git => {
-                            "install git, so that it is found on the PATH; `tgp init` starts without it"
+                            "install git and run the command again; `tgp init` starts without the remote"
                         }
                     }));
                 }

@@ -44,6 +44,7 @@ mod report;
 mod request;
 mod scratch;
 mod secret;
+mod ssh_settings;
 mod sync;
 mod worktree;
 

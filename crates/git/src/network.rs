@@ -11,18 +11,21 @@ use git2::Oid;
 use crate::anchor::RepositoryAnchor;
 use crate::command::{CommandError, Finished, Invocation, run, words};
 use crate::environment::environment;
-use crate::explain::explain;
+use crate::explain::{Circumstances, RETRY_LATER, explain, needs_ssh_settings};
 use crate::failure::blocking;
 use crate::offline::Offline;
-use crate::remote::Endpoint;
+use crate::remote::{Endpoint, SshHost};
 use crate::scratch::ScratchRepo;
 use crate::secret::Sieve;
+use crate::ssh_settings::SshSettings;
 use crate::{FetchLimits, Surroundings, Timeouts};
 
 /// A sentence for a person; servers send essays.
 const MAX_WHY_CHARS: usize = 300;
 /// A cause with the commands that remove it, which name the host several times.
 const MAX_EXPLAINED_CHARS: usize = 1200;
+/// `ssh -G` reads a few files.
+const SSH_SETTINGS_TIME: Duration = Duration::from_secs(5);
 
 /// The remote and the means to reach it.
 #[derive(Clone)]
@@ -96,7 +99,7 @@ impl Network {
         arguments.extend(names.iter().map(OsString::from));
         let answer = self.git(&scratch, arguments, limit).await?;
         if !answer.is_success {
-            return Err(Unreachable::remote(self.why(&answer.stderr)));
+            return Err(Unreachable::remote(self.why(&answer.stderr).await));
         }
         let find = |name: &String| {
             let line =
@@ -108,12 +111,12 @@ impl Network {
 
     /// Why there is no use in talking to the remote right now.
     pub(crate) fn recently_unreachable(&self) -> Option<String> {
-        self.offline.recent().map(|why| self.shown_up_to(&why, MAX_EXPLAINED_CHARS))
+        self.offline.recent(&self.endpoint.url).map(|why| self.shown_up_to(&why, MAX_EXPLAINED_CHARS))
     }
 
     pub(crate) fn remember(&self, why: Option<&str>) {
         match why {
-            Some(why) => self.offline.note(why),
+            Some(why) => self.offline.note(&self.endpoint.url, why),
             None => self.offline.clear(),
         }
     }
@@ -121,7 +124,10 @@ impl Network {
     pub(crate) async fn scratch(&self, haves: Vec<Oid>) -> Result<ScratchRepo, Unreachable> {
         let (state, git) = (self.state.clone(), self.git.clone());
         let made = blocking(move || ScratchRepo::set_up(&state, &git, &haves)).await;
-        made.map_err(|error| Unreachable::remote(self.shown(&error.message)))
+        made.map_err(|error| {
+            let next = error.help_of().map(|help| format!("; {help}")).unwrap_or_default();
+            Unreachable::remote(self.shown(&format!("{}{next}", error.message)))
+        })
     }
 
     pub(crate) async fn git(
@@ -146,6 +152,7 @@ impl Network {
             scratch.object_directory(&self.git),
         );
         let invocation = Invocation {
+            program: "git",
             arguments: all,
             environment,
             directory: scratch.path.clone(),
@@ -153,17 +160,53 @@ impl Network {
             most: self.limits,
         };
         run(invocation).await.map_err(|error: CommandError| {
-            let missing = match &error {
-                CommandError::Start(_) => Missing::Git,
-                CommandError::TimedOut(_) | CommandError::TooMuch | CommandError::Io(_) => Missing::Remote,
+            let (missing, next) = match &error {
+                CommandError::Start(_) => {
+                    (Missing::Git, "; install git, so that it is found on the PATH".to_owned())
+                }
+                CommandError::TimedOut(_) => {
+                    (Missing::Remote, format!(" from {}. {RETRY_LATER}", self.endpoint.host_and_port()))
+                }
+                CommandError::TooMuch => (Missing::Remote, "; check `git.url`".to_owned()),
+                CommandError::Io(_) => (Missing::Remote, "; run `tgp sync` again".to_owned()),
             };
-            Unreachable { why: self.shown(&error.to_string()), missing }
+            let why = self.shown_up_to(&format!("{error}{next}"), MAX_EXPLAINED_CHARS);
+            Unreachable { why, missing }
         })
     }
 
     /// Why git failed, from what it wrote.
-    pub(crate) fn why(&self, stderr: &str) -> String {
-        self.shown_up_to(&explain(stderr, &self.endpoint), MAX_EXPLAINED_CHARS)
+    pub(crate) async fn why(&self, stderr: &str) -> String {
+        let ssh = match needs_ssh_settings(stderr, &self.endpoint) {
+            true => self.ssh_settings().await.unwrap_or_default(),
+            false => SshSettings::default(),
+        };
+        let certificates = self.surroundings.certificates.as_deref();
+        let known = Circumstances { endpoint: &self.endpoint, certificates, ssh };
+        self.shown_up_to(&explain(stderr, &known), MAX_EXPLAINED_CHARS)
+    }
+
+    /// Asks ssh for its settings of the remote's host, without a connection.
+    async fn ssh_settings(&self) -> Option<SshSettings> {
+        let host = self.endpoint.ssh_host();
+        if host.argument == SshHost::PLACEHOLDER {
+            return None;
+        }
+        let mut arguments = words(&["-G", "-T"]);
+        if let Some(port) = host.port {
+            arguments.extend(words(&["-p", &port.to_string()]));
+        }
+        arguments.extend(words(&["--", &host.argument]));
+        let invocation = Invocation {
+            program: "ssh",
+            arguments,
+            environment: environment(&self.endpoint, &self.surroundings, &self.state, self.state.clone()),
+            directory: self.state.clone(),
+            limit: SSH_SETTINGS_TIME,
+            most: self.limits,
+        };
+        let printed = run(invocation).await.ok()?;
+        printed.is_success.then(|| SshSettings::parse(&printed.stdout))
     }
 
     pub(crate) fn shown(&self, text: &str) -> String {

@@ -92,21 +92,24 @@ impl Network {
                 if answer.is_success || has_taken(&answer, target) {
                     Pushed::Done
                 } else {
-                    self.judge(&answer, target)
+                    self.judge(&answer, target).await
                 }
             }
         }
     }
 
-    fn judge(&self, answer: &Finished, target: &str) -> Pushed {
+    async fn judge(&self, answer: &Finished, target: &str) -> Pushed {
         let Some(line) = lines_of(answer, target).find(|line| line.starts_with('!')) else {
-            return Pushed::Unreachable(self.why(&answer.stderr));
+            return Pushed::Unreachable(self.why(&answer.stderr).await);
         };
         let summary = line.rsplit('\t').next().unwrap_or_default();
         if let Some(lock) = answer.stderr.lines().find(|line| is_about_a_lock(line)) {
             let lock = lock.trim_start_matches("remote:").trim().trim_start_matches("error:").trim();
             let why = format!("the remote is locked by another process, or by one that was killed: {lock}");
-            return Pushed::Locked(self.shown(&why));
+            let why = self.shown(&why);
+            return Pushed::Locked(format!(
+                "{why}; run `tgp sync` again, and if it stays, have that file removed at the remote"
+            ));
         }
         // What two pushes say to each other that arrive at once: the loser has to look again.
         let races = [
@@ -135,7 +138,10 @@ impl Network {
             Some(said) => format!("the remote refused the push: {reason}: {said}"),
             None => format!("the remote refused the push: {reason}"),
         };
-        Pushed::Refused(self.shown(&why))
+        let why = self.shown(&why);
+        let next =
+            "the rules of the remote decide that: have them changed there, or set another `git.branch`";
+        Pushed::Refused(format!("{why}; {next}"))
     }
 }
 

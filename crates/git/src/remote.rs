@@ -110,6 +110,18 @@ pub(crate) struct Endpoint {
     pub(crate) transport: Transport,
     /// `(scope, header)`: the header goes only to URLs below the scope.
     pub(crate) authorization: Option<(String, Secret)>,
+    /// The setting that the header was made from.
+    pub(crate) credential: CredentialSource,
+}
+
+/// The setting that a credential was taken from, so that an error names the one to correct.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CredentialSource {
+    None,
+    /// `git.auth.token`.
+    Token,
+    /// The part before the `@` in `git.url`.
+    Url,
 }
 
 /// The server of an ssh remote, as the commands of ssh are told about it.
@@ -120,8 +132,26 @@ pub(crate) struct SshHost {
     pub(crate) argument: String,
     /// ` -p PORT` where it is not the usual one.
     pub(crate) port_option: String,
+    /// The port that the URL names, if it is not the usual one.
+    pub(crate) port: Option<u16>,
     /// What `known_hosts` has it under.
     pub(crate) known_as: String,
+}
+
+impl SshHost {
+    /// In the place of a name that a shell would read as more than a name.
+    pub(crate) const PLACEHOLDER: &str = "HOST";
+
+    /// `port` is `None` for the usual one.
+    pub(crate) fn new(shown: String, argument: String, port: Option<u16>) -> Self {
+        Self {
+            shown,
+            port_option: port.map(|port| format!(" -p {port}")).unwrap_or_default(),
+            known_as: port.map_or_else(|| argument.clone(), |port| format!("'[{argument}]:{port}'")),
+            argument,
+            port,
+        }
+    }
 }
 
 impl Endpoint {
@@ -141,12 +171,25 @@ impl Endpoint {
         let name = name.trim_start_matches('[').trim_end_matches(']');
         let is_plain = !name.is_empty()
             && name.chars().all(|letter| letter.is_ascii_alphanumeric() || ".-_:".contains(letter));
-        let argument = if is_plain { name } else { "HOST" };
-        SshHost {
-            shown: port.map_or_else(|| format!("`{name}`"), |port| format!("`{name}` (port {port})")),
-            argument: argument.to_owned(),
-            port_option: port.map(|port| format!(" -p {port}")).unwrap_or_default(),
-            known_as: port.map_or_else(|| argument.to_owned(), |port| format!("'[{argument}]:{port}'")),
+        let argument = if is_plain { name } else { SshHost::PLACEHOLDER };
+        let shown = port.map_or_else(|| format!("`{name}`"), |port| format!("`{name}` (port {port})"));
+        SshHost::new(shown, argument.to_owned(), port)
+    }
+
+    /// The host and port of an address that has one, for a sentence.
+    pub(crate) fn host_and_port(&self) -> String {
+        match Url::parse(&self.url) {
+            Ok(url) if url.has_host() => {
+                let port = url.port_or_known_default().or(match self.transport {
+                    Transport::Ssh => Some(22),
+                    Transport::Git => Some(9418),
+                    Transport::Http | Transport::Https | Transport::File => None,
+                });
+                let name = url.host_str().unwrap_or_default();
+                port.map_or_else(|| format!("`{name}`"), |port| format!("`{name}` port {port}"))
+            }
+            _ if self.transport == Transport::Ssh => format!("{} port 22", self.ssh_host().shown),
+            _ => format!("`{}`", self.url),
         }
     }
 
@@ -199,7 +242,12 @@ impl Endpoint {
         if text.starts_with('-') {
             return Err(wrong("it begins with `-`, which git would take for an option"));
         }
-        let plain = |url: String, transport| Self { url, transport, authorization: None };
+        let plain = |url: String, transport| Self {
+            url,
+            transport,
+            authorization: None,
+            credential: CredentialSource::None,
+        };
         if let Some((scheme, _)) = text.split_once("://") {
             return match scheme.to_ascii_lowercase().as_str() {
                 "http" | "https" => Self::http(text, credential, sieve),
@@ -242,8 +290,10 @@ impl Endpoint {
             pairs.next().map(|(_, value)| value.into_owned()).unwrap_or_default()
         };
         let user = decoded(url.username());
+        let mut source = if credential.is_some() { CredentialSource::Token } else { CredentialSource::None };
         let credential = match (url.password(), credential) {
             (Some(password), _) => {
+                source = CredentialSource::Url;
                 sieve.add(password);
                 let password = decoded(password);
                 sieve.add(&password);
@@ -254,6 +304,7 @@ impl Endpoint {
             (None, Some((_, token))) => Some((user, token)),
             // Without a token of the configuration: a lone name before the `@` is how tokens are pasted.
             (None, None) => {
+                source = CredentialSource::Url;
                 sieve.add(url.username());
                 sieve.add(&user);
                 Some((user, String::new()))
@@ -274,7 +325,7 @@ impl Endpoint {
                 Some((scope, Secret::new(format!("Authorization: Basic {encoded}"))))
             }
         };
-        Ok(Self { url: url.to_string(), transport, authorization })
+        Ok(Self { url: url.to_string(), transport, authorization, credential: source })
     }
 }
 

@@ -280,8 +280,9 @@ impl Inner {
             }
             Err(error) => {
                 let by_hand = requests.by_hand(&draft);
+                let next = error.next_step();
                 requested.why = Some(format!(
-                    "branch `{branch}` is pushed; open the request by hand at {by_hand}: {error}"
+                    "branch `{branch}` is pushed; open the request by hand at {by_hand}: {error}; {next}"
                 ));
             }
         }

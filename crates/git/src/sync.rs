@@ -50,7 +50,7 @@ impl Inner {
         let lane = match self.lane(deadline).await {
             Ok(lane) => lane,
             Err(error) => {
-                synced.why = Some(error.message);
+                synced.why = Some(format!("{}; run `tgp sync` when it is done", error.message));
                 return Ok(synced);
             }
         };

@@ -68,6 +68,15 @@ const EXEMPT_PATTERNS: &[&str] = &[
     "**/{__pycache__,.pytest_cache,.mypy_cache,.ruff_cache,.venv,.tox,.nyc_output}/**",
 ];
 
+/// Endings of files that are written in a programming language. A file of another name counts as code too unless a pattern
+/// names it, which surprises whoever writes it.
+const SOURCE_EXTENSIONS: &[&str] = &[
+    "c", "cc", "cjs", "clj", "cpp", "cs", "css", "cts", "cxx", "dart", "erl", "ex", "exs", "fs", "go", "h",
+    "hpp", "hs", "htm", "html", "java", "jl", "js", "jsx", "kt", "kts", "lua", "m", "mjs", "ml", "mts",
+    "php", "pl", "ps1", "py", "r", "rb", "rs", "scala", "sh", "sql", "svelte", "swift", "ts", "tsx", "vue",
+    "zig",
+];
+
 /// How work is held to its tests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TddOptions {
@@ -219,6 +228,22 @@ impl Classifier {
         Classified { kind, scope, path: path.clone() }
     }
 
+    /// Why a file that is not written in a programming language counts as code, and what changes that; `None` for a source.
+    pub fn why_code(&self, scope: &Scope, path: &RelativePath) -> Option<String> {
+        if is_source(path) {
+            return None;
+        }
+        Some(match scope {
+            Scope::Tool(_) => format!(
+                "`{path}` counts as code because it is below `tools/`, where only Markdown is exempt; keep data elsewhere"
+            ),
+            Scope::Project => format!(
+                "`{path}` counts as code because no pattern of `tdd.tests` or `tdd.exempt` matches it; if it needs no \
+                 test, a person adds a pattern for it to `tdd.exempt`"
+            ),
+        })
+    }
+
     /// A test for `code` that would count as one, in words for a person.
     pub fn suggest_test(&self, scope: &Scope, code: &RelativePath) -> String {
         let name = code.name().unwrap_or_default();
@@ -236,8 +261,10 @@ impl Classifier {
             (Scope::Project, Some("py")) => apart(format!("test_{stem}.py")),
             (Scope::Project, Some("go")) => beside(format!("{stem}_test.go")),
             (Scope::Project, Some("java")) => beside(format!("{stem}Test.java")),
-            (Scope::Project, Some(extension)) => beside(format!("{stem}.test.{extension}")),
-            (Scope::Project, None) => None,
+            (Scope::Project, Some(extension)) if is_source(code) => {
+                beside(format!("{stem}.test.{extension}"))
+            }
+            (Scope::Project, _) => None,
         };
         let counts = |path: &RelativePath| self.classify(scope.root(), path).kind == FileKind::Test;
         match (guess.filter(counts), self.options.test_patterns.first()) {
@@ -246,6 +273,11 @@ impl Classifier {
             (None, None) => "a test file (`tdd.tests` names none)".to_owned(),
         }
     }
+}
+
+fn is_source(path: &RelativePath) -> bool {
+    let extension = path.name().and_then(|name| name.rsplit_once('.')).map(|(_, extension)| extension);
+    extension.is_some_and(|own| SOURCE_EXTENSIONS.iter().any(|known| own.eq_ignore_ascii_case(known)))
 }
 
 /// In the tool repository all below `tools/` is work, and so is whatever can be executed or imported elsewhere; what else

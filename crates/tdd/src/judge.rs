@@ -242,9 +242,21 @@ impl Tdd {
         changed: &[Option<RelativePath>],
     ) -> ToolError {
         let test = self.classifier.suggest_test(scope, path);
+        let counts_as_code = self.classifier.why_code(scope, path);
+        let counts_as_code = counts_as_code.as_deref();
         refusal::refuse(
             reason,
-            RefusalSubject { tool, mode: self.mode, state, scope, path, kind, test: &test, changed },
+            RefusalSubject {
+                tool,
+                mode: self.mode,
+                state,
+                scope,
+                path,
+                kind,
+                test: &test,
+                counts_as_code,
+                changed,
+            },
         )
     }
 }

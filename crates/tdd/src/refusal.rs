@@ -17,13 +17,15 @@ pub(crate) struct RefusalSubject<'a> {
     pub kind: WriteKind,
     /// A test that would do, in backticks.
     pub test: &'a str,
+    /// Why a file that is no source counts as code, and how that is changed.
+    pub counts_as_code: Option<&'a str>,
     /// The files that made a result stale; `None` for one that may not be named.
     pub changed: &'a [Option<RelativePath>],
 }
 
 /// The error of a refused write.
 pub(crate) fn refuse(reason: Reason, subject: RefusalSubject<'_>) -> ToolError {
-    let RefusalSubject { tool, mode, state, scope, path, kind, test, changed } = subject;
+    let RefusalSubject { tool, mode, state, scope, path, kind, test, counts_as_code, changed } = subject;
     if reason == Reason::Halted {
         return halted(tool, mode, scope).detail("file", path.as_str());
     }
@@ -65,6 +67,10 @@ pub(crate) fn refuse(reason: Reason, subject: RefusalSubject<'_>) -> ToolError {
             fail_first,
         ),
         Reason::Finished => ("the work was declared done".to_owned(), fail_first),
+    };
+    let help = match counts_as_code {
+        Some(why) => format!("{help}; {why}"),
+        None => help,
     };
     let (mode, state) = (mode.as_str(), state.as_str());
     let error = ToolError::new(
@@ -130,8 +136,16 @@ pub(crate) fn claimed(scope: &Scope, from: TddState, to: TddState, why: &str, he
     .help(help)
 }
 
-/// How the tests of a scope are run, as part of a sentence.
-pub(crate) fn how_to_run(scope: &Scope) -> String {
+/// The command by which a person runs the tests of a scope, as part of a sentence.
+pub(crate) fn how_a_person_runs(scope: &Scope) -> String {
+    match scope {
+        Scope::Project => "run the tests with `tgp call test_run '{}' --yes`".to_owned(),
+        Scope::Tool(path) => format!("run the tests with `tgp test {path}`"),
+    }
+}
+
+/// The tool by which an agent runs the tests of a scope, as part of a sentence.
+fn how_to_run(scope: &Scope) -> String {
     match scope {
         Scope::Project => "run `test_run`".to_owned(),
         Scope::Tool(path) => format!("run `test_tool` on `{path}`"),

@@ -226,7 +226,8 @@ impl Tdd {
             Ok(Some((machine.state, why)))
         })?;
         refused.map_or(Ok(()), |(from, why)| {
-            let help = format!("{}, and declare it done when all tests pass", refusal::how_to_run(scope));
+            let help =
+                format!("{}, and declare it done when all tests pass", refusal::how_a_person_runs(scope));
             Err(refusal::claimed(scope, from, TddState::Done, &why, help))
         })
     }
@@ -255,7 +256,7 @@ impl Tdd {
                 let help = format!(
                     "set `idle`, `halted` or `done`; to come to {}, write a test and {}",
                     state.as_str(),
-                    refusal::how_to_run(scope)
+                    refusal::how_a_person_runs(scope)
                 );
                 let why = "it follows from recorded runs and cannot be claimed";
                 Err(refusal::claimed(scope, from, state, why, help))

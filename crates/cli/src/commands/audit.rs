@@ -204,7 +204,11 @@ fn line(entry: &Entry, printer: &Printer) -> String {
     // The verdict and the code tell the rest.
     let unknown = body.get("execution").and_then(Value::as_str) == Some(Execution::Unknown.as_str());
     let ended = if unknown { format!("{ended}, outcome unknown") } else { ended };
-    let actor = body.get("actor").map(|actor| text_of(actor, "id")).unwrap_or_default();
+    let actor = match body.get("actor").map(|actor| text_of(actor, "id")).unwrap_or_default() {
+        // Earlier versions wrote `unknown` where the environment named no user.
+        id if id.is_empty() || id == "unknown" => "a user without a name".to_owned(),
+        id => id,
+    };
     format!(
         "{} {} {} {} by {actor}{ended} ({}.{:03} ms)",
         entry.sequence,

@@ -223,7 +223,7 @@ fn verify(kernel: &Kernel, path: Option<&str>, printer: &Printer) -> Result<(), 
             }
             if let Some(torn) = &report.torn {
                 let words = "its last line was not finished; the next append sets it aside";
-                printer.warn(&format!("{}: {words} ({} bytes)", report.file, torn.bytes));
+                printer.warn(&format!("{}: {words} ({} bytes)", report.stored, torn.bytes));
             }
         }
         let events: u64 = reports.iter().map(|report| report.events).sum();

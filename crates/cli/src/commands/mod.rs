@@ -144,7 +144,9 @@ fn show_write(done: &str, write: &ToolWrite, printer: &Printer) {
     if let Some(why) = write.why.as_deref().map(visible) {
         printer.warn(&match write.pushed {
             true => why,
-            false => format!("not pushed: {why}; `tgp sync` delivers it later"),
+            false => {
+                format!("not pushed, the commit is kept on this machine until `tgp sync` pushes it: {why}")
+            }
         });
     }
     for similar in &write.similar {

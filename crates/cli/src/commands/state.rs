@@ -100,6 +100,13 @@ fn print(standing: &ScopeStatus, printer: &Printer) {
         (_, allowed) => allowed.join(", "),
     };
     printer.line(&format!("  an agent may: {allowed}"));
+    if standing.stale || standing.state == TddState::TestWritten {
+        let command = match &standing.scope {
+            Scope::Project => "tgp call test_run '{}' --yes".to_owned(),
+            Scope::Tool(path) => format!("tgp test {}", visible(path.as_str())),
+        };
+        printer.line(&format!("  next: run the tests (`{command}`)"));
+    }
     for test in &standing.failing_tests {
         printer.line(&format!("  fails: {}", visible(test.as_str())));
     }

@@ -58,6 +58,6 @@ fn show(synced: &SyncResult, printer: &Printer) {
         Some(remote) => printer.line(&format!("{} ({remote})", done.join(", "))),
     }
     if let Some(why) = &synced.why {
-        printer.warn(&format!("not delivered: {why}; run `tgp sync` again later"));
+        printer.warn(&format!("not delivered: {why}"));
     }
 }

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::{Value, json};
 use tgp::contract::{Code, ToolError};
-use tgp::{ForeignRules, Kernel, TrustRequest, TrustStore, fields_hash, rules_hash, unified_diff};
+use tgp::{
+    ForeignRules, Kernel, SensitiveField, TrustRequest, TrustStore, fields_hash, rules_hash, unified_diff,
+};
 
 use super::done;
 use crate::approval;
@@ -74,6 +76,7 @@ async fn confirm_fields(
         say("nothing in the configuration needs a confirmation", document, printer);
         return Ok(());
     }
+    request.unconfirmed.iter().try_for_each(SensitiveField::check_supported)?;
     let store = store()?;
     let text = format!(
         "of the configuration of {}:\n{}",

@@ -137,6 +137,18 @@ impl Interrupts {
         matches!(*self.0.ended.borrow(), Some((Asked::Terminate, _)))
     }
 
+    /// The name of the signal that stopped the command or its session.
+    #[must_use]
+    pub fn signal(&self) -> Option<&'static str> {
+        let ended = self.0.ended.borrow().map(|(asked, _)| asked);
+        match (ended, *self.0.heard.borrow()) {
+            (Some(Asked::Interrupt), _) | (None, Heard::AfterCall | Heard::Now) => Some("SIGINT"),
+            (Some(Asked::Terminate), _) | (None, Heard::Terminated) => Some("SIGTERM"),
+            (Some(Asked::HangUp), _) | (None, Heard::HungUp) => Some("SIGHUP"),
+            (None, Heard::Nothing) => None,
+        }
+    }
+
     /// What a session has heard so far, and what it will hear.
     pub fn heard(&self) -> watch::Receiver<Heard> {
         self.0.heard.subscribe()

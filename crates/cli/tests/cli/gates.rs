@@ -173,3 +173,20 @@ fn examples_of_rules_may_leave_arguments_out() {
     project.write("tgp.policy.yaml", rule);
     project.run(&["policy", "check"]).expect_code(0);
 }
+
+#[test]
+fn bug_a_person_was_told_to_run_a_tool_and_not_a_command() {
+    if !tgp::process_support().complete() {
+        println!("skipped: commands cannot be jailed here");
+        return;
+    }
+    let project = Project::initialised();
+    project.write("tgp.config.ts", "export default { tdd: { command: 'true' } };\n");
+    project.trust();
+    let refused = project.run(&["state", "set", "done"]).expect_code(3);
+    assert!(refused.stderr.contains("tgp call test_run '{}' --yes"), "{refused:?}");
+    // What is printed works, and leads where it says.
+    let ran = project.shell("tgp call test_run '{}' --yes");
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    project.run(&["state", "set", "done"]).expect_code(0);
+}

@@ -83,16 +83,36 @@ fn the_shape_of_a_check_does_not_depend_on_what_is_there() {
 }
 
 #[test]
-fn an_interrupted_command_prints_no_half_document() {
+fn bug_an_interrupted_command_printed_no_document() {
     let project = Project::initialised();
     project.write(".tgp/tools/a.ts", "await new Promise((done) => setTimeout(done, 60000))");
-    let mut command = project.command(&["--json", "exec", "tools/a.ts"]);
-    let child = crate::processes::start_session(
-        command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()),
-    );
-    std::thread::sleep(std::time::Duration::from_millis(300));
-    crate::processes::send(child.id(), libc::SIGTERM);
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(143), "{output:?}");
-    assert!(output.stdout.is_empty(), "{output:?}");
+    let call = r#"{"path": "tools/a.ts"}"#;
+    for (signal, name, code, words) in [
+        (libc::SIGTERM, "SIGTERM", 143, &["--json", "exec", "tools/a.ts"][..]),
+        (libc::SIGINT, "SIGINT", 130, &["--json", "exec", "tools/a.ts"]),
+        // It answers programs, and so in JSON whatever is asked for.
+        (libc::SIGTERM, "SIGTERM", 143, &["call", "exec_tool", call, "--yes"]),
+    ] {
+        let mut command = project.command(words);
+        let child = crate::processes::start_session(
+            command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()),
+        );
+        // A worker is started after signals are listened to.
+        while crate::processes::descendants(child.id()).is_empty() {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        crate::processes::send(child.id(), signal);
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(code), "{output:?}");
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(text.lines().count(), 1, "{text}");
+        let answer: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(
+            (&answer["ok"], &answer["error"]["details"]["signal"]),
+            (&false.into(), &name.into()),
+            "{text}"
+        );
+        assert!(answer["error"]["message"].as_str().unwrap().contains(name), "{text}");
+        assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
 }

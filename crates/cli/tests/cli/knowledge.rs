@@ -129,6 +129,21 @@ fn the_code_is_asked_at_any_commit() {
 }
 
 #[test]
+fn bug_exists_at_answered_from_an_old_draft_of_the_work_tree() {
+    let project = shop();
+    project.run(&["graph", "ingest", "--commit", "WORKTREE"]).expect_code(0);
+    let text = "MATCH (f:File) WHERE NOT exists_at(f, 'WORKTREE') RETURN f.path AS path ORDER BY path";
+    assert!(column(&query(&project, text, &[]), "path").is_empty());
+    std::fs::remove_file(project.file("test/app.test.ts")).unwrap();
+    assert_eq!(column(&query(&project, text, &[]), "path"), ["test/app.test.ts"]);
+    std::fs::remove_file(project.file("src/price.ts")).unwrap();
+    let by_parameter = text.replace("'WORKTREE'", "$now");
+    let gone = query(&project, &by_parameter, &["--params", r#"{"now": "WORKTREE"}"#, "--commit", "HEAD"]);
+    assert_eq!(column(&gone, "path"), ["src/price.ts", "test/app.test.ts"]);
+    assert_eq!(gone["draft"], json!(false), "the question is about the commit");
+}
+
+#[test]
 fn answers_can_be_read_drawn_and_counted() {
     let project = shop();
     project.run(&["graph", "ingest"]).expect_code(0);
@@ -178,6 +193,10 @@ fn events_are_kept_once_and_every_change_of_them_is_found() {
     project.run(&["chronicle", "verify"]).expect_code(0);
     let outside = project.run(&["--json", "chronicle", "append", "lib/a.ts", event]);
     assert_eq!((outside.code, error_code(&outside).as_str()), (Some(3), "EPERMISSION"), "{outside:?}");
+    assert!(
+        outside.stdout.contains("`chronicle.scope` is `.sage/*.sage`"),
+        "the setting is named: {outside:?}"
+    );
     let wrong = project.run(&["--json", "chronicle", "append", "src/a.ts", r#"{"type":"X"}"#]);
     assert_eq!((wrong.code, error_code(&wrong).as_str()), (Some(2), "EVALIDATION"), "{wrong:?}");
     // Nobody writes it by another door.
@@ -192,6 +211,21 @@ fn events_are_kept_once_and_every_change_of_them_is_found() {
     project.write(".sage/files/src/price.ts.sage", &edited);
     let broken = project.run(&["chronicle", "verify"]).expect_code(4);
     assert!(broken.stdout.contains(".sage/files/src/price.ts.sage:1:"), "{broken:?}");
+    // An error leads to the file, which has another path than the chronicle has as a name.
+    let tail = project.run(&["chronicle", "tail", "src/price.ts"]).expect_code(4);
+    assert!(tail.stderr.contains(".sage/files/src/price.ts.sage"), "{tail:?}");
+    project.write(".sage/files/src/price.ts.sage", &format!("{read}{{\"type\":"));
+    let torn = project.run(&["chronicle", "verify"]);
+    assert!(torn.stderr.contains("warning: .sage/files/src/price.ts.sage: its last line"), "{torn:?}");
+}
+
+#[test]
+fn bug_a_call_without_a_user_name_was_made_by_unknown() {
+    let project = Project::initialised();
+    // The environment of the tests names no user.
+    project.run(&["list"]).expect_code(0);
+    let tail = project.run(&["audit", "tail"]).expect_code(0).stdout;
+    assert!(tail.contains("list_files by ") && !tail.contains("by unknown"), "{tail}");
 }
 
 #[test]

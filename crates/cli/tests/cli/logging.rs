@@ -220,3 +220,16 @@ fn a_pipe_as_a_log_is_refused_and_an_old_log_becomes_private() {
     assert_eq!(mode & 0o777, 0o600);
     assert!(std::fs::read_to_string(&old).unwrap().starts_with("before\n"), "it is added to");
 }
+
+/// `-C` says where the project is; the log and the archive are files of the caller.
+#[test]
+fn a_log_and_a_bundle_are_relative_to_the_directory_of_the_caller() {
+    let project = Project::initialised();
+    let mut command = project.command(&["-C", "../here", "--log", "c.log", "doctor", "--bundle", "c.tar.gz"]);
+    let ran = command.current_dir(project.path("home")).output().unwrap();
+    assert!(ran.status.code().is_some(), "{ran:?}");
+    for name in ["c.log", "c.tar.gz"] {
+        assert!(project.path("home").join(name).is_file(), "{name}: {ran:?}");
+        assert!(!project.file(name).exists(), "{name}: {ran:?}");
+    }
+}

@@ -178,3 +178,29 @@ fn bug_a_hand_edit_is_never_destroyed() {
     assert_eq!(project.read(".tgp/tools/a.ts"), "2");
     assert!(git(&project, "-C .tgp log -p").contains("an hour of work"));
 }
+
+#[test]
+fn bug_every_failure_of_the_remote_was_to_be_tried_again_later() {
+    let project = Project::initialised();
+    let at = |url: &str| {
+        project.write("tgp.config.ts", &format!("export default {{ git: {{ url: '{url}' }} }};\n"));
+        project.trust();
+    };
+    // A port that nothing listens on.
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    at(&format!("http://127.0.0.1:{port}/tools.git"));
+    let refused = project.run(&["sync"]).expect_code(1);
+    let words = format!("no connection to `127.0.0.1` port {port}: it was refused");
+    assert!(refused.stderr.contains(&words), "{refused:?}");
+    assert!(refused.stderr.contains("commits are kept on this machine; run `tgp sync` when"), "{refused:?}");
+    at("../nowhere.git");
+    // The note about the other address is not shown.
+    let doctor = project.run(&["doctor"]);
+    assert!(doctor.stderr.contains("there is no git repository at"), "{doctor:?}");
+    assert!(!doctor.stderr.contains("127.0.0.1"), "{doctor:?}");
+    assert!(doctor.stdout.contains("1 commit not pushed yet (`tgp sync` pushes it)"), "{doctor:?}");
+    let missing = project.run(&["sync"]).expect_code(1);
+    assert!(missing.stderr.contains("not delivered: there is no git repository at"), "{missing:?}");
+    assert!(missing.stderr.contains("check `git.url`"), "{missing:?}");
+    assert!(!missing.stderr.contains("later"), "{missing:?}");
+}

@@ -245,3 +245,59 @@ fn bug_another_provider_got_the_key_without_a_new_confirmation() {
     assert!(!with("openai"));
     assert!(with("anthropic"), "the key would be sent in another form");
 }
+
+#[test]
+fn bug_a_remote_without_a_token_was_said_to_get_one() {
+    let project = Project::initialised();
+    for (git, sent) in [
+        ("url: 'https://git.example/t.git'", None),
+        ("url: 'https://git.example/t.git', auth: { token: 's3cret' }", Some("the token")),
+        ("url: 'https://me:s3cret@git.example/t.git'", Some("the password in the URL")),
+    ] {
+        project.write("tgp.config.ts", &format!("export default {{ git: {{ {git} }} }};\n"));
+        let shown = project.run(&["trust"]).expect_code(3).stderr;
+        assert!(shown.contains("exchanges the tool repository with this remote"), "{shown}");
+        assert_eq!(shown.contains("sends it"), sent.is_some(), "{git}: {shown}");
+        assert!(sent.is_none_or(|sent| shown.contains(&format!("sends it {sent}"))), "{git}: {shown}");
+        assert!(!shown.contains("s3cret"), "{shown}");
+    }
+}
+
+#[test]
+fn bug_credentials_in_the_body_of_requests_were_shown() {
+    let project = Project::initialised();
+    let configure = |key: &str| {
+        let body = format!(
+            "{{ key: '{key}', api_key: 's3cret-2', headers: {{ Authorization: 's3cret-3' }}, user_token: 's3cret-4', \
+             client_secret: 's3cret-5', password: 's3cret-6', max_tokens: 321, seed: 7 }}"
+        );
+        let llm = format!("llm: {{ provider: 'openai', body: {body} }}");
+        project.write("tgp.config.ts", &format!("export default {{ {llm} }};\n"));
+    };
+    configure("s3cret-1");
+    let shown = project.run(&["trust"]).expect_code(3).stderr;
+    assert!(!shown.contains("s3cret"), "{shown}");
+    assert!(shown.contains(r#""key":"[redacted]""#) && shown.contains(r#""max_tokens":321"#), "{shown}");
+    // Another credential is another value, although both are shown alike.
+    project.trust();
+    assert!(!project.run(&["list"]).expect_code(0).stderr.contains("warning"));
+    configure("s3cret-7");
+    assert!(project.run(&["list"]).expect_code(0).stderr.contains("ignored in the configuration: llm"));
+}
+
+#[test]
+fn bug_a_graph_server_was_confirmed_before_it_was_refused() {
+    if cfg!(feature = "graph-bolt") {
+        println!("skipped: this build can use a graph server");
+        return;
+    }
+    let project = Project::initialised();
+    project.write("tgp.config.ts", "export default { graph: { url: 'bolt://localhost:7687' } };\n");
+    let refused = project.run(&["trust", "--yes"]).expect_code(2);
+    assert!(refused.stderr.contains("built without support"), "{refused:?}");
+    assert!(refused.stderr.contains("--features graph-bolt"), "{refused:?}");
+    assert!(records(&project).is_empty());
+    let (code, screen) = Terminal::start(project.command(&["list"])).finish();
+    assert_eq!(code, Some(0), "{screen}");
+    assert!(screen.contains("built without support") && !screen.contains("Confirm"), "{screen}");
+}

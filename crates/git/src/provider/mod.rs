@@ -47,6 +47,31 @@ pub(crate) enum ApiError {
     Answer,
 }
 
+impl ApiError {
+    /// What the user does about it, besides opening the request by hand.
+    pub(crate) fn next_step(&self) -> &'static str {
+        match self {
+            Self::NoToken => "set `git.auth.token`, and `tgp sync` opens it",
+            Self::Status { status: 401, .. } => {
+                "correct `git.auth.token`, or the environment variable that it reads, and `tgp sync` opens it"
+            }
+            Self::Status { status: 403, .. } => {
+                "let the user of `git.auth.token` open requests there, and `tgp sync` opens it"
+            }
+            Self::Status { status: 404, .. } => {
+                "check `git.repo` and `git.apiBaseUrl`, and that the user of `git.auth.token` may see the repository"
+            }
+            Self::Status { status: 300..=399, .. } => {
+                "set `git.apiBaseUrl` to the address that it has moved to"
+            }
+            Self::Status { status: 429 | 500..=599, .. } | Self::Transport(_) | Self::TimedOut(_) => {
+                "`tgp sync` tries again"
+            }
+            Self::Status { .. } | Self::Answer => "check `git.provider` and `git.apiBaseUrl`",
+        }
+    }
+}
+
 /// One HTTP call of an API.
 struct Call {
     method: Method,

@@ -300,6 +300,9 @@ async fn a_failed_call_leaves_the_branch_and_says_what_to_do() {
         assert!(persisted.pushed && persisted.request.is_none(), "{mood:?}");
         assert!(why.contains("branch `feat/x` is pushed; open the request by hand at http"), "{why}");
         assert!(why.contains(said), "{said} is not in {why}");
+        let is_passing = said.contains("500") || said.contains("no answer");
+        assert_eq!(why.ends_with("`tgp sync` tries again"), is_passing, "{why}");
+        assert_eq!(why.contains("correct `git.auth.token`"), said.contains("401"), "{why}");
         assert!(!why.contains(TOKEN));
         assert_eq!(show(&world.remote(), "feat/x", "tools/x.ts").unwrap(), "x");
         assert_eq!(memory.status().await.unwrap().pending, ["feat/x"]);

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use tgp_contract::Code;
-use tgp_git::{HydrateOutcome, Memory, Strategy};
+use tgp_git::{HydrateOutcome, Memory, Remote, Strategy};
 
 use crate::support::{World, arrived, forge, path, show};
 
@@ -76,6 +76,20 @@ async fn bug_a_silent_remote_is_asked_once_and_not_by_every_command() {
     assert_eq!((synced.pushed, synced.why), (2, None));
     assert_eq!(memory.hydrate().await.unwrap().outcome, HydrateOutcome::Unchanged);
     arrived(memory.persist(forge("tools/d.ts", "d")).await);
+}
+
+#[tokio::test]
+async fn bug_the_error_of_another_remote_was_shown() {
+    let world = World::with(&[("tools/a.ts", "a")]);
+    world.kernel("agent").await;
+    let mut wrong = world.options("agent");
+    wrong.remote = Some(Remote::Url(world.at("elsewhere.git").display().to_string()));
+    let memory = Memory::open(wrong).await.unwrap();
+    let HydrateOutcome::Offline { why } = memory.hydrate().await.unwrap().outcome else { panic!("offline") };
+    assert!(why.contains("elsewhere.git"), "{why}");
+    // The address was corrected: the right remote is asked at once.
+    let memory = Memory::open(world.options("agent")).await.unwrap();
+    assert_eq!(memory.hydrate().await.unwrap().outcome, HydrateOutcome::Unchanged);
 }
 
 #[tokio::test]

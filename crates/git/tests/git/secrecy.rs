@@ -209,13 +209,16 @@ async fn the_real_git_sends_the_header_to_its_host_and_follows_nobody_elsewhere(
     options.token = Some(Secret::new(TOKEN));
     options.remote = Some(Remote::Url(format!("{}/owner/tools.git", host.address)));
     let memory = Memory::open(options).await.unwrap();
-    for mood in [
-        Mood::Fail(401, serde_json::json!({})),
-        Mood::Fail(403, serde_json::json!({})),
-        Mood::Redirect(format!("{}/owner/tools.git/info/refs?service=git-upload-pack", elsewhere.address)),
+    let moved = format!("{}/owner/tools.git/info/refs?service=git-upload-pack", elsewhere.address);
+    for (mood, cause, next) in [
+        (Mood::Fail(401, serde_json::json!({})), "refused the user name or the token", "`git.auth.token`"),
+        (Mood::Fail(403, serde_json::json!({})), "(HTTP 403)", "give that permission at the server"),
+        (Mood::Fail(404, serde_json::json!({})), "there is no repository at", "check `git.url`"),
+        (Mood::Redirect(moved), "has moved", "set `git.url` to the new address"),
     ] {
         host.set(mood.clone());
         let error = memory.hydrate().await.unwrap_err();
+        assert!(error.message.contains(cause) && error.message.contains(next), "{error:?}");
         assert!(!format!("{error:?}").contains(TOKEN), "{error:?}");
         let calls = host.calls();
         assert_eq!(calls[0].path, "/owner/tools.git/info/refs", "{mood:?}: {error}");

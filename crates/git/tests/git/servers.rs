@@ -167,7 +167,7 @@ async fn https_with_a_certificate_that_nobody_signed_sends_no_token() {
     let mut options = with_token(&server, "agent");
     options.surroundings.certificates = None;
     let error = server.error(options).await;
-    assert!(error.message.contains("certificate"), "{error:?}");
+    assert!(error.message.contains("certificate") && error.message.contains("`SSL_CERT_FILE`"), "{error:?}");
     let log = fs::read_to_string(server.folder.join("access.txt")).unwrap_or_default();
     assert!(!log.contains(&server.name), "{log}");
 }
@@ -230,14 +230,12 @@ fn with_ssh(server: &Server, kernel: &str) -> MemoryOptions {
     options
 }
 
-/// Does what the message says, on the test's own file of known hosts.
+/// Does what the message says. It names the file of known hosts that ssh is configured with, which is the test's own.
 fn follow_advice(server: &Server, message: &str, beginning: &str) {
-    let advised = message.split('`').find(|part| part.starts_with(beginning)).unwrap();
-    let known = known_hosts(server).display().to_string();
-    let command = advised.replace("~/.ssh/known_hosts", &known);
-    let command = if beginning.starts_with("ssh-keygen") { format!("{command} -f {known}") } else { command };
+    let command = message.split('`').find(|part| part.starts_with(beginning)).unwrap();
+    assert!(command.contains(&known_hosts(server).display().to_string()), "{command}");
     let mut shell = Command::new("sh");
-    shell.args(["-c", &command]).stdout(Stdio::null()).stderr(Stdio::null());
+    shell.args(["-c", command]).stdout(Stdio::null()).stderr(Stdio::null());
     assert!(shell.status().unwrap().success(), "{command}");
 }
 
@@ -254,7 +252,7 @@ async fn bug_an_unknown_ssh_host_key_is_the_cause_that_is_told() {
     let error = server.error(with_ssh(&server, "agent")).await;
     assert!(error.message.contains("the ssh host key of `127.0.0.1`"), "{error:?}");
     assert!(error.message.contains("is not known on this machine"), "{error:?}");
-    assert!(error.message.ends_with(">> ~/.ssh/known_hosts`"), "it is told to its end: {error:?}");
+    assert!(error.message.ends_with("known_hosts`"), "it is told to its end: {error:?}");
     follow_advice(&server, &error.message, "ssh-keyscan -H");
     time_goes_by(&server.at("agent/.tgp"));
     let memory = Memory::open(with_ssh(&server, "agent")).await.unwrap();

@@ -58,6 +58,15 @@ impl HeldFiles {
 impl Inner {
     /// Answers a question about the files as they are now, whatever commit it names.
     pub(crate) fn query_worktree(&self, question: &GraphQuery) -> Result<GraphRows, GraphError> {
+        self.query_with_worktree(question, Some(WORKTREE))
+    }
+
+    /// Answers a question about `commit`, which may name the files as they are now in `exists_at`.
+    pub(crate) fn query_with_worktree(
+        &self,
+        question: &GraphQuery,
+        commit: Option<&str>,
+    ) -> Result<GraphRows, GraphError> {
         let repo = Repo::open(&self.options.project)?;
         let repo = repo.as_ref();
         let mut is_new = false;
@@ -68,7 +77,7 @@ impl Inner {
                 if !is_current {
                     return Ok(None);
                 }
-                let moment = revisions::find(connection, repo, Some(WORKTREE))?;
+                let moment = revisions::find(connection, repo, commit)?;
                 let limits = self.limits();
                 query::answer(connection, repo, question, &moment, &limits, Some(&self.hidden)).map(Some)
             })?;

@@ -64,6 +64,15 @@ impl GraphStore {
         self.with(move |inner| inner.query_worktree(&question)).await
     }
 
+    /// Answers a question about the commit that it names, after the work tree was brought up to date: for a question that
+    /// compares the two with `exists_at`.
+    ///
+    /// # Errors
+    /// As [`GraphStore::query_worktree`].
+    pub async fn query_beside_worktree(&self, question: GraphQuery) -> Result<GraphRows, ToolError> {
+        self.with(move |inner| inner.query_with_worktree(&question, question.commit.as_deref())).await
+    }
+
     pub(crate) async fn with<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Inner) -> Result<T, GraphError> + Send + 'static,

@@ -14,6 +14,22 @@ fn now(store: &GraphStore) -> Vec<String> {
     answer.rows.iter().map(|row| row[0].as_str().unwrap().to_owned()).collect()
 }
 
+#[test]
+fn bug_a_comparison_with_the_files_was_made_with_an_old_draft() {
+    let project = project();
+    let store = project.open();
+    ingest(&store, "WORKTREE");
+    let text = "MATCH (f:File) WHERE NOT exists_at(f, 'WORKTREE') RETURN f.path AS path";
+    let gone = || {
+        let answer = run(store.query_beside_worktree(GraphQuery::new(text).at("HEAD"))).unwrap();
+        assert!(!answer.standing.draft);
+        answer.rows.iter().map(|row| row[0].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert!(gone().is_empty());
+    project.remove("b.ts");
+    assert_eq!(gone(), ["b.ts"]);
+}
+
 /// What counts the writes to the store.
 fn generation(project: &Project) -> String {
     let connection = Connection::open(project.options().file).unwrap();

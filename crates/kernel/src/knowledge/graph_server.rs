@@ -2,10 +2,26 @@
 
 use std::sync::Arc;
 
-use tgp_contract::{Graph, ToolError};
+use tgp_contract::{Code, Graph, ToolError};
 use tgp_graph::GraphOptions;
 
 use crate::config::Config;
+
+/// Refuses `graph.url` in a build that cannot speak to a server.
+///
+/// # Errors
+/// `ECONFIG` without the feature `graph-bolt`.
+pub(crate) fn check_build() -> Result<(), ToolError> {
+    if cfg!(feature = "graph-bolt") { Ok(()) } else { Err(unsupported()) }
+}
+
+fn unsupported() -> ToolError {
+    let message = "`graph.url` names a graph server, and this tgp was built without support for one";
+    ToolError::new(Code::Config, message).detail("field", "graph.url").help(
+        "build it with `cargo build --release -p tgp-cli --features graph-bolt`, or remove `graph.url` to use the \
+         embedded store",
+    )
+}
 
 /// A server that holds the graph.
 #[cfg(feature = "graph-bolt")]
@@ -33,11 +49,7 @@ pub(crate) enum GraphServer {}
 #[cfg(not(feature = "graph-bolt"))]
 impl GraphServer {
     pub(super) fn new(_url: &str, _config: &Config) -> Result<Self, ToolError> {
-        let message = "`graph.url` names a graph server, and this tgp was built without support for one";
-        Err(ToolError::new(tgp_contract::Code::Config, message).help(
-            "build it with `cargo build --release -p tgp-cli --features graph-bolt`, or remove `graph.url` to use the \
-             embedded store",
-        ))
+        Err(unsupported())
     }
 
     #[expect(clippy::unused_async, reason = "the other build opens a server here")]

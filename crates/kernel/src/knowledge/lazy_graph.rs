@@ -18,6 +18,13 @@ const WORKTREE: &str = "WORKTREE";
 /// Asks nothing but whether a commit was ingested.
 const KNOWN: &str = "RETURN 1 AS known";
 
+/// Whether a question may name the files as they are as a revision. One that only has the word in it costs a look at the
+/// files, and is answered alike.
+fn names_worktree(question: &GraphQuery) -> bool {
+    question.query.contains(WORKTREE)
+        || question.params.values().any(|value| value.as_str() == Some(WORKTREE))
+}
+
 /// A store that is opened once.
 pub(crate) struct LazyGraph {
     options: GraphOptions,
@@ -92,6 +99,8 @@ impl Graph for LazyGraph {
                     Err(_) => remote.query(refused).await,
                 }
             }
+            // `exists_at` means the files as they are now, too.
+            None if names_worktree(&question) => self.store().await?.query_beside_worktree(question).await,
             None => self.store().await?.query(question).await,
         }
     }

@@ -26,6 +26,7 @@ use crate::config::{ChronicleDurability, Config};
 use crate::settings::state_directory;
 use chronicler::Chronicler;
 use graph_server::GraphServer;
+pub(crate) use graph_server::check_build;
 pub(crate) use inspect::known_tools;
 use lazy_graph::LazyGraph;
 

@@ -4,13 +4,15 @@
 use std::path::{Component, Path};
 
 use serde_json::{Map, Value, json};
-use tgp_contract::{Code, RelativePath, Root, ToolError};
+use tgp_audit::Redaction;
+use tgp_contract::{Code, RelativePath, Root, ToolError, canonical};
 use tgp_policy::{Protection, may_run_later, protected};
 use tgp_sql::DatabaseUrl;
 
 use super::places::real_place;
 use super::url;
 use crate::config::{Config, FsConfig, JailConfig};
+use crate::knowledge::check_build;
 
 /// A field, or fields that only mean something together, as they are shown, hashed and confirmed.
 #[derive(Clone, Debug)]
@@ -21,16 +23,29 @@ pub struct SensitiveField {
     pub value: Value,
     /// What it makes possible, for the person who confirms it.
     pub allows: &'static str,
+    /// The hash of the whole value where `value` leaves out settings that are named as credentials: another one needs
+    /// another confirmation.
+    hidden: Option<String>,
     /// Takes it out of a configuration, so that what is left is never wider.
     withhold: fn(&mut Config),
 }
+
+/// The field that names a graph server.
+const GRAPH_URL: &str = "graph.url";
 
 /// The sensitive fields of a configuration. `variables` are those of the environment that its file reads: which secret
 /// is sent is part of what is confirmed, although the secret itself is not.
 pub(super) fn of(config: &Config, project: &Path, variables: &[String]) -> Vec<SensitiveField> {
     let field = |name, allows, withhold, value: Option<Value>| {
-        value.map(|value| SensitiveField { name, value, allows, withhold })
+        value.map(|value| SensitiveField { name, value, allows, hidden: None, withhold })
     };
+    let (llm, hidden) = llm(config, variables);
+    let llm = field(
+        "llm",
+        "sends conversations, and the key that the variable holds, to this address",
+        withhold_llm,
+        llm,
+    );
     [
         field(
             "rootDir",
@@ -38,12 +53,7 @@ pub(super) fn of(config: &Config, project: &Path, variables: &[String]) -> Vec<S
             withhold_root,
             root_dir(config, project),
         ),
-        field(
-            "git",
-            "exchanges the tool repository with this remote, and sends it the token",
-            withhold_git,
-            git(config, variables),
-        ),
+        field("git", git_allows(config), withhold_git, git(config, variables)),
         field(
             "fs",
             "lets forged tools use directories outside the project",
@@ -58,13 +68,21 @@ pub(super) fn of(config: &Config, project: &Path, variables: &[String]) -> Vec<S
         ),
         field(
             "db.url",
-            "opens this database for exec_sql, and sends its server the password",
+            if config.db.url.as_deref().is_some_and(has_secret) {
+                "opens this database for exec_sql, and sends its server the password"
+            } else {
+                "opens this database for exec_sql"
+            },
             |config| config.db.url = None,
             database(config, project, variables),
         ),
         field(
             "registry.embeddings",
-            "sends descriptions of tools, searches and the key to this address",
+            if config.registry.embeddings.as_ref().is_some_and(|endpoint| endpoint.api_key.is_some()) {
+                "sends descriptions of tools, searches and the key to this address"
+            } else {
+                "sends descriptions of tools and searches to this address"
+            },
             |config| config.registry.embeddings = None,
             embeddings(config, variables),
         ),
@@ -86,15 +104,14 @@ pub(super) fn of(config: &Config, project: &Path, variables: &[String]) -> Vec<S
             |config| keep_usual(&mut config.jail.readable, &JailConfig::default().readable),
             unusual(&config.jail.readable, &JailConfig::default().readable),
         ),
+        llm.map(|field| SensitiveField { hidden, ..field }),
         field(
-            "llm",
-            "sends conversations, and the key that the variable holds, to this address",
-            withhold_llm,
-            llm(config, variables),
-        ),
-        field(
-            "graph.url",
-            "sends the code graph's queries, the user and the password to this server",
+            GRAPH_URL,
+            if config.graph.url.as_deref().is_some_and(has_secret) {
+                "sends the code graph's queries, the user and the password to this server"
+            } else {
+                "sends the code graph's queries to this server"
+            },
             |config| config.graph.url = None,
             config
                 .graph
@@ -109,6 +126,22 @@ pub(super) fn of(config: &Config, project: &Path, variables: &[String]) -> Vec<S
 }
 
 impl SensitiveField {
+    /// Refuses a field that this build cannot use, so that no person is asked to confirm it.
+    ///
+    /// # Errors
+    /// `ECONFIG` for `graph.url` without the feature `graph-bolt`.
+    pub fn check_supported(&self) -> Result<(), ToolError> {
+        if self.name == GRAPH_URL { check_build() } else { Ok(()) }
+    }
+
+    /// What a confirmation is for: the value, with what is not shown of it.
+    pub(super) fn confirmed_value(&self) -> Value {
+        match &self.hidden {
+            None => self.value.clone(),
+            Some(hidden) => json!({ "shown": self.value, "hidden": hidden }),
+        }
+    }
+
     /// Takes the field out of `config`, and notes there that it was ignored.
     pub(super) fn withhold_from(&self, config: &mut Config) {
         (self.withhold)(config);
@@ -173,6 +206,24 @@ fn git(config: &Config, variables: &[String]) -> Option<Value> {
     Some(with_variables(value, variables))
 }
 
+/// What the remote is sent besides the tools.
+fn git_allows(config: &Config) -> &'static str {
+    match &config.git {
+        Some(git) if git.auth.token.is_some() => {
+            "exchanges the tool repository with this remote, and sends it the token"
+        }
+        Some(git) if git.url.as_deref().is_some_and(has_secret) => {
+            "exchanges the tool repository with this remote, and sends it the password in the URL"
+        }
+        _ => "exchanges the tool repository with this remote",
+    }
+}
+
+/// Whether an address has a password or a token in it.
+fn has_secret(text: &str) -> bool {
+    url::masked(text) != text
+}
+
 fn withhold_git(config: &mut Config) {
     if let Some(git) = &mut config.git {
         (git.provider, git.repo, git.url, git.api_base_url, git.auth.token) = (None, None, None, None, None);
@@ -234,8 +285,10 @@ fn embeddings(config: &Config, variables: &[String]) -> Option<Value> {
     Some(with_variables(value, variables))
 }
 
-fn llm(config: &Config, variables: &[String]) -> Option<Value> {
+/// The value without credentials, and the hash of the body if it has any.
+fn llm(config: &Config, variables: &[String]) -> (Option<Value>, Option<String>) {
     let llm = &config.llm;
+    let mut hidden = None;
     let mut value = Map::new();
     let mut add = |name: &str, text: Option<&str>| {
         value.extend(text.map(|text| (name.to_owned(), json!(url::masked(text)))));
@@ -244,10 +297,15 @@ fn llm(config: &Config, variables: &[String]) -> Option<Value> {
     add("baseUrl", llm.base_url.as_deref());
     add("keyVariable", llm.key_variable.as_deref());
     if !llm.body.is_empty() {
-        value.insert("body".to_owned(), Value::Object(llm.body.clone()));
+        let body = Value::Object(llm.body.clone());
+        let shown = without_credentials(body.clone(), &config.audit.redact_names);
+        if shown != body {
+            hidden = Some(canonical::hash_exact(body));
+        }
+        value.insert("body".to_owned(), shown);
     }
     if value.is_empty() {
-        return None;
+        return (None, None);
     }
     // The provider decides in which form a key is sent.
     if let (Some(provider), false) = (&llm.provider, value.contains_key("provider")) {
@@ -255,7 +313,17 @@ fn llm(config: &Config, variables: &[String]) -> Option<Value> {
     }
     // It is sent along, and the file may have read it from the environment.
     value.extend(llm.model.as_deref().map(|model| ("model".to_owned(), json!(model))));
-    Some(with_variables(Value::Object(value), variables))
+    (Some(with_variables(Value::Object(value), variables)), hidden)
+}
+
+/// The value as the audit would keep it. A setting called `key` is a credential here, whatever it is elsewhere.
+fn without_credentials(value: Value, names: &[String]) -> Value {
+    let names: Vec<String> = names.iter().cloned().chain(["key".to_owned()]).collect();
+    match Redaction::new(&names, &[]) {
+        Ok(redaction) => redaction.value(value),
+        // Too many names to search for: nothing is shown.
+        Err(_) => json!("[redacted]"),
+    }
 }
 
 /// A provider that a project cannot choose by itself: an address that gets the conversation, or a file whose turns are

@@ -220,13 +220,14 @@ const FILE: &str = "file:";
 
 /// The hash of one field of a project.
 pub(super) fn field_hash(project: &Path, field: &SensitiveField) -> String {
-    hash(&json!({ "project": shown(project), "field": field.name, "value": field.value }))
+    hash(&json!({ "project": shown(project), "field": field.name, "value": field.confirmed_value() }))
 }
 
 /// The hash of all fields of a project, for `TGP_TRUST`.
 #[must_use]
 pub fn fields_hash(project: &Path, fields: &[SensitiveField]) -> String {
-    let fields: BTreeMap<&str, &Value> = fields.iter().map(|field| (field.name, &field.value)).collect();
+    let fields: BTreeMap<&str, Value> =
+        fields.iter().map(|field| (field.name, field.confirmed_value())).collect();
     hash(&json!({ "project": shown(project), "fields": fields }))
 }
 

@@ -136,6 +136,20 @@ fn the_test_that_is_suggested_would_count_as_one() {
 }
 
 #[test]
+fn bug_a_file_that_is_no_source_was_refused_as_code_without_a_reason() {
+    let world = World::new(TddMode::Strict);
+    for file in ["Makefile", "config/limits.yaml", "src/.hidden"] {
+        let error = refusal(&world, WriteKind::Create, file);
+        let help = error.help_of().unwrap();
+        let why =
+            format!("`{file}` counts as code because no pattern of `tdd.tests` or `tdd.exempt` matches it");
+        assert!(help.contains(&why) && help.ends_with("adds a pattern for it to `tdd.exempt`"), "{help}");
+        assert!(help.starts_with("write a test file (one that matches `**/tests/**`)"), "{help}");
+    }
+    assert!(!refusal(&world, WriteKind::Create, "src/a.ts").help_of().unwrap().contains("counts as code"));
+}
+
+#[test]
 fn a_run_says_what_it_meant() {
     let world = World::new(TddMode::Strict);
     let mut heard = vec![world.fails(None).why];
@@ -175,5 +189,15 @@ fn a_state_that_is_claimed_says_how_it_is_reached() {
         error.message,
         "the state of project cannot be set from idle to done: only work that is green can be done"
     );
-    assert_eq!(error.help_of(), Some("run `test_run`, and declare it done when all tests pass"));
+    assert_eq!(
+        error.help_of(),
+        Some("run the tests with `tgp call test_run '{}' --yes`, and declare it done when all tests pass"),
+        "a person reads it at the command line"
+    );
+    let tool = Scope::parse("tools/math/fib.ts").unwrap();
+    let error = world.tdd.finish(&tool, &world.disk).unwrap_err();
+    assert!(
+        error.help_of().unwrap().starts_with("run the tests with `tgp test tools/math/fib.ts`"),
+        "{error}"
+    );
 }

@@ -150,7 +150,11 @@ async fn memory_row(kernel: &Kernel) -> Row {
     };
     let mut text = format!("branch {} of {remote}", status.branch);
     let waiting = [
-        (status.unpushed, "commit that waits for `tgp sync`", "commits that wait for `tgp sync`"),
+        (
+            status.unpushed,
+            "commit not pushed yet (`tgp sync` pushes it)",
+            "commits not pushed yet (`tgp sync` pushes them)",
+        ),
         (status.kept.len(), "branch that lost a conflict", "branches that lost a conflict"),
         (status.pending.len(), "branch without its request", "branches without their requests"),
     ];
