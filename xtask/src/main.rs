@@ -1,4 +1,4 @@
-//! The project's own chores. `cargo xtask test` is the one command that checks and tests everything.
+//! Commands for contributors. `cargo xtask test` is the one command that checks and tests everything.
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a chore talks to the person who runs it")]
 
@@ -16,7 +16,7 @@ use anyhow::{Context, Result, bail};
 
 const HELP: &str = "\
 cargo xtask test    tidy, formatting, lints, and every test; installs what the tests need
-cargo xtask tidy    the house rules: floors, architecture page, module docs, file sizes
+cargo xtask tidy    the rules of the workspace: layers, architecture page, module docs, file sizes
 cargo xtask with-databases COMMAND...
                     a command with PostgreSQL, MariaDB, ArcadeDB and two git servers started for it, as the
                     tests have them

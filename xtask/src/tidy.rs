@@ -1,4 +1,4 @@
-//! The house rules that no compiler checks.
+//! The rules of the workspace that no compiler checks.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -79,7 +79,7 @@ pub fn check(root: &Path) -> Result<()> {
         println!("xtask: tidy");
         return Ok(());
     }
-    bail!("the house is not tidy:\n  {}", problems.join("\n  "))
+    bail!("these rules of the workspace are broken:\n  {}", problems.join("\n  "))
 }
 
 /// What acts before the first gate is armed is read by whoever decides whether to trust the rest.

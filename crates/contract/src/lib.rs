@@ -1,7 +1,7 @@
 //! The words everyone speaks: types, codes, traits and canonical JSON.
 //!
-//! This is the ground floor. It does no input or output; it only says what a call, a result, an error, a file
-//! system, a gate and a record are, so that the organs above need not know each other. `background` is where all of them
+//! This is the lowest layer. It does no input or output; it only defines what a call, a result, an error, a file
+//! system, a gate and a record are, so that the crates above need not import each other. `background` is where all of them
 //! run blocking work.
 #![forbid(unsafe_code)]
 

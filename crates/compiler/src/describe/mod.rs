@@ -120,7 +120,7 @@ fn read(unit: &Unit, file: &str, blank: ToolMetadata) -> Result<ToolMetadata, St
     Ok(source.metadata(file, blank))
 }
 
-/// The compiler says in the words of this house what is wrong with a source.
+/// Reports what is wrong with a source, in our own words.
 fn problem(unit: &Unit) -> Option<String> {
     let error = compile(unit).err()?;
     let finding = error.findings.first()?;

@@ -1,4 +1,4 @@
-//! The parser's diagnostics in the words of this house.
+//! The parser's diagnostics in our own words.
 
 use oxc::diagnostics::OxcDiagnostic;
 use oxc::span::Span;

@@ -1,4 +1,4 @@
-//! From the configuration to what the organs take: functions on values, which open and start nothing by themselves.
+//! From the configuration to the options of the other crates: functions on values, which open and start nothing by themselves.
 
 mod commands;
 mod credentials;
