@@ -29,7 +29,7 @@ impl Tool for CheckTool {
     const INFO: ToolInfo = ToolInfo {
         name: "check_tool",
         aliases: &[],
-        description: "Compile a tool and check it: syntax, forbidden globals, imports, the eight standards, and types where the project has TypeScript 7. Answers {valid, errors, findings}.",
+        description: "Compile a tool and check it: syntax, forbidden globals, imports, the eight standards, and types where the project has TypeScript 7. Returns {valid, errors, findings}.",
         effect: Effect::Read,
         path: ExecutionPath::Sandbox,
         dry_run: true,

@@ -21,7 +21,7 @@ pub(super) struct ExecSql;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ExecSqlArgs {
-    /// One statement. Values belong into params.
+    /// One statement. Pass values in `params`.
     #[schemars(length(min = 1, max = MAX_SQL_BYTES))]
     sql: String,
     #[serde(default)]
@@ -60,7 +60,7 @@ impl Tool for ExecSql {
     const INFO: ToolInfo = ToolInfo {
         name: "exec_sql",
         aliases: &["db.query", "db_query"],
-        description: "Execute one SQL statement on the configured database, in a transaction of its own. Answers {rows, columns, changed, truncated}; integers beyond 2^53 and decimals are strings.",
+        description: "Execute one SQL statement on the configured database, in a transaction of its own. Returns {rows, columns, changed, truncated}; integers beyond 2^53 and decimals are strings.",
         effect: Effect::Write,
         path: ExecutionPath::Fast,
         dry_run: true,

@@ -30,7 +30,7 @@ pub(super) struct ExecToolArgs {
     /// The tool, such as `tools/math/fib.ts`.
     #[schemars(length(min = 1))]
     path: String,
-    /// What the tool is given: an object, or any JSON value a tool takes.
+    /// The tool's argument: an object, or any JSON value it takes.
     #[serde(default = "no_arguments")]
     #[schemars(schema_with = "any_value")]
     args: Value,
@@ -41,7 +41,7 @@ fn no_arguments() -> Value {
 }
 
 fn any_value(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "description": "What the tool is given: an object, or any JSON value a tool takes." })
+    json_schema!({ "description": "The tool's argument: an object, or any JSON value it takes." })
 }
 
 /// What a forged tool returned.
@@ -83,7 +83,7 @@ impl Tool for ExecTool {
     const INFO: ToolInfo = ToolInfo {
         name: "exec_tool",
         aliases: &[],
-        description: "Execute a tool in a locked worker process of its own. Answers {result, logs, stats}. File writes and SQL are committed together when it returns, and undone when it fails.",
+        description: "Execute a tool in a locked worker process of its own. Returns {result, logs, stats}. File writes and SQL are committed together when it returns, and undone when it fails.",
         effect: Effect::Execute,
         path: ExecutionPath::Sandbox,
         dry_run: true,

@@ -24,7 +24,7 @@ impl Tool for Fetch {
     const INFO: ToolInfo = ToolInfo {
         name: "fetch",
         aliases: &[],
-        description: "Send one HTTP request to a URL that allowedFetchUrls lists. Answers {status, headers, body, …}.",
+        description: "Send one HTTP request to a URL that allowedFetchUrls lists. Returns {status, headers, body, …}.",
         effect: Effect::Network,
         path: ExecutionPath::Fast,
         dry_run: true,

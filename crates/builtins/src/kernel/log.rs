@@ -40,7 +40,7 @@ impl Tool for Log {
     const INFO: ToolInfo = ToolInfo {
         name: "log",
         aliases: &["git.log", "git_log"],
-        description: "The versions of the tool repository or of one of its files, newest first. Answers {versions: [{commit, author, time, subject, paths, pushed}], complete}.",
+        description: "The versions of the tool repository or of one of its files, newest first. Returns {versions: [{commit, author, time, subject, paths, pushed}], complete}.",
         effect: Effect::Read,
         path: ExecutionPath::Fast,
         dry_run: true,

@@ -24,7 +24,7 @@ pub(super) struct PatchFileArgs {
     /// Text that occurs exactly once; add lines around it to make it so.
     #[schemars(length(min = 1))]
     search: String,
-    /// The text that takes its place.
+    /// The replacement.
     replace: String,
 }
 

@@ -25,7 +25,7 @@ impl Tool for Sync {
     const INFO: ToolInfo = ToolInfo {
         name: "sync",
         aliases: &["git.sync", "git_sync"],
-        description: "Commit what lies uncommitted in the tool repository, take what the remote has, and deliver what it lacks. Answers {committed, pulled, pushed, conflicts, why}.",
+        description: "Commit uncommitted files of the tool repository, pull from its remote, and push to it. Returns {committed, pulled, pushed, conflicts, why}.",
         effect: Effect::Network,
         path: ExecutionPath::Fast,
         dry_run: false,

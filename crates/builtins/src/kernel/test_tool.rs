@@ -32,7 +32,7 @@ pub(super) struct TestTool(pub(super) Arc<Forge>);
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TestToolArgs {
-    /// A test file, a tool, or a directory such as `tools/math`; all tests when it is left out.
+    /// A test file, a tool, or a directory such as `tools/math`; default: all tests.
     #[schemars(length(min = 1))]
     path: Option<String>,
 }
@@ -90,7 +90,7 @@ impl Tool for TestTool {
     const INFO: ToolInfo = ToolInfo {
         name: "test_tool",
         aliases: &[],
-        description: "Run the tests of tools: `tools/x.test.ts` beside `tools/x.ts`, written with `test` and `expect` of `@tgp/test`. What they write is undone. Answers {files: [{path, toolPath, testSha256, toolSha256, tests: [{name, ok, durationMs, error?}], passed, failed, error?, logs, stats}], passed, failed, durationMs}.",
+        description: "Run the tests of tools: `tools/x.test.ts` beside `tools/x.ts`, written with `test` and `expect` of `@tgp/test`. What they write is undone. Returns {files: [{path, toolPath, testSha256, toolSha256, tests: [{name, ok, durationMs, error?}], passed, failed, error?, logs, stats}], passed, failed, durationMs}.",
         effect: Effect::Execute,
         path: ExecutionPath::Sandbox,
         dry_run: true,

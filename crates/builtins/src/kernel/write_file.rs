@@ -25,7 +25,7 @@ pub(super) struct WriteFileArgs {
     path: String,
     /// The whole new content.
     content: String,
-    /// Tools that seem to do the same and do not do, as a refusal has named them.
+    /// Tools that a refusal listed as `similar` although they do something else.
     #[serde(default)]
     #[schemars(length(max = MAX_DESPITE), inner(length(min = 1)))]
     despite: Vec<String>,
@@ -39,7 +39,7 @@ impl Tool for WriteFile {
     const INFO: ToolInfo = ToolInfo {
         name: "write_file",
         aliases: &[],
-        description: "Create a file of the tool repository or replace its content. Missing directories are made; the write is atomic, committed and pushed. Answers {path, created, commit, pushed}, and for a new tool `similar`: tools that may do the same. A new tool whose job others do is refused with EPOLICY and their signatures in `similar`: use one of them, or name them all in `despite`.",
+        description: "Create a file of the tool repository or replace its content. Missing directories are created; the write is atomic, committed and pushed. Returns {path, created, commit, pushed}, and for a new tool `similar`: tools that may do the same. A new tool that duplicates others is refused with EPOLICY, which lists them in `similar`: use one of them, or list them all in `despite`.",
         effect: Effect::Write,
         path: ExecutionPath::Fast,
         dry_run: true,

@@ -50,7 +50,7 @@ impl Tool for ChronicleAppend {
     const INFO: ToolInfo = ToolInfo {
         name: "chronicle_append",
         aliases: &["chronicle.append"],
-        description: "Add an event to a chronicle of the project: why something was decided, what was learnt. Events are never changed or removed; the same event twice is kept once. Answers {eventId, appended, path}.",
+        description: "Add an event to a chronicle of the project: why something was decided, what was learnt. Events are never changed or removed; the same event twice is kept once. Returns {eventId, appended, path}.",
         effect: Effect::Write,
         path: ExecutionPath::Fast,
         dry_run: true,

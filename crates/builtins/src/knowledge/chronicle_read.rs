@@ -49,7 +49,7 @@ impl Tool for ChronicleRead {
     const INFO: ToolInfo = ToolInfo {
         name: "chronicle_read",
         aliases: &["chronicle.read"],
-        description: "Read the newest events of a chronicle, oldest first: what was done to a file, by whom, and why. Answers {path, events}.",
+        description: "Read the newest events of a chronicle, oldest first: what was done to a file, by whom, and why. Returns {path, events}.",
         effect: Effect::Read,
         path: ExecutionPath::Fast,
         dry_run: true,

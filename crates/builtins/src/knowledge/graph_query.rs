@@ -53,7 +53,7 @@ impl Tool for GraphQueryTool {
     const INFO: ToolInfo = ToolInfo {
         name: "graph_query",
         aliases: &["graph.query", "GraphQuery"],
-        description: "Ask the code graph in read-only Cypher. Nodes: File {path, name, language, test, lines}, Symbol {name, qualifiedName, kind, path, line, exported}, Package {name}, Commit {sha, time, author, message}, Tool. Relationships: DEFINES, CONTAINS, IMPORTS, CALLS, CHANGED_IN, PARENT, WAS_RENAMED_FROM. `commit` is any revision, or WORKTREE for the files as they are; the latest ingested commit otherwise. Answers {results, columns, ref, commit, draft, behind, truncated}.",
+        description: "Ask the code graph in read-only Cypher. Nodes: File {path, name, language, test, lines}, Symbol {name, qualifiedName, kind, path, line, exported}, Package {name}, Commit {sha, time, author, message}, Tool. Relationships: DEFINES, CONTAINS, IMPORTS, CALLS, CHANGED_IN, PARENT, WAS_RENAMED_FROM. `commit` is any revision, or WORKTREE for the files as they are; the latest ingested commit otherwise. Returns {results, columns, ref, commit, draft, behind, truncated}.",
         effect: Effect::Read,
         path: ExecutionPath::Fast,
         dry_run: true,

@@ -48,7 +48,7 @@ pub(super) struct TestRunArgs {
     /// A name or file that the runner takes as filter. Such a run can show that a test fails, never that all pass.
     #[schemars(length(min = 1, max = 1000))]
     only: Option<String>,
-    /// Less time than the configuration gives.
+    /// A shorter time limit than the configured one.
     #[schemars(range(min = 1))]
     timeout_ms: Option<u64>,
 }
@@ -96,7 +96,7 @@ impl Tool for TestRunTool {
     const INFO: ToolInfo = ToolInfo {
         name: "test_run",
         aliases: &["test.run"],
-        description: "Run the project's tests in a jail: with the configured command, or with cargo, npm/vitest/jest/node, pytest or go as its manifests say. It writes nothing to the project but build output. Answers {command, passed, failed, skipped, failing, exitCode, stdout, stderr, state}.",
+        description: "Run the project's tests in a jail: with the configured command, or with cargo, npm/vitest/jest/node, pytest or go as its manifests say. It writes nothing to the project but build output. Returns {command, passed, failed, skipped, failing, exitCode, stdout, stderr, state}.",
         effect: Effect::Execute,
         path: ExecutionPath::Sandbox,
         dry_run: false,

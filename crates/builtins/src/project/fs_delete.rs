@@ -75,7 +75,7 @@ impl Tool for FsDelete {
     const INFO: ToolInfo = ToolInfo {
         name: "fs_delete",
         aliases: &["fs.delete"],
-        description: "Delete a file of the project, or a directory that is empty. Answers {path, kind}.",
+        description: "Delete a file of the project, or a directory that is empty. Returns {path, kind}.",
         effect: Effect::Write,
         path: ExecutionPath::Fast,
         dry_run: true,

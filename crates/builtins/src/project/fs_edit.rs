@@ -27,7 +27,7 @@ pub(super) struct FsEditArgs {
     /// Literal text that occurs exactly once, unless `all` is true; add lines around it to make it so.
     #[schemars(length(min = 1))]
     search: Option<String>,
-    /// The text that takes its place, literally.
+    /// The literal replacement.
     replace: Option<String>,
     /// Replace every occurrence.
     all: Option<bool>,
@@ -45,7 +45,7 @@ struct Edit {
     /// Literal text that occurs exactly once, unless `all` is true; add lines around it to make it so.
     #[schemars(length(min = 1))]
     search: String,
-    /// The text that takes its place, literally.
+    /// The literal replacement.
     replace: String,
     /// Replace every occurrence.
     #[serde(default)]
@@ -84,7 +84,7 @@ impl Tool for FsEdit {
     const INFO: ToolInfo = ToolInfo {
         name: "fs_edit",
         aliases: &["fs.edit", "Edit"],
-        description: "Replace pieces of text in a file of the project: one {search, replace}, or several as `edits`, each applied to what the one before left. All of them take place or none. Answers {path, replacements, bytes, sha256}.",
+        description: "Replace text in a file of the project: one {search, replace}, or several as `edits`, applied in order. All edits are applied, or none. Returns {path, replacements, bytes, sha256}.",
         effect: Effect::Write,
         path: ExecutionPath::Fast,
         dry_run: true,

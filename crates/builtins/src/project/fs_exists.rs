@@ -36,7 +36,7 @@ impl Tool for FsExists {
     const INFO: ToolInfo = ToolInfo {
         name: "fs_exists",
         aliases: &["fs.exists"],
-        description: "Say whether a path of the project exists. Answers {exists, kind}, where kind is `file`, `directory`, `other` (a link or a special file) or null.",
+        description: "Check whether a path of the project exists. Returns {exists, kind}, where kind is `file`, `directory`, `other` (a link or a special file) or null.",
         effect: Effect::Read,
         path: ExecutionPath::Fast,
         dry_run: true,

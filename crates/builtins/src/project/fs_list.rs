@@ -22,7 +22,7 @@ pub(super) struct FsList(pub(super) Arc<Desk>);
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FsListArgs {
-    /// Directory below the project; the project itself when it is left out.
+    /// Directory below the project; default: the whole project.
     #[serde(default)]
     path: String,
     /// Levels to show.
@@ -35,7 +35,7 @@ pub(super) struct FsListArgs {
     /// Entries to skip.
     #[serde(default)]
     offset: usize,
-    /// Show what ignore files name, too.
+    /// Also show ignored files.
     #[serde(default)]
     ignored: bool,
 }
@@ -82,7 +82,7 @@ impl Tool for FsList {
     const INFO: ToolInfo = ToolInfo {
         name: "fs_list",
         aliases: &["fs.list"],
-        description: "List a directory of the project, sorted by path, without what .gitignore and .ignore name. Hidden files are shown. Answers {path, entries: [{path, kind, size}], total, complete, truncated, nextOffset?}; kind is `file`, `directory` or `other` (a link or a special file).",
+        description: "List a directory of the project, sorted by path, without ignored files. Hidden files are shown. Returns {path, entries: [{path, kind, size}], total, complete, truncated, nextOffset?}; kind is `file`, `directory` or `other` (a link or a special file).",
         effect: Effect::Read,
         path: ExecutionPath::Fast,
         dry_run: true,

@@ -101,7 +101,7 @@ impl Tool for FsRead {
     const INFO: ToolInfo = ToolInfo {
         name: "fs_read",
         aliases: &["fs.read", "Read"],
-        description: "Read a text file of the project. A page has at most 2,000 lines and 256 KiB; when there is more, `truncated` is true and `nextOffset` is the line to go on from. Answers {content, path, firstLine, lines, totalLines, bytes, truncated, nextOffset?, cut?, sha256}; bytes and sha256 are those of the whole file.",
+        description: "Read a text file of the project. A page has at most 2,000 lines and 256 KiB; when there is more, `truncated` is true and `nextOffset` is the next line. Returns {content, path, firstLine, lines, totalLines, bytes, truncated, nextOffset?, cut?, sha256}; bytes and sha256 are those of the whole file.",
         effect: Effect::Read,
         path: ExecutionPath::Fast,
         dry_run: true,

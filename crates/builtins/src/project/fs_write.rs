@@ -34,7 +34,7 @@ impl Tool for FsWrite {
     const INFO: ToolInfo = ToolInfo {
         name: "fs_write",
         aliases: &["fs.write", "Write"],
-        description: "Create a file of the project or replace its whole content. Missing directories are made; the write is atomic. Answers {path, created, bytes, sha256}.",
+        description: "Create a file of the project or replace its whole content. Missing directories are created; the write is atomic. Returns {path, created, bytes, sha256}.",
         effect: Effect::Write,
         path: ExecutionPath::Fast,
         dry_run: true,

@@ -37,7 +37,7 @@ pub(super) struct SearchGrepArgs {
     /// Regular expression (Rust's regex syntax).
     #[schemars(length(min = 1, max = MAX_PATTERN_CHARACTERS))]
     pattern: String,
-    /// File or directory below the project; the project itself when it is left out.
+    /// File or directory below the project; default: the whole project.
     #[serde(default)]
     path: String,
     /// Only files whose path below `path` fits, such as `*.rs` or `src/**/*.ts`.
@@ -118,7 +118,7 @@ impl Tool for SearchGrep {
     const INFO: ToolInfo = ToolInfo {
         name: "search_grep",
         aliases: &["search.grep", "Grep"],
-        description: "Search the text files of the project for a regular expression, line by line. Sorted by path; without what .gitignore and .ignore name, binary files and links. Answers {matches: [{path, line, column, text, before, after}], files, searched, skipped, complete, truncated, nextOffset?}; `files` counts those with a match on this page.",
+        description: "Search the text files of the project for a regular expression, line by line. Sorted by path; without ignored files, binary files and links. Returns {matches: [{path, line, column, text, before, after}], files, searched, skipped, complete, truncated, nextOffset?}; `files` counts those with a match on this page.",
         effect: Effect::Read,
         path: ExecutionPath::Fast,
         dry_run: true,
@@ -182,7 +182,7 @@ struct Found {
 }
 
 impl Search<'_> {
-    /// Answers whether everything was looked at that should be.
+    /// Reports whether everything was looked at that should be.
     fn everywhere(&mut self, start: &RelativePath, glob: Option<&Glob>) -> Result<bool, ToolError> {
         let entry = self.files.entry(start)?.ok_or_else(|| FsError::NotFound(start.clone()))?;
         if entry.kind != EntryKind::Directory {
@@ -237,7 +237,7 @@ impl Search<'_> {
 }
 
 impl Found {
-    /// Answers whether there is room for more.
+    /// Reports whether there is room for more.
     fn take(&mut self, path: &RelativePath, hit: &Hit) -> bool {
         if self.left_out > 0 {
             self.left_out -= 1;

@@ -54,7 +54,7 @@ struct RecallArgs {
     /// Such as `r3.1`.
     #[schemars(regex(pattern = r"^r[0-9]+\.[0-9]+$"))]
     id: String,
-    /// Where to go on: the nextOffset of the answer before.
+    /// Where to continue: the previous `nextOffset`.
     #[serde(default)]
     offset: usize,
 }
@@ -80,7 +80,7 @@ impl Tool for Recall {
     const INFO: ToolInfo = ToolInfo {
         name: "recall",
         aliases: &[],
-        description: "Read an earlier result of this session again, by the id that stands where it was shortened. Answers {id, text, totalBytes, nextOffset}.",
+        description: "Read a shortened result of this session in full, by its id. Returns {id, text, totalBytes, nextOffset}.",
         effect: Effect::Read,
         path: ExecutionPath::Fast,
         dry_run: true,
