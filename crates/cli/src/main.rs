@@ -6,6 +6,7 @@ mod arguments;
 mod commands;
 mod conversation;
 mod exit;
+mod help;
 mod logging;
 mod printer;
 mod screen;
@@ -15,11 +16,10 @@ mod text;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::Parser;
 use tgp::contract::{Code, ToolError};
 use tokio::runtime::{self, Runtime};
 
-use arguments::{Cli, Command, GREETING, Global, with_run};
+use arguments::{Command, GREETING, Global, with_run};
 use conversation::Interrupts;
 use exit::{Failure, exit_code};
 use logging::Log;
@@ -30,7 +30,7 @@ fn main() -> ExitCode {
     if let Some(code) = tgp::worker_main() {
         return code;
     }
-    let mut cli = match Cli::try_parse_from(with_run(std::env::args_os())) {
+    let mut cli = match help::parse(with_run(std::env::args_os())) {
         Ok(cli) => cli,
         Err(error) => return answer(&error),
     };
