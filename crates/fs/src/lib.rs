@@ -11,6 +11,7 @@
 
 pub mod append_log;
 mod batch;
+mod committed;
 mod directory;
 mod disk;
 mod ignore;

@@ -62,3 +62,51 @@ fn bug_listing_graph_chronicle_and_valve_had_three_answers_to_what_is_ignored() 
         assert_eq!(scanned.contains(path), counts, "valve: {path}\n{scanned}");
     }
 }
+
+/// A project in a repository with one commit, in which no test has to come first.
+fn committed() -> Project {
+    let project = Project::empty();
+    git(&project, &["init", "--quiet"]);
+    project.run(&["init"]).expect_code(0);
+    project.write("tgp.config.ts", "export default { tdd: { mode: 'explore' } };\n");
+    project.write("src/.gitignore", "*.log\n");
+    commit(&project, "rules");
+    project
+}
+
+fn is_chronicled(project: &Project, path: &str) -> bool {
+    project.file(&format!(".sage/files/{path}.sage")).exists()
+}
+
+#[test]
+fn bug_an_agent_kept_its_files_out_of_the_chronicle_with_its_own_ignore_rules() {
+    let project = committed();
+    let call = |tool: &str, arguments: serde_json::Value| {
+        project.run(&["call", tool, &arguments.to_string(), "--yes"]).expect_code(0);
+    };
+    let write = |path: &str, content: &str| call("fs_write", json!({ "path": path, "content": content }));
+    // In one call the rule, in the next the file.
+    write(".ignore", "src/one.ts\n");
+    write("src/one.ts", "export const a = 1;\n");
+    write("src/deep/.gitignore", "*\n");
+    write("src/deep/two.ts", "export const a = 2;\n");
+    // Both in one call.
+    call(
+        "shell_exec",
+        json!({ "command": "mkdir -p src/new && echo '*' > src/new/.gitignore && echo 3 > src/new/three.ts" }),
+    );
+    for path in
+        ["src/one.ts", "src/deep/.gitignore", "src/deep/two.ts", "src/new/.gitignore", "src/new/three.ts"]
+    {
+        assert!(is_chronicled(&project, path), "{path}");
+    }
+    // What a person has committed counts, and what the agent takes back is told.
+    write("src/four.log", "x\n");
+    assert!(!is_chronicled(&project, "src/four.log"));
+    write("src/.gitignore", "");
+    write("src/five.log", "x\n");
+    assert!(is_chronicled(&project, "src/five.log"));
+    // A listing goes by the rules as they are.
+    let listed = project.run(&["call", "search_glob", r#"{"pattern": "src/**"}"#]).expect_code(0).stdout;
+    assert!(listed.contains("src/five.log") && !listed.contains("src/one.ts"), "{listed}");
+}
