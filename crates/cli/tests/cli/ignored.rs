@@ -110,3 +110,49 @@ fn bug_an_agent_kept_its_files_out_of_the_chronicle_with_its_own_ignore_rules() 
     let listed = project.run(&["call", "search_glob", r#"{"pattern": "src/**"}"#]).expect_code(0).stdout;
     assert!(listed.contains("src/five.log") && !listed.contains("src/one.ts"), "{listed}");
 }
+
+#[test]
+fn bug_listing_graph_chronicle_and_valve_disagreed_on_nested_kernel_directories() {
+    let project = committed();
+    project.write(".sage/valve.yml", "personas:\n  - name: all\n    filters: ['.']\n");
+    project.run(&["valve", "scan"]).expect_code(0);
+    let own = [".tgp/tools/own.ts", ".tgp/own.ts"];
+    let counting = [
+        "src/a/.tgp/tools/x.ts",
+        "src/a/.tgp/y.ts",
+        "src/.tgp/z.ts",
+        "src/.tgp.ts",
+        "src/.tgpx/a.ts",
+        ".tgpx/b.ts",
+    ];
+    for path in own {
+        project.write(path, "/** One. */\nexport default () => 1;\n");
+        let args = json!({ "path": path, "content": "1" }).to_string();
+        assert_ne!(project.run(&["call", "fs_write", &args, "--yes"]).code, Some(0), "{path}");
+    }
+    for path in counting {
+        let args = json!({ "path": path, "content": "export const a = 1;\n" }).to_string();
+        project.run(&["call", "fs_write", &args, "--yes"]).expect_code(0);
+    }
+    let listed = project.run(&["call", "search_glob", r#"{"pattern": "**"}"#]).expect_code(0).stdout;
+    let fs_list = project.run(&["call", "fs_list", r#"{"depth": 9}"#]).expect_code(0).stdout;
+    let query = "MATCH (f:File) RETURN f.path AS path";
+    let graph =
+        project.run(&["--json", "graph", "query", query, "--commit", "WORKTREE"]).expect_code(0).stdout;
+    let scanned = project.run(&["--json", "valve", "scan"]).expect_code(0).stdout;
+    let chronicle = project.run(&["chronicle", "read", ".sage/project.sage"]).stdout;
+    for (path, counts) in own.map(|path| (path, false)).into_iter().chain(counting.map(|path| (path, true))) {
+        let quoted = format!("\"{path}\"");
+        let is_told = is_chronicled(&project, path) || chronicle.contains(&quoted);
+        let table = [
+            ("search_glob", listed.contains(&quoted)),
+            ("fs_list", fs_list.contains(&quoted)),
+            ("graph", graph.contains(&quoted)),
+            ("valve", scanned.contains(&quoted)),
+            ("chronicle", is_told),
+        ];
+        for (part, answer) in table {
+            assert_eq!(answer, counts, "{part}: {path}");
+        }
+    }
+}

@@ -238,6 +238,16 @@ fn bug_an_agents_own_ignore_rules_kept_its_files_out_of_the_chronicle() {
 }
 
 #[test]
+fn the_kernels_directory_is_the_one_at_the_top() {
+    for path in [".tgp", ".tgp/tools/a.ts", ".tgp/.state/audit.sqlite"] {
+        assert!(tgp_fs::is_in_kernel_directory(path), "{path}");
+    }
+    for path in ["", ".tgpx", ".tgp.ts", "a/.tgp", "a/.tgp/tools/b.ts", "tgp/a", ".TGP/a"] {
+        assert!(!tgp_fs::is_in_kernel_directory(path), "{path}");
+    }
+}
+
+#[test]
 fn without_a_repository_the_chronicle_leaves_nothing_out() {
     let home = TempDir::new().unwrap();
     rules(home.path());
