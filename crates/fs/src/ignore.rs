@@ -4,14 +4,19 @@
 //! `info/exclude`. The nearest file decides; any `.ignore` file beats any `.gitignore` file, and both beat `info/exclude`.
 //! What is below an ignored directory is ignored. Nobody's own rules for all repositories count: two people on one project
 //! get the same answer. Whether git tracks a file that a rule names makes no difference either.
+//!
+//! Listing, graph and valve go by the rules as they are in the work tree ([`IgnoreRules`], [`outside_rules`]). The chronicle
+//! asks [`ignored`], which hides a file only where the rules of the last commit ignore it too: a rule that an agent has just
+//! written must not keep the agent's own changes out of the chronicle.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use ::ignore::Match;
 use ::ignore::gitignore::{Gitignore, GitignoreBuilder};
 use tgp_contract::RelativePath;
 
+use crate::committed::HeadTree;
 use crate::plain::read_plain;
 
 /// The files that hold rules, the stronger kind first.
@@ -156,32 +161,44 @@ impl IgnoreRules {
 /// and git's own. Links to such files are not followed, as git does not follow them.
 #[must_use]
 pub fn outside_rules(project: &Path) -> Vec<OutsideRules> {
-    let Ok(project) = project.canonicalize() else { return Vec::new() };
-    let Some((top, git)) = repository(&project) else { return Vec::new() };
-    let seen_from = |directory: &Path| Some(project.strip_prefix(directory).ok()?.to_str()?.to_owned());
-    let mut found = Vec::new();
-    let above = project.ancestors().skip(1).take_while(|directory| directory.starts_with(&top));
-    for directory in above {
-        let Some(prefix) = seen_from(directory) else { continue };
-        for name in RULE_FILES {
-            let text = read_plain(&directory.join(name), MAX_RULE_BYTES);
-            found.extend(text.map(|text| OutsideRules { prefix: prefix.clone(), name: Some(name), text }));
-        }
-    }
-    let text = read_plain(&git.join(EXCLUDE), MAX_RULE_BYTES);
-    found.extend(text.zip(seen_from(&top)).map(|(text, prefix)| OutsideRules { prefix, name: None, text }));
-    found
+    let Some(place) = GitPlace::of(project) else { return Vec::new() };
+    place.outside(&|file| read_plain(file, MAX_RULE_BYTES))
 }
 
-/// Which of `paths` are ignored, by the rules that are on the disk now. `read` gives the content of a file of the project.
+/// Which of `paths` the chronicle leaves out: those that are ignored both by the rules that are on the disk now and by those
+/// of the last commit. `read` gives the content of a file of the project as it is now.
+///
+/// So a change of the rules that nobody has committed yet can only bring files in. Git's `info/exclude`, which no agent can
+/// write, counts as it is. Where there is no commit there are no committed rules, and where there is no repository nothing
+/// is left out.
 #[must_use]
 pub fn ignored(
     project: &Path,
     paths: &[RelativePath],
     read: &dyn Fn(&RelativePath) -> Option<Vec<u8>>,
 ) -> Vec<bool> {
-    let mut rules = IgnoreRules::default().with_outside(&outside_rules(project));
-    let mut known = std::collections::HashSet::new();
+    let Some(place) = GitPlace::of(project) else { return vec![false; paths.len()] };
+    let outside = place.outside(&|file| read_plain(file, MAX_RULE_BYTES));
+    let mut ignored = ignored_by(&outside, paths, read);
+    if ignored.contains(&true) {
+        let head = HeadTree::open(&place.top);
+        let committed = |path: &str| head.as_ref()?.read(path, MAX_RULE_BYTES);
+        let outside = place.outside(&|file| committed(file.strip_prefix(&place.top).ok()?.to_str()?));
+        let prefix = place.seen_from(&place.top).unwrap_or_default();
+        let was = ignored_by(&outside, paths, &|file| committed(&join(&prefix, file.as_str())));
+        ignored.iter_mut().zip(was).for_each(|(is, was)| *is &= was);
+    }
+    ignored
+}
+
+/// Which of `paths` are ignored by the rules from outside and by those that `read` finds.
+fn ignored_by(
+    outside: &[OutsideRules],
+    paths: &[RelativePath],
+    read: &dyn Fn(&RelativePath) -> Option<Vec<u8>>,
+) -> Vec<bool> {
+    let mut rules = IgnoreRules::default().with_outside(outside);
+    let mut known = HashSet::new();
     for path in paths {
         let mut directory = path.parent();
         while known.insert(directory.clone()) {
@@ -197,6 +214,49 @@ pub fn ignored(
         }
     }
     paths.iter().map(|path| rules.ignores_file(path)).collect()
+}
+
+/// Where a project is in its repository.
+struct GitPlace {
+    project: PathBuf,
+    top: PathBuf,
+    /// The directory in which git keeps its own files.
+    git: PathBuf,
+}
+
+impl GitPlace {
+    /// None when the project is in no repository.
+    fn of(project: &Path) -> Option<Self> {
+        let project = project.canonicalize().ok()?;
+        let (top, git) = repository(&project)?;
+        Some(Self { project, top, git })
+    }
+
+    /// The project's path, as seen from a directory above it.
+    fn seen_from(&self, directory: &Path) -> Option<String> {
+        Some(self.project.strip_prefix(directory).ok()?.to_str()?.to_owned())
+    }
+
+    /// The rules from outside of the project, those of the directories above as `read` finds them.
+    fn outside(&self, read: &dyn Fn(&Path) -> Option<Vec<u8>>) -> Vec<OutsideRules> {
+        let mut found = Vec::new();
+        let above = self.project.ancestors().skip(1).take_while(|directory| directory.starts_with(&self.top));
+        for directory in above {
+            let Some(prefix) = self.seen_from(directory) else { continue };
+            for name in RULE_FILES {
+                let text = read(&directory.join(name));
+                found.extend(text.map(|text| OutsideRules {
+                    prefix: prefix.clone(),
+                    name: Some(name),
+                    text,
+                }));
+            }
+        }
+        let text = read_plain(&self.git.join(EXCLUDE), MAX_RULE_BYTES);
+        let exclude = text.zip(self.seen_from(&self.top));
+        found.extend(exclude.map(|(text, prefix)| OutsideRules { prefix, name: None, text }));
+        found
+    }
 }
 
 /// The top of the project's repository, and the directory in which git keeps its own files.

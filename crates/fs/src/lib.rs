@@ -5,15 +5,17 @@
 //! a conflict is the same error wherever it happens.
 //!
 //! Beside them: directories that are opened name by name without following a link ([`Directory`]), which files are ignored
-//! ([`IgnoreRules`]), how to see that a file has changed ([`Stamp`]), locks between processes
+//! ([`IgnoreRules`]) and which are the kernel's own ([`is_in_kernel_directory`]), how to see that a file has changed ([`Stamp`]), locks between processes
 //! ([`take_lock`]), and files of lines that only grow ([`AppendLog`]).
 #![forbid(unsafe_code)]
 
 pub mod append_log;
 mod batch;
+mod committed;
 mod directory;
 mod disk;
 mod ignore;
+mod kernel_directory;
 mod limits;
 mod lock;
 mod memory;
@@ -25,6 +27,7 @@ pub use append_log::AppendLog;
 pub use directory::{Directory, Replace};
 pub use disk::{DiskFs, DiskOptions, HardLinks, OpenError, SECOND_NAME};
 pub use ignore::{IgnoreRules, MAX_RULE_BYTES, OutsideRules, RULE_FILES, ignored, outside_rules};
+pub use kernel_directory::{KERNEL_DIRECTORY, is_in_kernel_directory};
 pub use limits::Limits;
 pub use lock::{LockKind, LockWait, jittered, take_lock};
 pub use memory::MemoryFs;

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use proptest::prelude::*;
 use tempfile::TempDir;
 use tgp_contract::RelativePath;
-use tgp_fs::{MAX_RULE_BYTES, ignored};
+use tgp_fs::{IgnoreRules, MAX_RULE_BYTES, RULE_FILES, ignored, outside_rules};
 
 fn git(directory: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new("git");
@@ -24,12 +24,43 @@ fn put(root: &Path, name: &str, content: impl AsRef<[u8]>) {
     fs::write(place, content).unwrap();
 }
 
-/// The paths that are ignored, by us.
+fn parsed(paths: &[&str]) -> Vec<RelativePath> {
+    paths.iter().map(|path| RelativePath::new(path).unwrap()).collect()
+}
+
+/// The paths that are ignored, by us: with the rules of the work tree, as listing, graph and valve read them.
 fn ours(project: &Path, paths: &[&str]) -> BTreeSet<String> {
-    let asked: Vec<RelativePath> = paths.iter().map(|path| RelativePath::new(path).unwrap()).collect();
+    let mut rules = IgnoreRules::default().with_outside(&outside_rules(project));
+    let asked = parsed(paths);
+    for path in &asked {
+        let mut directory = path.parent();
+        loop {
+            for file in RULE_FILES.map(|name| directory.join(name).unwrap()) {
+                let text = tgp_fs::read_plain(&project.join(file.as_str()), MAX_RULE_BYTES);
+                text.into_iter().for_each(|text| assert!(rules.set(&file, &text)));
+            }
+            if directory.is_root() {
+                break;
+            }
+            directory = directory.parent();
+        }
+    }
+    let ignored = asked.iter().filter(|path| rules.ignores_file(path));
+    ignored.map(|path| path.as_str().to_owned()).collect()
+}
+
+/// The paths that the chronicle leaves out.
+fn left_out(project: &Path, paths: &[&str]) -> BTreeSet<String> {
     let read = |file: &RelativePath| fs::read(project.join(file.as_str())).ok();
-    let answers = ignored(project, &asked, &read);
+    let answers = ignored(project, &parsed(paths), &read);
     paths.iter().zip(answers).filter(|(_, ignored)| *ignored).map(|(path, _)| (*path).to_owned()).collect()
+}
+
+fn commit(directory: &Path) {
+    let who = ["-c", "user.name=A", "-c", "user.email=a@b"];
+    for arguments in [&["add", "--all"][..], &["commit", "--quiet", "--allow-empty", "-m", "more"]] {
+        assert!(git(directory, &[&who, arguments].concat()).status().unwrap().success(), "{arguments:?}");
+    }
 }
 
 /// The paths that are ignored, by git, without anybody's own rules and whether they are tracked or not.
@@ -165,6 +196,98 @@ fn files_of_rules_that_are_too_large_or_links_have_no_rules() {
     assert_eq!(ours(&project, &PATHS), BTreeSet::new());
 }
 
+#[test]
+fn bug_an_agents_own_ignore_rules_kept_its_files_out_of_the_chronicle() {
+    let home = TempDir::new().unwrap();
+    let (top, project) = (home.path().join("top"), home.path().join("top/apps/web"));
+    fs::create_dir_all(&project).unwrap();
+    assert!(git(&top, &["init", "--quiet"]).status().unwrap().success());
+    put(&top, ".git/info/exclude", "excluded.ts\n");
+    put(&top, ".gitignore", "*.log\n/apps/web/src/above.ts\n");
+    put(&project, "src/.ignore", "hidden.ts\n");
+    let paths = ["a.log", "src/above.ts", "src/hidden.ts", "src/excluded.ts", "src/new.ts", "b/c/d.ts"];
+    let set = |paths: &[&str]| -> BTreeSet<String> { paths.iter().map(|path| (*path).to_owned()).collect() };
+
+    // Before the first commit nobody has committed a rule.
+    assert_eq!(left_out(&project, &paths), set(&["src/excluded.ts"]));
+    commit(&top);
+    let committed = set(&["a.log", "src/above.ts", "src/hidden.ts", "src/excluded.ts"]);
+    assert_eq!(left_out(&project, &paths), committed);
+
+    // Rules that are in no commit hide nothing, wherever they are.
+    for (file, rule) in [
+        ("apps/web/.gitignore", "*\n"),
+        ("apps/web/.ignore", "*\n"),
+        ("apps/web/src/.gitignore", "*.ts\n"),
+        ("apps/web/b/c/.ignore", "*\n"),
+        ("apps/.gitignore", "web\n"),
+    ] {
+        put(&top, file, rule);
+        assert_eq!(left_out(&project, &paths), committed, "{file}");
+        fs::remove_file(top.join(file)).unwrap();
+    }
+    // Nor does a staged one.
+    put(&project, ".gitignore", "*\n");
+    assert!(git(&top, &["add", "--force", "apps/web/.gitignore"]).status().unwrap().success());
+    assert_eq!(left_out(&project, &paths), committed);
+    fs::remove_file(project.join(".gitignore")).unwrap();
+    // They do bring files in: a rule that is gone counts no more, and neither does one that is taken back.
+    put(&project, ".gitignore", "!a.log\n");
+    fs::remove_file(project.join("src/.ignore")).unwrap();
+    assert_eq!(left_out(&project, &paths), set(&["src/above.ts", "src/excluded.ts"]));
+}
+
+#[test]
+fn the_kernels_directory_is_the_one_at_the_top() {
+    for path in [".tgp", ".tgp/tools/a.ts", ".tgp/.state/audit.sqlite"] {
+        assert!(tgp_fs::is_in_kernel_directory(path), "{path}");
+    }
+    for path in ["", ".tgpx", ".tgp.ts", "a/.tgp", "a/.tgp/tools/b.ts", "tgp/a", ".TGP/a"] {
+        assert!(!tgp_fs::is_in_kernel_directory(path), "{path}");
+    }
+}
+
+#[test]
+fn without_a_repository_the_chronicle_leaves_nothing_out() {
+    let home = TempDir::new().unwrap();
+    rules(home.path());
+    assert!(!ours(home.path(), &PATHS).is_empty());
+    assert_eq!(left_out(home.path(), &PATHS), BTreeSet::new());
+}
+
+#[test]
+fn committed_links_and_large_files_of_rules_have_no_rules() {
+    let home = TempDir::new().unwrap();
+    let project = home.path();
+    assert!(git(project, &["init", "--quiet"]).status().unwrap().success());
+    put(project, "elsewhere", "*.ts\n");
+    symlink("elsewhere", project.join(".gitignore")).unwrap();
+    put(project, "src/.gitignore", "*.log\n".repeat(usize::try_from(MAX_RULE_BYTES).unwrap() / 6 + 1));
+    commit(project);
+    // On the disk they are plain and small now.
+    fs::remove_file(project.join(".gitignore")).unwrap();
+    put(project, ".gitignore", "*.ts\n");
+    put(project, "src/.gitignore", "*.log\n");
+    assert!(ours(project, &PATHS).len() > 3);
+    assert_eq!(left_out(project, &PATHS), BTreeSet::new());
+}
+
+#[test]
+fn a_linked_work_tree_goes_by_its_own_commit() {
+    let home = TempDir::new().unwrap();
+    let (main, linked) = (home.path().join("main"), home.path().join("linked"));
+    fs::create_dir(&main).unwrap();
+    assert!(git(&main, &["init", "--quiet"]).status().unwrap().success());
+    commit(&main);
+    let arguments = ["worktree", "add", "--quiet", "../linked"];
+    assert!(git(&main, &arguments).status().unwrap().success());
+    put(&linked, ".gitignore", "*.log\n");
+    commit(&linked);
+    put(&main, ".gitignore", "*.log\n");
+    assert!(left_out(&linked, &PATHS).contains("a.log"));
+    assert_eq!(left_out(&main, &PATHS), BTreeSet::new());
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
@@ -186,6 +309,29 @@ proptest! {
         // The project itself may be ignored by what is above it; whoever works in it sees its files all the same.
         prop_assume!(by_git(&top, &["p/"]).is_empty());
         prop_assert_eq!(ours(&project, &paths), expected);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
+
+    /// Whatever was committed and whatever the rules are now: the chronicle leaves out what git ignores both times.
+    #[test]
+    fn uncommitted_rules_only_bring_files_in(old in rule_lines(), new in rule_lines(), deep in rule_lines()) {
+        let home = TempDir::new().unwrap();
+        let project = home.path();
+        prop_assert!(git(project, &["init", "--quiet"]).status().unwrap().success());
+        let paths = ["{a,b.x}", "d/x{", "a", "b.x", "d/a", "d/b.x", "d/e/a", "d/e/b.x", "e/a", "e/d/b.x", "p/a"];
+        put(project, ".gitignore", old);
+        put(project, "d/.gitignore", deep);
+        // Rules may name the files of rules; those are committed all the same.
+        prop_assert!(git(project, &["add", "--force", ".gitignore", "d/.gitignore"]).status().unwrap().success());
+        commit(project);
+        let then = by_git(project, &paths);
+        put(project, ".gitignore", new);
+        let now = by_git(project, &paths);
+        let both: BTreeSet<String> = then.intersection(&now).cloned().collect();
+        prop_assert_eq!(left_out(project, &paths), both);
     }
 }
 

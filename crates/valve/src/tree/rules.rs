@@ -3,18 +3,18 @@
 use std::collections::BTreeMap;
 
 use tgp_contract::{CHRONICLE_DIRECTORY, CHRONICLE_SUFFIX, ChronicleLayout, RelativePath, is_torn_name};
-use tgp_fs::{IgnoreRules, OutsideRules, RULE_FILES};
+use tgp_fs::{IgnoreRules, OutsideRules, RULE_FILES, is_in_kernel_directory};
 
 /// Where the texts of rules are kept that are not in the project: those of directories above it, and git's own.
 const OUTSIDE: &str = ".git/outside";
 const EXCLUDE_NAME: &str = "exclude";
 
-/// Folders that belong to git, to the kernel and to the chronicle.
-const OWN_FOLDERS: [&str; 3] = [".git", ".tgp", CHRONICLE_DIRECTORY];
+/// Folders that belong to git and to the chronicle, wherever they are. The kernel's own is at the top of the project alone.
+const OWN_FOLDERS: [&str; 2] = [".git", CHRONICLE_DIRECTORY];
 
 /// Whether a path is ignored whatever the rules say, and whatever it is.
 pub(crate) fn is_always_ignored(path: &RelativePath) -> bool {
-    path.parts().any(|name| OWN_FOLDERS.contains(&name))
+    is_in_kernel_directory(path.as_str()) || path.parts().any(|name| OWN_FOLDERS.contains(&name))
 }
 
 /// Whether a file of this name, outside of those folders, is a chronicle, or a torn line that was set aside. A folder
@@ -23,8 +23,16 @@ pub(crate) fn is_chronicle_name(name: &str, layout: ChronicleLayout) -> bool {
     is_torn_name(name) || layout == ChronicleLayout::Beside && name.ends_with(CHRONICLE_SUFFIX)
 }
 
-pub(super) fn is_own_name(name: &str, is_directory: bool, layout: ChronicleLayout) -> bool {
-    OWN_FOLDERS.contains(&name) || (!is_directory && is_chronicle_name(name, layout))
+/// Whether a name in a directory that is not ignored itself belongs to git, to the kernel or to the chronicle.
+pub(super) fn is_own_name(
+    directory: &RelativePath,
+    name: &str,
+    is_directory: bool,
+    layout: ChronicleLayout,
+) -> bool {
+    OWN_FOLDERS.contains(&name)
+        || (directory.is_root() && is_in_kernel_directory(name))
+        || (!is_directory && is_chronicle_name(name, layout))
 }
 
 /// The rules of the directories that were looked at (see `tgp-fs`), and their texts, by which one tells at the next look
@@ -82,7 +90,7 @@ impl Rules {
 
     /// Whether one name is ignored, of which the directory is not.
     pub(crate) fn ignores(&self, path: &RelativePath, is_directory: bool) -> bool {
-        path.name().is_some_and(|name| is_own_name(name, is_directory, self.layout))
+        path.name().is_some_and(|name| is_own_name(&path.parent(), name, is_directory, self.layout))
             || self.rules.ignores(path, is_directory)
     }
 

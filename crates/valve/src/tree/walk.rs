@@ -206,7 +206,7 @@ impl Walk<'_> {
         let name = entry.file_name();
         let Ok(kind) = entry.file_type() else { return Ok(()) };
         let path = match name.to_str() {
-            Some(name) if is_own_name(name, kind.is_dir(), self.tree.layout()) => return Ok(()),
+            Some(name) if is_own_name(directory, name, kind.is_dir(), self.tree.layout()) => return Ok(()),
             Some(name) => directory.join(name).ok().filter(|path| path.name() == Some(name)),
             None => None,
         };

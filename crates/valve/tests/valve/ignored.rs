@@ -36,6 +36,9 @@ async fn rules_of_git_and_ripgrep_are_respected() {
         ".github/x",
         "sage",
         "folder.sage/x",
+        // The kernel's own directory is at the top alone.
+        "a/.tgp/x",
+        ".tgpx",
         ".Git/y",
         "x.sage.torn-1.ts",
     ];
