@@ -14,7 +14,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// An outcome that is no answer of the product, so that it equals nothing a file can expect.
+    /// An outcome that is not an answer of the product, so that it equals nothing a file can expect.
     #[must_use]
     pub fn none(why: &str, text: impl Into<String>) -> Self {
         Self { code: format!("[{why}]"), text: text.into() }

@@ -144,7 +144,7 @@ impl<W: AgentIo> Engine<W> {
         }
         if left_out > 0 && ending == TurnEnding::Complete {
             let message = format!(
-                "the model wanted {} calls at once; the last {left_out} were not made, and it was told so",
+                "the model wanted {} calls at once; the last {left_out} were not made, and the model was informed",
                 left_out + MAX_CALLS
             );
             self.notice(message).await;

@@ -45,7 +45,7 @@ pub fn restart(
     let reason: String = reason.trim().chars().take(MAX_REASON_CHARS).collect();
     if reason.is_empty() {
         return Err(ToolError::new(Code::Validation, "a restart of the audit needs a reason")
-            .help("say why, for whoever reads the new chain: `tgp audit restart --reason TEXT`"));
+            .help("give the reason for readers of the new chain: `tgp audit restart --reason TEXT`"));
     }
     let redaction = Redaction::new(&options.secret_names, &options.secret_values)?;
     let problem = AuditReader::open(&options.path, Arc::clone(anchor))

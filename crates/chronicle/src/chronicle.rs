@@ -51,7 +51,7 @@ struct Waiting {
 
 impl FileChronicle {
     /// # Errors
-    /// `ECONFIG` for a scope that is no list of globs, and when the project cannot be opened.
+    /// `ECONFIG` for a scope that is not a list of globs, and when the project cannot be opened.
     pub fn open(options: &ChronicleOptions) -> Result<Self, ToolError> {
         let scope = Scope::new(&options.scope)?;
         let project =

@@ -37,7 +37,7 @@ pub struct Entry {
     pub event: ChronicleEvent,
 }
 
-/// The events of a chronicle as it was when it was opened, in memory for one at a time. A line that is no event is an
+/// The events of a chronicle as it was when it was opened, in memory for one at a time. A line that is not an event is an
 /// error; whoever wants to can ask for the one after it.
 #[derive(Debug)]
 pub struct Events {

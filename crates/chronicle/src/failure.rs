@@ -87,7 +87,7 @@ fn code_and_help(failure: &Failure) -> (Code, &'static str) {
         ),
         Failure::Foreign { .. } => (
             Code::Integrity,
-            "look at its last line: either the file is no chronicle and needs another name, or somebody edited it",
+            "look at its last line: either the file is not a chronicle and needs another name, or it was edited by hand",
         ),
         Failure::Request(_) => (Code::Validation, "ask for less, or read the chronicle in a stream"),
         Failure::Scope(_) => (Code::Config, "write globs such as `src/**/*.sage`, relative to the project"),

@@ -1,4 +1,4 @@
-//! One event as one line, and back. What is not exactly the line that this module would write is no event.
+//! One event as one line, and back. What is not exactly the line that this module would write is not an event.
 
 use tgp_contract::canonical::CanonicalError;
 use tgp_contract::{ChronicleEvent, EventFormError, MAX_CHRONICLE_LINE_BYTES};

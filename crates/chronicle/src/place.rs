@@ -78,7 +78,7 @@ impl Project {
         for base in bases {
             match self.directory(base, Missing::Refuse) {
                 Ok(Some(directory)) => walk.descend(&directory)?,
-                // What is no directory of ours holds no chronicle of ours.
+                // What is not a directory of ours holds no chronicle of ours.
                 Ok(None) | Err(Failure::Link(_) | Failure::NotDirectory(_)) => {}
                 Err(failure) => return Err(failure),
             }

@@ -50,9 +50,9 @@ pub(crate) struct Extent {
 }
 
 /// How a foreign end is called.
-pub(crate) const FOREIGN: &str = "its last line is no event, and not the beginning of one";
+pub(crate) const FOREIGN: &str = "its last line is not an event, and not the beginning of one";
 
-/// Looks at the end of `file`. A last line is torn when it has no end, or is no JSON: a disk that lost power may keep
+/// Looks at the end of `file`. A last line is torn when it has no end, or is not JSON: a disk that lost power may keep
 /// the end of a line and not its middle.
 pub(crate) fn extent(file: &File) -> io::Result<Extent> {
     let size = file.metadata()?.len();
@@ -66,7 +66,7 @@ pub(crate) fn extent(file: &File) -> io::Result<Extent> {
     Ok(Extent { whole, torn, is_foreign })
 }
 
-/// The beginning of the last line before `end`, if it is no JSON; else the end.
+/// The beginning of the last line before `end`, if it is not JSON; else the end.
 fn start_of_broken(file: &File, end: u64) -> io::Result<u64> {
     let Some(start) = lines::start_of_last(file, end, 1, MAX_LINE_BYTES as u64 + 1)? else {
         // Too long to be a line of ours: broken in another way, and no trace of a crash.

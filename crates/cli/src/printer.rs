@@ -2,7 +2,7 @@
 //!
 //! INVARIANT: nothing that came from a tool, a model, a remote, a file or a database acts on a terminal. What goes to
 //! one passes [`screened`], which lets our own colours through and shows everything else. Data for a program, on a
-//! standard output that is no terminal, stays as it is to the byte; standard error is always screened, because logs are
+//! standard output that is not a terminal, stays as it is to the byte; standard error is always screened, because logs are
 //! read on terminals later.
 
 use std::cell::Cell;
@@ -80,7 +80,7 @@ impl Printer {
         let mut out = io::stdout().lock();
         match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
             Ok(()) => {}
-            // A reader that went away (`tgp list | head`) is no error.
+            // A reader that went away (`tgp list | head`) is not an error.
             Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
             Err(error) => self.lost.set(Some(error.kind())),
         }

@@ -28,7 +28,7 @@ pub enum EventFormError {
     TooDeep,
 }
 
-/// Why a line is no event.
+/// Why a line is not an event.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LineError {
     #[error("the line is longer than {MAX_CHRONICLE_LINE_BYTES} bytes")]

@@ -98,7 +98,7 @@ pub trait Graph: Send + Sync {
     /// is there already changes nothing.
     ///
     /// # Errors
-    /// `ENOTFOUND` for a name that is no commit, `EGIT` when the repository cannot be read.
+    /// `ENOTFOUND` for a name that is not a commit, `EGIT` when the repository cannot be read.
     async fn ingest(&self, commit: &str) -> Result<IngestSummary, ToolError>;
 
     /// # Errors

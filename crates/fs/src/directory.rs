@@ -117,7 +117,7 @@ impl Directory {
     /// Opens a plain file for reading.
     ///
     /// # Errors
-    /// `NotFound`, `IsDirectory`, and `Security` for everything else that is no plain file.
+    /// `NotFound`, `IsDirectory`, and `Security` for everything else that is not a plain file.
     pub fn open_file(&self, name: &str, hard_links: HardLinks) -> Result<File, FsError> {
         Ok(handle::open_file(&self.handle, name, &self.named(name)?, hard_links)?.file)
     }

@@ -87,7 +87,7 @@ impl DiskFs {
     /// Opens `root` with the default options, and removes what a killed process left behind.
     ///
     /// # Errors
-    /// When `root` is no directory or cannot be opened.
+    /// When `root` is not a directory or cannot be opened.
     pub fn open(root: &Path) -> Result<Self, OpenError> {
         Self::open_with(root, DiskOptions::default())
     }

@@ -284,7 +284,7 @@ fn kind_of(file: &RelativePath) -> Option<usize> {
     RULE_FILES.iter().position(|name| file.name() == Some(name))
 }
 
-/// A line that is no pattern says nothing, and a byte-order mark is passed over, as in git.
+/// A line that is not a pattern says nothing, and a byte-order mark is passed over, as in git.
 fn parse(text: &[u8]) -> Gitignore {
     let text = String::from_utf8_lossy(text);
     let mut builder = GitignoreBuilder::new("");

@@ -68,7 +68,7 @@ impl OverlayFs {
     /// As [`FileSystem::apply_if`] of the base.
     pub fn commit_if(&self, last_word: Option<CommitVote<'_>>) -> Result<bool, FsError> {
         // The lock is not held over the base's work, which may wait for a database: whoever looks at this overlay
-        // meanwhile need not. What is written meanwhile is no part of this commit and stays here.
+        // meanwhile need not. What is written meanwhile is not part of this commit and stays here.
         let changes = self.pending().changes();
         let stands = if changes.is_empty() {
             last_word.is_none_or(|agree| agree())

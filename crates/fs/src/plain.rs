@@ -10,7 +10,7 @@ use nix::fcntl::OFlag;
 /// Opens a plain file for reading. A link with that name is not followed, and a pipe is not waited for.
 ///
 /// # Errors
-/// What the system says, and `InvalidInput` for what is no plain file.
+/// What the system says, and `InvalidInput` for what is not a plain file.
 pub fn open_plain(path: &Path) -> io::Result<File> {
     let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
     let file = File::options().read(true).custom_flags(flags.bits()).open(path)?;

@@ -165,7 +165,7 @@ impl RepositoryAnchor {
                 return Ok(Some(anchored));
             }
             if attempt >= MAX_ATTEMPTS {
-                let message = format!("the anchor of the audit leads to {commit}, which is no anchor");
+                let message = format!("the anchor of the audit leads to {commit}, which is not an anchor");
                 return Err(ToolError::new(Code::Integrity, message)
                     .help("`tgp audit restart --reason TEXT` begins a new chain and anchor"));
             }
@@ -232,7 +232,7 @@ fn check(name: &str, content: &str) -> Result<(), ToolError> {
     if is_plain && name != "head" && is_short {
         return Ok(());
     }
-    Err(ToolError::new(Code::Validation, "this is no anchor of an audit").help(format!(
+    Err(ToolError::new(Code::Validation, "this is not an anchor of an audit").help(format!(
         "its name is of lower-case letters and digits, its text has at most {MAX_CONTENT_BYTES} bytes"
     )))
 }

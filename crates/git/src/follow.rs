@@ -147,7 +147,7 @@ impl Local {
         {
             let Some(path) = writable(&change.path) else {
                 self.note(format!(
-                    "`{}` is no name for a file here and was not written",
+                    "`{}` is not a name for a file here and was not written",
                     change.path.display()
                 ));
                 continue;

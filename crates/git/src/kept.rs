@@ -14,7 +14,7 @@ use crate::push::{Pushed, Replace};
 const MAX_KEPT_PUSHES: usize = 20;
 
 impl Inner {
-    /// Pushes the branches that keep what lost. They are safe here too, so a failure is no news.
+    /// Pushes the branches that keep what lost. They are safe here too, so a failure is not new.
     pub(crate) async fn push_kept(&self, network: &Network, _lane: &Lane<'_>) -> Result<(), ToolError> {
         let unpushed = self
             .local(|local| {

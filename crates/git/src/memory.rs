@@ -49,7 +49,7 @@ impl Memory {
 
     async fn prepare(options: MemoryOptions, sieve: &mut Sieve) -> Result<Self, ToolError> {
         if !git2::Reference::is_valid_name(&format!("refs/heads/{}", options.branch)) {
-            let message = format!("`{}` is no name for a branch", options.branch);
+            let message = format!("`{}` is not a name for a branch", options.branch);
             return Err(
                 ToolError::new(Code::Config, message).help("set `git.branch`, to `main` for instance")
             );
@@ -58,7 +58,7 @@ impl Memory {
             sieve.add(token.expose());
         }
         let root = std::path::absolute(&options.root).map_err(|error| {
-            ToolError::new(Code::Config, format!("`{}` is no folder: {error}", options.root.display()))
+            ToolError::new(Code::Config, format!("`{}` is not a folder: {error}", options.root.display()))
         })?;
         let context = Context {
             root,
@@ -127,7 +127,7 @@ impl Memory {
     ///
     /// # Errors
     /// `EGIT` when the remote cannot be reached and there is nothing here, or when the repository cannot be used. An
-    /// unreachable remote alone is no error.
+    /// unreachable remote alone is not an error.
     pub async fn hydrate(&self) -> Result<Hydrated, ToolError> {
         logged("hydrate", &self.inner.sieve, self.inner.hydrate()).await
     }
@@ -137,7 +137,7 @@ impl Memory {
     /// # Errors
     /// `ECONFLICT` when the remote has another change of the same file, `ESECURITY` for a path outside of the tools,
     /// `EVALIDATION` for work that is none, `EGIT` when it could not be committed. That it could not be *delivered*
-    /// is no error: see [`Persisted::why`].
+    /// is not an error: see [`Persisted::why`].
     pub async fn persist(&self, work: Work) -> Result<Persisted, ToolError> {
         logged("persist", &self.inner.sieve, self.inner.persist(work)).await
     }

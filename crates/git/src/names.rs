@@ -56,7 +56,7 @@ pub(crate) fn admit(path: &RelativePath) -> Result<(), ToolError> {
     if is_plain(path) {
         return Ok(());
     }
-    let message = format!("`{path}` is no file of the tool repository");
+    let message = format!("`{path}` is not a file of the tool repository");
     Err(ToolError::new(Code::Security, message).help("name a tool, such as `tools/math/fib.ts`"))
 }
 

@@ -55,7 +55,7 @@ impl Inner {
         let ticket = commit.map(|commit| Ticket { commit, files });
         let delivered = match self.deliver(network, ticket.clone()).await {
             Ok(delivered) => delivered,
-            // The commit is in place, unless another one took its place: not to be delivered is no error.
+            // The commit is in place, unless another one took its place: not to be delivered is not an error.
             Err(error) => {
                 let found = self.undelivered(Delivered::default(), ticket, error.message).await;
                 found.map_err(ToolError::of_unknown_outcome)?

@@ -284,7 +284,7 @@ impl Endpoint {
     fn http(text: &str, credential: Option<(String, String)>, sieve: &mut Sieve) -> Result<Self, ToolError> {
         let mut url = host_checked(text)?;
         let decoded = |part: &str| {
-            // One pair of a form is the one decoder the url crate has; `+` is no blank in a URL's userinfo.
+            // One pair of a form is the one decoder the url crate has; `+` is not a blank in a URL's userinfo.
             let pair = format!("x={}", part.replace('+', "%2B"));
             let mut pairs = url::form_urlencoded::parse(pair.as_bytes());
             pairs.next().map(|(_, value)| value.into_owned()).unwrap_or_default()

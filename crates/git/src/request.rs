@@ -123,7 +123,7 @@ impl Inner {
         for branch in open {
             let requested = self.deliver_request(network, lane, &branch, deadline).await?;
             synced.pushed += usize::from(requested.has_moved);
-            // A branch that is where it should be is no news, unless its request could not be opened.
+            // A branch that is where it should be is not new, unless its request could not be opened.
             let is_news = requested.has_moved || !requested.is_pushed || self.context.opens_requests;
             if is_news && !requested.is_merged {
                 synced.why = requested.why.or(synced.why.take());

@@ -62,9 +62,9 @@ pub(crate) struct Found {
 /// Why something in the working tree cannot be committed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 pub(crate) enum Refusal {
-    #[error("its name is no name for a file of the tool repository")]
+    #[error("its name is not a name for a file of the tool repository")]
     Name,
-    #[error("it is a link, or something else that is no plain file")]
+    #[error("it is a link, or something else that is not a plain file")]
     Kind,
     #[error("it lies too deep")]
     Depth,
@@ -120,7 +120,7 @@ impl Worktree {
     /// Replaces the file as a whole; folders on the way are made.
     ///
     /// # Errors
-    /// `ESECURITY` when a link or something else that is no folder stands on the way.
+    /// `ESECURITY` when a link or something else that is not a folder stands on the way.
     pub(crate) fn write(
         &self,
         path: &RelativePath,
@@ -230,7 +230,7 @@ impl Worktree {
             }
             if found.len() > MAX_FILES {
                 let message = format!("the working tree holds more than {MAX_FILES} files");
-                return Err(ToolError::new(Code::Git, message).help("name in `.gitignore` what is no tool"));
+                return Err(ToolError::new(Code::Git, message).help("name in `.gitignore` what is not a tool"));
             }
         }
         found.sort();
@@ -279,6 +279,6 @@ fn is(kind: SFlag, mode: nix::libc::mode_t) -> bool {
 
 pub(crate) fn blocked(path: &RelativePath) -> ToolError {
     let message =
-        format!("`{path}` cannot be written: a link or something else that is no plain file is in the way");
+        format!("`{path}` cannot be written: a link or something else that is not a plain file is in the way");
     ToolError::new(Code::Security, message).help("remove what stands there from the tool repository")
 }

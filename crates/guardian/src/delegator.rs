@@ -269,5 +269,5 @@ fn bound(mut arguments: Value, expected: Option<&str>) -> Value {
 fn was_cancelled() -> ToolError {
     ToolError::new(Code::Runtime, "the plan was cancelled before its next step")
         .of_cancellation()
-        .help("the steps that are done stay done; plan the rest anew")
+        .help("the steps that are done stay done; plan the rest again")
 }

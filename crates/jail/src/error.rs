@@ -1,4 +1,4 @@
-//! Why a lock failed. What a platform does not have is no error but a line in the report.
+//! Why a lock failed. What a platform does not have is not an error but a line in the report.
 
 use std::ffi::OsString;
 use std::io;

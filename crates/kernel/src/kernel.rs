@@ -245,7 +245,7 @@ impl Kernel {
         set
     }
 
-    /// What a person does to the kernel itself is no tool call, and is recorded all the same.
+    /// What a person does to the kernel itself is not a tool call, and is recorded all the same.
     pub(crate) async fn record_act(
         &self,
         act: &str,

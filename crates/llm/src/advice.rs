@@ -174,7 +174,7 @@ impl ProviderHints {
             ComplaintKind::NoTools if is_openai_chat => RESPONSES,
             ComplaintKind::NoTools => "choose a model that can use tools; `tgp models` lists what there is",
             ComplaintKind::Schema => {
-                "the schema of a tool was not accepted; mend or remove the tool that the message names"
+                "the schema of a tool was not accepted; fix or remove the tool that the message names"
             }
             ComplaintKind::OutputLimit => "set llm.maxOutputTokens to what this model can write",
         }

@@ -213,7 +213,7 @@ impl Tdd {
             let machine = work.machine(scope)?;
             let why = match machine.state {
                 TddState::Done => return Ok(None),
-                TddState::Green if *machine != *seen => "somebody else has changed it just now".to_owned(),
+                TddState::Green if *machine != *seen => "another process has just changed it".to_owned(),
                 TddState::Green if fresh == Freshness::Stale => {
                     refusal::changed_since_pass(changed.as_deref())
                 }

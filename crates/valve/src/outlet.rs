@@ -31,7 +31,7 @@ impl Outlet {
         match self {
             Self::Listener { sender, missed } => {
                 if *missed > 0 {
-                    let message = format!("{missed} events were not shown, because nobody took them");
+                    let message = format!("{missed} events were not shown, because the reader was too slow");
                     let error = ToolError::new(Code::Budget, message)
                         .help("recorded events are in the chronicle; read the output faster");
                     if sender.try_send(ValveEvent::Problem { error }).is_err() {

@@ -61,7 +61,7 @@ impl Attacker<'_> {
             }
         };
         match answer {
-            // The answer to a hello that was let in is no result, but it is an `ok`.
+            // The answer to a hello that was let in is not a result, but it is an `ok`.
             Ok(answer) if answer.get("session").is_some() && answer.get("ok").is_none() => {
                 Outcome { code: crate::expected::OK.to_owned(), text: answer.to_string() }
             }

@@ -50,7 +50,7 @@ fn check_event(event: &ChronicleEvent) -> Result<String, ToolError> {
         return Err(refuse("an event has a type and an actor with agent and id".to_owned()));
     }
     if OffsetDateTime::parse(&event.timestamp, &Rfc3339).is_err() {
-        return Err(refuse(format!("`{}` is no time of RFC 3339", event.timestamp)));
+        return Err(refuse(format!("`{}` is not a time of RFC 3339", event.timestamp)));
     }
     let own = event.compute_id().map_err(|error| refuse(error.to_string()))?;
     match &event.event_id {

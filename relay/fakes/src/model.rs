@@ -77,7 +77,7 @@ fn told(messages: &[Message]) -> Result<Option<Vec<StreamEvent>>, ToolError> {
             let Some(Value::Array(turns)) = fields.get(TURNS) else { continue };
             let Some(turn) = turns.get(answers) else { return Ok(None) };
             return serde_json::from_value(turn.clone()).map(Some).map_err(|error| {
-                let message = format!("turn {answers} of the task is no list of stream events: {error}");
+                let message = format!("turn {answers} of the task is not a list of stream events: {error}");
                 ToolError::new(Code::Validation, message).help("give each turn as a list of stream events")
             });
         }

@@ -45,7 +45,7 @@ impl Repository {
         let commit = format!("{name}^{{commit}}");
         let found = self.git(&["rev-parse", "--verify", "--quiet", "--end-of-options", &commit]).await;
         found.map(|output| output.trim().to_owned()).map_err(|_| {
-            ToolError::new(Code::NotFound, format!("`{name}` is no commit of the repository"))
+            ToolError::new(Code::NotFound, format!("`{name}` is not a commit of the repository"))
                 .help("name a commit, a branch or a tag")
         })
     }

@@ -35,7 +35,7 @@ pub struct FakeTools {
 
 impl FakeTools {
     /// # Errors
-    /// Never in practice: when a name of a tool is no wire name.
+    /// Never in practice: when a name of a tool is not a wire name.
     pub fn new(files: Arc<dyn FileSystem>) -> Result<Self, ToolError> {
         let mut definitions = definitions()?;
         definitions.sort_by(|one, other| one.name.cmp(&other.name));
@@ -204,7 +204,7 @@ impl ToolCaller for FakeTools {
 
 fn check(definition: &ToolDefinition, arguments: &Value) -> Result<(), ToolError> {
     let validator = jsonschema::validator_for(&definition.input_schema)
-        .map_err(|error| ToolError::new(Code::Internal, format!("a schema is no schema: {error}")))?;
+        .map_err(|error| ToolError::new(Code::Internal, format!("a schema is not a schema: {error}")))?;
     let problems: Vec<String> =
         validator.iter_errors(arguments).take(MAX_PROBLEMS).map(|error| error.to_string()).collect();
     if problems.is_empty() {

@@ -133,7 +133,7 @@ fn chunks(event: StreamEvent, calls: &mut usize) -> Vec<Value> {
         StreamEvent::ToolCall { tool_name, call_id, arguments } => {
             let index = *calls;
             *calls += 1;
-            // What is no JSON was written as it is.
+            // What is not JSON was written as it is.
             let text = match arguments {
                 Value::String(text) => text,
                 other => other.to_string(),

@@ -20,7 +20,7 @@ pub(super) const CASES: &[Case] = &[
     },
     Case {
         id: "fixtures.refused-events",
-        title: "what is no event, or stands out of scope, is refused and leaves nothing",
+        title: "what is not an event, or stands out of scope, is refused and leaves nothing",
         run: refused_events,
     },
 ];
@@ -207,7 +207,7 @@ fn refused_events(world: &World) -> Running<'_> {
         let list = refused.get("events").and_then(Value::as_array).cloned().unwrap_or_default();
         holds(!list.is_empty(), "fixtures of refused events", list.len())?;
         for case in list {
-            // What is no event at all cannot be said with the contract's types.
+            // What is not an event at all cannot be said with the contract's types.
             let Ok(event) =
                 serde_json::from_value::<ChronicleEvent>(case.get("event").cloned().unwrap_or_default())
             else {

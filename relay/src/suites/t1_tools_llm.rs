@@ -208,7 +208,7 @@ fn dry_run_mutators(world: &World) -> Running<'_> {
                 let dry = CallContext { dry_run: true, ..context() };
                 let record = call(tools.as_ref(), tool, arguments.clone(), dry).await;
                 let mut data = record.result.into_result().expecting(&format!("a preview of {tool}"))?;
-                // How long it took is no part of what it would do.
+                // How long it took is not part of what it would do.
                 data.as_object_mut().map(|fields| fields.remove("durationMs"));
                 previews.push(data);
             }

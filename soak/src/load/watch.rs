@@ -31,7 +31,7 @@ pub(super) fn valve(place: &Place<'_>, mut rng: Rng) -> Result<()> {
     Ok(())
 }
 
-/// Creates, changes, renames and removes files. A full disk keeps it from some of that, which is no failure.
+/// Creates, changes, renames and removes files. A full disk keeps it from some of that, which is not a failure.
 pub(super) fn changes(place: &Place<'_>, mut rng: Rng) -> Result<()> {
     let Place { soak, site, .. } = place;
     let folder = site.project.file("src/watch");

@@ -353,7 +353,7 @@ fn may_have_happened(open: &UnfinishedStep<'_>, entry: Option<u64>) -> ToolError
             "step `{path}` was carried out before the run was interrupted (entry {entry} of the audit), and its value is not kept"
         ),
         None => format!(
-            "step `{path}` began to take effect before the run was interrupted, and nobody knows whether it happened"
+            "step `{path}` began to take effect before the run was interrupted, and its outcome is unknown"
         ),
     };
     let error = ToolError::new(Code::Integrity, message).detail("call", open.call).help(format!(

@@ -166,6 +166,6 @@ fn refuse_tests(path: &RelativePath) -> Result<(), ToolError> {
     if !is_test_file(path.as_str()) {
         return Ok(());
     }
-    Err(ToolError::new(Code::Validation, format!("`{path}` holds tests, and is no tool"))
+    Err(ToolError::new(Code::Validation, format!("`{path}` holds tests, and is not a tool"))
         .help("run it with `test_tool`, or `tgp test` at the command line"))
 }

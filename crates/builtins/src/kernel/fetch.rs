@@ -31,7 +31,7 @@ impl Tool for Fetch {
     };
 
     fn targets(&self, args: &FetchArgs) -> Result<Vec<Target>, ToolError> {
-        // A text that is no URL has no host, and is refused by the client.
+        // A text that is not a URL has no host, and is refused by the client.
         Ok(url::Url::parse(&args.url).ok().and_then(|url| host_of(&url)).into_iter().collect())
     }
 

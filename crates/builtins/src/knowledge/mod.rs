@@ -44,7 +44,7 @@ fn chronicle_file(path: &str, access: Access) -> Result<Vec<Target>, ToolError> 
 /// `src/a.ts.sage`, for itself, for `src/a.ts` and for its file in the tree.
 ///
 /// # Errors
-/// When it is no path below the project.
+/// When it is not a path below the project.
 pub fn chronicle_path(text: &str) -> Result<RelativePath, ToolError> {
     let path = RelativePath::new(text)?;
     // A name that ends so is always that of a chronicle, whatever files there are: otherwise a file that somebody makes

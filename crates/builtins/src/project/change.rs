@@ -68,7 +68,7 @@ pub(super) async fn change(
     let point = invocation.point_of_no_return();
     let (workspace, context) = (invocation.workspace.clone(), invocation.context.clone());
     let work = move || {
-        // A directory that the caller may not see is no file that it could change, like one that is not there.
+        // A directory that the caller may not see is not a file that it could change, like one that is not there.
         if !shown && is_directory(&files, &path)? {
             decide(None)?;
             return Err(FsError::IsDirectory(path).into());

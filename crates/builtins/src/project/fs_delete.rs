@@ -41,7 +41,7 @@ impl FsDelete {
         if invocation.router.may_hide_below(invocation, Root::Project, path).await {
             // Whether it is empty would tell what is hidden in it.
             let message =
-                format!("a rule may hide files in `{path}`, so it cannot be told whether it is empty");
+                format!("a rule may hide files in `{path}`, so whether it is empty is not disclosed");
             return Err(ToolError::new(Code::Policy, message)
                 .detail("path", path.as_str())
                 .help("leave the directory, or ask a person to delete it"));

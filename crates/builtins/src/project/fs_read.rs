@@ -150,7 +150,7 @@ fn text<'b>(path: &RelativePath, bytes: &'b [u8]) -> Result<&'b str, ToolError> 
     let head = bytes.get(..SNIFFED_BYTES).unwrap_or(bytes);
     let known = SIGNATURES.iter().find(|(signature, _)| bytes.starts_with(signature)).map(|(_, kind)| *kind);
     let refused = |kind: &str| {
-        ToolError::new(Code::Validation, format!("`{path}` is no text but {kind} of {} bytes", bytes.len()))
+        ToolError::new(Code::Validation, format!("`{path}` is not text but {kind} of {} bytes", bytes.len()))
             .detail("kind", kind)
             .detail("bytes", bytes.len())
             .help("only UTF-8 text can be read; look at it with a program that knows its format")

@@ -211,7 +211,7 @@ impl Search<'_> {
                 }
             }
         })?;
-        // A full page ends the walk as well, and is no fault of it.
+        // A full page ends the walk as well, and is not a fault of it.
         Ok(complete.is_whole() || self.found.more)
     }
 

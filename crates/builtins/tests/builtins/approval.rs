@@ -207,7 +207,7 @@ async fn who_is_asked_sees_the_difference_and_the_answer_stands_in_the_record() 
         assert_eq!((&found["root"], &found["path"]), (&json!("project"), &json!("notes.md")), "{tool}");
         assert_eq!(found["sha256"], tgp_contract::canonical::sha256_hex(b"old\nline\n"), "{tool}");
         assert_eq!(room.answers(), pairs(&[("approved", "ada")]), "{tool}");
-        assert_eq!(room.records.all().len(), 1, "{tool}: a preview is no call of its own");
+        assert_eq!(room.records.all().len(), 1, "{tool}: a preview is not a call of its own");
         assert_eq!(room.records.all()[0].files.len(), 1, "{tool}");
     }
     for (tool, arguments, _) in changes() {

@@ -66,7 +66,7 @@ fn every_name_has_a_file_of_its_own_in_the_tree() {
             assert!(!file.is_inside(other), "{file} needs {other} to be a directory");
         }
     }
-    // What is in the tree and is no file of a name is nobody's.
+    // What is in the tree and is not a file of a name is nobody's.
     for file in
         [".sage/files/a.ts", ".sage/files/a.ts.sage/b.sage", ".sage/files/.sage/x.sage", ".sage/files"]
     {

@@ -115,7 +115,7 @@ fn read_plan(file: &Path) -> Result<Plan, Failure> {
     // A pipe that nobody writes to would be waited for, for ever.
     let found = std::fs::metadata(file).map_err(|error| unreadable(&error.to_string()))?;
     if !found.is_file() {
-        return Err(unreadable("it is no file").into());
+        return Err(unreadable("it is not a file").into());
     }
     if found.len() > MAX_PLAN_BYTES {
         let message = format!("it has {} bytes, more than the {MAX_PLAN_BYTES} allowed", found.len());
@@ -133,7 +133,7 @@ fn read_plan(file: &Path) -> Result<Plan, Failure> {
             column: u32::try_from(column.max(1)).unwrap_or(1),
         };
         let error =
-            ToolError::new(Code::Validation, format!("{shown} is no plan: {error}")).place(&place).help(
+            ToolError::new(Code::Validation, format!("{shown} is not a plan: {error}")).place(&place).help(
                 "a plan is {\"id\": \"...\", \"steps\": [{\"type\": \"EDIT_FILE\", \"filePath\": \"...\"}]}",
             );
         Failure::Error(Box::new(ShownError { error, source: Some(text.clone()) }))

@@ -122,7 +122,7 @@ fn show_event(event: &ValveEvent, printer: &Printer) {
             let files = numbered(*files, "file");
             let personas = numbered(*personas, "persona");
             printer.note(&match (*baseline, *backfilled) {
-                (true, _) => format!("{files} remembered, for {personas}; what changes from now on is told"),
+                (true, _) => format!("{files} remembered, for {personas}; changes from now on are reported"),
                 (false, 0) => format!("{files} known, for {personas}; nothing has changed since last time"),
                 (false, changed) => {
                     format!("{files} known, for {personas}; {} since last time", numbered(changed, "change"))
@@ -242,7 +242,7 @@ fn show_status(status: &ValveStatus, printer: &Printer) {
             format!("process {} is at it ({}, since {since})", watcher.pid, watcher.purpose)
         }
         (None, true) => "nobody watches".to_owned(),
-        (None, false) => "nobody has watched yet".to_owned(),
+        (None, false) => "it was never watched".to_owned(),
     });
     if status.has_journal {
         facts.push(format!(
@@ -256,7 +256,7 @@ fn show_status(status: &ValveStatus, printer: &Printer) {
             facts.push(format!("{number} {words}"));
         }
     };
-    add(status.pending_events, "to be told when their chronicle takes them");
+    add(status.pending_events, "waiting for their chronicle");
     add(status.held_changes, "held back by a cooldown");
     add(status.pending_actions, "to be acted on");
     add(status.skipped, "skipped");

@@ -52,8 +52,8 @@ pub fn approver(how: Answering) -> (Arc<dyn Approver>, mpsc::Receiver<Question>)
     let (questions, asked) = mpsc::channel(WAITING_QUESTIONS);
     let approver: Arc<dyn Approver> = match how {
         Answering::Terminal => Arc::new(SessionApprover { questions, agreed: Mutex::default() }),
-        Answering::Nobody => Arc::new(Nobody("standard input is no terminal, so nobody can be asked")),
-        Answering::Unseen => Arc::new(Nobody("standard error is no terminal, so no question can be seen")),
+        Answering::Nobody => Arc::new(Nobody("standard input is not a terminal, so nobody can be asked")),
+        Answering::Unseen => Arc::new(Nobody("standard error is not a terminal, so no question can be seen")),
     };
     (approver, asked)
 }

@@ -103,7 +103,7 @@ fn address(asked: &Asked, host: &str) -> Option<Scope> {
         let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
         let port = match rest.get(..end)? {
             "" => *usual_port,
-            // A sign or a blank is no port; nor is an empty one worth a guess.
+            // A sign or a blank is not a port; nor is an empty one worth a guess.
             port => port.strip_prefix(':').filter(|port| is_number(port))?.parse().ok()?,
         };
         Some(Scope::Host { method: method.clone(), scheme, host: host.to_owned(), port })

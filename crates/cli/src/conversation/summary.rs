@@ -125,9 +125,9 @@ fn trouble(error: &ToolError) -> &'static str {
         Code::Config => "was stopped: the configuration has to be changed.",
         Code::Budget => "was stopped: a budget is used up.",
         Code::State if detail("state").and_then(Value::as_str) == Some(TddState::Halted.as_str()) => {
-            "was stopped: somebody has halted the work."
+            "was stopped: a person has halted the work."
         }
-        _ => "was stopped: only you can mend this.",
+        _ => "was stopped: only you can fix this.",
     }
 }
 

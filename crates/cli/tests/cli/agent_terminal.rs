@@ -68,7 +68,7 @@ fn always_holds_for_its_pattern_in_its_session_and_for_nothing_else() {
     assert_eq!(screen.matches("Allow it? [y/N]").count(), 3, "{screen}");
     assert!(screen.contains("fs_write on files directly in `docs/`"), "the pattern is shown: {screen}");
     assert!(project.file("docs/a.md").exists() && project.file("docs/b.md").exists(), "{screen}");
-    // What was agreed to for one session is no agreement for the next.
+    // What was agreed to for one session is not an agreement for the next.
     let mut again = start(&project, &[vec![write("docs/d.md", "d")], vec![say("Finished.")]]);
     answer(&mut again, 1, "n");
     let (_, screen) = again.finish();

@@ -78,7 +78,7 @@ fn stored_sessions_are_listed_verified_and_resumed() {
         }
         let exported = project.run(&["sessions", "export", FINISHED]).expect_code(0).stdout;
         assert!(exported.contains("It says stored."), "{exported}");
-        // A later version asks the model in other words, which is said and is no failure.
+        // A later version asks the model in other words, which is said and is not a failure.
         let replayed = project.run(&["replay", FINISHED]).expect_code(0);
         assert!(
             replayed.stdout.contains("it is the transcript whose hash the audit has kept"),

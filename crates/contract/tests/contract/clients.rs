@@ -69,7 +69,7 @@ fn an_error_about_arguments_repeats_no_long_value() {
         .bounded();
     assert!(serde_json::to_string(&error).unwrap().len() < 8 << 10);
     assert!(error.message.contains("bytes in all"), "{}", error.message);
-    // The output of a command that failed is no argument.
+    // The output of a command that failed is not an argument.
     let output = ToolError::new(Code::Runtime, "it failed").detail("stdout", "x".repeat(1 << 20)).bounded();
     assert_eq!(output.details["stdout"].as_str().unwrap().len(), 1 << 20);
     let short = ToolError::new(Code::Validation, "short").help("do it");

@@ -80,7 +80,7 @@ impl Listing<'_> {
                 }
             };
             let below = path.join(&name)?;
-            // What vanished since its name was read is not there any more, and that is no error.
+            // What vanished since its name was read is not there any more, and that is not an error.
             let Some(stat) = handle::stat(handle, &name, &below)? else { continue };
             let entry = handle::entry(&below, &stat);
             let is_directory = entry.kind == EntryKind::Directory;

@@ -210,7 +210,7 @@ impl<'r> Transaction<'r> {
                         home,
                         name: name.to_owned(),
                     });
-                    // Only a look after the swap cannot be outrun. What is no file goes back by the undo.
+                    // Only a look after the swap cannot be outrun. What is not a file goes back by the undo.
                     return refuse_all_but_files(from, temporary, path);
                 }
                 Err(Errno::EINVAL | Errno::ENOSYS | Errno::EOPNOTSUPP) => {

@@ -86,7 +86,7 @@ async fn what_was_written_offline_is_delivered_later() {
     assert!(synced.pushed == 0 && synced.why.is_some(), "{synced:?}");
     fs::rename(world.at("away"), world.remote()).unwrap();
     time_goes_by(&root);
-    // The same content again is no commit, but it delivers what waits.
+    // The same content again is not a commit, but it delivers what waits.
     arrived(memory.persist(forge("tools/b.ts", "b")).await);
     assert_eq!(world.remote_log(), ["Forge: tools/b.ts", "Start"]);
     write(&root, "tools/c.ts", "left over");
@@ -172,8 +172,8 @@ async fn what_cannot_be_committed_is_named() {
     assert_eq!(
         synced.warnings,
         [
-            "`tools/link.ts` was not committed: it is a link, or something else that is no plain file",
-            "`tools/two?lines.ts` was not committed: its name is no name for a file of the tool repository",
+            "`tools/link.ts` was not committed: it is a link, or something else that is not a plain file",
+            "`tools/two?lines.ts` was not committed: its name is not a name for a file of the tool repository",
         ]
     );
 }

@@ -54,7 +54,7 @@ async fn nothing_is_fetched_when_nothing_moved() {
     assert_eq!(commands(), ["ls-remote", "fetch"]);
     arrived(memory.persist(forge("tools/c.ts", "c")).await);
     assert_eq!(commands(), ["push"]);
-    // Our own push is no news.
+    // Our own push is not new.
     assert_eq!(memory.hydrate().await.unwrap().outcome, HydrateOutcome::Unchanged);
     assert_eq!(commands(), ["ls-remote"]);
 }

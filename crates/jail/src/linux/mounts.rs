@@ -113,7 +113,7 @@ impl MountView {
     }
 }
 
-/// A kernel that is too old, a container that forbids mounting, or a root directory that is no mount.
+/// A kernel that is too old, a container that forbids mounting, or a root directory that is not a mount.
 fn lacking(errno: Errno) -> bool {
     matches!(errno, Errno::ENOSYS | Errno::EPERM | Errno::EACCES | Errno::EINVAL)
 }

@@ -168,7 +168,7 @@ impl Request {
     }
 }
 
-/// Leaves at once: what the test runner does at its end is no part of a probe.
+/// Leaves at once: what the test runner does at its end is not part of a probe.
 pub fn exit(code: i32) -> ! {
     unsafe { libc::_exit(code) }
 }

@@ -40,7 +40,7 @@ const CASES: &[(&str, &[&str])] = &[
         "rm -r src",
         &["rmdir src", "rmdir src/deep", "remove src/deep/a", "remove src/deep/b", "remove src/main.rs"],
     ),
-    // Made anew: what is the same again is no change, and what is gone in a directory further down is told.
+    // Made anew: what is the same again is not a change, and what is gone in a directory further down is told.
     ("cp -r src x && rm -r src && mv x src", &[]),
     (
         "rm -r src && mkdir src",

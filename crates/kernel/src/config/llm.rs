@@ -133,7 +133,7 @@ pub(super) fn read(mut llm: Fields<'_>) -> LlmConfig {
     config
 }
 
-/// An empty text, as an unset variable of the environment gives it, is no text.
+/// An empty text, as an unset variable of the environment gives it, is not text.
 fn filled(fields: &mut Fields<'_>, name: &'static str) -> Option<String> {
     fields.text(name).filter(|text| !text.is_empty())
 }

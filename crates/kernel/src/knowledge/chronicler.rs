@@ -73,7 +73,7 @@ impl Chronicler {
         let (project, files) = (self.project.clone(), Arc::clone(&self.files));
         let ignored = background::run_bounded(move || {
             let mut ignored = tgp_fs::ignored(&project, &paths, &|file| files.read(file).ok());
-            // What git tracks is no build output, whatever a rule says, and whoever wrote that.
+            // What git tracks is not a build output, whatever a rule says, and whoever wrote that.
             if ignored.contains(&true) {
                 let tracked = tgp_graph::tracked(&project, &paths)?;
                 ignored.iter_mut().zip(tracked).for_each(|(ignored, tracked)| *ignored &= !tracked);

@@ -19,7 +19,7 @@ const MAX_LOST: usize = 20;
 /// Events of a chronicle that are compared with the audit, the newest ones.
 const MAX_EVENTS: usize = 20_000;
 /// What helps where events are missing.
-const LOST: &str = "bring the chronicle back from git, or from whoever has taken lines out of it";
+const LOST: &str = "restore the chronicle from git or from a backup";
 /// Tools that are compared one by one.
 const MAX_TOOLS: usize = 100_000;
 
@@ -67,7 +67,7 @@ impl Inspect for Registry {
                 findings.push(
                     Finding::new("registry", Gravity::Error, message)
                         .evidence(json!({ "path": tool.path }))
-                        .remedy("run `tgp sync`, which derives meta.json anew"),
+                        .remedy("run `tgp sync`, which derives meta.json again"),
                 );
             }
         }

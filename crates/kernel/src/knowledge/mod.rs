@@ -146,7 +146,7 @@ impl Knowledge {
     /// Gives every line of a chronicle to `show`, oldest first, one at a time.
     ///
     /// # Errors
-    /// `EPERMISSION` out of scope, `EINTEGRITY` for a line that is no event, `ENOTFOUND` where there is no chronicle.
+    /// `EPERMISSION` out of scope, `EINTEGRITY` for a line that is not an event, `ENOTFOUND` where there is no chronicle.
     pub fn read_chronicle(&self, path: &str, mut show: impl FnMut(&str)) -> Result<(), ToolError> {
         let path = chronicle_path(path)?;
         let events = self.chronicle.read(&path, Start::Beginning)?;
@@ -260,7 +260,7 @@ fn read_invariants(file: &PathBuf, name: &str) -> Result<Invariants, ToolError> 
         Err(error) => return Err(failed(error)),
         // A pipe would be waited for, and with it every write.
         Ok(found) if !found.is_file() => {
-            return Err(failed(std::io::Error::other("it is no file")));
+            return Err(failed(std::io::Error::other("it is not a file")));
         }
         Ok(found) if found.len() > MAX_INVARIANTS_BYTES => {
             let message = format!("`{name}` has more than {MAX_INVARIANTS_BYTES} bytes");

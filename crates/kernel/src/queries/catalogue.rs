@@ -80,7 +80,7 @@ impl Catalogue for KernelCatalogue {
 /// A file that another one imports: one of the project, and not by a link.
 fn read_import(project: &Path, path: &str) -> Result<String, ToolError> {
     let outside = || {
-        ToolError::new(Code::Permission, format!("`{path}` is no file of the project"))
+        ToolError::new(Code::Permission, format!("`{path}` is not a file of the project"))
             .help("import files of the project only, by their own names")
     };
     let relative = Path::new(path).strip_prefix(project).unwrap_or(Path::new(path));
@@ -105,7 +105,7 @@ pub(super) fn read_source(file: &Path, shown: &str) -> Result<String, ToolError>
     let found = std::fs::metadata(file).map_err(|error| unreadable(Code::NotFound, &error.to_string()))?;
     // A pipe that nobody writes to would be waited for, for ever.
     if !found.is_file() {
-        return Err(unreadable(Code::Validation, "it is no file"));
+        return Err(unreadable(Code::Validation, "it is not a file"));
     }
     let mut bytes = Vec::new();
     File::open(file)

@@ -9,7 +9,7 @@ use tgp_git::RepositoryAnchor;
 
 use crate::settings::state_directory;
 
-/// The repository's anchor; a file while the tool root is no repository.
+/// The repository's anchor; a file while the tool root is not a repository.
 pub(super) struct AuditAnchor {
     repository: RepositoryAnchor,
     file: FileAnchor,

@@ -96,7 +96,7 @@ impl Sessions {
         Ok(SessionInfo {
             id: head.id,
             task: head.task,
-            // Some servers take a key in their address; it is no part of a name.
+            // Some servers take a key in their address; it is not part of a name.
             provider: head.provider.split('?').next().unwrap_or_default().to_owned(),
             model: head.model,
             created_ms: head.created_ms,

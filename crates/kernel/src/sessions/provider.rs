@@ -137,7 +137,7 @@ pub(crate) fn choose(
         on_wait,
         ..HttpOptions::new(wire)
     };
-    // Some servers take a key in their address; it is no part of a name.
+    // Some servers take a key in their address; it is not part of a name.
     let provider = tgp_llm::provider(name.split('?').next().unwrap_or_default(), options)?;
     let base_url = base_url.filter(|url| *url != name);
     Ok(Chosen { provider, name, base_url, model, frozen_ms: None, seed: None })

@@ -86,7 +86,7 @@ impl Tool for Recall {
         dry_run: true,
     };
 
-    /// A session reads its own past only, and that is no file to a gate.
+    /// A session reads its own past only, and that is not a file to a gate.
     fn targets(&self, _args: &RecallArgs) -> Result<Vec<Target>, ToolError> {
         Ok(Vec::new())
     }
@@ -121,7 +121,7 @@ fn find(sessions: &Sessions, session: &str, id: &str) -> Result<ToolResult, Tool
         ToolError::new(Code::NotFound, format!("this session has no result `{id}`"))
             .help("ids stand where a result was shortened, such as r3.1")
     };
-    // The name of a session that a caller has made up is no path.
+    // The name of a session that a caller has made up is not a path.
     let is_name = session.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
     let path = sessions.transcript(session);
     if !is_name || !path.is_file() {

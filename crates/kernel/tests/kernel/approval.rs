@@ -1,4 +1,4 @@
-//! Approvals through a whole kernel: everything that is no read asks, shows what it would do, and does nothing else.
+//! Approvals through a whole kernel: everything that is not a read asks, shows what it would do, and does nothing else.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

@@ -76,7 +76,7 @@ async fn recall_gives_no_client_the_results_of_another_session() {
                 assert_eq!(refused.unwrap_err().code.as_str(), "EPERMISSION", "{entry:?} {name}");
             }
         }
-        // A token that is made for the session names it, and is no client's.
+        // A token that is made for the session names it, and is not a client's.
         let refused = kernel.client_context(entry, claim(Some(&attenuated), None, None), Consent::Given);
         assert_eq!(refused.unwrap_err().code.as_str(), "EPERMISSION");
         let own = client(&kernel, entry, Some(&wide), Some("mine"));

@@ -186,7 +186,7 @@ async fn files_that_people_delete_and_restore_halt_a_write_only_where_that_is_wi
     }
 }
 
-/// Wherever the invariants stand, they are changed by people; and what is no file is not waited for.
+/// Wherever the invariants stand, they are changed by people; and what is not a file is not waited for.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn invariants_elsewhere_are_out_of_reach_and_a_pipe_in_their_place_is_refused() {
     let project = shop();

@@ -55,7 +55,7 @@ async fn a_new_tool_needs_its_failing_test_first() {
     let kernel = strict(&project).await;
     assert_eq!(state(&kernel, "tools/double.ts"), TddState::Refactor);
     let found = kernel.call("search", json!({ "query": "doubles a number" })).await;
-    assert!(!data(&found).to_string().contains("double.test.ts"), "a test is no tool: {found:?}");
+    assert!(!data(&found).to_string().contains("double.test.ts"), "a test is not a tool: {found:?}");
     kernel.shutdown().await;
 }
 

@@ -131,7 +131,7 @@ async fn messages_and_codes_are_the_tools_own() {
     kernel.shutdown().await;
 }
 
-const LOST: &str = "a promise was rejected and nobody handled it: ";
+const LOST: &str = "unhandled promise rejection: ";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_failure_nobody_awaited_fails_the_run() {
@@ -198,7 +198,7 @@ async fn a_failure_nobody_awaited_fails_the_run() {
         assert!(told.contains(LOST) && told.contains(message), "{source}: {told}");
         assert!(place(&answer).starts_with(&format!("tools/under_test.ts:{line}:")), "{source}: {answer:?}");
     }
-    // What is no error has no place, but it is told all the same.
+    // What is not an error has no place, but it is told all the same.
     let answer = run(&kernel, &project, "export default () => {\n  Promise.reject(5);\n};", json!({})).await;
     assert!(error(&answer).message.contains(&format!("{LOST}the tool threw 5")), "{answer:?}");
     kernel.shutdown().await;

@@ -119,7 +119,7 @@ const FAILS: [(&str, &str); 20] = [
     ("expect(0).toBeTruthy()", "expected 0 to be truthy"),
     ("expect(0.5).toBeCloseTo(0.51)", "expected 0.5 to be within 2 digits of 0.51"),
     ("expect(NaN).toBeGreaterThan(1)", "expected NaN to be greater than 1"),
-    ("expect('a').toBeLessThan(1)", "TypeError: \"a\" is no number to compare"),
+    ("expect('a').toBeLessThan(1)", "TypeError: \"a\" is not a number to compare"),
     ("expect(5).toContain(5)", "TypeError: toContain: 5 is neither a text nor a list"),
     ("expect(() => 1).toThrow()", "expected \"a function that returned\" to throw"),
     ("expect(() => { throw new Error('one') }).toThrow('two')", "expected Error: one to throw \"two\""),
@@ -154,7 +154,7 @@ async fn matchers_say_what_holds_and_what_does_not() {
     let expected: Vec<String> = FAILS.iter().map(|(check, says)| format!("{check}: {says}")).collect();
     assert_eq!(failures(file), expected);
     assert_eq!(counts(&report), (HOLDS.len() as u64, FAILS.len() as u64));
-    // Every failure has its line, those after a wait included. What is no error has no place to tell.
+    // Every failure has its line, those after a wait included. What is not an error has no place to tell.
     for (index, (check, _)) in FAILS.iter().enumerate().filter(|(_, (check, _))| !check.starts_with("throw"))
     {
         let place = &file["tests"][HOLDS.len() + index]["error"]["place"];

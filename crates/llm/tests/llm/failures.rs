@@ -132,7 +132,7 @@ async fn a_complaint_is_answered_with_the_setting_that_mends_it() {
     let credit = "the account has no credit or quota left; look at its plan and its billing";
     let tools = "choose a model that can use tools; `tgp models` lists what there is";
     let openai = "use --provider openai, which speaks the Responses API";
-    let schema = "the schema of a tool was not accepted; mend or remove the tool that the message names";
+    let schema = "the schema of a tool was not accepted; fix or remove the tool that the message names";
     // The wire, the status, the fields of the error, and the next step. The messages are those of real servers.
     let cases = [
         (

@@ -226,7 +226,7 @@ async fn read(
         }
         let text = text_of(path).map_err(|error| {
             ToolError::new(Code::Config, format!("`{name}` cannot be read: {error}"))
-                .help("rules that cannot be read deny everything; mend the file or remove it")
+                .help("rules that cannot be read deny everything; fix or remove the file")
         })?;
         let trust = if files.is_own(path) { SourceTrust::Full } else { SourceTrust::TightenOnly };
         if trust == SourceTrust::TightenOnly {

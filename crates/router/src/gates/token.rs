@@ -57,7 +57,7 @@ impl Tokens {
         match grant.expires_ms() {
             Some(end) if end <= now_ms() => Err(ToolError::new(Code::Policy, "the token has expired")
                 .detail("token", "expired")
-                .help("ask whoever gave it to you for a new one")),
+                .help("ask its issuer for a new one")),
             _ => Ok(grant),
         }
     }

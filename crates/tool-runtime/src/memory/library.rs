@@ -231,7 +231,7 @@ impl Library {
             if before != stood.as_deref() {
                 return Err(ToolError::new(
                     Code::Conflict,
-                    format!("`{meant}` was changed by somebody else meanwhile"),
+                    format!("`{meant}` was changed by another process meanwhile"),
                 )
                 .detail("path", meant.as_str())
                 .help("read the file again and write what it should be now"));

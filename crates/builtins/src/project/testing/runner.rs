@@ -268,7 +268,7 @@ pub(super) fn package_json(files: &dyn Manifests) -> Option<Value> {
 fn node(files: &dyn Manifests) -> Option<Runner> {
     let package = package_json(files)?;
     let script = package.pointer("/scripts/test").and_then(Value::as_str).unwrap_or_default().trim();
-    // What `npm init` writes into every new package is no test.
+    // What `npm init` writes into every new package is not a test.
     if script.is_empty() || script.contains("no test specified") {
         let depends_on = |name: &str| {
             ["devDependencies", "dependencies"]
@@ -285,7 +285,7 @@ fn node(files: &dyn Manifests) -> Option<Runner> {
         return Some(runner);
     }
     let why = format!(
-        "the test script of package.json (`{}`) is no plain call of an installed runner, and whoever writes it can let it \
+        "the test script of package.json (`{}`) is not a plain call of an installed runner, and whoever writes it can let it \
          print anything",
         tgp_text::truncate_bytes(script, MAX_SHOWN_BYTES)
     );

@@ -157,7 +157,7 @@ fn read_file(path: &Path, shown: &str) -> Result<String, ToolError> {
     };
     let found = std::fs::metadata(path).map_err(|error| unreadable(error.to_string()))?;
     if !found.is_file() || found.len() > MAX_BYTES {
-        return Err(unreadable(format!("it is no file of at most {MAX_BYTES} bytes")));
+        return Err(unreadable(format!("it is not a file of at most {MAX_BYTES} bytes")));
     }
     std::fs::read_to_string(path).map_err(|error| unreadable(error.to_string()))
 }

@@ -101,14 +101,14 @@ fn prepare(kernel: &Kernel, arguments: &RunArgs, printer: &Printer) -> Result<Op
 
 fn inputs(arguments: &RunArgs, plan: &Plan) -> Result<Map<String, Value>, Failure> {
     let Value::Object(mut inputs) = parse_json("inputs", &arguments.inputs)? else {
-        return Err(ToolError::new(Code::Validation, "inputs is no JSON object")
+        return Err(ToolError::new(Code::Validation, "inputs is not JSON object")
             .detail("field", "inputs")
             .help("such as --inputs '{\"path\": \"src/a.ts\"}'")
             .into());
     };
     for given in &arguments.input {
         let Some((name, text)) = given.split_once('=') else {
-            return Err(ToolError::new(Code::Validation, format!("`{given}` is no input"))
+            return Err(ToolError::new(Code::Validation, format!("`{given}` is not an input"))
                 .detail("field", "input")
                 .help("write the name, an equals sign and the value, such as --input path=src/a.ts")
                 .into());
@@ -176,7 +176,7 @@ fn ended(report: RunReport, sources: &[Source], printer: &Printer) -> Result<(),
     if !printer.json() {
         printer.note(&format!("go on with it: tgp aql run --resume {}", report.run));
     }
-    // A value that turned out wrong is no mistake in the use of the command.
+    // A value that turned out wrong is not a mistake in the use of the command.
     let code = if error.code == Code::Validation { Code::Runtime } else { error.code };
     match (stopped, printer.json()) {
         (true, _) => Err(Failure::Stopped),

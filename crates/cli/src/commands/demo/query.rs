@@ -58,7 +58,7 @@ impl Demo<'_> {
             kinds
         };
         let (report, kinds) = tokio::join!(run, collect);
-        // Which of two that run at the same time is faster is no part of the story.
+        // Which of two that run at the same time is faster is not part of the story.
         let order: Vec<&str> = plan.body.steps.iter().map(|step| step.name.as_str()).collect();
         for step in &order {
             let kind = kinds.get(*step).map_or("", String::as_str);

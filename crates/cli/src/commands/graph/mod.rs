@@ -122,7 +122,7 @@ async fn query(
     }
     let params = parse_json("--params", params)?;
     if !params.is_object() {
-        let error = ToolError::new(Code::Validation, "--params is no JSON object");
+        let error = ToolError::new(Code::Validation, "--params is not JSON object");
         return Err(error.detail("field", "--params").help("write it as '{\"path\": \"src/a.ts\"}'").into());
     }
     let mut arguments = json!({ "query": cypher, "params": params });

@@ -188,11 +188,11 @@ async fn nobody_to_ask_is_said() {
     for (how, why) in [
         (
             Answering::Nobody,
-            "standard input is no terminal, so nobody can be asked; pass --yes to agree to everything",
+            "standard input is not a terminal, so nobody can be asked; pass --yes to agree to everything",
         ),
         (
             Answering::Unseen,
-            "standard error is no terminal, so no question can be seen; pass --yes to agree to everything",
+            "standard error is not a terminal, so no question can be seen; pass --yes to agree to everything",
         ),
     ] {
         let (approver, _) = approver(how);

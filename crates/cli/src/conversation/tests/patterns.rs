@@ -235,7 +235,7 @@ fn always_for_tests_is_bound_to_what_was_shown_of_them() {
             tests("test_run", json!({}), json!({ "command": "npm test", "found": [2] })),
             false,
         ),
-        // What a command has changed is no agreement to what it changes next time.
+        // What a command has changed is not an agreement to what it changes next time.
         (
             tests("shell_exec", json!({ "command": "make" }), json!({ "changes": [1] })),
             "shell_exec with exactly these arguments and what is shown of it",

@@ -223,7 +223,7 @@ fn trouble_is_called_by_its_name() {
         (ToolError::new(Code::Config, "no"), "the configuration has to be changed"),
         (ToolError::new(Code::Budget, "no"), "a budget is used up"),
         (ToolError::new(Code::State, "no").detail("state", "halted"), "somebody has halted the work"),
-        (ToolError::new(Code::State, "no"), "only you can mend this"),
+        (ToolError::new(Code::State, "no"), "only you can fix this"),
     ] {
         let (mut screen, paper) = screen(PIPE, Verbosity::Brief);
         screen.show(&AgentEvent::End { summary: Box::new(summary(Ending::NeedsUser { error })) });

@@ -14,7 +14,7 @@ use crate::ToolShape;
 const MUST_RETURN: Rule = Rule {
     name: "must-return",
     severity: Severity::Error,
-    reason: "A tool gives its result back to whoever called it; logs are not results (standard 2, composable).",
+    reason: "A tool returns its result to its caller; logs are not results (standard 2, composable).",
 };
 
 pub(super) fn check<'a>(tree: &Tree<'_, 'a>, shape: &Shape<'a>, report: &mut Report<'_>) {

@@ -46,7 +46,7 @@ const MARKS_OF_USER: Marks = Marks {
 impl Layer {
     /// What the process has made of the project, sorted by path; an error when there are more than `limit` changes.
     ///
-    /// A file that was only touched, or written with what was in it, is no change. Neither are modes other than the
+    /// A file that was only touched, or written with what was in it, is not a change. Neither are modes other than the
     /// right to execute, owners and times.
     pub fn changes(&self, limit: usize) -> Result<Vec<LayerChange>, JailError> {
         let marks = match self.owner() {

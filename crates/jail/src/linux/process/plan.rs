@@ -449,7 +449,7 @@ impl Draft {
     }
 }
 
-/// The kernel's version. What cannot be read is no version, and then nothing new is tried.
+/// The kernel's version. What cannot be read is not a version, and then nothing new is tried.
 fn kernel_version() -> Option<(u32, u32)> {
     let release = nix::sys::utsname::uname().ok()?.release().to_str()?.to_owned();
     let mut numbers = release.split(|letter: char| !letter.is_ascii_digit()).map(str::parse);

@@ -96,7 +96,7 @@ impl Watch {
         let (mut tasks, mut bytes) = (0, 0);
         let mut members = Vec::new();
         for entry in fs::read_dir(&folder).ok()?.flatten() {
-            // The first process is ours. Everything that is no number is no process.
+            // The first process is ours. Everything that is not a number is not a process.
             if !entry.file_name().to_str().is_some_and(|name| name.parse().is_ok_and(|id: u32| id > 1)) {
                 continue;
             }

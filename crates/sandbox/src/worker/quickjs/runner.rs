@@ -100,7 +100,7 @@ fn run_jobs(ctx: &Ctx<'_>, host: &Host) -> std::result::Result<(), Failure> {
 fn lost(ctx: &Ctx<'_>, engine: &QuickJs) -> Option<Failure> {
     let error = engine.rejections.first(ctx)?;
     let failure = thrown(ctx, engine, error);
-    let message = format!("a promise was rejected and nobody handled it: {}", failure.message);
+    let message = format!("unhandled promise rejection: {}", failure.message);
     Some(Failure { message, ..failure })
 }
 
