@@ -29,7 +29,7 @@ pub async fn measure(section: &mut Section, rounds: usize) -> Result<()> {
     for round in 0..rounds {
         let folder = project.beside(&format!("agent{round}"));
         fs::create_dir(&folder)?;
-        fs::write(folder.join("tgp.config.json"), json!({ "git": { "url": url } }).to_string())?;
+        configure(&folder, &url)?;
         first.push(start(&project, &folder).await?);
         again.push(start(&project, &folder).await?);
         let clone = project.beside(&format!("clone{round}"));
@@ -88,10 +88,16 @@ async fn agent(project: &Project, name: &str, count: usize) -> Result<Kernel> {
     fill(&project.beside(&format!("{name}-source")), &remote, count)?;
     fs::create_dir(&folder)?;
     let url = format!("file://{}", remote.display());
-    fs::write(folder.join("tgp.config.json"), json!({ "git": { "url": url } }).to_string())?;
+    configure(&folder, &url)?;
     let kernel = boot(&folder, &project.beside("cache"), Some(shipped_binary()?)).await?;
     search(&kernel).await?;
     Ok(kernel)
+}
+
+/// The tools are alike for the search, which must not keep them from being written.
+fn configure(folder: &Path, url: &str) -> Result<()> {
+    let config = json!({ "git": { "url": url }, "registry": { "onDuplicate": "warn" } });
+    Ok(fs::write(folder.join("tgp.config.json"), config.to_string())?)
 }
 
 async fn write_and_search(kernel: &Kernel, round: usize) -> Result<Duration> {

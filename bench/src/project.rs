@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tgp::contract::TddMode;
-use tgp::{BootOptions, Kernel};
+use tgp::{BootOptions, Kernel, Trust};
 
 pub const TOOL: &str = "tools/math/fib.ts";
 pub const ARGUMENTS: &str = r#"{"n":10}"#;
@@ -63,6 +63,8 @@ pub async fn boot(directory: &Path, cache: &Path, worker: Option<PathBuf>) -> Re
         cache_directory: Some(cache.to_owned()),
         // What is measured are tools, not the tests they would need.
         tdd_mode: Some(TddMode::Explore),
+        // Every configuration is written by the bench itself.
+        trust: Trust::Everything,
         ..BootOptions::new(directory)
     };
     Kernel::boot(options).await.context("the kernel does not boot")
