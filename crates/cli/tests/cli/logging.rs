@@ -220,3 +220,26 @@ fn a_pipe_as_a_log_is_refused_and_an_old_log_becomes_private() {
     assert_eq!(mode & 0o777, 0o600);
     assert!(std::fs::read_to_string(&old).unwrap().starts_with("before\n"), "it is added to");
 }
+
+#[test]
+fn bug_a_password_of_an_address_was_redacted_only_as_it_was_written() {
+    let project = Project::initialised();
+    project.write(
+        "tgp.config.ts",
+        "export default { tdd: { mode: 'explore' }, llm: { baseUrl: 'https://ann:s3cr%40t%2Fw0rd@127.0.0.1:1/v1' } };\n",
+    );
+    project.run(&["trust", "--yes"]).expect_code(0);
+    let log = project.path("home/log.txt").display().to_string();
+    let forms = ["s3cr%40t%2Fw0rd", "s3cr@t/w0rd", "s3cr%40t%2fw0rd"];
+    for form in forms {
+        let sql = format!("select '{form}'");
+        let mut command = project.command(&["--log", &log, "sql", &sql]);
+        assert!(command.env("TGP_LOG", "trace").status().unwrap().success());
+    }
+    let text = std::fs::read_to_string(&log).unwrap();
+    let audit = project.run(&["audit", "export"]).expect_code(0).stdout;
+    assert!(text.contains("[redacted]") && audit.contains("[redacted]"), "{text}");
+    for form in forms {
+        assert!(!text.contains(form) && !audit.contains(form), "{form}: {text}{audit}");
+    }
+}
