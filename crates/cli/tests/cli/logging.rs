@@ -243,3 +243,60 @@ fn bug_a_password_of_an_address_was_redacted_only_as_it_was_written() {
         assert!(!text.contains(form) && !audit.contains(form), "{form}: {text}{audit}");
     }
 }
+
+#[test]
+fn bug_any_file_was_taken_for_a_log_in_a_bundle() {
+    let project = Project::initialised();
+    let place = |name: &str| project.path(&format!("home/{name}")).display().to_string();
+    let (text, lines) = (place("log.txt"), place("log.jsonl"));
+    for log in [&text, &lines] {
+        let mut command = project.command(&["--log", log, "call", "list_files", "{}"]);
+        assert!(command.env("TGP_LOG", "trace").status().unwrap().success());
+    }
+    let real = std::fs::read_to_string(&text).unwrap();
+    let put = |name: &str, content: &[u8]| {
+        std::fs::write(place(name), content).unwrap();
+        place(name)
+    };
+    let link = place("link.txt");
+    std::os::unix::fs::symlink(&text, &link).unwrap();
+    let pipe = place("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let huge = put("huge.txt", real.as_bytes());
+    std::fs::File::options().write(true).open(&huge).unwrap().set_len((1 << 30) + 1).unwrap();
+    let private_key = "-----BEGIN PRIVATE KEY-----\nabc\n-----END PRIVATE KEY-----\n";
+    let refused = [
+        (put("key.pem", private_key.as_bytes()), "other lines"),
+        (
+            put("config.json", b"{\"timestamp\": \"2026-01-01T00:00:00Z\", \"level\": \"info\"}\n"),
+            "other lines",
+        ),
+        (put("service.log", b"2026-01-01T00:00:00.1Z  INFO hyper: connected\n"), "other lines"),
+        (put("mixed.txt", format!("{real}{private_key}").as_bytes()), "other lines"),
+        (put("mixed-first.txt", format!("{private_key}{real}").as_bytes()), "other lines"),
+        (put("one-line", b"no end of a line"), "no line"),
+        (put("empty", b""), "no line"),
+        (put("bytes", b"\xff\xfe\n"), "UTF-8"),
+        (link, "a link"),
+        (pipe, "not a plain file"),
+        (place(""), "not a plain file"),
+        (huge, "bytes"),
+    ];
+    let bundle = place("report.tar.gz");
+    for (file, reason) in &refused {
+        let ran = project.run(&["--json", "doctor", "--bundle", &bundle, "--with-log", file]);
+        let error = ran.document()["error"].clone();
+        assert_eq!(error["code"], "EVALIDATION", "{file}: {ran:?}");
+        assert!(error["message"].as_str().unwrap().contains(reason), "{file}: {error}");
+        assert!(!std::path::Path::new(&bundle).exists(), "{file}");
+    }
+    let missing = project.run(&["--json", "doctor", "--bundle", &bundle, "--with-log", &place("missing")]);
+    assert_eq!(missing.document()["error"]["code"], "ENOTFOUND");
+    // A log whose last line was not finished is one all the same; that line is left out.
+    let torn = put("torn.txt", format!("{real}2026-11-16T1").as_bytes());
+    for (number, log) in [&text, &lines, &torn].into_iter().enumerate() {
+        let bundle = place(&format!("report-{number}.tar.gz"));
+        let ran = project.run(&["doctor", "--bundle", &bundle, "--with-log", log]);
+        assert!(std::path::Path::new(&bundle).exists(), "{log}: {ran:?}");
+    }
+}
