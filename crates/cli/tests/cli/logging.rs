@@ -300,3 +300,70 @@ fn bug_any_file_was_taken_for_a_log_in_a_bundle() {
         assert!(std::path::Path::new(&bundle).exists(), "{log}: {ran:?}");
     }
 }
+
+#[test]
+fn bug_a_worker_that_was_killed_left_no_warning() {
+    let project = Project::initialised();
+    let tools = [
+        ("endless", "for (;;) {}", Some("CPU time")),
+        ("stuck", "return new Promise(() => {});", Some("worker failed")),
+        ("thrown", "throw new Error('on purpose');", None),
+    ];
+    for (name, body, cause) in tools {
+        let path = format!("tools/{name}.ts");
+        let source = format!("/** One. */\nexport default () => {{ {body} }};\n");
+        project.run(&["write", &path, "--content", &source]).expect_code(0);
+        let log = project.path(&format!("home/{name}.jsonl")).display().to_string();
+        let mut command = project.command(&["--log", &log, "exec", &path]);
+        assert!(!command.env("TGP_LOG", "warn").output().unwrap().status.success(), "{name}");
+        let lines = lines(&project, &format!("home/{name}.jsonl"));
+        let warned: Vec<&Value> = lines.iter().filter(|line| line["target"] == "worker").collect();
+        let Some(cause) = cause else {
+            assert!(warned.is_empty(), "an exception is an answer: {warned:#?}");
+            continue;
+        };
+        let [warned] = warned.as_slice() else { panic!("{name}: {lines:#?}") };
+        assert_eq!((&warned["level"], &warned["tool"]), (&json!("WARN"), &json!(path)));
+        assert!(warned["message"].as_str().unwrap().contains(cause), "{warned}");
+    }
+}
+
+#[test]
+fn the_time_of_each_gate_is_logged_with_its_name() {
+    let project = Project::initialised();
+    let log = project.path("home/log.jsonl").display().to_string();
+    let mut command = project.command(&["--log", &log, "call", "list_files", "{}"]);
+    assert!(command.env("TGP_LOG", "gates=debug").status().unwrap().success());
+    let lines = lines(&project, "home/log.jsonl");
+    let gates: Vec<&Value> = lines.iter().filter(|line| line["target"] == "gates").collect();
+    assert!(gates.len() >= 2, "{lines:#?}");
+    for gate in &gates {
+        assert!(gate["us"].is_u64() && gate["level"] == "DEBUG", "{gate}");
+        assert!(gate["gate"].as_str().is_some_and(|name| !name.is_empty()), "{gate}");
+    }
+    assert!(gates.iter().any(|gate| gate["gate"] == "guardian"), "{gates:#?}");
+}
+
+#[test]
+fn a_dash_as_a_log_is_standard_error() {
+    let project = Project::initialised();
+    let quiet = project.run(&["call", "list_files", "{}"]).expect_code(0);
+    let logged = project.run(&["--log", "-", "call", "list_files", "{}"]).expect_code(0);
+    assert_eq!(logged.stdout, quiet.stdout);
+    assert!(logged.stderr.contains("DEBUG") && logged.stderr.contains("router: ended"), "{}", logged.stderr);
+    assert!(!project.file("-").exists());
+}
+
+#[test]
+fn bug_a_log_that_could_not_be_written_any_more_was_lost_silently() {
+    let project = Project::initialised();
+    let quiet = project.run(&["call", "list_files", "{}"]).expect_code(0);
+    let ran = project.run(&["--log", "/dev/full", "call", "list_files", "{}"]).expect_code(0);
+    assert_eq!(ran.stdout, quiet.stdout);
+    let warnings: Vec<&str> = ran.stderr.lines().collect();
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert!(
+        warnings[0].starts_with("warning: the log `/dev/full` cannot be written any more"),
+        "{warnings:?}"
+    );
+}

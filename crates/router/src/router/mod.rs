@@ -21,7 +21,7 @@ mod waiting;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tgp_contract::{
     Access, ApprovalReason, Approver, CallContext, CallRecord, Cancellation, Code, FileFilter, Gate,
@@ -485,6 +485,7 @@ impl Router {
     ) -> Result<Vec<Wish>, ToolError> {
         let mut reasons = Vec::new();
         for gate in &self.gates {
+            let asked = Instant::now();
             let verdict = match question {
                 Question::Call => gate.judge(request).await,
                 Question::Changes => gate.judge_changes(request).await,
@@ -493,6 +494,7 @@ impl Router {
                 Question::Contents if gate.wants_contents(request).await => gate.judge_changes(request).await,
                 Question::Contents | Question::Directories => continue,
             };
+            let took_us = u64::try_from(asked.elapsed().as_micros()).unwrap_or(u64::MAX);
             let (decision, rule, denial) = match verdict {
                 Verdict::Allow { rule } => (GateDecision::Allow, rule, None),
                 Verdict::Ask(reason) => {
@@ -514,6 +516,7 @@ impl Router {
                 gate = gate.name(),
                 rule = verdicts.last().map(|verdict| verdict.rule.as_str()),
                 code = denial.as_ref().map(|error| error.code.as_str()),
+                us = took_us,
                 "{decision:?}"
             );
             if let Some(error) = denial {
