@@ -1,15 +1,17 @@
 //! What happens along the path of a call, for finding faults: `TGP_LOG` and `--log`.
 //!
 //! Nothing is logged unless somebody asks. Lines go to standard error or to a file, never to standard output, and secrets
-//! are taken out of them as they are taken out of the audit.
+//! are taken out of them as they are taken out of the audit. A log that cannot be written any more is reported once; no
+//! command fails for it.
 
 use std::fmt;
 use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
+use serde_json::Value;
 use tgp::contract::{Code, ToolError};
 use tgp::{Kernel, Redaction};
 use tracing::level_filters::LevelFilter;
@@ -35,7 +37,12 @@ const MAX_LINE_BYTES: usize = 16 << 10;
 const MAX_EVENT_BYTES: usize = 1 << 20;
 /// What every event is inside of, so that it is known which call it belongs to.
 const CALL: &str = "call";
-const FULL: &str = "the log has reached its limit; nothing more is written\n";
+const FULL: &str = "the log has reached its limit; nothing more is written";
+/// The end of a line that was cut.
+const CUT: char = '…';
+const LEFT_OUT: &str = "an event that is too long was left out";
+/// The name of standard error where a file is expected.
+const STANDARD_ERROR: &str = "-";
 
 /// The log of this process.
 #[derive(Clone, Default)]
@@ -48,7 +55,8 @@ impl fmt::Debug for Log {
 }
 
 impl Log {
-    /// Begins to log as `wanted` says; to `file`, or to standard error. With a file alone everything but traces is logged.
+    /// Begins to log as `wanted` says; to `file`, or to standard error, which `-` means as well. With a file alone everything
+    /// but traces is logged.
     ///
     /// # Errors
     /// `EVALIDATION` for levels or parts that there are not, and what the system says about the file.
@@ -60,9 +68,10 @@ impl Log {
         };
         let targets = targets(wanted)?;
         let redaction = RwLock::new(Redaction::new(&[], &[])?);
+        let file = file.filter(|path| path.as_os_str() != STANDARD_ERROR);
         let to = match file {
             None => To::Stderr,
-            Some(path) => To::File(open(path)?),
+            Some(path) => To::File(open(path)?, path.to_owned()),
         };
         let is_json = file.is_some_and(|path| {
             path.extension()
@@ -146,7 +155,7 @@ fn open(path: &Path) -> Result<File, ToolError> {
 
 enum To {
     Stderr,
-    File(File),
+    File(File, PathBuf),
 }
 
 /// Where lines go.
@@ -198,21 +207,68 @@ impl Sink {
             return;
         }
         let is_last = line.len() as u64 >= *left;
-        *left = left.saturating_sub(line.len() as u64);
-        let text = if is_last { FULL } else { &line };
-        if is_last {
-            *left = 0;
+        *left = if is_last { 0 } else { left.saturating_sub(line.len() as u64) };
+        let line = if is_last { notice(FULL, self.is_json) } else { line };
+        match to {
+            // There is no other place to report it to.
+            To::Stderr => {
+                let _ = io::stderr().write_all(line.as_bytes());
+            }
+            To::File(file, path) => {
+                if let Err(error) = file.write_all(line.as_bytes()) {
+                    // Half a line may be written, and what follows would look like the rest of it.
+                    *left = 0;
+                    let path = one_line(&path.display().to_string());
+                    let said = format!(
+                        "warning: the log `{}` cannot be written any more: {error}; what follows is not logged\n",
+                        path.trim_end()
+                    );
+                    let _ = io::stderr().write_all(said.as_bytes());
+                }
+            }
         }
-        let _ = match to {
-            To::Stderr => io::stderr().write_all(text.as_bytes()),
-            To::File(file) => file.write_all(text.as_bytes()),
-        };
     }
 }
 
-fn left_out(is_json: bool) -> String {
-    let said = "an event that is too long was left out";
+/// A line of the log itself, about no event.
+fn notice(said: &str, is_json: bool) -> String {
     if is_json { format!("{{\"message\":\"{said}\"}}\n") } else { format!("{said}\n") }
+}
+
+fn left_out(is_json: bool) -> String {
+    notice(LEFT_OUT, is_json)
+}
+
+/// Whether a log of this program has such a line, in either format.
+pub fn is_log_line(line: &str) -> bool {
+    let is_level = |level: &str| LEVELS.iter().any(|known| known.eq_ignore_ascii_case(level));
+    let is_time = |time: &str| tgp_text::parse_rfc3339_ns(time).is_some();
+    if [FULL, LEFT_OUT].contains(&line) {
+        return true;
+    }
+    if line.starts_with('{') {
+        let Ok(Value::Object(event)) = serde_json::from_str(line) else { return false };
+        let text = |name: &str| event.get(name).and_then(Value::as_str);
+        return match (text("timestamp"), text("level"), text("target")) {
+            (Some(time), Some(level), Some(target)) => {
+                is_time(time) && is_level(level) && PARTS.contains(&target)
+            }
+            _ => event.len() == 1 && text("message").is_some_and(|said| [FULL, LEFT_OUT].contains(&said)),
+        };
+    }
+    let Some((time, rest)) = line.split_once(' ') else { return false };
+    let Some((level, event)) = rest.trim_start().split_once(' ') else { return false };
+    // The part is behind the spans, in which any text can be.
+    let is_part = |part: &str| {
+        let mut places = event.match_indices(part);
+        places.any(|(at, _)| {
+            let before = event.get(..at).unwrap_or_default();
+            let after = event.get(at + part.len()..).unwrap_or_default();
+            after.starts_with(": ") && (before.is_empty() || before.ends_with(": "))
+        })
+    };
+    // Of a line that was cut the part may be missing.
+    is_time(time) && is_level(level) && (line.ends_with(CUT) || PARTS.iter().any(|part| is_part(part)))
 }
 
 /// What somebody else wrote must not look like a line of the log, nor move the cursor of a terminal.
@@ -220,7 +276,7 @@ fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len() + 1);
     for character in text.chars() {
         if line.len() >= MAX_LINE_BYTES {
-            line.push('…');
+            line.push(CUT);
             break;
         }
         if is_unseen(character) {

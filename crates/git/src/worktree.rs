@@ -230,7 +230,9 @@ impl Worktree {
             }
             if found.len() > MAX_FILES {
                 let message = format!("the working tree holds more than {MAX_FILES} files");
-                return Err(ToolError::new(Code::Git, message).help("name in `.gitignore` what is not a tool"));
+                return Err(
+                    ToolError::new(Code::Git, message).help("name in `.gitignore` what is not a tool")
+                );
             }
         }
         found.sort();
@@ -278,7 +280,8 @@ fn is(kind: SFlag, mode: nix::libc::mode_t) -> bool {
 }
 
 pub(crate) fn blocked(path: &RelativePath) -> ToolError {
-    let message =
-        format!("`{path}` cannot be written: a link or something else that is not a plain file is in the way");
+    let message = format!(
+        "`{path}` cannot be written: a link or something else that is not a plain file is in the way"
+    );
     ToolError::new(Code::Security, message).help("remove what stands there from the tool repository")
 }

@@ -41,7 +41,9 @@ pub(crate) fn refuse(reason: Reason, subject: RefusalSubject<'_>) -> ToolError {
             // An old test that fails is the most common reason to change old code.
             let help = match kind {
                 WriteKind::Modify => {
-                    format!("{fail_first}; to fix old code without a new test, a person works with `--mode debug`")
+                    format!(
+                        "{fail_first}; to fix old code without a new test, a person works with `--mode debug`"
+                    )
                 }
                 WriteKind::Create | WriteKind::Delete => fail_first,
             };

@@ -99,7 +99,8 @@ impl<'p> Run<'p> {
         let prompt = text(&agent.prompt, &level.frame)?;
         let bytes = prompt.len() + system.as_ref().map_or(0, String::len);
         if bytes > MAX_TEXT_BYTES {
-            let message = format!("a prompt can have at most {MAX_TEXT_BYTES} bytes, and this one has {bytes}");
+            let message =
+                format!("a prompt can have at most {MAX_TEXT_BYTES} bytes, and this one has {bytes}");
             return Err(ToolError::new(Code::Validation, message)
                 .place(&agent.prompt.place)
                 .help("put a part of the value into the prompt, or let the agent read it with a tool"));

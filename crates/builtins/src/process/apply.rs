@@ -394,7 +394,8 @@ fn is_executable(project: &Path, path: &RelativePath) -> bool {
 fn name(path: &Path) -> Result<RelativePath, ToolError> {
     let text = path.to_str().ok_or_else(|| {
         let shown = path.to_string_lossy().into_owned();
-        ToolError::new(Code::Validation, format!("`{shown}` is not a name in UTF-8")).help("nothing was applied")
+        ToolError::new(Code::Validation, format!("`{shown}` is not a name in UTF-8"))
+            .help("nothing was applied")
     })?;
     Ok(RelativePath::new(text)?)
 }

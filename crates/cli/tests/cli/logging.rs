@@ -233,3 +233,150 @@ fn a_log_and_a_bundle_are_relative_to_the_directory_of_the_caller() {
         assert!(!project.file(name).exists(), "{name}: {ran:?}");
     }
 }
+
+#[test]
+fn bug_a_password_of_an_address_was_redacted_only_as_it_was_written() {
+    let project = Project::initialised();
+    project.write(
+        "tgp.config.ts",
+        "export default { tdd: { mode: 'explore' }, llm: { baseUrl: 'https://ann:s3cr%40t%2Fw0rd@127.0.0.1:1/v1' } };\n",
+    );
+    project.run(&["trust", "--yes"]).expect_code(0);
+    let log = project.path("home/log.txt").display().to_string();
+    let forms = ["s3cr%40t%2Fw0rd", "s3cr@t/w0rd", "s3cr%40t%2fw0rd"];
+    for form in forms {
+        let sql = format!("select '{form}'");
+        let mut command = project.command(&["--log", &log, "sql", &sql]);
+        assert!(command.env("TGP_LOG", "trace").status().unwrap().success());
+    }
+    let text = std::fs::read_to_string(&log).unwrap();
+    let audit = project.run(&["audit", "export"]).expect_code(0).stdout;
+    assert!(text.contains("[redacted]") && audit.contains("[redacted]"), "{text}");
+    for form in forms {
+        assert!(!text.contains(form) && !audit.contains(form), "{form}: {text}{audit}");
+    }
+}
+
+#[test]
+fn bug_any_file_was_taken_for_a_log_in_a_bundle() {
+    let project = Project::initialised();
+    let place = |name: &str| project.path(&format!("home/{name}")).display().to_string();
+    let (text, lines) = (place("log.txt"), place("log.jsonl"));
+    for log in [&text, &lines] {
+        let mut command = project.command(&["--log", log, "call", "list_files", "{}"]);
+        assert!(command.env("TGP_LOG", "trace").status().unwrap().success());
+    }
+    let real = std::fs::read_to_string(&text).unwrap();
+    let put = |name: &str, content: &[u8]| {
+        std::fs::write(place(name), content).unwrap();
+        place(name)
+    };
+    let link = place("link.txt");
+    std::os::unix::fs::symlink(&text, &link).unwrap();
+    let pipe = place("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let huge = put("huge.txt", real.as_bytes());
+    std::fs::File::options().write(true).open(&huge).unwrap().set_len((1 << 30) + 1).unwrap();
+    let private_key = "-----BEGIN PRIVATE KEY-----\nabc\n-----END PRIVATE KEY-----\n";
+    let refused = [
+        (put("key.pem", private_key.as_bytes()), "other lines"),
+        (
+            put("config.json", b"{\"timestamp\": \"2026-01-01T00:00:00Z\", \"level\": \"info\"}\n"),
+            "other lines",
+        ),
+        (put("service.log", b"2026-01-01T00:00:00.1Z  INFO hyper: connected\n"), "other lines"),
+        (put("mixed.txt", format!("{real}{private_key}").as_bytes()), "other lines"),
+        (put("mixed-first.txt", format!("{private_key}{real}").as_bytes()), "other lines"),
+        (put("one-line", b"no end of a line"), "no line"),
+        (put("empty", b""), "no line"),
+        (put("bytes", b"\xff\xfe\n"), "UTF-8"),
+        (link, "a link"),
+        (pipe, "not a plain file"),
+        (place(""), "not a plain file"),
+        (huge, "bytes"),
+    ];
+    let bundle = place("report.tar.gz");
+    for (file, reason) in &refused {
+        let ran = project.run(&["--json", "doctor", "--bundle", &bundle, "--with-log", file]);
+        let error = ran.document()["error"].clone();
+        assert_eq!(error["code"], "EVALIDATION", "{file}: {ran:?}");
+        assert!(error["message"].as_str().unwrap().contains(reason), "{file}: {error}");
+        assert!(!std::path::Path::new(&bundle).exists(), "{file}");
+    }
+    let missing = project.run(&["--json", "doctor", "--bundle", &bundle, "--with-log", &place("missing")]);
+    assert_eq!(missing.document()["error"]["code"], "ENOTFOUND");
+    // A log whose last line was not finished is one all the same; that line is left out.
+    let torn = put("torn.txt", format!("{real}2026-11-16T1").as_bytes());
+    for (number, log) in [&text, &lines, &torn].into_iter().enumerate() {
+        let bundle = place(&format!("report-{number}.tar.gz"));
+        let ran = project.run(&["doctor", "--bundle", &bundle, "--with-log", log]);
+        assert!(std::path::Path::new(&bundle).exists(), "{log}: {ran:?}");
+    }
+}
+
+#[test]
+fn bug_a_worker_that_was_killed_left_no_warning() {
+    let project = Project::initialised();
+    let tools = [
+        ("endless", "for (;;) {}", Some("CPU time")),
+        ("stuck", "return new Promise(() => {});", Some("worker failed")),
+        ("thrown", "throw new Error('on purpose');", None),
+    ];
+    for (name, body, cause) in tools {
+        let path = format!("tools/{name}.ts");
+        let source = format!("/** One. */\nexport default () => {{ {body} }};\n");
+        project.run(&["write", &path, "--content", &source]).expect_code(0);
+        let log = project.path(&format!("home/{name}.jsonl")).display().to_string();
+        let mut command = project.command(&["--log", &log, "exec", &path]);
+        assert!(!command.env("TGP_LOG", "warn").output().unwrap().status.success(), "{name}");
+        let lines = lines(&project, &format!("home/{name}.jsonl"));
+        let warned: Vec<&Value> = lines.iter().filter(|line| line["target"] == "worker").collect();
+        let Some(cause) = cause else {
+            assert!(warned.is_empty(), "an exception is an answer: {warned:#?}");
+            continue;
+        };
+        let [warned] = warned.as_slice() else { panic!("{name}: {lines:#?}") };
+        assert_eq!((&warned["level"], &warned["tool"]), (&json!("WARN"), &json!(path)));
+        assert!(warned["message"].as_str().unwrap().contains(cause), "{warned}");
+    }
+}
+
+#[test]
+fn the_time_of_each_gate_is_logged_with_its_name() {
+    let project = Project::initialised();
+    let log = project.path("home/log.jsonl").display().to_string();
+    let mut command = project.command(&["--log", &log, "call", "list_files", "{}"]);
+    assert!(command.env("TGP_LOG", "gates=debug").status().unwrap().success());
+    let lines = lines(&project, "home/log.jsonl");
+    let gates: Vec<&Value> = lines.iter().filter(|line| line["target"] == "gates").collect();
+    assert!(gates.len() >= 2, "{lines:#?}");
+    for gate in &gates {
+        assert!(gate["us"].is_u64() && gate["level"] == "DEBUG", "{gate}");
+        assert!(gate["gate"].as_str().is_some_and(|name| !name.is_empty()), "{gate}");
+    }
+    assert!(gates.iter().any(|gate| gate["gate"] == "guardian"), "{gates:#?}");
+}
+
+#[test]
+fn a_dash_as_a_log_is_standard_error() {
+    let project = Project::initialised();
+    let quiet = project.run(&["call", "list_files", "{}"]).expect_code(0);
+    let logged = project.run(&["--log", "-", "call", "list_files", "{}"]).expect_code(0);
+    assert_eq!(logged.stdout, quiet.stdout);
+    assert!(logged.stderr.contains("DEBUG") && logged.stderr.contains("router: ended"), "{}", logged.stderr);
+    assert!(!project.file("-").exists());
+}
+
+#[test]
+fn bug_a_log_that_could_not_be_written_any_more_was_lost_silently() {
+    let project = Project::initialised();
+    let quiet = project.run(&["call", "list_files", "{}"]).expect_code(0);
+    let ran = project.run(&["--log", "/dev/full", "call", "list_files", "{}"]).expect_code(0);
+    assert_eq!(ran.stdout, quiet.stdout);
+    let warnings: Vec<&str> = ran.stderr.lines().collect();
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert!(
+        warnings[0].starts_with("warning: the log `/dev/full` cannot be written any more"),
+        "{warnings:?}"
+    );
+}

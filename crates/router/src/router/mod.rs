@@ -22,7 +22,7 @@ mod waiting;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tgp_contract::{
     Access, ApprovalReason, Approver, BeforeEffectHook, CallContext, CallRecord, Cancellation, Code,
@@ -490,6 +490,7 @@ impl Router {
     ) -> Result<Vec<ApprovalRequirement>, ToolError> {
         let mut reasons = Vec::new();
         for gate in &self.gates {
+            let asked = Instant::now();
             let verdict = match question {
                 GatePhase::Call => gate.judge(request).await,
                 GatePhase::Changes => gate.judge_changes(request).await,
@@ -500,6 +501,7 @@ impl Router {
                 }
                 GatePhase::Contents | GatePhase::Directories => continue,
             };
+            let took_us = u64::try_from(asked.elapsed().as_micros()).unwrap_or(u64::MAX);
             let (decision, rule, denial) = match verdict {
                 Verdict::Allow { rule } => (GateDecision::Allow, rule, None),
                 Verdict::Ask(reason) => {
@@ -521,6 +523,7 @@ impl Router {
                 gate = gate.name(),
                 rule = verdicts.last().map(|verdict| verdict.rule.as_str()),
                 code = denial.as_ref().map(|error| error.code.as_str()),
+                us = took_us,
                 "{decision:?}"
             );
             if let Some(error) = denial {

@@ -161,6 +161,11 @@ impl Pool {
                     while sender.capacity() > 0 && !reach.is_closed() {
                         let worker = start_warm(&command, heap_bytes, &warm_set, &reach);
                         failures = if worker.is_ok() { 0 } else { failures + 1 };
+                        if let Err(error) = &worker
+                            && !reach.is_closed()
+                        {
+                            tracing::warn!(target: "worker", attempt = failures, "{error}");
+                        }
                         if failures > 0 && failures < MAX_START_ATTEMPTS {
                             continue;
                         }
@@ -207,6 +212,8 @@ impl Pool {
             if worker.process.is_alive() {
                 return Ok(worker);
             }
+            let pid = worker.process.pid().as_raw();
+            tracing::warn!(target: "worker", pid, "worker was killed while it waited for a run");
             self.refill();
         }
     }
@@ -255,8 +262,9 @@ fn start_warm(
             warm_set.succeeded(&modules);
             Ok(WarmWorker { process, modules })
         }
-        Err(_) if !modules.is_empty() && !reach.is_closed() => {
+        Err(error) if !modules.is_empty() && !reach.is_closed() => {
             // It may be a package's fault, and no package may keep workers from getting ready.
+            tracing::warn!(target: "worker", packages = modules.len(), "{error}; the next starts without packages");
             warm_set.failed(&modules);
             drop(process);
             let mut process = WorkerProcess::start(command, RUN_WORKER, heap_bytes, reach)?;

@@ -113,6 +113,11 @@ impl RunError {
         Self { kind, name: String::new(), message, stack: String::new(), code: None }
     }
 
+    /// Whether the worker was killed or failed. An exception of a tool is an answer like others.
+    fn is_of_worker(&self) -> bool {
+        self.kind != RunErrorKind::Thrown
+    }
+
     /// The stable code of this failure.
     #[must_use]
     pub fn code(&self) -> Code {
@@ -177,15 +182,29 @@ pub(super) async fn run(
         ..stats
     };
     let result = result.and_then(|json| parse_result(&json, &options.limits));
+    let pid = process.pid().as_raw();
     tracing::debug!(
         target: "worker",
-        pid = process.pid().as_raw(),
+        pid,
+        tool = program.entry.as_str(),
         cpu_ms = stats.cpu_ms,
         wall_ms = stats.wall_ms,
         bridge_calls = stats.bridge_calls,
         failure = result.as_ref().err().map(|error| tracing::field::debug(error.kind)),
         "run ended"
     );
+    if let Err(error) = &result
+        && error.is_of_worker()
+    {
+        tracing::warn!(
+            target: "worker",
+            pid,
+            tool = program.entry.as_str(),
+            cause = ?error.kind,
+            "worker failed: {}",
+            error.message
+        );
+    }
     Ok((RunReport { result, logs: conversation.logs, stats }, process))
 }
 

@@ -101,6 +101,20 @@ impl Sandbox {
         options: RunOptions,
         bridge: &dyn Bridge,
     ) -> Result<RunReport, SandboxError> {
+        let ran = self.run_on_worker(program, input, options, bridge).await;
+        if let Err(error) = &ran {
+            tracing::warn!(target: "worker", tool = program.entry.as_str(), "no worker: {error}");
+        }
+        ran
+    }
+
+    async fn run_on_worker(
+        &self,
+        program: &Program,
+        input: RunInput,
+        options: RunOptions,
+        bridge: &dyn Bridge,
+    ) -> Result<RunReport, SandboxError> {
         let pool = self.pool.get().ok_or(SandboxError::Closed)?;
         let options = RunOptions { limits: options.limits.within(&self.options.limits), ..options };
         let worker = self.fitting_worker(pool, program).await?;

@@ -5,7 +5,7 @@ use tgp_contract::{RelativePath, ToolError, ToolMetadata, canonical};
 use tgp_sandbox::CompileFailure;
 
 use super::frontend::{FrontendAnswer, FrontendRequest};
-use super::{Forge, ForgeError};
+use super::{Forge, ForgeError, failure};
 
 /// Tools of one request; a request has the time of one compilation.
 const BATCH_TOOLS: usize = 32;
@@ -86,7 +86,14 @@ impl Forge {
         }
         let request = serde_json::to_vec(&FrontendRequest::Describe { tools: tools.to_vec() })
             .map_err(|_| ToolError::from(ForgeError::Protocol))?;
-        match self.sandbox.compile(request).await {
+        let compiled = self.sandbox.compile(request).await;
+        // Several whose worker has crashed are asked for again one by one, which finds the one at fault.
+        if let (Err(error), [(path, _), others @ ..]) = (&compiled, tools)
+            && (others.is_empty() || matches!(error, CompileFailure::Sandbox(_)))
+        {
+            failure::log_worker(path.as_str(), error);
+        }
+        match compiled {
             Ok(done) => match serde_json::from_slice(&done.answer) {
                 Ok(FrontendAnswer::Described(metadata)) if metadata.len() == tools.len() => Ok(Ok(metadata)),
                 _ => Err(ForgeError::Protocol.into()),

@@ -4,6 +4,13 @@ use tgp_compiler::ModuleGraph;
 use tgp_contract::{Code, Finding, Severity, SourceLocation, ToolError};
 use tgp_sandbox::{CompileFailure, RunError, RunErrorKind};
 
+/// Logs that the compile worker failed at a source. What the engine refuses is no failure of the worker.
+pub(super) fn log_worker(id: &str, failure: &CompileFailure) {
+    if !matches!(failure, CompileFailure::Refused(_)) {
+        tracing::warn!(target: "worker", tool = id, "compile worker failed: {failure}");
+    }
+}
+
 /// A source that killed or stalled the compiler, as a finding at its first line.
 pub(super) fn crash_finding(id: &str, failure: &CompileFailure) -> Finding {
     let place = SourceLocation { file: id.to_owned(), line: 1, column: 1 };

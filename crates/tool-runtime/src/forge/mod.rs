@@ -188,7 +188,8 @@ impl Forge {
         let id = unit.id.clone();
         let request = serde_json::to_vec(&FrontendRequest::Check { unit, options })
             .map_err(|_| ToolError::from(ForgeError::Protocol))?;
-        match self.sandbox.compile(request).await {
+        let compiled = self.sandbox.compile(request).await;
+        match compiled.inspect_err(|error| failure::log_worker(&id, error)) {
             Ok(done) => match serde_json::from_slice(&done.answer) {
                 Ok(FrontendAnswer::Checked(findings)) => Ok(findings),
                 _ => Err(ForgeError::Protocol.into()),

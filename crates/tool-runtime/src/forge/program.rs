@@ -154,7 +154,8 @@ async fn module(forge: &Forge, unit: Unit) -> Result<Arc<CachedModule>, ToolErro
     let id = unit.id.clone();
     let request = serde_json::to_vec(&FrontendRequest::Compile { unit })
         .map_err(|_| ToolError::from(ForgeError::Protocol))?;
-    let done = match forge.sandbox.compile(request).await {
+    let compiled = forge.sandbox.compile(request).await;
+    let done = match compiled.inspect_err(|error| failure::log_worker(&id, error)) {
         Ok(done) => done,
         Err(CompileFailure::Sandbox(error)) => return Err(ForgeError::from(error).into()),
         Err(refused) => {

@@ -4,7 +4,7 @@
 //! sources are not. Every text passes the redaction of the audit, and whoever sends the archive can read it first.
 
 use std::fs::{File, OpenOptions};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -16,12 +16,17 @@ use tgp::{Filter, Redaction};
 use time::OffsetDateTime;
 
 use crate::arguments::Global;
+use crate::logging::is_log_line;
 use crate::session;
 
 /// Entries of the audit that are in a bundle.
 const MAX_ENTRIES: usize = 500;
-/// Bytes of the configuration, and of the end of a log.
+/// Bytes of the end of a log.
 const MAX_FILE_BYTES: u64 = 4 << 20;
+/// Bytes of the beginning of a log by which it is known.
+const MAX_HEAD_BYTES: u64 = 64 << 10;
+/// Bytes of a whole log: those of four processes that have filled theirs.
+const MAX_LOG_BYTES: u64 = 1 << 30;
 /// What an entry of the audit keeps in a bundle.
 const ENTRY_FIELDS: [&str; 9] =
     ["v", "kind", "time", "tool", "effect", "verdict", "execution", "verdicts", "depth"];
@@ -132,26 +137,58 @@ fn archive(file: File, parts: impl Iterator<Item = (&'static str, String)>) -> s
     file.sync_all()
 }
 
-/// The end of a log.
+/// The end of a log of this program. Nothing else is taken: whoever sends a bundle has not read every file that a mistyped name
+/// could bring in.
 fn tail(path: &Path) -> Result<String, ToolError> {
-    let read = || -> std::io::Result<Vec<u8>> {
-        let mut file = tgp::open_plain(path)?;
-        let length = file.metadata()?.len();
-        file.seek(SeekFrom::Start(length.saturating_sub(MAX_FILE_BYTES)))?;
+    let shown = path.display();
+    let refused = |reason: &str| {
+        ToolError::new(Code::Validation, format!("`{shown}` is not put into the bundle: {reason}"))
+            .detail("reason", reason)
+            .help("name the file that `--log` wrote")
+    };
+    let failed = |error: std::io::Error| match error.kind() {
+        ErrorKind::InvalidInput => refused("it is not a plain file"),
+        _ if error.raw_os_error() == Some(nix::libc::ELOOP) => refused("it is a link"),
+        ErrorKind::NotFound => ToolError::new(Code::NotFound, format!("there is no log `{shown}`"))
+            .help("name the file that `--log` wrote"),
+        _ => refused(&format!("it cannot be read: {error}")),
+    };
+    let file = tgp::open_plain(path).map_err(failed)?;
+    let length = file.metadata().map_err(failed)?.len();
+    if length > MAX_LOG_BYTES {
+        return Err(refused(&format!(
+            "it has {length} bytes, and a log has at most {MAX_LOG_BYTES}; write a new one"
+        )));
+    }
+    let read = |from: u64, most: u64| -> Result<Vec<u8>, ToolError> {
+        let mut file = &file;
         let mut bytes = Vec::new();
-        file.take(MAX_FILE_BYTES).read_to_end(&mut bytes)?;
-        if length > MAX_FILE_BYTES {
-            // The rest of a line may be the rest of a secret.
-            let whole = bytes.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |end| end + 1);
-            bytes.drain(..whole);
-        }
+        file.seek(SeekFrom::Start(from)).map_err(failed)?;
+        file.take(most).read_to_end(&mut bytes).map_err(failed)?;
         Ok(bytes)
     };
-    let bytes = read().map_err(|error| {
-        ToolError::new(Code::NotFound, format!("the log `{}` cannot be read: {error}", path.display()))
-            .help("name the file that `--log` wrote")
-    })?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    let head = read(0, MAX_HEAD_BYTES)?;
+    let mut bytes = read(length.saturating_sub(MAX_FILE_BYTES), MAX_FILE_BYTES)?;
+    if length > MAX_FILE_BYTES {
+        // The rest of a line may be the rest of a secret.
+        let whole = bytes.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |end| end + 1);
+        bytes.drain(..whole);
+    }
+    // The process that wrote the last line may have been killed before its end.
+    let whole = |bytes: &[u8]| -> Result<String, ToolError> {
+        let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        let text = String::from_utf8(bytes.get(..end).unwrap_or_default().to_vec());
+        text.map_err(|_| refused("it is not a log of tgp: it is not UTF-8"))
+    };
+    let (head, text) = (whole(&head)?, whole(&bytes)?);
+    if head.is_empty() || text.is_empty() {
+        return Err(refused("it is not a log of tgp: it has no line of one"));
+    }
+    // What is sent is looked at as a whole: a log may have been added to a file of something else, and the other way round.
+    if !head.lines().chain(text.lines()).all(is_log_line) {
+        return Err(refused("it is not a log of tgp: it has other lines in it"));
+    }
+    Ok(text)
 }
 
 fn system() -> String {
