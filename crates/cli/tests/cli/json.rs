@@ -89,9 +89,9 @@ fn bug_an_interrupted_command_printed_no_document() {
     let call = r#"{"path": "tools/a.ts"}"#;
     for (signal, name, code, words) in [
         (libc::SIGTERM, "SIGTERM", 143, &["--json", "exec", "tools/a.ts"][..]),
-        (libc::SIGINT, "SIGINT", 130, &["--json", "exec", "tools/a.ts"]),
+        (libc::SIGINT, "SIGINT", 130, &["--json", "exec", "tools/a.ts"][..]),
         // It answers programs, and so in JSON whatever is asked for.
-        (libc::SIGTERM, "SIGTERM", 143, &["call", "exec_tool", call, "--yes"]),
+        (libc::SIGTERM, "SIGTERM", 143, &["call", "exec_tool", call, "--yes"][..]),
     ] {
         let mut command = project.command(words);
         let child = crate::processes::start_session(
