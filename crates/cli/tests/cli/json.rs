@@ -98,7 +98,9 @@ fn bug_an_interrupted_command_printed_no_document() {
             command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()),
         );
         // A worker is started after signals are listened to.
+        let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
         while crate::processes::descendants(child.id()).is_empty() {
+            assert!(std::time::Instant::now() < until, "no worker was started");
             std::thread::sleep(std::time::Duration::from_millis(10));
         }
         crate::processes::send(child.id(), signal);
