@@ -89,16 +89,18 @@ fn bug_an_interrupted_command_printed_no_document() {
     let call = r#"{"path": "tools/a.ts"}"#;
     for (signal, name, code, words) in [
         (libc::SIGTERM, "SIGTERM", 143, &["--json", "exec", "tools/a.ts"][..]),
-        (libc::SIGINT, "SIGINT", 130, &["--json", "exec", "tools/a.ts"]),
+        (libc::SIGINT, "SIGINT", 130, &["--json", "exec", "tools/a.ts"][..]),
         // It answers programs, and so in JSON whatever is asked for.
-        (libc::SIGTERM, "SIGTERM", 143, &["call", "exec_tool", call, "--yes"]),
+        (libc::SIGTERM, "SIGTERM", 143, &["call", "exec_tool", call, "--yes"][..]),
     ] {
         let mut command = project.command(words);
         let child = crate::processes::start_session(
             command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()),
         );
         // A worker is started after signals are listened to.
+        let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
         while crate::processes::descendants(child.id()).is_empty() {
+            assert!(std::time::Instant::now() < until, "no worker was started");
             std::thread::sleep(std::time::Duration::from_millis(10));
         }
         crate::processes::send(child.id(), signal);
