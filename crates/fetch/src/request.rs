@@ -69,7 +69,7 @@ pub struct FetchArgs {
     /// An absolute http or https URL.
     #[schemars(length(min = 1))]
     pub url: String,
-    /// GET when it is left out.
+    /// Default: GET.
     pub method: Option<String>,
     /// Names and values, as an object or as pairs.
     pub headers: Option<HeaderArgs>,

@@ -118,7 +118,7 @@ fn what_is_not_intact_stays_where_it_is_and_says_why() {
     for (path, reason) in [
         ("src/changed.ts.sage", "line 2"),
         ("src/first.ts.sage", "line 1"),
-        ("src/foreign.ts.sage", "no event"),
+        ("src/foreign.ts.sage", "not an event"),
         ("src/named.ts.sage", "second name"),
     ] {
         assert!(refused.iter().any(|(at, why)| *at == path && why.contains(reason)), "{path}: {refused:?}");

@@ -61,7 +61,7 @@ fn t5_reads_run_unasked_and_everything_else_is_refused_where_nobody_can_be_asked
         "{}",
         ran.stdout
     );
-    let said = ran.stdout.contains("no terminal") && ran.stdout.contains("--yes");
+    let said = ran.stdout.contains("not a terminal") && ran.stdout.contains("--yes");
     assert!(said, "the refusal says why, and what to do: {}", ran.stdout);
     assert_eq!(summary(&events)["refused"], 6);
     assert!(project.contents() == before, "something was touched");

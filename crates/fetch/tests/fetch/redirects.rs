@@ -128,7 +128,7 @@ async fn what_only_looks_like_a_redirect_is_an_answer() {
 async fn a_location_that_is_no_url_is_an_error() {
     for location in ["http://", "http://[::1", "http://a b/"] {
         let server = Server::start(move |_| redirect(302, location)).await;
-        refused(get(&client_for(&[&server]), server.url("/")).await, Code::Fetch, "no URL");
+        refused(get(&client_for(&[&server]), server.url("/")).await, Code::Fetch, "not a URL");
     }
     let server =
         Server::start(|_| b"HTTP/1.1 302 X\r\nLocation: /\xff\r\nContent-Length: 0\r\n\r\n".to_vec()).await;

@@ -49,8 +49,14 @@ fn what_is_wrong_is_said_with_its_place_and_the_next_step() {
             .collect::<String>()
     );
     let cases: Vec<(String, u32, u32, &str, &str)> = vec![
-        (with("expect: none", "expct: none"), 5, 5, "`expct` is not a field", "did you mean `expect`?"),
-        (with("invariants:", "invariant:"), 2, 1, "`invariant` is not a field", "did you mean `invariants`?"),
+        (with("expect: none", "expct: none"), 5, 5, "there is no field `expct`", "did you mean `expect`?"),
+        (
+            with("invariants:", "invariant:"),
+            2,
+            1,
+            "there is no field `invariant`",
+            "did you mean `invariants`?",
+        ),
         (with("expect: none", "expect: nothing"), 5, 13, "`nothing` is not one of", "none, rows, kept"),
         (with("expect: none", "expect: row"), 5, 13, "`row` is not one of", "did you mean `rows`?"),
         (with("    message: No.\n", ""), 5, 5, "`message` is missing", "add `message:`"),

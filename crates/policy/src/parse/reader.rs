@@ -151,7 +151,7 @@ impl Reader<'_> {
     ) -> Option<T> {
         let value = parse(word);
         if value.is_none() {
-            let message = format!("`{}` is no {what}", word.escape_debug());
+            let message = format!("unknown {what} `{}`", word.escape_debug());
             self.wrong(node.spot, message, format!("there are {}", quoted(known)));
         }
         value
