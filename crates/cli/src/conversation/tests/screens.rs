@@ -222,7 +222,7 @@ fn trouble_is_called_by_its_name() {
         (provider(None, None), "the model gave no answer"),
         (ToolError::new(Code::Config, "no"), "the configuration has to be changed"),
         (ToolError::new(Code::Budget, "no"), "a budget is used up"),
-        (ToolError::new(Code::State, "no").detail("state", "halted"), "somebody has halted the work"),
+        (ToolError::new(Code::State, "no").detail("state", "halted"), "a person has halted the work"),
         (ToolError::new(Code::State, "no"), "only you can fix this"),
     ] {
         let (mut screen, paper) = screen(PIPE, Verbosity::Brief);
