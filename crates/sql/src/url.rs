@@ -188,13 +188,14 @@ fn check_address(rest: &str) -> Result<(), ToolError> {
         Some((user, host)) if user.contains(['/', '?', '#']) || host.contains('@') => {
             return refused(
                 "the database URL has an `@` outside of its user part, or a special character in it",
-                "write `@` as %40, `/` as %2F, `?` as %3F and `#` as %23 in the user name and the password",
+                "write special characters of the password in the form %40 (`@`), %2F (`/`), %3F (`?`) or %23 (`#`), as in \
+                 postgres://user:p%40ss@host:5432/database",
             );
         }
         Some((_, host)) => host,
     };
     if host.split(['/', '?']).next().unwrap_or_default().contains(',') {
-        return refused("the database URL names more than one server", "name one server");
+        return refused("the database URL names more than one server", HELP);
     }
     Ok(())
 }
