@@ -24,6 +24,9 @@ pub const RULE_FILES: [&str; 2] = [".ignore", ".gitignore"];
 /// Bytes of a file of rules. The rules of a larger one do not count: people write no such file, and it would cost every
 /// path a match.
 pub const MAX_RULE_BYTES: u64 = 256 << 10;
+/// The rules that one question of the chronicle reads altogether. An agent can write any number of files of rules; where
+/// there are more, nothing is left out.
+const MAX_ALL_RULE_BYTES: usize = 1 << 20;
 /// Where git keeps rules that are in no commit, below its directory.
 const EXCLUDE: &str = "info/exclude";
 /// Directories above a project in which a repository is looked for.
@@ -170,7 +173,7 @@ pub fn outside_rules(project: &Path) -> Vec<OutsideRules> {
 ///
 /// So a change of the rules that nobody has committed yet can only bring files in. Git's `info/exclude`, which no agent can
 /// write, counts as it is. Where there is no commit there are no committed rules, and where there is no repository nothing
-/// is left out.
+/// is left out. Nor is anything where there are more rules than a person writes.
 #[must_use]
 pub fn ignored(
     project: &Path,
@@ -178,25 +181,29 @@ pub fn ignored(
     read: &dyn Fn(&RelativePath) -> Option<Vec<u8>>,
 ) -> Vec<bool> {
     let Some(place) = GitPlace::of(project) else { return vec![false; paths.len()] };
+    let nothing = || vec![false; paths.len()];
     let outside = place.outside(&|file| read_plain(file, MAX_RULE_BYTES));
-    let mut ignored = ignored_by(&outside, paths, read);
+    let Some(mut ignored) = ignored_by(&outside, paths, read) else { return nothing() };
     if ignored.contains(&true) {
         let head = HeadTree::open(&place.top);
         let committed = |path: &str| head.as_ref()?.read(path, MAX_RULE_BYTES);
         let outside = place.outside(&|file| committed(file.strip_prefix(&place.top).ok()?.to_str()?));
         let prefix = place.seen_from(&place.top).unwrap_or_default();
         let was = ignored_by(&outside, paths, &|file| committed(&join(&prefix, file.as_str())));
+        let Some(was) = was else { return nothing() };
         ignored.iter_mut().zip(was).for_each(|(is, was)| *is &= was);
     }
     ignored
 }
 
-/// Which of `paths` are ignored by the rules from outside and by those that `read` finds.
+/// Which of `paths` are ignored by the rules from outside and by those that `read` finds. None where there are more rules
+/// than [`MAX_ALL_RULE_BYTES`].
 fn ignored_by(
     outside: &[OutsideRules],
     paths: &[RelativePath],
     read: &dyn Fn(&RelativePath) -> Option<Vec<u8>>,
-) -> Vec<bool> {
+) -> Option<Vec<bool>> {
+    let mut left = MAX_ALL_RULE_BYTES;
     let mut rules = IgnoreRules::default().with_outside(outside);
     let mut known = HashSet::new();
     for path in paths {
@@ -207,13 +214,14 @@ fn ignored_by(
                     directory.join(name).ok().and_then(|file| Some((file.clone(), read(&file)?)))
                     && text.len() as u64 <= MAX_RULE_BYTES
                 {
+                    left = left.checked_sub(text.len())?;
                     rules.set(&file, &text);
                 }
             }
             directory = directory.parent();
         }
     }
-    paths.iter().map(|path| rules.ignores_file(path)).collect()
+    Some(paths.iter().map(|path| rules.ignores_file(path)).collect())
 }
 
 /// Where a project is in its repository.

@@ -178,7 +178,30 @@ fn unknown_setting(name: &str) -> ToolError {
     refusal(&format!("the database URL has an unknown setting `{}`", clip(name)))
 }
 
+/// Refuses an address that two programs could take apart differently: what a person was shown and confirmed must be what
+/// is connected to.
+fn check_address(rest: &str) -> Result<(), ToolError> {
+    let refused = |message: &str, help: &str| Err(refusal(message).help(help));
+    let rest = rest.strip_prefix("//").unwrap_or(rest);
+    let host = match rest.split_once('@') {
+        None => rest,
+        Some((user, host)) if user.contains(['/', '?', '#']) || host.contains('@') => {
+            return refused(
+                "the database URL has an `@` outside of its user part, or a special character in it",
+                "write special characters of the password in the form %40 (`@`), %2F (`/`), %3F (`?`) or %23 (`#`), as in \
+                 postgres://user:p%40ss@host:5432/database",
+            );
+        }
+        Some((_, host)) => host,
+    };
+    if host.split(['/', '?']).next().unwrap_or_default().contains(',') {
+        return refused("the database URL names more than one server", HELP);
+    }
+    Ok(())
+}
+
 fn postgres(rest: &str) -> Result<DatabaseUrl, ToolError> {
+    check_address(rest)?;
     let (base, query) = rest.split_once('?').unwrap_or((rest, ""));
     let (mut tls, mut authorities, mut kept) = (false, None, Vec::new());
     for (name, value) in settings(query)? {
@@ -213,6 +236,7 @@ fn postgres(rest: &str) -> Result<DatabaseUrl, ToolError> {
 }
 
 fn mysql(rest: &str) -> Result<DatabaseUrl, ToolError> {
+    check_address(rest)?;
     let (base, query) = rest.split_once('?').unwrap_or((rest, ""));
     let (mut tls, mut authorities, mut socket) = (false, None, None);
     for (name, value) in settings(query)? {

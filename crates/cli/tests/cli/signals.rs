@@ -291,3 +291,31 @@ fn one_signal_ends_a_program_whose_main_thread_hangs_after_a_while() {
     assert_eq!(finish(child).status.code(), Some(130));
     drop(output);
 }
+
+/// The file is written and its event waits for the chronicle: whoever ends the program now leaves the record of the call.
+#[test]
+fn bug_a_signal_while_the_chronicle_was_written_left_an_effect_without_a_record() {
+    for signal in [libc::SIGTERM, libc::SIGINT] {
+        let project = Project::initialised();
+        project.write("tgp.config.ts", "export default { tdd: { mode: 'explore' } };");
+        let write = |content: &str| serde_json::json!({ "path": "src/a.md", "content": content }).to_string();
+        project.run(&["call", "fs_write", &write("one"), "--yes"]).expect_code(0);
+        let chronicle = std::fs::File::open(project.file(".sage/files/src/a.md.sage")).unwrap();
+        chronicle.lock().unwrap();
+        let arguments = write("two");
+        let mut command = project.command(&["call", "fs_write", &arguments, "--yes"]);
+        let child = start_session(command.stdout(Stdio::piped()).stderr(Stdio::piped()));
+        let patience = std::time::Instant::now() + std::time::Duration::from_secs(60);
+        while project.read("src/a.md") != "two" && std::time::Instant::now() < patience {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        send(child.id(), signal);
+        let output = child.wait_with_output().unwrap();
+        assert_ne!(output.status.code(), Some(0), "{output:?}");
+        drop(chronicle);
+        assert_eq!(project.read("src/a.md"), "two");
+        let audit = project.run(&["audit", "export"]).expect_code(0).stdout;
+        let last = audit.lines().rfind(|line| line.contains("fs_write")).unwrap();
+        assert!(last.contains(r#""content":"two""#), "the change has no record: {last}");
+    }
+}

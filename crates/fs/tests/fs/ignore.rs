@@ -238,6 +238,26 @@ fn bug_an_agents_own_ignore_rules_kept_its_files_out_of_the_chronicle() {
 }
 
 #[test]
+fn bug_rules_without_end_held_up_the_record_of_a_call() {
+    let home = TempDir::new().unwrap();
+    let project = home.path();
+    assert!(git(project, &["init", "--quiet"]).status().unwrap().success());
+    put(project, ".gitignore", "*.log\n");
+    let line = "*.tmp\n";
+    let large = line.repeat(usize::try_from(MAX_RULE_BYTES).unwrap() / line.len());
+    let names: Vec<String> = (0..8).map(|number| format!("d{number}/a.log")).collect();
+    for number in 0..8 {
+        put(project, &format!("d{number}/.gitignore"), &large);
+    }
+    commit(project);
+    let few: Vec<&str> = names.iter().take(2).map(String::as_str).collect();
+    assert_eq!(left_out(project, &few).len(), 2);
+    // More than anybody writes: nothing is hidden, and no more of them is read.
+    let all: Vec<&str> = names.iter().map(String::as_str).collect();
+    assert_eq!(left_out(project, &all), BTreeSet::new());
+}
+
+#[test]
 fn the_kernels_directory_is_the_one_at_the_top() {
     for path in [".tgp", ".tgp/tools/a.ts", ".tgp/.state/audit.sqlite"] {
         assert!(tgp_fs::is_in_kernel_directory(path), "{path}");

@@ -29,9 +29,16 @@ pub(crate) struct Chronicler {
 
 #[async_trait]
 impl Recorder for Chronicler {
-    async fn record(&self, mut record: CallRecord) -> Result<(), ToolError> {
-        let told = self.tell(&mut record).await;
-        self.records.record(record).await?;
+    async fn record(&self, record: CallRecord) -> Result<(), ToolError> {
+        // An effect has been made: whoever drops this while the chronicle is written leaves the record all the same.
+        let mut unrecorded = Unrecorded { records: self.records.as_ref(), record: Some(record) };
+        let told = match &mut unrecorded.record {
+            Some(record) => self.tell(record).await,
+            None => Ok(()),
+        };
+        if let Some(record) = unrecorded.record.take() {
+            self.records.record(record).await?;
+        }
         told.map_err(|error| {
             let message =
                 format!("the change was made and recorded, but the chronicle did not take its event: {error}");
@@ -55,9 +62,24 @@ impl Recorder for Chronicler {
     }
 }
 
+/// A record that is kept without its events when it is dropped.
+struct Unrecorded<'r> {
+    records: &'r dyn Recorder,
+    record: Option<CallRecord>,
+}
+
+impl Drop for Unrecorded<'_> {
+    fn drop(&mut self) {
+        if let Some(record) = self.record.take() {
+            self.records.record_cancelled(record);
+        }
+    }
+}
+
 impl Chronicler {
     async fn tell(&self, record: &mut CallRecord) -> Result<(), ToolError> {
-        let mut files = std::mem::take(&mut record.files);
+        // They stay in the record meanwhile, which may have to be kept as it is.
+        let mut files = record.files.clone();
         let told = self.tell_files(record, &mut files).await;
         record.files = files;
         told
