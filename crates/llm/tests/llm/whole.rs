@@ -121,7 +121,7 @@ async fn a_whole_answer_that_is_none_is_told() {
             json!({ "error": { "message": "overloaded" } }),
             "reported an error in its answer: overloaded",
         ),
-        (Wire::OpenAiResponses, json!({ "output": [], "status": "in_progress" }), "no finished answer"),
+        (Wire::OpenAiResponses, json!({ "output": [], "status": "in_progress" }), "not a finished answer"),
         (
             Wire::OpenAiResponses,
             json!({ "output": [], "status": "failed", "error": { "message": "broken" } }),
