@@ -81,6 +81,8 @@ fn interrupted(interrupts: &Interrupts) -> ToolError {
     let signal = interrupts.signal().unwrap_or("a signal");
     ToolError::new(Code::Runtime, format!("the command was ended by {signal}"))
         .detail("signal", signal)
+        // A call that took effect already was not taken back.
+        .detail("outcome", "unknown")
         .help("`tgp audit tail` shows how its calls ended")
 }
 
