@@ -87,14 +87,6 @@ impl Audit {
         &self.opened_at
     }
 
-    /// What takes the secrets out of its records.
-    ///
-    /// # Errors
-    /// `ECONFIG` for too many secrets.
-    pub fn redaction(&self) -> Result<Redaction, ToolError> {
-        Redaction::new(&self.options.secret_names, &self.options.secret_values)
-    }
-
     /// How many entries opening had to look at: those since the checkpoint.
     #[must_use]
     pub fn verified(&self) -> u64 {

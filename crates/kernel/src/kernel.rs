@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tgp_audit::{Audit, Redaction};
+use tgp_audit::Audit;
 use tgp_contract::{
     Actor, CallContext, CallRecord, CapabilityToken, Code, Consent, Database, Effect, GateDecision,
     GateRequest, GateVerdict, Recorder, SqlAccess, TddState, ToolCall, ToolDefinition, ToolError, ToolResult,
@@ -300,14 +300,6 @@ impl Kernel {
     pub fn open_work(&self) -> OpenWork {
         let calls = self.parts.router.calls_in_flight();
         OpenWork { calls, database: Arc::clone(&self.parts.database) }
-    }
-
-    /// What takes the secrets of this kernel's configuration out of a text, as out of the audit.
-    ///
-    /// # Errors
-    /// `ECONFIG` for too many secrets.
-    pub fn redaction(&self) -> Result<Redaction, ToolError> {
-        self.parts.audit.redaction()
     }
 
     /// Waits for calls that are past their point of no return, ends every worker and waits until they are gone.

@@ -26,7 +26,7 @@ mod tokens;
 mod trust;
 mod valve;
 
-pub use boot::{BootError, BootOptions, Environment};
+pub use boot::{BootError, BootOptions, Environment, SecretsListener};
 pub use clients::ClientClaim;
 pub use config::{
     AuditConfig, AuditDurability, ChronicleConfig, ChronicleDurability, Config, ConfigError, ConfigProblem,

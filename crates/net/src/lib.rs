@@ -10,6 +10,7 @@ mod causes;
 mod client;
 mod scrubber;
 mod secret;
+mod secret_forms;
 mod tls;
 
 pub use body::{BodyError, CappedBody, TooLarge, content_encoding, read_body, read_plain_body};
@@ -17,4 +18,5 @@ pub use causes::{causes, root_cause};
 pub use client::{ClientError, Transport, build_client, client_builder, is_loopback, is_loopback_host};
 pub use scrubber::SecretScrubber;
 pub use secret::Secret;
+pub use secret_forms::secret_forms;
 pub use tls::{TlsError, tls_config};

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use crate::Secret;
 use crate::secret::PLACEHOLDER;
+use crate::secret_forms::secret_forms;
 
 /// Shorter words occur in ordinary text; removing them would spoil it and hide nothing.
 const MIN_SECRET_BYTES: usize = 4;
@@ -22,10 +23,10 @@ impl SecretScrubber {
         }
     }
 
-    /// Adds a text that is certainly a secret, however short.
+    /// Adds a text that is certainly a secret, however short, in every form in which it may be shown.
     pub fn add_key(&mut self, secret: &str) {
         if !secret.is_empty() {
-            self.secrets.push(Secret::new(secret));
+            self.secrets.extend(secret_forms(secret).into_iter().map(Secret::new));
         }
     }
 

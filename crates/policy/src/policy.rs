@@ -41,6 +41,8 @@ pub struct PolicySettings {
     pub allowed_host_directories: Vec<RelativePath>,
     /// Policy files with other names than the usual ones.
     pub protected_files: Vec<(Root, RelativePath)>,
+    /// Where git keeps its own files, when that is not in a directory named `.git`.
+    pub git_directories: Vec<(Root, RelativePath)>,
     /// Statements that only read are not asked for where no rule says so.
     pub free_reads: bool,
     /// Where chronicles are.
@@ -56,6 +58,7 @@ impl Default for PolicySettings {
             tool_roots: usual.map(|path| (Root::Project, path)).into_iter().collect(),
             allowed_host_directories: Vec::new(),
             protected_files: Vec::new(),
+            git_directories: Vec::new(),
             free_reads: false,
             layout: ChronicleLayout::default(),
             probe: None,

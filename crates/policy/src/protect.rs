@@ -154,6 +154,7 @@ pub struct Protections {
     tool_roots: Vec<(Root, Vec<String>)>,
     host_directories: Vec<RelativePath>,
     files: Vec<(Root, Vec<String>)>,
+    git_directories: Vec<(Root, Vec<String>)>,
     layout: ChronicleLayout,
     /// Tells chronicles that are not where the layout has them from other files of such a name. Without it none is told
     /// apart.
@@ -170,6 +171,7 @@ impl Protections {
             tool_roots: table(&settings.tool_roots),
             host_directories: settings.allowed_host_directories.clone(),
             files: table(&settings.protected_files),
+            git_directories: table(&settings.git_directories),
             layout: settings.layout,
             probe: settings.probe.clone(),
         }
@@ -223,7 +225,10 @@ impl Protections {
         let is_tool_root = |(at, tools): &(Root, Vec<String>)| {
             *at == root && !parts.is_empty() && parts.len() == tools.len() && starts_with(parts, tools)
         };
-        if named(|name| name == ".git") {
+        let is_in = |table: &[(Root, Vec<String>)]| {
+            table.iter().any(|(at, place)| *at == root && starts_with(parts, place))
+        };
+        if named(|name| name == ".git") || is_in(&self.git_directories) {
             Some(GIT)
         } else if in_tools(".state") {
             Some(STATE)
@@ -233,7 +238,7 @@ impl Protections {
             Some(TOOL_ROOT)
         } else if in_tools("policy")
             || named(|name| matches!(name, "tgp.policy.yaml" | "tgp.policy.yml"))
-            || self.files.iter().any(|(at, file)| *at == root && starts_with(parts, file))
+            || is_in(&self.files)
         {
             Some(POLICY)
         } else if named(|name| name.starts_with("tgp.config.")) {

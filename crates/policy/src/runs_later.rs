@@ -5,6 +5,8 @@
 //! with the rights of the person or of a pipeline, so a change of one is shown to a person by itself
 //! (`default/runs-later`), unless a rule names the file.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 use tgp_contract::RelativePath;
 
@@ -96,7 +98,34 @@ const NAMES: &[&str] = &[
     ".gitmodules",
     ".gitconfig",
     "head",
-    // Hooks.
+    "config",
+    "config.worktree",
+    "commondir",
+    // Hooks of git, which `core.hooksPath` finds in any directory.
+    "applypatch-msg",
+    "commit-msg",
+    "fsmonitor-watchman",
+    "post-applypatch",
+    "post-checkout",
+    "post-commit",
+    "post-index-change",
+    "post-merge",
+    "post-receive",
+    "post-rewrite",
+    "post-update",
+    "pre-applypatch",
+    "pre-auto-gc",
+    "pre-commit",
+    "pre-merge-commit",
+    "pre-push",
+    "pre-rebase",
+    "pre-receive",
+    "prepare-commit-msg",
+    "proc-receive",
+    "push-to-checkout",
+    "reference-transaction",
+    "sendemail-validate",
+    // Hooks by other programs.
     ".pre-commit-config.yaml",
     ".pre-commit-config.yml",
     ".pre-commit-hooks.yaml",
@@ -311,6 +340,7 @@ fn counted(path: &RelativePath) -> Option<(usize, RelevantPart)> {
         "cargo.toml" => RelevantPart::Fields(Format::Toml, CARGO_TOML),
         "pyproject.toml" => RelevantPart::Fields(Format::Toml, PYPROJECT_TOML),
         _ if NAMES.contains(&name)
+            || is_hook(&parts)
             || BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
             || ENDINGS.iter().any(|ending| name.ends_with(ending)) =>
         {
@@ -319,6 +349,11 @@ fn counted(path: &RelativePath) -> Option<(usize, RelevantPart)> {
         _ => return None,
     };
     Some((at, counted))
+}
+
+/// Whether a file is in a directory for hooks and has the name of a program: without an ending.
+fn is_hook(parts: &[Cow<'_, str>]) -> bool {
+    matches!(parts, [.., directory, name] if directory == "hooks" && !name.contains('.'))
 }
 
 /// Whether a file can run later at all, by its name.

@@ -3,7 +3,9 @@
 use std::fs;
 
 use rusqlite::Connection;
+use serde_json::json;
 
+use crate::knowledge::git;
 use crate::project::{Project, Ran};
 
 fn audit(project: &Project) -> Connection {
@@ -189,4 +191,55 @@ fn bug_a_person_was_told_to_run_a_tool_and_not_a_command() {
     let ran = project.shell("tgp call test_run '{}' --yes");
     assert_eq!(ran.code, Some(0), "{ran:?}");
     project.run(&["state", "set", "done"]).expect_code(0);
+}
+
+/// Git keeps its files where it is told to, and runs the hooks that are there.
+#[test]
+fn bug_a_git_directory_with_another_name_could_be_written() {
+    type Prepare = fn(&Project);
+    let layouts: [(&str, &str, Prepare); 3] = [
+        ("separate", "meta", |project| {
+            git(project, &["init", "--quiet", "--separate-git-dir=meta"]);
+        }),
+        ("link", "store/git", |project| {
+            git(project, &["init", "--quiet"]);
+            std::fs::create_dir_all(project.path("here/store")).unwrap();
+            std::fs::rename(project.path("here/.git"), project.path("here/store/git")).unwrap();
+            std::os::unix::fs::symlink("store/git", project.path("here/.git")).unwrap();
+        }),
+        ("bare", ".bare", |project| {
+            git(project, &["init", "--quiet", "--bare", ".bare"]);
+            project.write(".git", "gitdir: ./.bare\n");
+        }),
+    ];
+    for (layout, place, prepare) in layouts {
+        let project = Project::empty();
+        prepare(&project);
+        project.run(&["init"]).expect_code(0);
+        project.write("tgp.config.ts", "export default { tdd: { mode: 'explore' } };\n");
+        let config = project.path(&format!("here/{place}/config"));
+        let before = std::fs::read_to_string(&config).unwrap();
+        for file in ["hooks/post-checkout", "config", "info/exclude", "hooks/x/y"] {
+            let path = format!("{place}/{file}");
+            let write = json!({ "path": path, "content": "evil" }).to_string();
+            let refused = project.run(&["call", "fs_write", &write, "--yes"]).expect_code(3);
+            assert!(refused.stdout.contains("builtin/git"), "{refused:?}");
+            let shell =
+                json!({ "command": format!("mkdir -p {place}/hooks/x; echo evil > {path}") }).to_string();
+            project.run(&["call", "shell_exec", &shell, "--yes"]);
+            let now = std::fs::read_to_string(project.path(&format!("here/{path}"))).unwrap_or_default();
+            assert!(!now.contains("evil"), "{layout}: {path}");
+        }
+        let read = json!({ "path": format!("{place}/config") }).to_string();
+        assert!(
+            !project.run(&["call", "fs_read", &read]).expect_code(3).stdout.contains("[core]"),
+            "{layout}"
+        );
+        let replace = json!({ "command": format!("mv {place} elsewhere || mv .git elsewhere") }).to_string();
+        project.run(&["call", "shell_exec", &replace, "--yes"]);
+        assert_eq!(std::fs::read_to_string(&config).unwrap(), before, "{layout}");
+        // A command can still use git.
+        let status = json!({ "command": "git status --short" }).to_string();
+        project.run(&["call", "shell_exec", &status, "--yes"]).expect_code(0);
+    }
 }

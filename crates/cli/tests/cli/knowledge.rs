@@ -485,3 +485,13 @@ fn files_that_were_removed_by_hand_are_reconciled_together_and_again() {
     let nothing = project.run(&["guardian", "reconcile", "--all"]).expect_code(0);
     assert!(nothing.stderr.contains("agree"), "{nothing:?}");
 }
+
+#[test]
+fn bug_a_changed_mode_left_no_event() {
+    let project = Project::initialised();
+    project.write("tgp.config.ts", "export default { tdd: { mode: 'explore' } };\n");
+    project.write("src/run.txt", "echo a\n");
+    project.run(&["call", "shell_exec", r#"{"command": "chmod +x src/run.txt"}"#, "--yes"]).expect_code(0);
+    let events = std::fs::read_to_string(project.path("here/.sage/files/src/run.txt.sage")).unwrap();
+    assert!(events.contains(r#""executable":true"#) && events.contains(r#""change":"changed""#), "{events}");
+}

@@ -380,3 +380,30 @@ fn bug_a_log_that_could_not_be_written_any_more_was_lost_silently() {
         "{warnings:?}"
     );
 }
+
+/// The secrets of a configuration are known as soon as it is read: also when the kernel never starts, and also those of
+/// fields that nobody has confirmed.
+#[test]
+fn bug_secrets_were_known_only_after_the_kernel_had_started() {
+    let project = Project::initialised();
+    project.write(
+        "tgp.config.ts",
+        "export default { tdd: { mode: 'explore' }, db: { url: 'postgres://127.0.0.1:1/app?user=x&password=Zq9Kp-hidden' } };\n",
+    );
+    let log = project.path("home/log.txt").display().to_string();
+    // Nobody has confirmed `db.url`.
+    let mut command = project.command(&["--log", &log, "call", "fs_read", r#"{"path": "Zq9Kp-hidden.txt"}"#]);
+    command.env("TGP_LOG", "trace").output().unwrap();
+    let audit = project.run(&["audit", "export"]).expect_code(0).stdout;
+    assert!(!audit.contains("Zq9Kp-hidden"), "{audit}");
+    // The kernel does not start.
+    std::fs::rename(project.path("here/.tgp"), project.path("here/.away")).unwrap();
+    std::fs::write(project.path("here/.tgp"), "Zq9Kp-hidden").unwrap();
+    let bundle = project.path("home/bundle").display().to_string();
+    let mut command = project.command(&["doctor", "--bundle", &bundle, "--with-log", &log]);
+    command.output().unwrap();
+    let text = std::fs::read_to_string(&log).unwrap();
+    assert!(!text.contains("Zq9Kp-hidden") && text.contains("[redacted]"), "{text}");
+    let bundle = std::fs::read(&bundle).unwrap();
+    assert!(!bundle.windows(12).any(|window| window == b"Zq9Kp-hidden"));
+}

@@ -301,3 +301,44 @@ fn bug_a_graph_server_was_confirmed_before_it_was_refused() {
     assert_eq!(code, Some(0), "{screen}");
     assert!(screen.contains("built without support") && !screen.contains("Confirm"), "{screen}");
 }
+
+#[test]
+fn bug_a_link_of_the_project_led_confirmed_paths_elsewhere() {
+    let project = Project::initialised();
+    for name in ["shared", "private"] {
+        std::fs::create_dir_all(project.path(name)).unwrap();
+        std::fs::write(project.path(&format!("{name}/text")), format!("the {name} text")).unwrap();
+    }
+    let link = project.path("here/lib");
+    std::os::unix::fs::symlink(project.path("shared"), &link).unwrap();
+    project.write(
+        "tgp.config.ts",
+        "export default { tdd: { mode: 'explore' }, jail: { readable: ['lib'] } };\n",
+    );
+    let shown = project.run(&["trust"]).expect_code(3).stderr;
+    assert!(shown.contains("lib -> ") && shown.contains("/shared"), "{shown}");
+    project.trust();
+    let read = |name: &str| {
+        let command = format!("cat {}", project.path(name).join("text").display());
+        let arguments = serde_json::json!({ "command": command }).to_string();
+        let ran = project.run(&["call", "shell_exec", &arguments, "--yes"]);
+        ran.stdout.contains(&format!("the {name} text"))
+    };
+    assert!(read("shared") && !read("private"));
+    std::fs::remove_file(&link).unwrap();
+    std::os::unix::fs::symlink(project.path("private"), &link).unwrap();
+    assert!(!read("private"), "another end of the link is another value");
+    let warned = project.run(&["list"]).expect_code(0).stderr;
+    assert!(warned.contains("ignored in the configuration: jail.readable"), "{warned}");
+}
+
+#[test]
+fn bug_a_password_with_a_slash_was_shown_by_trust() {
+    let project = Project::initialised();
+    for url in ["postgres://ann:s3/cret@127.0.0.1/app", "postgres://ann:1/s3cret@127.0.0.1/app"] {
+        project.write("tgp.config.ts", &format!("export default {{ db: {{ url: '{url}' }} }};\n"));
+        let refused = project.run(&["trust"]).expect_code(2);
+        assert!(refused.stderr.contains("percent-encoded"), "{refused:?}");
+        assert!(!refused.stderr.contains("cret"), "{refused:?}");
+    }
+}

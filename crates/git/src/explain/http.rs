@@ -63,10 +63,7 @@ pub(super) fn http(lines: &[&str], endpoint: &Endpoint, certificates: Option<&Pa
                 endpoint.url
             )
         }
-        None => {
-            let said = said(lines);
-            format!("git cannot use {}: {}; check `git.url`", endpoint.url, said.trim_end_matches('.'))
-        }
+        None => format!("git cannot use {}: {}; check `git.url`", endpoint.url, said(lines)),
     }
 }
 

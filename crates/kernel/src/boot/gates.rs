@@ -14,11 +14,11 @@ use super::{BootOptions, Ground};
 use crate::knowledge::chronicle_probe;
 use crate::records::{Past, SharedRecord, audit_anchor, audit_options};
 use crate::settings::state_directory;
-use crate::trust::{confirmed_rules, protected_places};
+use crate::trust::{confirmed_rules, git_places, protected_places};
 
 /// Opens the audit, and verifies what came since it was last verified.
-pub(super) async fn audit(ground: &Ground, options: &BootOptions) -> Result<Arc<Audit>, ToolError> {
-    Ok(Arc::new(Audit::open(audit_options(ground, options), audit_anchor(&ground.root))?))
+pub(super) async fn audit(ground: &Ground) -> Result<Arc<Audit>, ToolError> {
+    Ok(Arc::new(Audit::open(audit_options(ground), audit_anchor(&ground.root))?))
 }
 
 /// The audit, and whoever else wants to be told.
@@ -121,6 +121,7 @@ pub(crate) fn policy_settings(
         tool_roots: tools_in_project(ground).map(|path| (Root::Project, path)).into_iter().collect(),
         allowed_host_directories: workspace.directories().to_vec(),
         protected_files: protected_places(&ground.project, own.chain(named)),
+        git_directories: git_places(&ground.project),
         free_reads: ground.config.db.free_reads,
         layout: ground.config.chronicle.layout,
         probe: Some(chronicle_probe(&ground.project)),

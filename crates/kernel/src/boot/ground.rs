@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use tgp_audit::Redaction;
 use tgp_sandbox::{Sandbox, SandboxOptions, WorkerCommand};
 use tgp_tool_runtime::{BytecodeCache, Forge, ForgeOptions};
 
 use super::{BootError, BootOptions};
 use crate::config::{self, Config, ConfigError, ConfigSource, GitConfig};
-use crate::trust;
+use crate::{records, trust};
 
 /// What is known before anything is opened.
 pub(crate) struct Ground {
@@ -19,6 +20,8 @@ pub(crate) struct Ground {
     pub(crate) config: Config,
     /// What a person should know of the configuration.
     pub(crate) notice: Option<String>,
+    /// The secrets that the configuration holds or names, also those of fields that do not take effect.
+    pub(crate) secrets: Vec<String>,
     worker: WorkerCommand,
     cache: Arc<BytecodeCache>,
     /// The sandbox that had to be started to evaluate the configuration, if one was.
@@ -30,13 +33,13 @@ impl Ground {
         let mut found = Found::read(options).await?;
         // Before anything that the file names is opened, started or asked.
         let notice = trust::admit(&mut found.config, &found.project, &found.variables, options).await?;
-        let Found { project, config, worker, cache, sandbox, .. } = found;
+        let Found { project, config, secrets, worker, cache, sandbox, .. } = found;
         trust::check_root(&config, &project)?;
         let root: PathBuf = project.join(&config.root_dir).components().collect();
         if !root.is_dir() && !config.git.as_ref().is_some_and(GitConfig::has_remote) {
             return Err(BootError::NotInitialised(root));
         }
-        Ok(Self { project, root, config, notice, worker, cache, sandbox })
+        Ok(Self { project, root, config, notice, secrets, worker, cache, sandbox })
     }
 
     pub(crate) async fn forge(&mut self) -> Result<Arc<Forge>, BootError> {
@@ -57,6 +60,8 @@ pub(crate) struct Found {
     pub(crate) config: Config,
     /// The variables of the environment that the file reads.
     pub(crate) variables: Vec<String>,
+    /// The secrets that it holds or names.
+    secrets: Vec<String>,
     worker: WorkerCommand,
     cache: Arc<BytecodeCache>,
     sandbox: Option<Arc<Sandbox>>,
@@ -72,8 +77,15 @@ impl Found {
             WorkerCommand { program: program.clone(), arguments: Vec::new() }
         });
         let cache = Arc::new(BytecodeCache::new(options.cache_directory.clone(), &worker.program));
-        let mut found =
-            Self { project, config: Config::default(), variables: Vec::new(), worker, cache, sandbox: None };
+        let mut found = Self {
+            project,
+            config: Config::default(),
+            variables: Vec::new(),
+            secrets: Vec::new(),
+            worker,
+            cache,
+            sandbox: None,
+        };
         match config::find(&found.project, options.config_file.as_deref())? {
             None => {}
             Some(ConfigSource::Json { file, value }) => found.config = Config::from_value(&file, &value)?,
@@ -97,7 +109,18 @@ impl Found {
                 found.sandbox = Some(sandbox);
             }
         }
+        found.learn_secrets(options);
         Ok(found)
+    }
+
+    /// The secrets of the configuration. Whoever listens learns them before anything of it is shown.
+    fn learn_secrets(&mut self, options: &BootOptions) {
+        self.secrets = records::secrets(&self.config, &options.environment);
+        if let Some(listener) = &options.secrets_listener
+            && let Ok(redaction) = Redaction::new(&self.config.audit.redact_names, &self.secrets)
+        {
+            listener(Arc::new(redaction));
+        }
     }
 }
 

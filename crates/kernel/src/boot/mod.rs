@@ -20,7 +20,7 @@ use crate::{config, sessions, settings, trust};
 pub use error::BootError;
 pub(crate) use gates::policy_settings;
 pub(crate) use ground::{Found, Ground};
-pub use options::{BootOptions, Environment};
+pub use options::{BootOptions, Environment, SecretsListener};
 
 impl Kernel {
     /// Reads the configuration, starts the sandbox, opens the tool repository and brings it up to date, verifies the
@@ -43,7 +43,7 @@ impl Kernel {
         )
         .await?;
         let library = Arc::new(library);
-        let audit = gates::audit(&ground, &options).await?;
+        let audit = gates::audit(&ground).await?;
         let (database, database_name) = match &options.database {
             Some(database) => {
                 (Arc::clone(database), format!("{} (of the embedding program)", database.dialect()))

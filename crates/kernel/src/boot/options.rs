@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use tgp_audit::Redaction;
 use tgp_contract::{Approver, Database, Gate, Recorder, TddMode};
 use tgp_router::DenyAll;
 
@@ -34,7 +35,13 @@ pub struct BootOptions {
     pub database: Option<Arc<dyn Database>>,
     /// Whether sensitive fields of the configuration take effect, and rules of the tool repository may loosen.
     pub trust: Trust,
+    /// Given what takes the secrets of the configuration out of a text, as soon as the configuration is read: what is shown
+    /// of a kernel that never starts must not hold them either.
+    pub secrets_listener: Option<SecretsListener>,
 }
+
+/// See [`BootOptions::secrets_listener`].
+pub type SecretsListener = Arc<dyn Fn(Arc<Redaction>) + Send + Sync>;
 
 impl BootOptions {
     #[must_use]
@@ -51,6 +58,7 @@ impl BootOptions {
             tdd_mode: None,
             database: None,
             trust: Trust::Nothing,
+            secrets_listener: None,
         }
     }
 }

@@ -86,7 +86,9 @@ impl Chronicler {
     }
 
     async fn tell_files(&self, record: &CallRecord, files: &mut [FileEffect]) -> Result<(), ToolError> {
-        let changed = |file: &&mut FileEffect| file.root == Root::Project && file.before != file.after;
+        let changed = |file: &&mut FileEffect| {
+            file.root == Root::Project && (file.before != file.after || file.executable.is_some())
+        };
         let mut changes: Vec<&mut FileEffect> = files.iter_mut().filter(changed).collect();
         if changes.is_empty() {
             return Ok(());
@@ -146,8 +148,11 @@ fn change_of(file: &FileEffect) -> &'static str {
 }
 
 fn edit(record: &CallRecord, file: &FileEffect) -> ChronicleEvent {
-    let FileEffect { before, after, diff, .. } = file;
-    let fields = json!({ "change": change_of(file), "before": before, "after": after, "diffRef": diff });
+    let FileEffect { before, after, diff, executable, .. } = file;
+    let mut fields = json!({ "change": change_of(file), "before": before, "after": after, "diffRef": diff });
+    if let (Some(executable), Some(fields)) = (executable, fields.as_object_mut()) {
+        fields.insert("executable".to_owned(), json!(executable));
+    }
     event(record, "EDIT", Some(file.path.to_string()), fields)
 }
 

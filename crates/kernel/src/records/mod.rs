@@ -16,7 +16,7 @@ use crate::config::AuditDurability;
 use crate::settings::state_directory;
 use anchor::AuditAnchor;
 pub(crate) use past::Past;
-use secrets::secrets;
+pub(crate) use secrets::secrets;
 pub(crate) use shared::SharedRecord;
 
 /// The database of the audit.
@@ -30,7 +30,7 @@ pub(crate) fn audit_anchor(root: &Path) -> Arc<dyn Anchor> {
 }
 
 /// How the audit is kept.
-pub(crate) fn audit_options(ground: &Ground, options: &BootOptions) -> AuditOptions {
+pub(crate) fn audit_options(ground: &Ground) -> AuditOptions {
     let config = &ground.config.audit;
     let mut kept = AuditOptions::new(audit_file(&ground.root));
     kept.durability = match config.durability {
@@ -38,9 +38,7 @@ pub(crate) fn audit_options(ground: &Ground, options: &BootOptions) -> AuditOpti
         AuditDurability::Call => Durability::Call,
     };
     kept.secret_names.clone_from(&config.redact_names);
-    kept.secret_values =
-        config.redact_environment.iter().filter_map(|name| (options.environment)(name)).collect();
-    kept.secret_values.extend(secrets(&ground.config, &options.environment));
+    kept.secret_values.clone_from(&ground.secrets);
     kept
 }
 
@@ -59,5 +57,5 @@ pub async fn open_records(options: &BootOptions) -> Result<AuditReader, BootErro
 /// When the old one cannot be moved or the new one not be made.
 pub async fn restart_records(options: &BootOptions, reason: &str) -> Result<Restarted, BootError> {
     let ground = Ground::find(options).await?;
-    Ok(tgp_audit::restart(&audit_options(&ground, options), &audit_anchor(&ground.root), reason, now_ms())?)
+    Ok(tgp_audit::restart(&audit_options(&ground), &audit_anchor(&ground.root), reason, now_ms())?)
 }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use tgp_builtins::{ProcessCaps, ProcessOptions};
+use tgp_fs::real_place;
 use tgp_policy::Protections;
 use tgp_router::Workspace;
 
@@ -41,13 +42,21 @@ pub(crate) fn process_options(
     }
 }
 
-/// Paths of `jail.readable` on this machine.
+/// Paths of `jail.readable` on this machine, without links: what a person has confirmed is where they lead.
 pub(crate) fn readable_paths(paths: &[String], project: &Path, home: Option<&Path>) -> Vec<PathBuf> {
-    let place = |path: &String| match path.strip_prefix("~/") {
+    paths
+        .iter()
+        .filter_map(|path| readable_place(path, project, home))
+        .map(|path| real_place(&path))
+        .collect()
+}
+
+/// A path of `jail.readable` as it is named; none for a path below a home directory that nobody knows.
+pub(crate) fn readable_place(path: &str, project: &Path, home: Option<&Path>) -> Option<PathBuf> {
+    match path.strip_prefix("~/") {
         Some(rest) => home.map(|home| home.join(rest)),
         None => Some(project.join(path)),
-    };
-    paths.iter().filter_map(place).collect()
+    }
 }
 
 /// Layers must not stand inside the project they are laid over.

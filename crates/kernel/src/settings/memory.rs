@@ -4,6 +4,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use tgp_contract::{Database, ToolError};
+use tgp_fs::real_place;
 use tgp_git::{Author, DerivedFile, MemoryOptions, Provider, Remote, Strategy, Surroundings};
 use tgp_net::Secret;
 use tgp_registry::{Calibration, Embedder, OpenAiCompatible, Searcher};
@@ -12,7 +13,6 @@ use tgp_tool_runtime::STATE_DIRECTORY;
 
 use crate::boot::Environment;
 use crate::config::{Config, DatabaseConfig, GitAuth, GitConfig, GitProvider, OnDuplicate, WriteStrategy};
-use crate::trust::real_place;
 
 /// The embedded database, in the kernel's own state.
 const DATABASE_FILE: &str = "data.sqlite";

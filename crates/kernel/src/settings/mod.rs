@@ -4,5 +4,5 @@ mod commands;
 mod credentials;
 mod memory;
 
-pub(crate) use commands::{process_options, readable_paths};
+pub(crate) use commands::{process_options, readable_paths, readable_place};
 pub(crate) use memory::{database, git_options, searcher, state_directory};

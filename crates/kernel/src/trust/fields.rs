@@ -9,10 +9,11 @@ use tgp_contract::{Code, RelativePath, Root, ToolError, canonical};
 use tgp_policy::{Protection, may_run_later, protected};
 use tgp_sql::DatabaseUrl;
 
-use super::places::real_place;
 use super::url;
 use crate::config::{Config, FsConfig, JailConfig};
 use crate::knowledge::check_build;
+use crate::settings::readable_place;
+use tgp_fs::real_place;
 
 /// A field, or fields that only mean something together, as they are shown, hashed and confirmed.
 #[derive(Clone, Debug)]
@@ -35,7 +36,12 @@ const GRAPH_URL: &str = "graph.url";
 
 /// The sensitive fields of a configuration. `variables` are those of the environment that its file reads: which secret
 /// is sent is part of what is confirmed, although the secret itself is not.
-pub(super) fn of(config: &Config, project: &Path, variables: &[String]) -> Vec<SensitiveField> {
+pub(super) fn of(
+    config: &Config,
+    project: &Path,
+    home: Option<&Path>,
+    variables: &[String],
+) -> Vec<SensitiveField> {
     let field = |name, allows, withhold, value: Option<Value>| {
         value.map(|value| SensitiveField { name, value, allows, hidden: None, withhold })
     };
@@ -102,7 +108,7 @@ pub(super) fn of(config: &Config, project: &Path, variables: &[String]) -> Vec<S
             "jail.readable",
             "lets commands read these paths outside the project",
             |config| keep_usual(&mut config.jail.readable, &JailConfig::default().readable),
-            unusual(&config.jail.readable, &JailConfig::default().readable),
+            readable(&config.jail.readable, project, home),
         ),
         llm.map(|field| SensitiveField { hidden, ..field }),
         field(
@@ -349,6 +355,22 @@ fn with_variables(mut value: Value, variables: &[String]) -> Value {
 
 fn unusual(values: &[String], usual: &[String]) -> Option<Value> {
     let unusual: Vec<&String> = values.iter().filter(|value| !usual.contains(value)).collect();
+    (!unusual.is_empty()).then(|| json!(unusual))
+}
+
+/// The unusual paths of `jail.readable`, with where they lead if links are on their way: another end of a link needs another
+/// confirmation.
+fn readable(values: &[String], project: &Path, home: Option<&Path>) -> Option<Value> {
+    let usual = JailConfig::default().readable;
+    let shown = |text: &String| {
+        let named = readable_place(text, project, home);
+        let place = named.as_deref().map(real_place);
+        match place.filter(|place| named.as_deref() != Some(place)) {
+            Some(place) => format!("{text} -> {}", place.display()),
+            None => text.clone(),
+        }
+    };
+    let unusual: Vec<String> = values.iter().filter(|value| !usual.contains(value)).map(shown).collect();
     (!unusual.is_empty()).then(|| json!(unusual))
 }
 

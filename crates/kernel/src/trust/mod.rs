@@ -18,9 +18,10 @@ use crate::config::Config;
 use crate::settings;
 pub use fields::SensitiveField;
 pub(crate) use fields::check_root;
-pub(crate) use places::{protected_places, real_place};
+pub(crate) use places::{git_places, protected_places};
 pub(crate) use rules::{confirmed_rules, report_changes};
 pub use store::{ConfirmedFields, ConfirmedRules, TrustStore, fields_hash, rules_hash};
+pub(crate) use url::is_secret_setting;
 
 /// The variable that holds hashes for machines where no person is asked, separated by commas.
 const HASHES_VARIABLE: &str = "TGP_TRUST";
@@ -119,7 +120,8 @@ pub struct TrustRequest {
 /// When the configuration cannot be read, or the confirmations cannot be believed.
 pub async fn trust_request(options: &BootOptions) -> Result<TrustRequest, BootError> {
     let Found { project, config, variables, .. } = Found::read(options).await?;
-    let fields = fields::of(&config, &project, &variables);
+    url::check_all(&config)?;
+    let fields = fields::of(&config, &project, home(options).as_deref(), &variables);
     let unconfirmed = match &options.trust {
         Trust::Nothing => fields.clone(),
         Trust::Everything => Vec::new(),
@@ -144,7 +146,8 @@ pub(crate) async fn admit(
 ) -> Result<Option<String>, ToolError> {
     let trust = &options.trust;
     url::check_all(config)?;
-    let fields = fields::of(config, project, variables);
+    let home = home(options);
+    let fields = fields::of(config, project, home.as_deref(), variables);
     let (mut refused, why) = match trust {
         Trust::Everything => return Ok(None),
         Trust::Nothing => (fields, None),
@@ -157,7 +160,6 @@ pub(crate) async fn admit(
                 error = store.confirm_fields(project, &fields).err();
                 unconfirmed.clear();
             }
-            let home = (options.environment)("HOME").map(PathBuf::from);
             let reaches_store = |field: &&SensitiveField| {
                 let places = places(field, config, project, home.as_deref());
                 known.store.as_ref().is_some_and(|store| places.iter().any(|place| store.is_below(place)))
@@ -170,7 +172,9 @@ pub(crate) async fn admit(
     refused.dedup_by_key(|field| field.name);
     refused.iter().for_each(|field| field.withhold_from(config));
     let is_root = |field: &SensitiveField| field.name == ROOT;
-    if refused.iter().any(is_root) && fields::of(config, project, variables).iter().any(is_root) {
+    if refused.iter().any(is_root)
+        && fields::of(config, project, home.as_deref(), variables).iter().any(is_root)
+    {
         let message = format!("`{}` leads out of the project and is not confirmed", config.root_dir);
         return Err(ToolError::new(Code::Config, message)
             .detail("field", ROOT)
@@ -200,6 +204,10 @@ fn warning(refused: &[SensitiveField], why: Option<&ToolError>) -> String {
         Some(error) if names.is_empty() => error.message.clone(),
         Some(error) => format!("{ignored} ({})", error.message),
     }
+}
+
+fn home(options: &BootOptions) -> Option<PathBuf> {
+    (options.environment)("HOME").map(PathBuf::from)
 }
 
 /// The places that a field opens to agents. None of them may hold the confirmations themselves.

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use tgp_contract::{Code, Consent, ToolError, canonical};
 use tgp_router::gates::{ForeignRules, PolicyGate, RuleTrust};
 
-use super::places::real_place;
 use super::{Trust, rules_hash, store};
 use crate::Kernel;
 use tgp_fs::append_log::write_private;
+use tgp_fs::real_place;
 
 /// The rules that the last start has seen, in the kernel's own state.
 const SEEN_FILE: &str = "rules.json";

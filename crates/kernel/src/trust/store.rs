@@ -13,9 +13,9 @@ use tgp_contract::{Code, ToolError, canonical};
 use tgp_router::gates::ForeignRules;
 
 use super::fields::SensitiveField;
-use super::places::real_place;
 use crate::boot::Environment;
 use tgp_fs::append_log::{at, private_directory, write_private};
+use tgp_fs::real_place;
 
 /// The directory of records below the state directory of tgp.
 const DIRECTORY: &str = "trust";

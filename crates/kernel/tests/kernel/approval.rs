@@ -7,11 +7,12 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 use tgp::contract::{
     Actor, ApprovalAnswer, ApprovalOrigin, ApprovalReason, ApprovalRequest, Approver, CallContext, Consent,
-    Database, Effect, Gate, GateRequest, SqlAccess, SqlTransaction, Stage, Target, ToolDefinition, ToolError,
-    Verdict,
+    Database, Effect, Gate, GateRequest, SqlAccess, SqlTransaction, Stage, Target, TddState, ToolDefinition,
+    ToolError, Verdict,
 };
-use tgp::{BootOptions, Caveats, Kernel};
+use tgp::{BootOptions, Caveats, Kernel, Scope};
 use tgp_router::{DynTool, Invocation, Outcome, Preview, Router};
+use tokio::runtime::Handle;
 
 use crate::gates::files;
 use crate::router::{arguments, call, context, furnish, tools, went_well};
@@ -587,4 +588,46 @@ async fn nobody_is_asked_and_nothing_is_shown_with_consent_or_in_a_dry_run() {
         assert!(went_well(tool, &answer), "{tool}: {answer:?}");
     }
     assert!(approver.take().is_empty());
+}
+
+/// The last call of a run is refused and caught, so the run ends well; meanwhile a person has halted the project or the tool.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bug_a_run_that_was_halted_meanwhile_took_effect() {
+    const SOURCE: &str = "export default async () => {
+        await tgp.exec_sql('CREATE TABLE t (a)');
+        try { await tgp.exec_sql('DROP TABLE t'); } catch { /* refused */ }
+        return 'done';
+    };";
+    const RULES: &str = "version: 1\nrules:\n  - {id: look, effect: ask, tools: exec_sql, where: {statement: drop}, reason: look first}\n";
+    for halted in [None, Some("project"), Some("tools/writer.ts")] {
+        let project = Project::new();
+        project.tool("writer.ts", SOURCE).put("tgp.policy.yaml", RULES);
+        let other = Arc::new(project.boot().await.unwrap());
+        let (halting, scope) = (Arc::clone(&other), halted.map(|scope| Scope::parse(scope).unwrap()));
+        let asked = Asked::new(move |_, shown: &Shown| {
+            if let ("exec_sql", Some(scope)) = (shown.tool.as_str(), &scope) {
+                let halt = || Handle::current().block_on(halting.set_state(scope, TddState::Halted));
+                tokio::task::block_in_place(halt).unwrap();
+            }
+            shown.tool != "exec_sql"
+        });
+        let options = BootOptions { approver: asked.clone(), ..project.options() };
+        let kernel = Kernel::boot(options).await.unwrap();
+        let run = call("exec_tool", json!({ "path": "tools/writer.ts", "args": {} }));
+        let answer = kernel.call_with(run, context(Consent::Ask)).await;
+        assert_eq!(
+            asked.take().last().map(|shown| shown.tool.clone()).as_deref(),
+            Some("exec_sql"),
+            "{answer:?}"
+        );
+        if let Some(scope) = halted {
+            assert_eq!(code(&answer), "ESTATE", "{scope}");
+            other.set_state(&Scope::parse(scope).unwrap(), TddState::Idle).await.unwrap();
+        } else {
+            assert_eq!(result(&answer), "done");
+        }
+        let rows = "SELECT count(*) AS n FROM sqlite_schema WHERE name = 't'";
+        let rows = other.call("exec_sql", json!({ "sql": rows })).await;
+        assert_eq!(data(&rows)["rows"][0]["n"], i64::from(halted.is_none()), "{halted:?}: {rows:?}");
+    }
 }

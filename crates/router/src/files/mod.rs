@@ -19,7 +19,7 @@ use tgp_contract::{
     Access, CallContext, Change, Database, Entry, EntryKind, FileEffect, FileFilter, FileSystem,
     RelativePath, Root, ToolError, Visibility, canonical, counted_session,
 };
-use tgp_fs::{DiskFs, DiskOptions, Limits, OpenError, OverlayFs};
+use tgp_fs::{DiskFs, DiskOptions, Limits, OpenError, OverlayFs, git_directories};
 
 use crate::database::Sql;
 pub use diff::unified_diff;
@@ -88,7 +88,7 @@ pub enum WorkspaceError {
 
 impl Workspace {
     /// Opens the tool root and the directories tools may write to. `project` must be absolute. `kept_files` of the
-    /// project, and the tool root itself, stay out of a tool's reach even in a directory it may write to.
+    /// project, git's own files and the tool root itself stay out of a tool's reach even in a directory it may write to.
     ///
     /// # Errors
     /// When a directory cannot be opened, overlaps the tool root, or leaves the project while upward traversal is
@@ -130,7 +130,9 @@ impl Workspace {
             paths.iter().filter(|path| path.starts_with(&root)).map(|path| below(path)).collect()
         };
         let sealed = in_host(kept_files.iter().map(|file| lexical(&project.join(file))).collect())?;
-        let hidden = in_host(vec![lexical(tool_root), real_root])?;
+        let mut git = git_directories(project);
+        git.retain(|directory| !project.starts_with(directory));
+        let hidden = in_host([vec![lexical(tool_root), real_root], git].concat())?;
         let kept = [sealed.clone(), hidden.clone()].concat();
         let limits = Limits { file_bytes: MAX_HOST_FILE_BYTES, ..Limits::default() };
         let unopened = |source| WorkspaceError::Open { path: root.clone(), source };

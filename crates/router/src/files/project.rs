@@ -22,7 +22,7 @@ pub struct ProjectBase {
     pub(super) place: PathBuf,
     /// What nobody but the kernel writes, but the project's tools may read: the configuration and the packages.
     pub(super) sealed: Vec<RelativePath>,
-    /// The tool root, which has tools of its own.
+    /// The tool root, which has tools of its own, and git's own files.
     pub(super) hidden: Vec<RelativePath>,
     pub(super) commit_lock: Arc<Mutex<()>>,
 }

@@ -397,6 +397,26 @@ impl Router {
         self.judge_found(invocation, invocation.call, directories, question, Covered::Nothing).await
     }
 
+    /// Asks again, before what a run has done takes effect, whether its sources may be executed: a person may have halted
+    /// the project or the tool since it began.
+    ///
+    /// # Errors
+    /// `ESTATE`.
+    pub async fn judge_commit(
+        &self,
+        invocation: Invocation<'_>,
+        sources: &[Target],
+    ) -> Result<(), ToolError> {
+        let Invocation { serial, call, definition, context, .. } = invocation;
+        let request = GateRequest { serial, call, definition, context, targets: sources, proposed: None };
+        let mut verdicts = Vec::new();
+        let judged = self.pass_gates(request, GatePhase::Commit, &mut verdicts).await;
+        if judged.is_err() {
+            note(invocation, &[], verdicts);
+        }
+        judged.map(drop)
+    }
+
     async fn judge_found(
         &self,
         invocation: Invocation<'_>,

@@ -78,6 +78,8 @@ enum GatePhase {
     Further,
     /// Whether a write, which was tried, may leave these contents. Only gates that judge contents are asked.
     Contents,
+    /// Whether a run that is over may take effect. Only gates are asked whose answer may be another one by then.
+    Commit,
 }
 
 /// A name that stands for every name which no rule means by itself.
@@ -499,7 +501,8 @@ impl Router {
                 GatePhase::Contents if gate.needs_proposed_files(request).await => {
                     gate.judge_changes(request).await
                 }
-                GatePhase::Contents | GatePhase::Directories => continue,
+                GatePhase::Commit if gate.stage() == Stage::State => gate.judge(request).await,
+                GatePhase::Contents | GatePhase::Directories | GatePhase::Commit => continue,
             };
             let took_us = u64::try_from(asked.elapsed().as_micros()).unwrap_or(u64::MAX);
             let (decision, rule, denial) = match verdict {

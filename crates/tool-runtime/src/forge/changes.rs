@@ -7,6 +7,7 @@ use tgp_contract::{
 };
 
 use super::run_commit::PreCommitCheck;
+use super::sources::as_targets;
 use tgp_router::Workspace;
 use tgp_router::files::{Growth, difference};
 use tgp_router::{ApprovedSnapshot, FileDiff, FileSnapshot, Invocation, Preview};
@@ -71,6 +72,15 @@ pub(super) async fn judge(
         tgp_policy::may_run_later(&path).then(|| FileSnapshot { root, path, sha256: before.clone() })
     });
     Ok(agreed.or_else(|| ApprovedSnapshot::on_judged(manifests)))
+}
+
+/// Whether what a run did may take effect: also a run that changed rows alone, and also one that only an outer run commits.
+pub(super) async fn may_take_effect(
+    invocation: Invocation<'_>,
+    sources: &[(RelativePath, String)],
+) -> Result<(), ToolError> {
+    let sources = as_targets(sources.iter().map(|(path, _)| path.clone()));
+    invocation.router.judge_commit(invocation, &sources).await
 }
 
 /// Counts the files that a run adds and removes for its session.

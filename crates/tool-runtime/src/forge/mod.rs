@@ -30,7 +30,7 @@ use tokio::sync::Semaphore;
 
 pub use cache::BytecodeCache;
 pub use changes::RunChange;
-use changes::{grow, judge, pre_commit_check, with_past};
+use changes::{grow, judge, may_take_effect, pre_commit_check, with_past};
 pub use frontend::ForgeFrontend;
 use frontend::{FrontendAnswer, FrontendRequest};
 use program::{Prepared, prepare};
@@ -319,7 +319,11 @@ impl Forge {
                     true => Vec::new(),
                     false => with_past(end.overlay.changes(), invocation.workspace).await?,
                 };
-                let agreement = match judge(invocation, &changes).await {
+                let agreed = match judge(invocation, &changes).await {
+                    Ok(agreed) => may_take_effect(invocation, prepared.sources()).await.map(|()| agreed),
+                    Err(refused) => Err(refused),
+                };
+                let agreement = match agreed {
                     Ok(agreement) => agreement,
                     Err(refused) => {
                         end.undo().await;

@@ -8,8 +8,8 @@ use std::process::{Command, Stdio};
 use clap::Args;
 use console::Style;
 use serde_json::{Value, json};
+use tgp::Kernel;
 use tgp::contract::{Code, ToolError};
-use tgp::{Kernel, Redaction};
 
 use super::done;
 use crate::arguments::Global;
@@ -50,10 +50,8 @@ pub async fn run(arguments: &DoctorArgs, global: &Global, printer: &Printer) -> 
     let mut rows =
         vec![Row { name: "version", health: Health::Good, text: env!("CARGO_PKG_VERSION").to_owned() }];
     let mut broken = None;
-    let mut redaction = Redaction::new(&[], &[])?;
     match session::boot(global, None, printer).await {
         Ok(kernel) => {
-            redaction = kernel.redaction()?;
             rows.extend(project_rows(&kernel));
             rows.push(memory_row(&kernel).await);
             rows.push(database_row(&kernel).await);
@@ -81,6 +79,7 @@ pub async fn run(arguments: &DoctorArgs, global: &Global, printer: &Printer) -> 
         Some(file) => {
             let path = file.clone().unwrap_or_else(bundle::default_name);
             let log = arguments.with_log.as_deref();
+            let redaction = global.log.redaction()?;
             let bundle = Bundle { global, redaction: &redaction, checks: &checks, log };
             let parts = bundle.write(&path).await?;
             Some((path, parts))
