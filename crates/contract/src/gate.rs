@@ -75,6 +75,12 @@ pub trait Gate: Send + Sync {
         self.judge(request).await
     }
 
+    /// Judges once more, when a forged tool is done and before anything that it did takes effect. The targets of the request
+    /// are its sources. For a gate whose answer may be another one by then; the others let it pass.
+    async fn judge_commit(&self, _request: GateRequest<'_>) -> Verdict {
+        Verdict::Allow { rule: "none".to_owned() }
+    }
+
     /// Whether it judges the contents that a call would leave in the project. Then a write is tried without effect, and
     /// what would come of it is shown to [`Gate::judge_changes`] before the write may happen.
     async fn needs_proposed_files(&self, _request: GateRequest<'_>) -> bool {

@@ -273,6 +273,10 @@ impl Gate for StateGate {
         .await
     }
 
+    async fn judge_commit(&self, request: GateRequest<'_>) -> Verdict {
+        self.judge(request).await
+    }
+
     fn on_finished(&self, record: &CallRecord) {
         if !record.files.is_empty() {
             let _ = background::in_place(|| self.tdd.note_changes(&record.files));

@@ -78,7 +78,7 @@ enum GatePhase {
     Further,
     /// Whether a write, which was tried, may leave these contents. Only gates that judge contents are asked.
     Contents,
-    /// Whether a run that is over may take effect. Only gates are asked whose answer may be another one by then.
+    /// Whether a run that is over may take effect.
     Commit,
 }
 
@@ -501,8 +501,8 @@ impl Router {
                 GatePhase::Contents if gate.needs_proposed_files(request).await => {
                     gate.judge_changes(request).await
                 }
-                GatePhase::Commit if gate.stage() == Stage::State => gate.judge(request).await,
-                GatePhase::Contents | GatePhase::Directories | GatePhase::Commit => continue,
+                GatePhase::Commit => gate.judge_commit(request).await,
+                GatePhase::Contents | GatePhase::Directories => continue,
             };
             let took_us = u64::try_from(asked.elapsed().as_micros()).unwrap_or(u64::MAX);
             let (decision, rule, denial) = match verdict {
